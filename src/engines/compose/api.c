@@ -61,13 +61,11 @@ gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format
     if (format != GORDIAN_FORMAT_TREO && format != GORDIAN_FORMAT_CA &&
         format != GORDIAN_FORMAT_PNML)
         return fail(error, GORDIAN_STATUS_INPUT, "a circuit is read from .treo, .ca or .pnml");
+    TRY(read_text(&text, name, source, options ? options->allocator : NULL, fault, error));
     gordian_status status =
-        read_text(&text, name, source, options ? options->allocator : NULL, fault, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = (format == GORDIAN_FORMAT_CA     ? ca_read
-              : format == GORDIAN_FORMAT_PNML ? pnml_read
-                                              : treo_read)(out, &text, options, fault, error);
+        (format == GORDIAN_FORMAT_CA     ? ca_read
+         : format == GORDIAN_FORMAT_PNML ? pnml_read
+                                         : treo_read)(out, &text, options, fault, error);
     text_free(&text);
     return status;
 }

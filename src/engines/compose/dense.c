@@ -222,8 +222,7 @@ static gordian_status take_steps(struct explicit_product *out, const struct matr
             }
         }
     }
-    memory_free(matrix->memory, locals);
-    memory_free(matrix->memory, number);
+    memory_free_all(matrix->memory, locals, number);
     return status;
 }
 

@@ -86,10 +86,8 @@ static gordian_status measure_part(const struct part *part, uint64_t max_states,
     options.max_states = max_states;
     options.max_deadlocks = 0;
     options.allocator = memory;
-    gordian_status status = compose_choose(&part->circuit, &options, &engine, error);
-    THEN(status, engine->run(&part->circuit, &options, NULL, &result, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(compose_choose(&part->circuit, &options, &engine, error));
+    TRY(engine->run(&part->circuit, &options, NULL, &result, error));
     if (result.stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
         stage->states = result.states;
         stage->transitions = result.transitions;

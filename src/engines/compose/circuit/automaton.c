@@ -41,8 +41,7 @@ void automaton_free(struct automaton *automaton)
     memory_free_all(&memory, automaton->ports, automaton->cells, automaton->states,
                     automaton->transitions, automaton->fires);
     guards_free(&automaton->guards);
-    memory_free(&memory, automaton->title);
-    memory_free(&memory, automaton);
+    memory_free_all(&memory, automaton->title, automaton);
 }
 
 gordian_status automaton_port(struct automaton *automaton, const char *name, enum port_way way,
@@ -220,7 +219,6 @@ bool automaton_is_routing(const struct automaton *automaton)
         }
         routing = passes_on(&sources, automaton->transitions[t].guard);
     }
-    memory_free(&automaton->memory, sources.parent);
-    memory_free(&automaton->memory, sources.count);
+    memory_free_all(&automaton->memory, sources.parent, sources.count);
     return routing;
 }

@@ -66,8 +66,7 @@ void gordian_circuit_close(gordian_circuit *circuit)
     for (size_t i = 0; i < circuit->shape_count; i++)
         shape_free(&circuit->shapes[i], &memory);
     for (size_t i = 0; i < circuit->factor_count; i++) {
-        memory_free(&memory, circuit->factors[i].names);
-        memory_free(&memory, circuit->factors[i].title);
+        memory_free_all(&memory, circuit->factors[i].names, circuit->factors[i].title);
     }
     for (size_t i = 0; i < circuit->safety_count; i++)
         safety_free(circuit->safeties[i]);
@@ -148,8 +147,7 @@ gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const u
     if (title)
         factor.title = memory_copy_text(&circuit->memory, title);
     if (!factor.names || (title && !factor.title)) {
-        memory_free(&circuit->memory, factor.names);
-        memory_free(&circuit->memory, factor.title);
+        memory_free_all(&circuit->memory, factor.names, factor.title);
         return fail_memory(error);
     }
     if (ports > 0)
@@ -187,13 +185,11 @@ static gordian_status renumber_names(gordian_circuit *circuit, const struct name
         fine = names_put(&names, i, sorted[i].text, strlen(sorted[i].text));
     }
     if (!fine) {
-        memory_free(&circuit->memory, ways);
-        memory_free(&circuit->memory, boundary);
+        memory_free_all(&circuit->memory, ways, boundary);
         names_free(&names);
         return fail_memory(error);
     }
-    memory_free(&circuit->memory, circuit->ways);
-    memory_free(&circuit->memory, circuit->boundary);
+    memory_free_all(&circuit->memory, circuit->ways, circuit->boundary);
     names_free(&circuit->names);
     circuit->names = names;
     circuit->ways = ways;
@@ -219,8 +215,7 @@ static gordian_status sort_names(gordian_circuit *circuit, gordian_error *error)
         for (size_t p = 0; p < ports; p++)
             circuit->factors[f].names[p] = new_of[circuit->factors[f].names[p]];
     }
-    memory_free(&circuit->memory, sorted);
-    memory_free(&circuit->memory, new_of);
+    memory_free_all(&circuit->memory, sorted, new_of);
     return status;
 }
 
@@ -365,12 +360,10 @@ static gordian_status list_users(gordian_circuit *circuit, gordian_error *error)
 
 gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error)
 {
-    gordian_status status = data_close(&circuit->data, error);
-    THEN(status, sort_names(circuit, error));
-    THEN(status, make_shapes(circuit, error));
-    THEN(status, list_users(circuit, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(data_close(&circuit->data, error));
+    TRY(sort_names(circuit, error));
+    TRY(make_shapes(circuit, error));
+    TRY(list_users(circuit, error));
     circuit->value_bits = data_value_bits(&circuit->data);
     size_t words = bits_words((size_t)circuit->name_count * (1 + circuit->value_bits));
     circuit->label_words = (uint32_t)(words ? words : 1);

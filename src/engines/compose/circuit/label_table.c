@@ -7,8 +7,7 @@
 void labels_free(struct label_table *labels)
 {
     hash_free(&labels->table, &labels->memory);
-    memory_free(&labels->memory, labels->starts);
-    memory_free(&labels->memory, labels->text);
+    memory_free_all(&labels->memory, labels->starts, labels->text);
     *labels = (struct label_table){.memory = labels->memory};
 }
 

@@ -73,9 +73,8 @@ static void demand_predicate(struct primitive_builder *builder, uint32_t port, b
 /* The transition that has been described, in the one control state; the next one starts afresh. */
 static void finish_transition(struct primitive_builder *builder)
 {
-    if (builder->status == GORDIAN_OK)
-        builder->status = automaton_transition(builder->automaton, 0, 0, builder->fires,
-                                               builder->guard, builder->error);
+    THEN(builder->status, automaton_transition(builder->automaton, 0, 0, builder->fires,
+                                               builder->guard, builder->error));
     if (builder->status == GORDIAN_OK)
         memset(builder->fires, 0, automaton_words(builder->automaton) * sizeof(uint64_t));
     builder->guard = 0;

@@ -288,8 +288,7 @@ static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *
         status = number_state(unfolding, &number, error);
         THEN(status, explore_states(unfolding, from, error));
     }
-    memory_free(unfolding->memory, seen);
-    memory_free(unfolding->memory, cells);
+    memory_free_all(unfolding->memory, seen, cells);
     return status;
 }
 
@@ -396,12 +395,9 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
     THEN(status, explore_stray(&unfolding, error));
     THEN(status, put_in_order(&unfolding, error));
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
-    memory_free(memory, unfolding.candidate);
-    memory_free(memory, unfolding.label);
-    memory_free(memory, unfolding.own);
+    memory_free_all(memory, unfolding.candidate, unfolding.label, unfolding.own);
     hash_free(&unfolding.table, memory);
-    memory_free(memory, unfolding.first_of);
-    memory_free(memory, unfolding.by_state);
+    memory_free_all(memory, unfolding.first_of, unfolding.by_state);
     if (status != GORDIAN_OK)
         shape_free(shape, memory);
     return status;

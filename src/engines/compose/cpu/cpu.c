@@ -324,11 +324,9 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
     meter_open(&cpu->meter, options->allocator, options->max_memory);
     cpu->firings.memory = cpu->packing.memory = cpu->meter.memory;
     const gordian_allocator *memory = &cpu->meter.memory;
-    gordian_status status = firings_open(&cpu->firings, cpu->circuit, memory, error);
-    THEN(status, packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error));
-    THEN(status, grid_open(&cpu->grid, &cpu->packing, memory, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(firings_open(&cpu->firings, cpu->circuit, memory, error));
+    TRY(packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error));
+    TRY(grid_open(&cpu->grid, &cpu->packing, memory, error));
     if (!cpu->firings.complete)
         cpu->grid.words = 0;
     cpu->example = memory_zeroed(memory, (cpu->packing.words + 1) * sizeof *cpu->example);
@@ -337,7 +335,7 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
     unsigned wanted = cpu->options->threads;
     if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
         wanted = 1; /* it takes longer to start threads */
-    status = thread_pool_open(&cpu->workers, wanted, memory, error);
+    gordian_status status = thread_pool_open(&cpu->workers, wanted, memory, error);
     if (status != GORDIAN_OK)
         return status;
     cpu->scenes = memory_zeroed(memory, thread_pool_size(cpu->workers) * sizeof *cpu->scenes);

@@ -381,8 +381,7 @@ void table_free(struct cpu *cpu)
             memory_free(memory, part->boxes[b].list);
         memory_free(memory, part->boxes);
     }
-    memory_free(memory, table->parts);
-    memory_free(memory, table);
+    memory_free_all(memory, table->parts, table);
     cpu->table = NULL;
 }
 

@@ -163,10 +163,8 @@ static gordian_status grow_table(struct compose_device *device, uint64_t count,
                                  gordian_error *error)
 {
     uint64_t slots = device->set.slots * 2;
-    gordian_status status = grow_list(device, slots / 2, error);
-    THEN(status, new_table(device, slots, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(grow_list(device, slots / 2, error));
+    TRY(new_table(device, slots, error));
     device->room = slots / 2;
     return refill_table(device, count, error);
 }

@@ -100,8 +100,7 @@ static bool find_rivals(struct packing *packing)
             list[next[firings->bucket_of[firings->moves[m].factor] + firings->moves[m].from]++] = i;
     for (size_t b = 0; fine && b < buckets; b++)
         compare_rivals(packing, list + start[b], start[b + 1] - start[b]);
-    memory_free(memory, start);
-    memory_free(memory, list);
+    memory_free_all(memory, start, list);
     return fine;
 }
 

@@ -141,16 +141,14 @@ static gordian_status read_line(struct text_scan *reader, struct aut_lines *line
     const char *label = NULL;
     size_t length = 0;
     uint32_t from = 0, to = 0, number;
-    gordian_status status = take_char(reader, '(');
-    THEN(status, take_state(reader, lines->states, &from));
-    THEN(status, take_char(reader, ','));
-    THEN(status, take_label(reader, &label, &length));
-    THEN(status, take_char(reader, ','));
-    THEN(status, take_state(reader, lines->states, &to));
-    THEN(status, take_char(reader, ')'));
-    THEN(status, labels_put(&lines->labels, label, length, &number, reader->error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_char(reader, '('));
+    TRY(take_state(reader, lines->states, &from));
+    TRY(take_char(reader, ','));
+    TRY(take_label(reader, &label, &length));
+    TRY(take_char(reader, ','));
+    TRY(take_state(reader, lines->states, &to));
+    TRY(take_char(reader, ')'));
+    TRY(labels_put(&lines->labels, label, length, &number, reader->error));
     if (!memory_grow(&lines->memory, &lines->from, &lines->from_room, lines->count + 1,
                      sizeof *lines->from) ||
         !memory_grow(&lines->memory, &lines->arcs, &lines->arc_room, lines->count + 1,
@@ -226,8 +224,7 @@ gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
     if (cut)
         *cut = status == GORDIAN_OK && lines.unfinished;
     labels_free(&lines.labels);
-    memory_free(&lines.memory, lines.from);
-    memory_free(&lines.memory, lines.arcs);
+    memory_free_all(&lines.memory, lines.from, lines.arcs);
     return status;
 }
 

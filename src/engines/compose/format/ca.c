@@ -102,11 +102,9 @@ static gordian_status add_automaton(struct ca_reader *reader, const struct compo
     uint32_t *names = arena_alloc(&treo->arena, (count + 1) * sizeof *names);
     if (!ports || !names)
         return fail_memory(treo->error);
-    gordian_status status = name_ports(reader, component, ports, names);
-    THEN(status, atom_build(&reader->place, component, title, ports, count, &automaton));
-    if (status != GORDIAN_OK)
-        return status;
-    status = circuit_automaton(treo->circuit, automaton, &number, treo->error);
+    TRY(name_ports(reader, component, ports, names));
+    TRY(atom_build(&reader->place, component, title, ports, count, &automaton));
+    gordian_status status = circuit_automaton(treo->circuit, automaton, &number, treo->error);
     if (status != GORDIAN_OK) {
         automaton_free(automaton);
         return status;

@@ -46,8 +46,7 @@ void components_free(struct components *parts)
 {
     if (!parts->nodes)
         return;
-    memory_free(&parts->scc.memory, parts->nodes);
-    memory_free(&parts->scc.memory, parts->targets);
+    memory_free_all(&parts->scc.memory, parts->nodes, parts->targets);
     scc_close(&parts->scc);
     *parts = (struct components){0};
 }

@@ -250,8 +250,7 @@ static gordian_status deliver_rows(const struct finishing *finishing,
     for (uint32_t s = 0; s < product->state_count && status == GORDIAN_OK; s++)
         if (finishing->rank[s] != GORDIAN_NONE)
             status = deliver_row(finishing, s, labels, to, sink, error);
-    memory_free(finishing->memory, labels);
-    memory_free(finishing->memory, to);
+    memory_free_all(finishing->memory, labels, to);
     return status;
 }
 

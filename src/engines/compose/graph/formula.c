@@ -497,8 +497,7 @@ gordian_status formula_read(struct formula *formula, const char *text, bool line
 void formula_free(struct formula *formula)
 {
     for (size_t i = 0; i < formula->count; i++) {
-        memory_free(&formula->memory, formula->nodes[i].name);
-        memory_free(&formula->memory, formula->nodes[i].states);
+        memory_free_all(&formula->memory, formula->nodes[i].name, formula->nodes[i].states);
     }
     if (formula->nodes)
         memory_free(&formula->memory, formula->nodes);

@@ -164,8 +164,7 @@ gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
     uint32_t *rank = rank_labels(&graph->labels, &graph->memory);
     uint32_t *label_at = memory_alloc(&graph->memory, graph->labels.count * sizeof *label_at);
     if (!rank || !label_at) {
-        memory_free(&graph->memory, rank);
-        memory_free(&graph->memory, label_at);
+        memory_free_all(&graph->memory, rank, label_at);
         return fail_memory(error);
     }
     for (uint32_t i = 0; i < graph->labels.count; i++)
@@ -186,8 +185,7 @@ gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
     graph->arc_count = kept;
     for (size_t i = 0; i < kept; i++)
         graph->arcs[i].label = label_at[graph->arcs[i].label];
-    memory_free(&graph->memory, rank);
-    memory_free(&graph->memory, label_at);
+    memory_free_all(&graph->memory, rank, label_at);
     return GORDIAN_OK;
 }
 

@@ -207,11 +207,8 @@ static gordian_status hide_names(struct hider *hider, const gordian_hiding *hidi
         memory_alloc(&hider->memory, hider->graph->labels.count * sizeof *hider->new_of);
     if (!hider->new_of)
         return fail_memory(error);
-    gordian_status status =
-        hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error);
-    THEN(status, components_find(&hider->parts, hider->graph, hider->new_of, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error));
+    TRY(components_find(&hider->parts, hider->graph, hider->new_of, error));
     if (!make_room(hider))
         return fail_memory(error);
     for (uint32_t c = 0; c < hider->parts.scc.count; c++) /* what it leads to comes before */

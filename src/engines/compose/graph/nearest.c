@@ -39,8 +39,7 @@ static gordian_status looking_open(struct looking *looking, const gordian_graph 
 
 static void looking_close(struct looking *looking)
 {
-    memory_free(&looking->graph->memory, looking->queue);
-    memory_free(&looking->graph->memory, looking->by);
+    memory_free_all(&looking->graph->memory, looking->queue, looking->by);
 }
 
 static void reach_state(struct looking *looking, uint32_t state, size_t by)

@@ -6,8 +6,7 @@
 
 void actuals_free(struct actuals *actuals)
 {
-    memory_free(&actuals->place->treo->memory, actuals->ports);
-    memory_free(&actuals->place->treo->memory, actuals->values);
+    memory_free_all(&actuals->place->treo->memory, actuals->ports, actuals->values);
 }
 
 /* ------------------------------------------------------------------ nodes */

@@ -38,8 +38,7 @@ struct mention {
 static void complain_at(struct building *building, const struct token *token, const char *what,
                         const char *name)
 {
-    if (building->status == GORDIAN_OK)
-        building->status = place_complain(building->place, token, what, name);
+    THEN(building->status, place_complain(building->place, token, what, name));
 }
 
 static uint32_t guard_node(struct building *building, enum guard_kind kind, uint32_t left,
@@ -73,9 +72,8 @@ static uint32_t mention_constant(struct building *building, const struct token *
                                  const struct value *value)
 {
     uint32_t symbol = 0;
-    if (building->status == GORDIAN_OK)
-        building->status =
-            value_symbol(building->treo, building->place->module, token, value, &symbol);
+    THEN(building->status,
+         value_symbol(building->treo, building->place->module, token, value, &symbol));
     struct mentions found = {.symbols = &symbol, .count = 1, .token = token};
     mention_symbols(building, &found, GORDIAN_NONE);
     return symbol;
@@ -107,16 +105,14 @@ static void settle_data(struct building *building)
     uint8_t *functions = memory_alloc(&treo->memory, data->function_count + 1);
     if (!symbols || !functions)
         building->status = fail_memory(treo->error);
-    if (building->status == GORDIAN_OK)
-        building->status =
-            automaton_flow(building->automaton, data, symbols, functions, treo->error);
+    THEN(building->status,
+         automaton_flow(building->automaton, data, symbols, functions, treo->error));
     for (size_t i = 0; i < building->mention_count && building->status == GORDIAN_OK; i++) {
         const struct mention *mention = &building->mentions[i];
         bool given = mention->function != GORDIAN_NONE && functions[mention->function];
         settle_mention(building, mention, given || symbols[mention->symbol]);
     }
-    memory_free(&treo->memory, symbols);
-    memory_free(&treo->memory, functions);
+    memory_free_all(&treo->memory, symbols, functions);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -124,8 +120,7 @@ static void settle_data(struct building *building)
 static uint32_t find_port(struct building *building, const struct expr *variable)
 {
     char key[KEY_SIZE];
-    if (building->status == GORDIAN_OK)
-        building->status = value_key(building->place, variable, key, sizeof key);
+    THEN(building->status, value_key(building->place, variable, key, sizeof key));
     if (building->status != GORDIAN_OK)
         return GORDIAN_NONE;
     uint32_t number = labels_find(&building->ports, key, strlen(key));
@@ -159,9 +154,8 @@ static uint32_t find_state(struct building *building, const struct token *token)
     name[token->length] = '\0';
     building->status =
         labels_put(&building->states, token->text, token->length, &label, building->treo->error);
-    if (building->status == GORDIAN_OK)
-        building->status =
-            automaton_state(building->automaton, name, false, &state, building->treo->error);
+    THEN(building->status,
+         automaton_state(building->automaton, name, false, &state, building->treo->error));
     return building->status == GORDIAN_OK ? state : 0;
 }
 
@@ -186,10 +180,9 @@ static uint32_t make_application(struct building *building, const struct expr *e
     struct mentions found = {.token = expr->token};
     for (const struct expr *argument = expr->first; argument; argument = argument->next)
         arguments++;
-    if (building->status == GORDIAN_OK)
-        building->status =
-            value_function(building->treo, building->place->module, bound ? bound : &name,
-                           predicate, arguments, &function, &found);
+    THEN(building->status,
+         value_function(building->treo, building->place->module, bound ? bound : &name, predicate,
+                        arguments, &function, &found));
     mention_symbols(building, &found, function);
     for (const struct expr *argument = expr->first; argument; argument = argument->next) {
         if (count == FUNCTION_ARITY)
@@ -286,8 +279,7 @@ static uint32_t make_term(struct building *building, const struct expr *expr)
     case EXPR_APPLY:
         return make_application(building, expr, false);
     default:
-        if (building->status == GORDIAN_OK)
-            building->status = value_of(building->place, expr, &value);
+        THEN(building->status, value_of(building->place, expr, &value));
         return building->status == GORDIAN_OK ? constant_term(building, expr->token, &value)
                                               : GUARD_NONE;
     }
@@ -302,8 +294,7 @@ static uint32_t make_chances(struct building *building, const struct expr *term,
     bool possible[CHANCES_MAX] = {false};
     uint32_t any = GUARD_NONE, left = make_term(building, term);
     size_t count = 0;
-    if (building->status == GORDIAN_OK)
-        building->status = chances_read(building->place, chances, possible, CHANCES_MAX);
+    THEN(building->status, chances_read(building->place, chances, possible, CHANCES_MAX));
     for (const struct expr *pair = chances->first; pair && building->status == GORDIAN_OK;
          pair = pair->next) {
         if (!possible[count++])
@@ -417,8 +408,7 @@ static void read_firing(struct building *building, const struct rule *rule)
     }
     for (const struct rule_port *port = rule->ports; port; port = port->next) {
         struct firing firing = {building, port};
-        if (building->status == GORDIAN_OK)
-            building->status = value_expand(building->place, port->variable, add_firing, &firing);
+        THEN(building->status, value_expand(building->place, port->variable, add_firing, &firing));
     }
 }
 
@@ -610,9 +600,8 @@ static void make_ports(struct building *building, const struct atom_port *ports,
             return;
         }
         building->status = labels_put(&building->ports, ports[p].key, length, &label, error);
-        if (building->status == GORDIAN_OK)
-            building->status = automaton_port(building->automaton, ports[p].key,
-                                              (enum port_way)ports[p].way, NULL, error);
+        THEN(building->status, automaton_port(building->automaton, ports[p].key,
+                                              (enum port_way)ports[p].way, NULL, error));
     }
 }
 

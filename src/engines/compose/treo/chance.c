@@ -16,10 +16,8 @@ static gordian_status chance_operator(const struct place *place, const struct ex
                                       double *chance)
 {
     double left, right = 0;
-    gordian_status status = chance_of(place, expr->first, &left);
-    THEN(status, chance_of(place, expr->second, &right));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(chance_of(place, expr->first, &left));
+    TRY(chance_of(place, expr->second, &right));
     switch (expr->op) {
     case '+':
         *chance = left + right;

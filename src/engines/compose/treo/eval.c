@@ -395,17 +395,16 @@ static gordian_status instantiate_component(struct actuals *actuals, const struc
     struct place place = {
         .treo = actuals->place->treo, .scope = callee->scope, .module = callee->module};
     uint64_t total;
-    gordian_status status = formals_bind_parameters(&place, actuals, set, callee);
-    THEN(status, formals_find_size(&place, callee->component->ports, actuals->port_count, &total));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(formals_bind_parameters(&place, actuals, set, callee));
+    TRY(formals_find_size(&place, callee->component->ports, actuals->port_count, &total));
     if (total != actuals->port_count)
         return place_complain(actuals->place, set->token, "'%s' takes %" PRIu64 " port%s, not %zu",
                               callee->name, total, total == 1 ? "" : "s", actuals->port_count);
     if (callee->component->atom)
         return instantiate_atom(actuals, set, callee, &place);
     struct matching matching = {.place = &place, .actuals = actuals};
-    status = queue_instance(treo, callee, set->token, actuals->place, &matching.instance);
+    gordian_status status =
+        queue_instance(treo, callee, set->token, actuals->place, &matching.instance);
     THEN(status, formals_bind_ports(&matching, set, callee));
     if (status == GORDIAN_OK)
         treo->instances[matching.instance].scope = place.scope;

@@ -56,9 +56,7 @@ static gordian_status solve_array(struct solving *solving, const struct place *p
     struct place inner = *place;
     const struct expr *range = variable->indices, *last = range->second;
     int64_t first;
-    gordian_status status = value_number(place, range->first, &first);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_number(place, range->first, &first));
     if (list->kind != VALUE_LIST || range->next)
         return place_complain(place, variable->token,
                               "an array such as x[1..n] is given by a list");
@@ -69,7 +67,7 @@ static gordian_status solve_array(struct solving *solving, const struct place *p
             return GORDIAN_STATUS_MEMORY;
     }
     uint64_t count;
-    status = value_expand_count(&inner, variable, &count);
+    gordian_status status = value_expand_count(&inner, variable, &count);
     if (status == GORDIAN_OK && count != list->count)
         return place_complain(place, variable->token, "'%s' has %" PRIu64 " elements, the list %zu",
                               variable->name, count, list->count);

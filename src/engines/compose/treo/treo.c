@@ -324,11 +324,8 @@ static gordian_status parse_given(struct treo *treo, const char *what, const cha
 {
     struct text text;
     struct module *module;
-    gordian_status status =
-        text_copy(&text, what, given, strlen(given), &treo->memory, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = new_module(treo, NULL, &text, &module);
+    TRY(text_copy(&text, what, given, strlen(given), &treo->memory, treo->error));
+    gordian_status status = new_module(treo, NULL, &text, &module);
     if (status != GORDIAN_OK) {
         text_free(&text);
         return status;
@@ -373,9 +370,7 @@ static const char *define_name(struct parser *parser)
 static gordian_status read_defines(struct treo *treo, const char *defines)
 {
     struct parser parser;
-    gordian_status status = parse_given(treo, "--define", defines, &parser);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(parse_given(treo, "--define", defines, &parser));
     struct place place = {.treo = treo, .module = (uint32_t)treo->module_count - 1};
     while (parser.status == GORDIAN_OK && !parser_sees(&parser, TOKEN_END)) {
         struct value value;
@@ -435,8 +430,7 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
             text_free(&module->text);
         tokens_free(&module->tokens);
         labels_free(&module->names);
-        memory_free(&treo->memory, module->definitions);
-        memory_free(&treo->memory, module);
+        memory_free_all(&treo->memory, module->definitions, module);
     }
     memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
                     treo->bindings, treo->atoms, treo->ends, treo->automata);

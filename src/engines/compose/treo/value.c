@@ -190,10 +190,8 @@ static gordian_status range_bounds(const struct place *place, const struct expr 
                                    int64_t *first, uint64_t *count)
 {
     int64_t last = 0;
-    gordian_status status = value_number(place, range->first, first);
-    THEN(status, value_number(place, range->second, &last));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_number(place, range->first, first));
+    TRY(value_number(place, range->second, &last));
     *count = last < *first ? 0 : (uint64_t)last - (uint64_t)*first + 1;
     if (last >= *first && *count - 1 >= place->treo->most)
         return place_complain(place, range->token, "a range of more than %u numbers",
