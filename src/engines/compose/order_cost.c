@@ -40,9 +40,11 @@ static gordian_status part_make(struct part *part, const gordian_circuit *whole,
     return fail_memory(error);
 }
 
-/* Who has each name: counted, then filled in from behind. */
-static void list_users(gordian_circuit *circuit)
+/* What circuit_seal works out. */
+static void part_settle(struct part *part)
 {
+    gordian_circuit *circuit = &part->circuit;
+    /* Who has each name: counted, then filled in from behind. */
     for (uint32_t n = 0; n <= circuit->name_count; n++)
         circuit->users_first[n] = 0;
     for (uint32_t f = 0; f < circuit->factor_count; f++)
@@ -53,13 +55,6 @@ static void list_users(gordian_circuit *circuit)
     for (uint32_t f = (uint32_t)circuit->factor_count; f-- > 0;)
         for (uint32_t p = 0; p < factor_shape(circuit, f)->port_count; p++)
             circuit->users[--circuit->users_first[circuit->factors[f].names[p]]] = f;
-}
-
-/* What circuit_seal works out. */
-static void part_settle(struct part *part)
-{
-    gordian_circuit *circuit = &part->circuit;
-    list_users(circuit);
     circuit->whole = circuit->initial = 1;
     circuit->whole_fits = true;
     for (uint32_t f = 0; f < circuit->factor_count; f++) {

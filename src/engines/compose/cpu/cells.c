@@ -304,14 +304,6 @@ static bool open_shards(struct cpu *cpu)
 
 /* ------------------------------------------------------------------ all of it */
 
-static void enter_pair_of(struct word_shards *shards, struct cell_pair pair)
-{
-    struct cells *cells = &shards->list[cells_owner(&shards->rules, pair.word)].cells;
-    cells_enter(cells, &pair, 1);
-    if (cells->no_memory)
-        cpu_halt(shards->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
-}
-
 static void enter_initial(struct word_shards *shards)
 {
     struct cpu *cpu = shards->cpu;
@@ -320,7 +312,11 @@ static void enter_initial(struct word_shards *shards)
     initial_first(cpu->circuit, locals);
     do {
         pack_state(&cpu->packing, locals, &state);
-        enter_pair_of(shards, (struct cell_pair){state >> 6, UINT64_C(1) << (state & 63)});
+        struct cell_pair pair = (struct cell_pair){state >> 6, UINT64_C(1) << (state & 63)};
+        struct cells *cells = &shards->list[cells_owner(&shards->rules, pair.word)].cells;
+        cells_enter(cells, &pair, 1);
+        if (cells->no_memory)
+            cpu_halt(shards->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         if (++put % 65536 == 0)
             cpu_report(cpu);
     } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
@@ -345,27 +341,6 @@ static bool turn_to_bitmap(struct word_shards *shards)
     return true;
 }
 
-static void explore_all(struct word_shards *shards)
-{
-    gordian_compose_phase *phase = compose_phase(shards->cpu->result, "words");
-    atomic_store(&shards->turn, false);
-    atomic_store(&shards->open, shards->count);
-    cpu_work(shards->cpu, explore_cells, shards);
-    compose_phase_end(phase);
-    shards->cpu->stuck = 0; /* it may be the second time */
-    for (unsigned i = 0; i < shards->count; i++) {
-        shards->cpu->stuck += shards->list[i].cells.stuck;
-        if (shards->list[i].cells.stuck > 0)
-            cpu_note_stuck(shards->cpu, &shards->list[i].cells.stuck_state);
-    }
-    for (unsigned i = 0; phase && i < shards->count; i++) {
-        phase->fired += shards->list[i].cells.fired;
-        phase->found += shards->list[i].cells.entered;
-        phase->sent += shards->list[i].posted;
-        phase->idle_ns += shards->list[i].idle_ns;
-    }
-}
-
 gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
 {
     if (!open_shards(cpu))
@@ -373,7 +348,23 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
     struct word_shards *shards = cpu->shards;
     enter_initial(shards);
     for (;;) {
-        explore_all(shards);
+        gordian_compose_phase *phase = compose_phase(shards->cpu->result, "words");
+        atomic_store(&shards->turn, false);
+        atomic_store(&shards->open, shards->count);
+        cpu_work(shards->cpu, explore_cells, shards);
+        compose_phase_end(phase);
+        shards->cpu->stuck = 0; /* it may be the second time */
+        for (unsigned i = 0; i < shards->count; i++) {
+            shards->cpu->stuck += shards->list[i].cells.stuck;
+            if (shards->list[i].cells.stuck > 0)
+                cpu_note_stuck(shards->cpu, &shards->list[i].cells.stuck_state);
+        }
+        for (unsigned i = 0; phase && i < shards->count; i++) {
+            phase->fired += shards->list[i].cells.fired;
+            phase->found += shards->list[i].cells.entered;
+            phase->sent += shards->list[i].posted;
+            phase->idle_ns += shards->list[i].idle_ns;
+        }
         if (cpu_halted(cpu) || !atomic_load(&shards->turn))
             return GORDIAN_OK;
         /* Enters what was on its way when they stopped. */
@@ -412,9 +403,13 @@ const struct cell *word_shards_cells(const struct cpu *cpu, unsigned member, siz
     return cells->list;
 }
 
-/* The cells of all in the first one's list. */
-static bool join_cells(struct word_shards *shards)
+gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error)
 {
+    struct word_shards *shards = cpu->shards;
+    struct cells *cells = &shards->list[0].cells;
+    for (unsigned i = 0; i < shards->count; i++)
+        cells_settle(&shards->list[i].cells);
+    /* The cells of all in the first one's list. */
     struct cells *first = &shards->list[0].cells;
     size_t count = 0;
     for (unsigned i = 0; i < shards->count; i++)
@@ -422,7 +417,7 @@ static bool join_cells(struct word_shards *shards)
     struct cell *list =
         first->memory.resize(first->memory.context, first->list, (count + 1) * sizeof *list);
     if (!list)
-        return false;
+        return fail_memory(error);
     first->list = list;
     for (unsigned i = 1; i < shards->count; i++) {
         struct cells *part = &shards->list[i].cells;
@@ -431,17 +426,6 @@ static bool join_cells(struct word_shards *shards)
         first->count += part->count;
         cells_close(part);
     }
-    return true;
-}
-
-gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error)
-{
-    struct word_shards *shards = cpu->shards;
-    struct cells *cells = &shards->list[0].cells;
-    for (unsigned i = 0; i < shards->count; i++)
-        cells_settle(&shards->list[i].cells);
-    if (!join_cells(shards))
-        return fail_memory(error);
     cpu->space = (struct space){.kind = SPACE_CELLS,
                                 .memory = cpu->meter.memory,
                                 .packing = &cpu->packing,

@@ -40,21 +40,16 @@ struct delivering {
 
 /* ------------------------------------------------------------------ order */
 
-/* Lists of names compare by their first difference: who has the name comes first, unless the other
- * list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that does not,
- * up to the last that fires, and 0 after that: then labels compare as these numbers do, first bit
- * most significant, and where they are equal the shorter list comes first. */
-static uint64_t reverse_bits(uint64_t word)
+static uint64_t key_of(uint64_t word)
 {
+    /* Lists of names compare by their first difference: who has the name comes first, unless the
+     * other list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that
+     * does not, up to the last that fires, and 0 after that: then labels compare as these numbers
+     * do, first bit most significant, and where they are equal the shorter list comes first. */
     word = (word >> 1 & 0x5555555555555555u) | (word & 0x5555555555555555u) << 1;
     word = (word >> 2 & 0x3333333333333333u) | (word & 0x3333333333333333u) << 2;
     word = (word >> 4 & 0x0f0f0f0f0f0f0f0fu) | (word & 0x0f0f0f0f0f0f0f0fu) << 4;
-    return __builtin_bswap64(word);
-}
-
-static uint64_t key_of(uint64_t names)
-{
-    uint64_t reversed = reverse_bits(names);
+    uint64_t reversed = __builtin_bswap64(word);
     return reversed ? ~reversed & ~((reversed & -reversed) - 1) : 0;
 }
 

@@ -438,9 +438,15 @@ static gordian_status explore_from(struct compose_device *device, bool bitmap, g
     return status == GORDIAN_OK ? explore_table(device, error) : status;
 }
 
-/* The set goes; a table of a run before, which has grown as far as it had to, may stay. */
-static void forget_set(struct compose_device *device, bool keep)
+gordian_status compose_device_explore(struct compose_device *device, uint64_t *states,
+                                      gordian_error *error)
 {
+    gpu_address buffer;
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    bool bitmap = bits <= device->tuning.direct_bits &&
+                  (limit == 0 || limit >= UINT64_C(1) << bits) && bitmap_fits(device);
+    /* The set goes; a table of a run before, which has grown as far as it had to, may stay. */
+    bool keep = !bitmap;
     struct compose_set *set = &device->set;
     gpu_address table = set->table;
     uint64_t slots = set->slots;
@@ -456,16 +462,6 @@ static void forget_set(struct compose_device *device, bool keep)
         set->slots = slots;
         device->list = list;
     }
-}
-
-gordian_status compose_device_explore(struct compose_device *device, uint64_t *states,
-                                      gordian_error *error)
-{
-    gpu_address buffer;
-    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
-    bool bitmap = bits <= device->tuning.direct_bits &&
-                  (limit == 0 || limit >= UINT64_C(1) << bits) && bitmap_fits(device);
-    forget_set(device, !bitmap);
     device->rounds = 0;
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress = (gordian_compose_progress){.pass = 1};

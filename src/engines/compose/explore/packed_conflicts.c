@@ -45,14 +45,6 @@ static bool can_both_fire(const struct packed *packed, uint32_t i, uint32_t k)
     return ((one->value ^ other->value) & one->mask & other->mask) == 0;
 }
 
-static void join_members(struct conflicts *c)
-{
-    for (uint32_t i = 0; i < c->member_count; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (can_both_fire(c->packed, c->members[i], c->members[k]))
-                c->parent[root_of(c, c->members[i])] = root_of(c, c->members[k]);
-}
-
 /* One more bit for those members that are of this part. */
 static bool give_use(struct conflicts *c, uint32_t root)
 {
@@ -62,18 +54,6 @@ static bool give_use(struct conflicts *c, uint32_t root)
     for (uint32_t i = 0; i < c->member_count; i++)
         if (root_of(c, c->members[i]) == root)
             c->packed->firings[c->members[i]].uses |= bit;
-    return true;
-}
-
-static bool tell_members_apart(struct conflicts *c)
-{
-    const struct compose_firing *firings = c->packed->firings;
-    for (uint32_t i = 0; i < c->member_count; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if ((firings[c->members[i]].uses & firings[c->members[k]].uses) == 0 &&
-                can_both_fire(c->packed, c->members[i], c->members[k]) &&
-                !give_use(c, root_of(c, c->members[i])))
-                return false;
     return true;
 }
 
@@ -141,13 +121,21 @@ static gordian_status find_parts(struct conflicts *c, gordian_error *error)
         c->parent[i] = i;
     for (uint32_t f = 0; f < factors; f++) {
         gather_members(c, f);
-        join_members(c);
+        for (uint32_t i = 0; i < c->member_count; i++)
+            for (uint32_t k = 0; k < i; k++)
+                if (can_both_fire(c->packed, c->members[i], c->members[k]))
+                    c->parent[root_of(c, c->members[i])] = root_of(c, c->members[k]);
     }
     for (uint32_t f = 0; f < factors; f++) {
         gather_members(c, f);
-        if (!tell_members_apart(c))
-            return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                        "firings that get into each other's way at more than 64 places");
+        const struct compose_firing *firings = c->packed->firings;
+        for (uint32_t i = 0; i < c->member_count; i++)
+            for (uint32_t k = 0; k < i; k++)
+                if ((firings[c->members[i]].uses & firings[c->members[k]].uses) == 0 &&
+                    can_both_fire(c->packed, c->members[i], c->members[k]) &&
+                    !give_use(c, root_of(c, c->members[i])))
+                    return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                                "firings that get into each other's way at more than 64 places");
     }
     for (uint32_t i = 0; i < n; i++)
         c->sizes[root_of(c, i)]++;

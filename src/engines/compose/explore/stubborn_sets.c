@@ -285,44 +285,12 @@ static void try_seed(struct reduction *r, uint32_t seed)
             r->best[r->best_count++] = r->work[at];
 }
 
-static void choose_set(struct reduction *r)
-{
-    memcpy(r->best, r->enabled, r->enabled_count * sizeof *r->best);
-    r->best_count = r->enabled_count;
-    for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
-        try_seed(r, r->enabled[i]);
-}
-
 /* ------------------------------------------------------------------ the way to a deadlock */
 
 static void fire_at(const struct reduction *r, uint32_t t, uint32_t *locals)
 {
     for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++)
         locals[r->firings.moves[m].factor] = r->firings.moves[m].to;
-}
-
-/* A state that was taken stands for an image of it. On the way, as[f] is the automaton that is
- * where f is in the state taken: what fires is the image of the firing taken, and what the state it
- * led to was changed for changes who is who once more. */
-static void trace_back(struct reduction *r, const uint32_t *chain, size_t steps,
-                       gordian_compose_deadlock *found)
-{
-    size_t words = r->circuit->label_words;
-    uint32_t *locals = r->here;
-    for (uint32_t f = 0; f < r->factors; f++)
-        r->as[f] = f;
-    for (size_t i = 0; i < steps; i++) {
-        uint32_t t = r->by[chain[i]];
-        copy_locals(r, locals, r->locals + r->parent[chain[i]] * r->factors);
-        fire_at(r, t, locals);
-        uint32_t fired = r->symmetry.count > 0 ? symmetry_firing(&r->symmetry, t, r->as) : t;
-        memcpy(found->labels + i * words, firing_label(&r->firings, fired),
-               words * sizeof(uint64_t));
-        symmetry_settle(&r->symmetry, locals, r->whose);
-        for (uint32_t f = 0; f < r->factors; f++)
-            found->state[f] = r->as[r->whose[f]];
-        copy_locals(r, r->as, found->state);
-    }
 }
 
 static gordian_status describe_state(struct reduction *r, uint32_t state)
@@ -341,7 +309,25 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
     size_t at = steps;
     for (uint32_t s = state; at > 0; s = r->parent[s])
         chain[--at] = s;
-    trace_back(r, chain, steps, &found);
+    /* A state that was taken stands for an image of it. On the way, as[f] is the automaton that is
+     * where f is in the state taken: what fires is the image of the firing taken, and what the
+     * state it led to was changed for changes who is who once more. */
+    size_t words = r->circuit->label_words;
+    uint32_t *locals = r->here;
+    for (uint32_t f = 0; f < r->factors; f++)
+        r->as[f] = f;
+    for (size_t i = 0; i < steps; i++) {
+        uint32_t t = r->by[chain[i]];
+        copy_locals(r, locals, r->locals + r->parent[chain[i]] * r->factors);
+        fire_at(r, t, locals);
+        uint32_t fired = r->symmetry.count > 0 ? symmetry_firing(&r->symmetry, t, r->as) : t;
+        memcpy(found.labels + i * words, firing_label(&r->firings, fired),
+               words * sizeof(uint64_t));
+        symmetry_settle(&r->symmetry, locals, r->whose);
+        for (uint32_t f = 0; f < r->factors; f++)
+            found.state[f] = r->as[r->whose[f]];
+        copy_locals(r, r->as, found.state);
+    }
     for (uint32_t f = 0; f < r->factors; f++)
         found.state[r->as[f]] = r->locals[state * r->factors + f];
     result->found[result->found_count++] = found;
@@ -414,7 +400,10 @@ static gordian_status expand_state(struct reduction *r, uint32_t state)
     find_enabled(r);
     if (r->enabled_count == 0)
         return take_deadlock(r, state);
-    choose_set(r);
+    memcpy(r->best, r->enabled, r->enabled_count * sizeof *r->best);
+    r->best_count = r->enabled_count;
+    for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
+        try_seed(r, r->enabled[i]);
     for (size_t i = 0; i < r->best_count && status == GORDIAN_OK; i++) {
         copy_locals(r, r->here, r->locals + state * r->factors);
         fire_at(r, r->best[i], r->here);

@@ -74,9 +74,10 @@ static bool is_datum_of(const gordian_circuit *circuit, const char *text)
     return false;
 }
 
-/* Every datum of every circuit, once. */
-static void write_data(struct joining *joining)
+static gordian_status write_all(struct joining *joining)
 {
+    size_t functions = 0;
+    /* Every datum of every circuit, once. */
     output_text(&joining->text, "data");
     for (size_t k = 0; k < joining->count; k++) {
         const struct data *data = &joining->circuits[k]->data;
@@ -92,30 +93,19 @@ static void write_data(struct joining *joining)
         }
     }
     output_char(&joining->text, '\n');
-}
-
-static gordian_status write_joint(struct joining *joining, size_t k, size_t first_function)
-{
-    const gordian_circuit *circuit = joining->circuits[k];
-    char **renamed = memory_zeroed(&joining->memory, (circuit->name_count + 1) * sizeof *renamed);
-    if (!renamed)
-        return fail_memory(joining->error);
-    gordian_status status = rename_inside(joining, k, renamed);
-    THEN(status,
-         ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error));
-    uint32_t count = circuit->name_count;
-    for (uint32_t n = 0; renamed && n < count; n++)
-        memory_free(&joining->memory, renamed[n]);
-    memory_free(&joining->memory, renamed);
-    return status;
-}
-
-static gordian_status write_all(struct joining *joining)
-{
-    size_t functions = 0;
-    write_data(joining);
     for (size_t k = 0; k < joining->count; k++) {
-        TRY(write_joint(joining, k, functions));
+        const gordian_circuit *circuit = joining->circuits[k];
+        char **renamed =
+            memory_zeroed(&joining->memory, (circuit->name_count + 1) * sizeof *renamed);
+        if (!renamed)
+            return fail_memory(joining->error);
+        gordian_status status = rename_inside(joining, k, renamed);
+        THEN(status, ca_write_factors(circuit, renamed, functions, &joining->text, joining->error));
+        uint32_t count = circuit->name_count;
+        for (uint32_t n = 0; renamed && n < count; n++)
+            memory_free(&joining->memory, renamed[n]);
+        memory_free(&joining->memory, renamed);
+        TRY(status);
         functions += joining->circuits[k]->data.function_count;
     }
     return joining->text.failure ? fail_memory(joining->error) : GORDIAN_OK;

@@ -115,13 +115,6 @@ complain_at(struct pnml *pnml, const char *where, const char *format, ...)
 
 /* ------------------------------------------------------------------ nodes and arcs */
 
-/* What a name of a circuit, written in backquotes, cannot have. */
-static bool is_good_id(const char *id)
-{
-    const char *why;
-    return names_valid(id, strlen(id), &why) && !id[strcspn(id, "|\"`")] && strcmp(id, "tau") != 0;
-}
-
 static gordian_status add_node(struct pnml *pnml, struct label_table *table)
 {
     char id[ID_SIZE];
@@ -129,7 +122,9 @@ static gordian_status add_node(struct pnml *pnml, struct label_table *table)
     struct net *net = &pnml->net;
     if (!xml_attribute(&pnml->xml, "id", id, sizeof id))
         return xml_complain(&pnml->xml, "this has no id, or one of more than 255 bytes");
-    if (!is_good_id(id))
+    /* What a name of a circuit, written in backquotes, cannot have. */
+    const char *why;
+    if (!names_valid(id, strlen(id), &why) || id[strcspn(id, "|\"`")] || strcmp(id, "tau") == 0)
         return xml_complain(&pnml->xml, "this id has a blank, a quote, '#', '=' or '|' in it");
     if (labels_find(&net->places, id, strlen(id)) != GORDIAN_NONE ||
         labels_find(&net->transitions, id, strlen(id)) != GORDIAN_NONE)

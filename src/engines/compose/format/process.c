@@ -205,19 +205,6 @@ gordian_status promela_write(const gordian_graph *graph, const char *title, stru
     return GORDIAN_OK;
 }
 
-static void write_choices(const gordian_circuit *circuit, struct output *out)
-{
-    for (uint32_t f = 0; f < circuit->factor_count && circuit->initial != 1; f++) {
-        uint32_t count = factor_shape(circuit, f)->initial_count;
-        output_text(out, f ? "" : "    atomic {\n");
-        output_text(out, count > 1 ? "        if\n" : "");
-        for (uint32_t s = 0; s < count && count > 1; s++)
-            output_format(out, "        :: f%u = %u\n", f, s);
-        output_text(out, count > 1 ? "        fi;\n" : "");
-        output_text(out, f + 1 == circuit->factor_count ? "        skip\n    }\n" : "");
-    }
-}
-
 static bool write_model(const struct firings *firings, struct output *text, struct output *out)
 {
     const gordian_circuit *circuit = firings->circuit;
@@ -244,7 +231,15 @@ static bool write_model(const struct firings *firings, struct output *text, stru
     }
     bool fine = !text->failure;
     output_text(out, "active proctype circuit()\n{\n");
-    write_choices(circuit, out);
+    for (uint32_t f = 0; f < circuit->factor_count && circuit->initial != 1; f++) {
+        uint32_t count = factor_shape(circuit, f)->initial_count;
+        output_text(out, f ? "" : "    atomic {\n");
+        output_text(out, count > 1 ? "        if\n" : "");
+        for (uint32_t s = 0; s < count && count > 1; s++)
+            output_format(out, "        :: f%u = %u\n", f, s);
+        output_text(out, count > 1 ? "        fi;\n" : "");
+        output_text(out, f + 1 == circuit->factor_count ? "        skip\n    }\n" : "");
+    }
     output_text(out, firings->count > 0 ? "    do\n" : "    false\n");
     for (size_t i = 0; i < firings->count && fine && !out->failure; i++) {
         /* One step: everybody is where the firing needs him, and then where it brings him. */
@@ -337,8 +332,10 @@ static void write_rules(const struct mentioned *mentioned)
         }
 }
 
-static gordian_status check_treo(const gordian_graph *graph, gordian_error *error)
+gordian_status treo_write(const gordian_graph *graph, const char *title, struct output *out,
+                          gordian_error *error)
 {
+    struct mentioned mentioned = {0};
     if (graph->initial_count != 1)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a component has one initial state, this graph has %zu: .ca keeps all",
@@ -347,14 +344,6 @@ static gordian_status check_treo(const gordian_graph *graph, gordian_error *erro
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(error, GORDIAN_STATUS_INPUT,
                         "a step that shows nothing cannot be written as .treo; --hide removes it");
-    return GORDIAN_OK;
-}
-
-gordian_status treo_write(const gordian_graph *graph, const char *title, struct output *out,
-                          gordian_error *error)
-{
-    struct mentioned mentioned = {0};
-    TRY(check_treo(graph, error));
     gordian_status status = mention_all(&mentioned, graph, out, error);
     if (status == GORDIAN_OK) {
         output_text(out, "// ");

@@ -142,7 +142,7 @@ int graph_compare_arcs(const void *left, const void *right)
     return (a->to > b->to) - (a->to < b->to);
 }
 
-static gordian_status check_arcs(const gordian_graph *graph, gordian_error *error)
+gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
 {
     if (graph->initial_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no initial state");
@@ -155,12 +155,6 @@ static gordian_status check_arcs(const gordian_graph *graph, gordian_error *erro
             return fail(error, GORDIAN_STATUS_INPUT,
                         "a transition to state %u: there are only %u states", graph->arcs[i].to,
                         graph->state_count);
-    return GORDIAN_OK;
-}
-
-gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
-{
-    TRY(check_arcs(graph, error));
     uint32_t *rank = rank_labels(&graph->labels, &graph->memory);
     uint32_t *label_at = memory_alloc(&graph->memory, graph->labels.count * sizeof *label_at);
     if (!rank || !label_at) {

@@ -188,16 +188,6 @@ static gordian_status write_result(struct hider *hider, uint32_t initial_count,
     return status == GORDIAN_OK ? graph_finish(hider->result, error) : status;
 }
 
-static bool make_room(struct hider *hider)
-{
-    size_t states = hider->graph->state_count, parts = hider->parts.scc.count;
-    hider->first = memory_alloc(&hider->memory, (parts + 1) * sizeof(size_t));
-    hider->seen_in = memory_zeroed(&hider->memory, parts * sizeof(uint32_t));
-    hider->queue = memory_alloc(&hider->memory, states * sizeof(uint32_t));
-    hider->number = memory_alloc(&hider->memory, states * sizeof(uint32_t));
-    return hider->first && hider->seen_in && hider->queue && hider->number;
-}
-
 static gordian_status hide_names(struct hider *hider, const gordian_hiding *hiding,
                                  gordian_error *error)
 {
@@ -209,9 +199,14 @@ static gordian_status hide_names(struct hider *hider, const gordian_hiding *hidi
         return fail_memory(error);
     TRY(hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error));
     TRY(components_find(&hider->parts, hider->graph, hider->new_of, error));
-    if (!make_room(hider))
+    size_t states = hider->graph->state_count, parts = hider->parts.scc.count;
+    hider->first = memory_alloc(&hider->memory, (parts + 1) * sizeof(size_t));
+    hider->seen_in = memory_zeroed(&hider->memory, parts * sizeof(uint32_t));
+    hider->queue = memory_alloc(&hider->memory, states * sizeof(uint32_t));
+    hider->number = memory_alloc(&hider->memory, states * sizeof(uint32_t));
+    if (!hider->first || !hider->seen_in || !hider->queue || !hider->number)
         return fail_memory(error);
-    for (uint32_t c = 0; c < hider->parts.scc.count; c++) /* what it leads to comes before */
+    for (uint32_t c = 0; c < parts; c++) /* what it leads to comes before */
         if (!collect_steps(hider, c))
             return fail_memory(error);
     return write_result(hider, explore_visible(hider), error);

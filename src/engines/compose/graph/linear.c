@@ -165,9 +165,10 @@ static struct part part_of(const struct builder *builder, uint32_t number, bool 
     }
 }
 
-/* From the top down: which nodes are wanted, as they are or negated. */
-static void mark_wanted(struct builder *builder)
+static gordian_status make_parts(struct builder *builder)
 {
+    gordian_status status = GORDIAN_OK;
+    /* From the top down: which nodes are wanted, as they are or negated. */
     const struct formula *formula = builder->formula;
     builder->wanted[formula->top] |= 2;
     for (size_t n = formula->count; n-- > 0;) {
@@ -181,12 +182,6 @@ static void mark_wanted(struct builder *builder)
         if (operands > 1)
             builder->wanted[node->right] |= wanted;
     }
-}
-
-static gordian_status make_parts(struct builder *builder)
-{
-    gordian_status status = GORDIAN_OK;
-    mark_wanted(builder);
     for (uint32_t n = 0; n < builder->formula->count; n++)
         for (unsigned negated = 0; negated < 2 && status == GORDIAN_OK; negated++)
             if (builder->wanted[n] >> negated & 1)
