@@ -1,7 +1,7 @@
 /* <gordian/compose.h>, as far as it is not what the parts of the family are themselves: reading and
  * writing, running an engine, what circuits and graphs tell of themselves. */
 #include "engines/compose/circuit/net_safety.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/stubborn_sets.h"
 #include "engines/compose/format/aut.h"
 #include "engines/compose/format/ca.h"

@@ -15,7 +15,7 @@
  *
  * Everything is built, reachable or not. Small circuits only.
  */
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/graph/explicit.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"

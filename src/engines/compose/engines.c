@@ -1,5 +1,5 @@
 /* The table of engines that compose, and choosing one. */
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 
 #include "foundation/gpu/gpu.h"
 

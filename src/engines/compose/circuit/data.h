@@ -5,8 +5,8 @@
  * or, if nothing is listed, every symbol a circuit mentions as a constant; {0} if there is none.
  * D is fixed by data_close, once the circuit has been read; before, symbols only collect.
  *
- * D is what ports carry. Cells whose values no port ever has (data_flow.h) may have others: these
- * come behind, and only such cells range over them.
+ * D is what ports carry. Cells whose values no port ever has (automaton_flow) may have others:
+ * these come behind, and only such cells range over them.
  *
  * Functions and predicates take and give elements of D. A table is a list of rows; what it does
  * not list is undefined, and a transition whose guard asks for it does not exist. The built-in ones

@@ -1,8 +1,9 @@
 /* Unfolding an automaton over the data: control states and cells become plain states, guards become
  * transitions with concrete data. What the automaton can reach by itself comes first. */
 #include "engines/compose/circuit/circuit.h"
+#include "engines/compose/circuit/record_table.h"
 #include "foundation/base/error.h"
-#include "foundation/base/hash.h"
+#include "foundation/base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,11 +19,9 @@ struct unfolding {
     uint32_t most;
     size_t width; /* of a state: control and cells */
 
-    /* States as they are found, with a hash table over them. */
-    size_t value_room; /* in states */
-    struct hash table;
-    uint32_t *candidate; /* `width` numbers */
-    uint8_t *own;        /* by cell: it has a domain of its own */
+    struct record_table states; /* as they are found; the shape has the list */
+    uint32_t *candidate;        /* `width` numbers */
+    uint8_t *own;               /* by cell: it has a domain of its own */
 
     size_t *first_of; /* transitions of the automaton by control state: `by_state` */
     uint32_t *by_state;
@@ -49,44 +48,22 @@ void shape_free(struct shape *shape, const gordian_allocator *memory)
     *shape = (struct shape){0};
 }
 
-static uint64_t hash_state(const struct unfolding *unfolding, const uint32_t *values)
-{
-    return hash_bytes(values, unfolding->width * sizeof *values);
-}
-
-static void put_states(const void *context, struct hash *table)
-{
-    const struct unfolding *unfolding = context;
-    for (uint32_t s = 0; s < unfolding->shape->state_count; s++)
-        hash_put(table, hash_state(unfolding, unfolding->shape->values + s * unfolding->width), s);
-}
-
 /* The number of the state in `candidate`, new if need be. */
 static gordian_status number_state(struct unfolding *unfolding, uint32_t *number,
                                    gordian_error *error)
 {
     struct shape *shape = unfolding->shape;
-    size_t width = unfolding->width;
-    uint64_t hash = hash_state(unfolding, unfolding->candidate);
-    struct hash_probe probe = hash_probe(&unfolding->table, hash);
-    while (hash_meet(&unfolding->table, &probe)) {
-        *number = probe.number;
-        if (memcmp(shape->values + probe.number * width, unfolding->candidate,
-                   width * sizeof(uint32_t)) == 0)
-            return GORDIAN_OK;
-    }
+    uint64_t hash;
+    *number = record_table_find(&unfolding->states, unfolding->candidate, &hash);
+    if (*number != GORDIAN_NONE)
+        return GORDIAN_OK;
     if (shape->state_count >= unfolding->most)
         return fail(error, GORDIAN_STATUS_INPUT, "'%s' has more than %u states over these data",
                     unfolding->automaton->title, unfolding->most);
-    if (!hash_reserve(&unfolding->table, unfolding->memory, shape->state_count + 1,
-                      shape->state_count + 1, put_states, unfolding) ||
-        !memory_grow(unfolding->memory, &shape->values, &unfolding->value_room,
-                     ((size_t)shape->state_count + 1) * width, sizeof *shape->values))
+    if (!record_table_add(&unfolding->states, unfolding->candidate, hash))
         return fail_memory(error);
-    memcpy(shape->values + shape->state_count * width, unfolding->candidate,
-           width * sizeof(uint32_t));
     *number = shape->state_count++;
-    hash_put(&unfolding->table, hash, *number);
+    shape->values = unfolding->states.list;
     return GORDIAN_OK;
 }
 
@@ -379,6 +356,7 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
         .value_bits = data_value_bits(data),
         .most = most,
         .width = 1 + automaton->cell_count,
+        .states = {.memory = *memory, .size = (1 + automaton->cell_count) * sizeof(uint32_t)},
     };
     *shape = (struct shape){.automaton = automaton, .port_count = ports};
     shape->label_words = (uint32_t)bits_words((size_t)ports * (1 + unfolding.value_bits));
@@ -396,7 +374,7 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
     THEN(status, put_in_order(&unfolding, error));
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
     memory_free_all(memory, unfolding.candidate, unfolding.label, unfolding.own);
-    hash_free(&unfolding.table, memory);
+    hash_free(&unfolding.states.table, memory);
     memory_free_all(memory, unfolding.first_of, unfolding.by_state);
     if (status != GORDIAN_OK)
         shape_free(shape, memory);

@@ -8,7 +8,6 @@
  * It is over when all have looked everywhere in vain. Whoever makes a block dirty looks everywhere
  * later on before he says so: what is dirty then is seen by him, if not by somebody else before. */
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/explore/word_firings.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"

@@ -2,7 +2,6 @@
  * a word are counted together: how many firings are enabled in each of the 64 is kept in planes,
  * bit i of plane p being bit p of the count of state i. */
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/explore/word_firings.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 

@@ -1,6 +1,7 @@
 /* The shortest way, in joint firings, to each deadlock described: breadth first over the states
  * found. The states of a level are looked at in the order of their numbers, so the first to lead to
  * a state is the smallest of those one level below that do: that is the way everybody finds. */
+#include "engines/compose/circuit/record_table.h"
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -66,7 +67,7 @@ static void reach_initial(struct tracing *tracing)
     } while (initial_next(cpu->circuit, tracing->locals));
 }
 
-static bool take_step(void *context, const struct scene *scene)
+static bool trace_step(void *context, const struct scene *scene)
 {
     struct tracing *tracing = context;
     uint64_t number = space_number(tracing->space, scene->to);
@@ -95,7 +96,7 @@ static bool go_through(struct tracing *tracing, bool fire)
             !tracing->numbers || space_number(tracing->numbers, tracing->state) != UINT64_MAX;
         if (!fire && scene->count == 0 && counts)
             tracing->found[tracing->found_count++] = tracing->from;
-        if (fire && !scene_each(scene, tracing->state, false, take_step, tracing, &memory)) {
+        if (fire && !scene_each(scene, tracing->state, false, trace_step, tracing, &memory)) {
             tracing->failed |= memory;
             return false;
         }
@@ -248,5 +249,165 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
         fine && !tracing.failed ? describe_all(&tracing, error) : fail_memory(error);
     memory_free_all(memory, tracing.found, tracing.narrow, tracing.wide, tracing.level,
                     tracing.next);
+    return status;
+}
+
+/* ------------------------------------------------------------------ deadlocks that are near */
+
+/* Ways to deadlocks that are near: the states up to them are gone through once more, and each
+ * remembers where it was reached from. The states found do not have to be sorted then, nor to be
+ * where the ways are sought (mpi/): what is near is found from the circuit alone. As in trace.c the
+ * states of a level are looked at in the order of their numbers, which is that of their words. */
+#define NEAR_STATES (1u << 17) /* no more than so many are near ... */
+#define NEAR_STEPS  (1u << 18) /* ... or so many joint firings */
+
+struct nearby {
+    struct cpu *cpu;
+    size_t words; /* of a state */
+    struct record_table states;
+    uint32_t *before; /* by state: 1 + the one it was reached from, or 1 + itself */
+    size_t before_room;
+    uint32_t from;   /* whose steps are taken; GORDIAN_NONE: it begins */
+    uint64_t *found; /* deadlocks */
+    size_t found_count;
+    uint32_t steps;
+    bool failed, far;
+};
+
+/* False: no memory. */
+static bool add_state(struct nearby *nearby, const uint64_t *state)
+{
+    uint32_t count = nearby->states.count;
+    uint64_t hash;
+    if (record_table_find(&nearby->states, state, &hash) != GORDIAN_NONE)
+        return true;
+    nearby->failed = !memory_grow(&nearby->states.memory, &nearby->before, &nearby->before_room,
+                                  count + 1, sizeof *nearby->before) ||
+                     !record_table_add(&nearby->states, state, hash);
+    if (!nearby->failed)
+        nearby->before[count] = 1 + (nearby->from == GORDIAN_NONE ? count : nearby->from);
+    return !nearby->failed;
+}
+
+static bool take_near_step(void *context, const struct scene *scene)
+{
+    struct nearby *nearby = context;
+    nearby->far = ++nearby->steps > NEAR_STEPS || nearby->states.count > NEAR_STATES ||
+                  (nearby->steps % 65536 == 0 && !cpu_report(nearby->cpu));
+    return !nearby->far && add_state(nearby, scene->to);
+}
+
+static void add_initial(struct nearby *nearby)
+{
+    const struct cpu *cpu = nearby->cpu;
+    uint64_t *state = cpu->scenes[0].here;
+    uint32_t *locals = cpu->scenes[0].here_locals;
+    nearby->far = cpu->circuit->initial > NEAR_STATES;
+    if (nearby->far)
+        return;
+    initial_first(cpu->circuit, locals);
+    do
+        pack_state(&cpu->packing, locals, state);
+    while (add_state(nearby, state) && initial_next(cpu->circuit, locals));
+}
+
+/* The first `most` of so many states, in order: their numbers instead. */
+static size_t number_in_order(const struct nearby *nearby, uint64_t *states, size_t count,
+                              size_t most)
+{
+    size_t words = nearby->words;
+    uint64_t hash;
+    sort_words(states, count, words);
+    for (size_t i = 0; i < count && i < most; i++)
+        states[i] = record_table_find(&nearby->states, states + i * words, &hash);
+    return count < most ? count : most;
+}
+
+/* Takes all steps of the states from `first` to `last`. */
+static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
+{
+    struct scene *scene = &nearby->cpu->scenes[0];
+    const gordian_allocator *memory = &nearby->cpu->meter.memory;
+    size_t words = nearby->words, count = last - first;
+    uint64_t *order = memory_alloc(memory, count * words * sizeof *order), *here = scene->here;
+    nearby->failed = !order;
+    if (order) {
+        memcpy(order, (uint64_t *)nearby->states.list + first * words,
+               count * words * sizeof *order);
+        number_in_order(nearby, order, count, count);
+    }
+    for (size_t i = 0; i < count && !nearby->far && !nearby->failed; i++) {
+        bool no_memory = false;
+        nearby->from = (uint32_t)order[i];
+        memcpy(here, (uint64_t *)nearby->states.list + order[i] * words, words * sizeof *here);
+        nearby->failed |= !scene_look(scene, here);
+        if (!nearby->failed && !scene_each(scene, here, false, take_near_step, nearby, &no_memory))
+            nearby->failed |= no_memory;
+    }
+    memory_free(memory, order);
+}
+
+/* Level after level, until there are enough deadlocks or it is too far. */
+static void go_around(struct nearby *nearby, size_t wanted)
+{
+    uint32_t first = 0, last;
+    add_initial(nearby);
+    for (; first < nearby->states.count && !nearby->far && !nearby->failed; first = last) {
+        last = nearby->states.count;
+        /* Looks for deadlocks among the states from `first` on. */
+        struct scene *scene = &nearby->cpu->scenes[0];
+        const gordian_allocator *memory = &nearby->cpu->meter.memory;
+        size_t words = nearby->words, count = 0, room = 0;
+        uint64_t *stuck = NULL;
+        for (uint32_t i = first; i < nearby->states.count && !nearby->failed; i++) {
+            const uint64_t *state = (uint64_t *)nearby->states.list + i * words;
+            if (cpu_can_fire(nearby->cpu, state))
+                continue;
+            nearby->failed = !scene_look(scene, state);
+            if (nearby->failed || scene->count > 0)
+                continue;
+            nearby->failed =
+                !memory_grow(memory, &stuck, &room, (count + 1) * words, sizeof *stuck);
+            if (!nearby->failed)
+                memcpy(stuck + count++ * words, state, words * sizeof *state);
+        }
+        if (!nearby->failed && count > 0) {
+            count = number_in_order(nearby, stuck, count, wanted - nearby->found_count);
+            memcpy(nearby->found + nearby->found_count, stuck, count * sizeof *stuck);
+            nearby->found_count += count;
+        }
+        memory_free(memory, stuck);
+        if (nearby->found_count >= wanted || nearby->failed)
+            return;
+        fire_level(nearby, first, last);
+    }
+}
+
+gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    size_t wanted = cpu_described(cpu);
+    struct nearby nearby = {
+        .cpu = cpu,
+        .words = cpu->packing.words,
+        .from = GORDIAN_NONE,
+        .states = {.memory = *memory, .size = cpu->packing.words * sizeof(uint64_t)}};
+    gordian_status status = GORDIAN_OK;
+    nearby.found = memory_alloc(memory, wanted * sizeof *nearby.found);
+    nearby.failed = !nearby.found;
+    if (!nearby.failed)
+        go_around(&nearby, wanted);
+    /* Who is in a hurry takes what there is. */
+    *done = !nearby.failed && (!nearby.far || (cpu->grace && nearby.found_count > 0));
+    hash_free(&nearby.states.table, memory);
+    struct space space = {.kind = SPACE_SORTED, /* in another order: only sought in */
+                          .memory = *memory,
+                          .packing = &cpu->packing,
+                          .count = nearby.states.count,
+                          .states = nearby.states.list};
+    if (*done)
+        status = cpu_describe(cpu, &space, nearby.before, nearby.found, nearby.found_count, error);
+    space_close(&space);
+    memory_free_all(memory, nearby.before, nearby.found);
     return status;
 }

@@ -2,7 +2,7 @@
 #include "engines/compose/cuda/cuda.h"
 
 #include "engines/compose/cuda/cuda_internal.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "foundation/base/error.h"
 #include "foundation/gpu/work.h"
 

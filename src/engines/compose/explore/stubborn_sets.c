@@ -1,10 +1,10 @@
 #include "engines/compose/explore/stubborn_sets.h"
 
+#include "engines/compose/circuit/record_table.h"
 #include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/firing.h"
 #include "engines/compose/explore/symmetry.h"
 #include "foundation/base/error.h"
-#include "foundation/base/hash.h"
 #include "foundation/base/memory.h"
 
 #include <string.h>
@@ -29,12 +29,10 @@ struct reduction {
     uint32_t *needs, *makes;
 
     /* States as they are found, with the way to them. */
-    uint32_t *locals; /* `factors` numbers each */
-    uint32_t *parent; /* GORDIAN_NONE: initial */
-    uint32_t *by;     /* firing */
-    size_t local_room, parent_room, by_room;
-    uint32_t count;
-    struct hash table;
+    struct record_table states; /* `factors` numbers each */
+    uint32_t *parent;           /* GORDIAN_NONE: initial */
+    uint32_t *by;               /* firing */
+    size_t parent_room, by_room;
 
     /* Of the state at hand. */
     uint32_t *here;
@@ -49,10 +47,7 @@ struct reduction {
     uint32_t set;
 
     /* With symmetries, all deadlocks: one is found, the others are its images. */
-    uint32_t *dead; /* `factors` numbers each */
-    size_t dead_room;
-    uint32_t dead_count;
-    struct hash dead_table;
+    struct record_table dead; /* `factors` numbers each */
     uint32_t *whose, *as;
     gordian_error *error;
 };
@@ -116,9 +111,9 @@ static gordian_status open_reduction(struct reduction *r)
 
 /* ------------------------------------------------------------------ states */
 
-static uint64_t hash_locals(const struct reduction *r, const uint32_t *locals)
+static const uint32_t *state_locals(const struct reduction *r, uint32_t state)
 {
-    return hash_bytes(locals, r->factors * sizeof *locals);
+    return (const uint32_t *)r->states.list + state * r->factors;
 }
 
 /* There may be no automata at all, and no list then. */
@@ -128,27 +123,11 @@ static void copy_locals(const struct reduction *r, uint32_t *to, const uint32_t 
         memcpy(to, from, r->factors * sizeof *to);
 }
 
-static void put_states(const void *context, struct hash *table)
-{
-    const struct reduction *r = context;
-    for (uint32_t s = 0; s < r->count; s++)
-        hash_put(table, hash_locals(r, r->locals + s * r->factors), s);
-}
-
-static bool is_among(const struct reduction *r, const struct hash *table, const uint32_t *list,
-                     const uint32_t *locals, uint64_t hash)
-{
-    struct hash_probe probe = hash_probe(table, hash);
-    while (hash_meet(table, &probe))
-        if (memcmp(list + probe.number * r->factors, locals, r->factors * sizeof *locals) == 0)
-            return true;
-    return false;
-}
-
 /* May there be one more, of so many? If not, the result says why. */
 static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
 {
-    uint64_t held = (uint64_t)r->count * (r->factors + 4) + (uint64_t)r->dead_count * r->factors;
+    uint64_t held =
+        (uint64_t)r->states.count * (r->factors + 4) + (uint64_t)r->dead.count * r->factors;
     uint64_t bytes = (held + r->factors + 4) * sizeof(uint32_t);
     if ((most && count >= most) || count == GORDIAN_NONE - 1)
         r->result->stop = GORDIAN_COMPOSE_STOP_STATES;
@@ -165,22 +144,19 @@ static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_
                                   uint32_t by)
 {
     symmetry_settle(&r->symmetry, locals, NULL);
-    uint64_t hash = hash_locals(r, locals);
-    if (is_among(r, &r->table, r->locals, locals, hash) ||
+    uint32_t count = r->states.count;
+    uint64_t hash;
+    if (record_table_find(&r->states, locals, &hash) != GORDIAN_NONE ||
         r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
-        !has_room(r, r->count, r->options->max_states))
+        !has_room(r, r->states.count, r->options->max_states))
         return GORDIAN_OK;
-    if (!hash_reserve(&r->table, &r->memory, r->count + 1, r->count + 1, put_states, r) ||
-        !memory_grow(&r->memory, &r->locals, &r->local_room, ((size_t)r->count + 1) * r->factors,
-                     sizeof *r->locals) ||
-        !memory_grow(&r->memory, &r->parent, &r->parent_room, (size_t)r->count + 1,
+    if (!memory_grow(&r->memory, &r->parent, &r->parent_room, (size_t)count + 1,
                      sizeof *r->parent) ||
-        !memory_grow(&r->memory, &r->by, &r->by_room, (size_t)r->count + 1, sizeof *r->by))
+        !memory_grow(&r->memory, &r->by, &r->by_room, (size_t)count + 1, sizeof *r->by) ||
+        !record_table_add(&r->states, locals, hash))
         return fail_memory(r->error);
-    copy_locals(r, r->locals + r->count * r->factors, locals);
-    r->parent[r->count] = parent;
-    r->by[r->count] = by;
-    hash_put(&r->table, hash, r->count++);
+    r->parent[count] = parent;
+    r->by[count] = by;
     return GORDIAN_OK;
 }
 
@@ -318,7 +294,7 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
         r->as[f] = f;
     for (size_t i = 0; i < steps; i++) {
         uint32_t t = r->by[chain[i]];
-        copy_locals(r, locals, r->locals + r->parent[chain[i]] * r->factors);
+        copy_locals(r, locals, state_locals(r, r->parent[chain[i]]));
         fire_at(r, t, locals);
         uint32_t fired = r->symmetry.count > 0 ? symmetry_firing(&r->symmetry, t, r->as) : t;
         memcpy(found.labels + i * words, firing_label(&r->firings, fired),
@@ -329,7 +305,7 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
         copy_locals(r, r->as, found.state);
     }
     for (uint32_t f = 0; f < r->factors; f++)
-        found.state[r->as[f]] = r->locals[state * r->factors + f];
+        found.state[r->as[f]] = state_locals(r, state)[f];
     result->found[result->found_count++] = found;
     memory_free(&r->memory, chain);
     return GORDIAN_OK;
@@ -337,25 +313,14 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-static void put_dead(const void *context, struct hash *table)
-{
-    const struct reduction *r = context;
-    for (uint32_t d = 0; d < r->dead_count; d++)
-        hash_put(table, hash_locals(r, r->dead + d * r->factors), d);
-}
-
 static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
 {
-    uint64_t hash = hash_locals(r, locals);
-    if (is_among(r, &r->dead_table, r->dead, locals, hash) || !has_room(r, r->dead_count, 0))
+    uint64_t hash;
+    if (record_table_find(&r->dead, locals, &hash) != GORDIAN_NONE ||
+        !has_room(r, r->dead.count, 0))
         return GORDIAN_OK;
-    if (!hash_reserve(&r->dead_table, &r->memory, r->dead_count + 1, r->dead_count + 1, put_dead,
-                      r) ||
-        !memory_grow(&r->memory, &r->dead, &r->dead_room, ((size_t)r->dead_count + 1) * r->factors,
-                     sizeof *r->dead))
+    if (!record_table_add(&r->dead, locals, hash))
         return fail_memory(r->error);
-    copy_locals(r, r->dead + r->dead_count * r->factors, locals);
-    hash_put(&r->dead_table, hash, r->dead_count++);
     r->result->deadlocks++;
     return GORDIAN_OK;
 }
@@ -363,11 +328,11 @@ static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
 /* A deadlock and all images of it that are not counted yet. */
 static gordian_status count_images(struct reduction *r, const uint32_t *locals)
 {
-    uint32_t next = r->dead_count;
+    uint32_t next = r->dead.count;
     TRY(count_dead(r, locals));
-    for (; next < r->dead_count; next++)
+    for (; next < r->dead.count; next++)
         for (size_t p = 0; p < r->symmetry.count; p++) {
-            copy_locals(r, r->whose, r->dead + next * r->factors);
+            copy_locals(r, r->whose, (uint32_t *)r->dead.list + next * r->factors);
             symmetry_apply(&r->symmetry, p, r->whose);
             TRY(count_dead(r, r->whose));
         }
@@ -381,7 +346,7 @@ static gordian_status take_deadlock(struct reduction *r, uint32_t state)
     uint64_t before = result->deadlocks;
     gordian_status status = GORDIAN_OK;
     if (r->symmetry.count > 0)
-        status = count_images(r, r->locals + state * r->factors);
+        status = count_images(r, state_locals(r, state));
     else
         result->deadlocks++;
     if (status != GORDIAN_OK || result->found_count >= most || result->deadlocks == before)
@@ -396,7 +361,7 @@ static gordian_status take_deadlock(struct reduction *r, uint32_t state)
 static gordian_status expand_state(struct reduction *r, uint32_t state)
 {
     gordian_status status = GORDIAN_OK;
-    copy_locals(r, r->here, r->locals + state * r->factors);
+    copy_locals(r, r->here, state_locals(r, state));
     find_enabled(r);
     if (r->enabled_count == 0)
         return take_deadlock(r, state);
@@ -405,7 +370,7 @@ static gordian_status expand_state(struct reduction *r, uint32_t state)
     for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
         try_seed(r, r->enabled[i]);
     for (size_t i = 0; i < r->best_count && status == GORDIAN_OK; i++) {
-        copy_locals(r, r->here, r->locals + state * r->factors);
+        copy_locals(r, r->here, state_locals(r, state));
         fire_at(r, r->best[i], r->here);
         status = reach_state(r, r->here, state, r->best[i]);
     }
@@ -415,7 +380,7 @@ static gordian_status expand_state(struct reduction *r, uint32_t state)
 static bool may_go_on(struct reduction *r, uint32_t done)
 {
     const gordian_compose_progress now = {
-        .states = r->count, .waiting = r->count - done, .pass = 1};
+        .states = r->states.count, .waiting = r->states.count - done, .pass = 1};
     if (done % ASK_EVERY != 0 || !r->options->go_on || r->options->go_on(r->options->context, &now))
         return true;
     r->result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
@@ -426,7 +391,7 @@ static gordian_status search_states(struct reduction *r)
 {
     uint32_t done = 0;
     gordian_status status = reach_initial(r);
-    for (; done < r->count && status == GORDIAN_OK && may_go_on(r, done); done++)
+    for (; done < r->states.count && status == GORDIAN_OK && may_go_on(r, done); done++)
         status = expand_state(r, done);
     r->result->states = done; /* those that were looked at */
     r->result->engine = "reduced";
@@ -447,6 +412,8 @@ gordian_status compose_reduced(const gordian_circuit *circuit,
                           .factors = circuit->factor_count,
                           .error = error};
     *result = (gordian_compose_result){.allocator = r.memory};
+    r.states.memory = r.dead.memory = r.memory;
+    r.states.size = r.dead.size = r.factors * sizeof(uint32_t);
     if (circuit->initial > INITIAL_MAX)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "too many initial states to reduce");
     gordian_status status = firings_open(&r.firings, circuit, &r.memory, error);
@@ -458,11 +425,10 @@ gordian_status compose_reduced(const gordian_circuit *circuit,
     THEN(status, open_reduction(&r));
     THEN(status, search_states(&r));
     symmetry_close(&r.symmetry);
-    hash_free(&r.table, &r.memory);
-    hash_free(&r.dead_table, &r.memory);
-    memory_free_all(&r.memory, r.dead, r.whose, r.as);
-    memory_free_all(&r.memory, r.place_of, r.needs_first, r.makes_first, r.needs, r.makes, r.locals,
-                    r.parent, r.by);
+    record_table_free(&r.states);
+    record_table_free(&r.dead);
+    memory_free_all(&r.memory, r.whose, r.as, r.place_of, r.needs_first, r.makes_first, r.needs,
+                    r.makes, r.parent, r.by);
     memory_free_all(&r.memory, r.here, r.met, r.touched, r.enabled, r.stamp, r.work, r.best);
     firings_free(&r.firings);
     if (status != GORDIAN_OK)

@@ -54,6 +54,8 @@ gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit
 {
     gordian_status status = GORDIAN_OK;
     *prices = (struct prices){.memory = *memory, .circuit = circuit, .semiring = semiring};
+    prices->labels.memory = *memory;
+    prices->labels.size = circuit->label_words * sizeof(uint64_t);
     prices->factors = memory_alloc(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
     if (!prices->factors)
         return fail_memory(error);
@@ -80,40 +82,6 @@ gordian_status prices_begin(struct prices *prices, uint64_t states, gordian_erro
     return prices->locals && prices->first ? GORDIAN_OK : fail_memory(error);
 }
 
-static uint64_t hash_label(const struct prices *prices, const uint64_t *label)
-{
-    return hash_bytes(label, prices->circuit->label_words * sizeof *label);
-}
-
-static void put_labels(const void *context, struct hash *table)
-{
-    const struct prices *prices = context;
-    for (uint32_t l = 0; l < prices->label_count; l++)
-        hash_put(table, hash_label(prices, prices->labels + l * prices->circuit->label_words), l);
-}
-
-static gordian_status number_label(struct prices *prices, const uint64_t *label, uint32_t *number,
-                                   gordian_error *error)
-{
-    size_t words = prices->circuit->label_words;
-    uint64_t hash = hash_label(prices, label);
-    struct hash_probe probe = hash_probe(&prices->table, hash);
-    while (hash_meet(&prices->table, &probe)) {
-        *number = probe.number;
-        if (memcmp(prices->labels + probe.number * words, label, words * sizeof *label) == 0)
-            return GORDIAN_OK;
-    }
-    if (!hash_reserve(&prices->table, &prices->memory, prices->label_count + 1,
-                      prices->label_count + 1, put_labels, prices) ||
-        !memory_grow(&prices->memory, &prices->labels, &prices->label_room,
-                     (prices->label_count + (size_t)1) * words, sizeof *label))
-        return fail_memory(error);
-    *number = prices->label_count++;
-    memcpy(prices->labels + *number * words, label, words * sizeof *label);
-    hash_put(&prices->table, hash, *number);
-    return GORDIAN_OK;
-}
-
 gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
                           gordian_error *error)
 {
@@ -128,7 +96,14 @@ gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
     for (size_t i = 0; i < row->count; i++) {
         gordian_graph_arc *arc = &prices->arcs[prices->arc_count++];
         arc->to = (uint32_t)row->to[i];
-        TRY(number_label(prices, row->labels + i * words, &arc->label, error));
+        const uint64_t *label = row->labels + i * words;
+        uint64_t hash;
+        arc->label = record_table_find(&prices->labels, label, &hash);
+        if (arc->label != GORDIAN_NONE)
+            continue;
+        arc->label = prices->labels.count;
+        if (!record_table_add(&prices->labels, label, hash))
+            return fail_memory(error);
     }
     prices->first[row->number + 1] = prices->arc_count;
     prices->state_count = (uint32_t)row->number + 1;
@@ -137,13 +112,17 @@ gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
 
 void prices_close(struct prices *prices)
 {
-    memory_free_all(&prices->memory, prices->factors, prices->locals, prices->labels, prices->arcs,
-                    prices->first);
-    hash_free(&prices->table, &prices->memory);
+    memory_free_all(&prices->memory, prices->factors, prices->locals, prices->arcs, prices->first);
+    record_table_free(&prices->labels);
     *prices = (struct prices){.memory = prices->memory};
 }
 
 /* ------------------------------------------------------------------ what a step costs */
+
+static const uint64_t *label_of(const struct prices *prices, const gordian_graph_arc *arc)
+{
+    return (const uint64_t *)prices->labels.list + arc->label * prices->circuit->label_words;
+}
 
 /* Does transition t of the factor fire, of its names, those of the label with the same data?
  * `own`, `mask`: label_words words each, for it. */
@@ -161,7 +140,7 @@ static double step_cost(const struct prices *prices, uint32_t from, const gordia
                         uint64_t *own, uint64_t *mask)
 {
     const gordian_circuit *circuit = prices->circuit;
-    const uint64_t *label = prices->labels + arc->label * circuit->label_words;
+    const uint64_t *label = label_of(prices, arc);
     const uint32_t *here = prices->locals + (size_t)from * prices->factor_count;
     const uint32_t *there = prices->locals + (size_t)arc->to * prices->factor_count;
     double cost = best_of(prices->semiring);
@@ -270,8 +249,7 @@ static gordian_status show_step(struct search *search, uint32_t state, struct ou
     struct check *check = search->check;
     const gordian_graph_arc *arc = &prices->arcs[search->by[state]];
     text->used = 0;
-    circuit_write_label(prices->circuit, prices->labels + arc->label * prices->circuit->label_words,
-                        text);
+    circuit_write_label(prices->circuit, label_of(prices, arc), text);
     if (text->failure)
         return fail_memory(check->error);
     uint32_t label = labels_find(&check->graph->labels, text->buffer, text->used);

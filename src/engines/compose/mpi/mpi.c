@@ -2,7 +2,7 @@
 #include "engines/compose/mpi/mpi.h"
 
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/mpi/mpi_internal.h"
 #include "foundation/base/error.h"
 #include "foundation/ranks/ranks.h"

@@ -32,13 +32,6 @@ struct gordian_import {
     struct text text;
 };
 
-/* The path, which ends in .treo, as it is or for rules: c.rba.treo for c.treo. */
-void import_path(const char *path, bool rules, char *buffer, size_t size);
-/* Looks for `path` beside the file `from`, beside `first`, and in the folders, which ':' separates
- * (files.c); in each place for the rules first. GORDIAN_STATUS_END: it is nowhere. */
-gordian_status import_file(const char *folders, const char *first, const char *from,
-                           const char *path, gordian_import *import, gordian_error *error);
-
 /* ------------------------------------------------------------------ values */
 
 enum value_kind {
@@ -241,10 +234,6 @@ struct mentions {
 gordian_status value_function(struct treo *treo, uint32_t module, const struct value *value,
                               bool predicate, uint32_t arity, uint32_t *function,
                               struct mentions *found);
-
-/* treo/chance.c: which outcomes of [p : a, q : b] can happen; at most `most` of them. */
-gordian_status chances_read(const struct place *place, const struct expr *chances, bool *possible,
-                            size_t most);
 
 /* treo/bare.c: rules without braces, of automata with at most BARE_PORTS_MAX ports. */
 #define BARE_PORTS_MAX 256u
