@@ -87,21 +87,13 @@ gordian_status automaton_state(struct automaton *automaton, const char *name, bo
     return GORDIAN_OK;
 }
 
-static bool fires_nothing(const uint64_t *fires, size_t words)
-{
-    for (size_t w = 0; w < words; w++)
-        if (fires[w])
-            return false;
-    return true;
-}
-
 gordian_status automaton_transition(struct automaton *automaton, uint32_t from, uint32_t to,
                                     const uint64_t *fires, uint32_t guard, gordian_error *error)
 {
     size_t words = automaton_words(automaton);
     if (guard == GUARD_NONE)
         return fail_memory(error);
-    if (fires_nothing(fires, words))
+    if (!bits_any(fires, words))
         return fail(error, GORDIAN_STATUS_INPUT, "a transition must fire at least one port");
     uint32_t stray = guard_stray_port(&automaton->guards, guard, fires);
     if (stray != GUARD_NONE)

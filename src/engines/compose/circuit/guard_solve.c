@@ -17,6 +17,11 @@ struct literal {
     bool holds; /* the node, or its negation */
 };
 
+struct literal_list {
+    struct literal *list;
+    size_t count, room;
+};
+
 /* Variables: port p is p, the next value of cell c is ports + c. */
 struct solver {
     const struct guard_question *question;
@@ -27,8 +32,7 @@ struct solver {
     bool *wanted;       /* has a value in a solution: fires, or is a cell */
     bool *is_port;      /* of a root: some member is a port, so not null */
     uint32_t *solution; /* of every variable */
-    struct literal *pending, *literals;
-    size_t pending_count, pending_room, literal_count, literal_room;
+    struct literal_list pending, literals;
     size_t alternatives, steps;
     gordian_error *error;
 };
@@ -152,12 +156,13 @@ static enum truth judge_literal(const struct solver *solver, struct literal lite
     return holds == literal.holds ? IS_TRUE : IS_FALSE;
 }
 
-static gordian_status push_literal(struct solver *solver, struct literal **array, size_t *count,
-                                   size_t *room, struct literal literal)
+static gordian_status push_literal(struct solver *solver, struct literal_list *to,
+                                   struct literal literal)
 {
-    if (!memory_grow(&solver->question->guards->memory, array, room, *count + 1, sizeof **array))
+    if (!memory_grow(&solver->question->guards->memory, &to->list, &to->room, to->count + 1,
+                     sizeof literal))
         return fail_memory(solver->error);
-    (*array)[(*count)++] = literal;
+    to->list[to->count++] = literal;
     return GORDIAN_OK;
 }
 
@@ -247,12 +252,12 @@ static bool propagate_literals(struct solver *solver, struct change *changes, si
     bool progress = true;
     while (progress) {
         progress = false;
-        for (size_t i = 0; i < solver->literal_count; i++) {
-            enum truth truth = judge_literal(solver, solver->literals[i]);
+        for (size_t i = 0; i < solver->literals.count; i++) {
+            enum truth truth = judge_literal(solver, solver->literals.list[i]);
             if (truth == IS_FALSE)
                 return false;
             if (truth == IS_OPEN &&
-                !follow_literal(solver, solver->literals[i], changes, count, &progress))
+                !follow_literal(solver, solver->literals.list[i], changes, count, &progress))
                 return false;
         }
     }
@@ -321,44 +326,32 @@ static gordian_status try_alternatives(struct solver *solver);
 static gordian_status branch_on(struct solver *solver, struct literal left, struct literal right)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
-    size_t count = solver->pending_count, literals = solver->literal_count;
+    size_t count = solver->pending.count, literals = solver->literals.count;
     struct literal *saved = memory_alloc(memory, (count + 1) * sizeof *saved);
     if (!saved)
         return fail_memory(solver->error);
     if (count > 0)
-        memcpy(saved, solver->pending, count * sizeof *saved);
-    gordian_status status =
-        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
+        memcpy(saved, solver->pending.list, count * sizeof *saved);
+    gordian_status status = push_literal(solver, &solver->pending, left);
     THEN(status, try_alternatives(solver));
     if (count > 0)
-        memcpy(solver->pending, saved, count * sizeof *saved);
-    solver->pending_count = count;
-    solver->literal_count = literals;
+        memcpy(solver->pending.list, saved, count * sizeof *saved);
+    solver->pending.count = count;
+    solver->literals.count = literals;
     left.holds = !left.holds;
-    THEN(status, push_literal(solver, &solver->pending, &solver->pending_count,
-                              &solver->pending_room, left));
-    THEN(status, push_literal(solver, &solver->pending, &solver->pending_count,
-                              &solver->pending_room, right));
+    THEN(status, push_literal(solver, &solver->pending, left));
+    THEN(status, push_literal(solver, &solver->pending, right));
     THEN(status, try_alternatives(solver));
     memory_free(memory, saved);
     return status;
-}
-
-static gordian_status take_both(struct solver *solver, struct literal left, struct literal right)
-{
-    gordian_status status =
-        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
-    return status == GORDIAN_OK ? push_literal(solver, &solver->pending, &solver->pending_count,
-                                               &solver->pending_room, right)
-                                : status;
 }
 
 /* Takes the pending formulas apart into literals; at a disjunction, one alternative after the
  * other. */
 static gordian_status try_alternatives(struct solver *solver)
 {
-    while (solver->pending_count > 0) {
-        struct literal next = solver->pending[--solver->pending_count];
+    while (solver->pending.count > 0) {
+        struct literal next = solver->pending.list[--solver->pending.count];
         const struct guard_node *node = &solver->nodes[next.node];
         struct literal left = {node->left, next.holds}, right = {node->right, next.holds};
         gordian_status status = GORDIAN_OK;
@@ -370,18 +363,17 @@ static gordian_status try_alternatives(struct solver *solver)
             break;
         case GUARD_NOT:
             left.holds = !next.holds;
-            status = push_literal(solver, &solver->pending, &solver->pending_count,
-                                  &solver->pending_room, left);
+            status = push_literal(solver, &solver->pending, left);
             break;
         case GUARD_AND:
         case GUARD_OR:
             if ((node->kind == GUARD_OR) == next.holds)
                 return branch_on(solver, left, right);
-            status = take_both(solver, right, left);
+            status = push_literal(solver, &solver->pending, right);
+            THEN(status, push_literal(solver, &solver->pending, left));
             break;
         default:
-            status = push_literal(solver, &solver->literals, &solver->literal_count,
-                                  &solver->literal_room, next);
+            status = push_literal(solver, &solver->literals, next);
         }
         if (status != GORDIAN_OK)
             return status;
@@ -437,9 +429,8 @@ gordian_status guard_solve(const struct guard_question *question, gordian_error 
         return fail_memory(error);
     prepare_solver(&solver);
     gordian_status status =
-        push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
-                     (struct literal){question->guard, true});
+        push_literal(&solver, &solver.pending, (struct literal){question->guard, true});
     THEN(status, try_alternatives(&solver));
-    memory_free_all(&question->guards->memory, solver.pending, solver.literals, block);
+    memory_free_all(&question->guards->memory, solver.pending.list, solver.literals.list, block);
     return status;
 }

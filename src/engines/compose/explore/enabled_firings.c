@@ -209,14 +209,6 @@ static size_t set_size(const uint64_t *set, size_t words)
     return size;
 }
 
-static bool set_empty(const uint64_t *set, size_t words)
-{
-    for (size_t w = 0; w < words; w++)
-        if (set[w])
-            return false;
-    return true;
-}
-
 /* The next member from `from` on; there is one, or it returns words * 64. */
 static size_t set_next(const uint64_t *set, size_t words, size_t from)
 {
@@ -265,7 +257,7 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
 {
     size_t words = scene->row_words;
     uint64_t result = 1, *part = work, *without = work + words, *deeper = work + 2 * words;
-    while (!set_empty(set, words)) {
+    while (bits_any(set, words)) {
         take_part(scene, set, part);
         size_t size = set_size(part, words), arcs = 0, most = 0, hub = 0;
         for (size_t i = set_next(part, words, 0); i < words * 64;

@@ -132,13 +132,6 @@ static gordian_status add_node(struct pnml *pnml, struct label_table *table)
     return labels_put(table, id, strlen(id), &number, pnml->error);
 }
 
-static char *copy_id(const struct pnml *pnml, const char *id)
-{
-    size_t size = strlen(id) + 1;
-    char *copy = memory_alloc(&pnml->net.memory, size);
-    return copy ? memcpy(copy, id, size) : NULL;
-}
-
 /* "normal" in any case of letters, or nothing. */
 static gordian_status check_arc_type(struct pnml *pnml, const char *where, const char *type)
 {
@@ -164,7 +157,8 @@ static gordian_status add_arc(struct pnml *pnml)
     if (!memory_grow(&pnml->net.memory, &pnml->ends, &pnml->end_room, pnml->end_count + 1,
                      sizeof *pnml->ends))
         return fail_memory(pnml->error);
-    struct arc_ends ends = {copy_id(pnml, source), copy_id(pnml, target), xml->place};
+    struct arc_ends ends = {memory_copy_text(&pnml->net.memory, source),
+                            memory_copy_text(&pnml->net.memory, target), xml->place};
     pnml->ends[pnml->end_count++] = ends;
     return ends.source && ends.target ? GORDIAN_OK : fail_memory(pnml->error);
 }

@@ -140,13 +140,10 @@ static uint32_t add_named(struct reader *reader, enum formula_kind kind, uint32_
         complain_here(reader, "the circuit has no name '%.80s'", name);
         return 0;
     }
-    size_t size = strlen(name) + 1;
-    char *copy = memory_alloc(&reader->formula->memory, size);
-    if (!copy) {
+    char *copy = memory_copy_text(&reader->formula->memory, name);
+    reader->formula->nodes[node].name = copy;
+    if (!copy)
         reader->status = fail_memory(reader->error);
-        return 0;
-    }
-    reader->formula->nodes[node].name = memcpy(copy, name, size);
     return node;
 }
 
@@ -291,19 +288,6 @@ static uint32_t read_temporal(struct reader *reader, char path, char when)
     return path == 'A' ? negate(reader, node) : node;
 }
 
-/* <a> f, [a] f */
-static uint32_t read_step(struct reader *reader, bool every)
-{
-    char name[GORDIAN_NAME_MAX + 1];
-    if (!take_text(reader, name, sizeof name))
-        return 0;
-    expect_mark(reader, every ? "]" : ">");
-    uint32_t f = read_unary(reader);
-    if (!every)
-        return add_named(reader, FORMULA_STEP, f, name);
-    return negate(reader, add_named(reader, FORMULA_STEP, negate(reader, f), name));
-}
-
 /* Does an operand follow, or what goes between two, or the end? */
 static bool operand_follows(struct reader *reader)
 {
@@ -315,13 +299,19 @@ static bool operand_follows(struct reader *reader)
     return *reader->at && !strchr(")]&|-", *reader->at) && strncmp(reader->at, "<->", 3) != 0;
 }
 
-/* <a> f, [a] f, <a> of LTL, where the step is the one that the run takes. */
-static uint32_t read_fires(struct reader *reader, bool every)
+/* <a> f, [a] f; in LTL the step is the one that the run takes, and <a> alone says that it fires a.
+ */
+static uint32_t read_step(struct reader *reader, bool every)
 {
     char name[GORDIAN_NAME_MAX + 1];
     if (!take_text(reader, name, sizeof name))
         return 0;
     expect_mark(reader, every ? "]" : ">");
+    if (!reader->linear) {
+        uint32_t f = read_unary(reader);
+        uint32_t step = add_named(reader, FORMULA_STEP, every ? negate(reader, f) : f, name);
+        return every ? negate(reader, step) : step;
+    }
     uint32_t fires = add_named(reader, FORMULA_FIRES, 0, name);
     if (!every && !operand_follows(reader))
         return fires;
@@ -331,16 +321,10 @@ static uint32_t read_fires(struct reader *reader, bool every)
 }
 
 /* G f is false R f, F f is true U f. */
-static uint32_t read_always(struct reader *reader)
+static uint32_t read_when(struct reader *reader, bool always)
 {
-    uint32_t never = add_node(reader, FORMULA_FALSE, 0, 0);
-    return add_node(reader, FORMULA_RELEASE, never, read_unary(reader));
-}
-
-static uint32_t read_sometime(struct reader *reader)
-{
-    uint32_t always = add_node(reader, FORMULA_TRUE, 0, 0);
-    return add_node(reader, FORMULA_UNTIL, always, read_unary(reader));
+    uint32_t left = add_node(reader, always ? FORMULA_FALSE : FORMULA_TRUE, 0, 0);
+    return add_node(reader, always ? FORMULA_RELEASE : FORMULA_UNTIL, left, read_unary(reader));
 }
 
 /* What LTL has and CTL has not; *found: it was there. */
@@ -350,13 +334,13 @@ static uint32_t read_linear(struct reader *reader, bool *found)
     if (take_word(reader, "X"))
         return add_node(reader, FORMULA_NEXT, read_unary(reader), 0);
     if (take_word(reader, "G"))
-        return read_always(reader);
+        return read_when(reader, true);
     if (take_word(reader, "F"))
-        return read_sometime(reader);
+        return read_when(reader, false);
     if (take_mark(reader, "["))
-        return take_mark(reader, "]") ? read_always(reader) : read_fires(reader, true);
+        return take_mark(reader, "]") ? read_when(reader, true) : read_step(reader, true);
     if (take_mark(reader, "<"))
-        return take_mark(reader, ">") ? read_sometime(reader) : read_fires(reader, false);
+        return take_mark(reader, ">") ? read_when(reader, false) : read_step(reader, false);
     *found = false;
     return 0;
 }
@@ -438,22 +422,14 @@ static uint32_t read_pair(struct reader *reader)
                : add_node(reader, FORMULA_RELEASE, left, right);
 }
 
-static uint32_t read_and(struct reader *reader)
+/* Operands joined by one operator, which LTL also has with one character; && binds tighter. */
+static uint32_t read_joined(struct reader *reader, enum formula_kind kind)
 {
-    uint32_t left = read_pair(reader);
-    while (take_mark(reader, "&&") || (reader->linear && take_mark(reader, "&"))) {
-        uint32_t right = read_pair(reader);
-        left = add_node(reader, FORMULA_AND, left, right);
-    }
-    return left;
-}
-
-static uint32_t read_or(struct reader *reader)
-{
-    uint32_t left = read_and(reader);
-    while (take_mark(reader, "||") || (reader->linear && take_mark(reader, "|"))) {
-        uint32_t right = read_and(reader);
-        left = add_node(reader, FORMULA_OR, left, right);
+    const char *mark = kind == FORMULA_AND ? "&&" : "||";
+    uint32_t left = kind == FORMULA_AND ? read_pair(reader) : read_joined(reader, FORMULA_AND);
+    while (take_mark(reader, mark) || (reader->linear && take_mark(reader, mark + 1))) {
+        uint32_t right = kind == FORMULA_AND ? read_pair(reader) : read_joined(reader, FORMULA_AND);
+        left = add_node(reader, kind, left, right);
     }
     return left;
 }
@@ -461,7 +437,7 @@ static uint32_t read_or(struct reader *reader)
 static uint32_t read_formula(struct reader *reader)
 {
     deepen(reader);
-    uint32_t left = read_or(reader);
+    uint32_t left = read_joined(reader, FORMULA_OR);
     if (take_mark(reader, "->")) {
         uint32_t right = read_formula(reader);
         left = add_node(reader, FORMULA_OR, negate(reader, left), right);

@@ -108,10 +108,9 @@ static gordian_status talk_open(struct talk *talk, struct job *job, gordian_erro
     talk->inbox = memory_alloc(memory, BATCH * sizeof *talk->inbox);
     talk->sieve = memory_zeroed(memory, CELLS_SIEVE * sizeof *talk->sieve);
     talk->known = memory_zeroed(memory, 2 * ranks * sizeof *talk->known);
-    int all, fine = talk->outboxes && talk->boxes && talk->inbox && talk->sieve && talk->known &&
-                    make_boxes(talk);
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all)
+    bool fine = talk->outboxes && talk->boxes && talk->inbox && talk->sieve && talk->known &&
+                make_boxes(talk);
+    if (ranks_agree(fine))
         return GORDIAN_OK;
     talk_close(talk);
     return fail_memory(error);

@@ -33,10 +33,7 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
     MPI_Comm_rank(MPI_COMM_WORLD, &job->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job->ranks);
     job->cells.memory = job->memory;
-    int fine = make_room(job), all;
-    /* Nobody goes on alone. */
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (!all) {
+    if (!ranks_agree(make_room(job))) {
         job_close(job);
         return fail_memory(error);
     }
@@ -173,8 +170,7 @@ gordian_status job_number(const struct job *job, uint64_t *states, size_t count,
     uint64_t told = count;
     MPI_Bcast(&told, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     uint64_t *room = memory_alloc(&job->memory, 2 * told * sizeof *room);
-    int fine = room != NULL, all;
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    bool all = ranks_agree(room != NULL);
     if (room && all) {
         if (job->rank == 0)
             memcpy(room, states, told * sizeof *room);

@@ -1,4 +1,5 @@
 #include "engines/compose/mpi/shared_mailbox.h"
+#include "engines/compose/mpi/mpi_internal.h"
 
 #include "foundation/base/memory.h"
 
@@ -63,11 +64,9 @@ void post_open(struct post *post, int ranks, const gordian_allocator *memory)
     post->letters = 4 * (uint64_t)post->count;
     post->places = memory_alloc(memory, (size_t)ranks * sizeof *post->places);
     post->desks = memory_alloc(memory, (size_t)post->count * sizeof *post->desks);
-    int fine = post->places && post->desks && ranks > 1 && !getenv("GORDIAN_MPI_MESSAGES"), all;
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    fine = all && share_memory(post);
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all) {
+    bool fine = post->places && post->desks && ranks > 1 && !getenv("GORDIAN_MPI_MESSAGES");
+    fine = ranks_agree(fine) && share_memory(post);
+    if (ranks_agree(fine)) {
         MPI_Group world, machine;
         MPI_Comm_group(MPI_COMM_WORLD, &world);
         MPI_Comm_group(post->machine, &machine);

@@ -92,7 +92,7 @@ bool actuals_has_range(const struct expr *expr)
     if (expr->kind != EXPR_VARIABLE)
         return false;
     for (const struct expr *index = expr->indices; index; index = index->next)
-        if (index->kind == EXPR_BINARY && index->op == TOKEN_RANGE)
+        if (expr_is_range(index))
             return true;
     return false;
 }

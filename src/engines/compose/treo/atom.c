@@ -524,14 +524,6 @@ static void add_choices(struct building *building, const struct token *token, ui
     }
 }
 
-static bool bits_any(const uint64_t *set, size_t bits)
-{
-    for (size_t w = 0; w < bits_words(bits); w++)
-        if (set[w])
-            return true;
-    return false;
-}
-
 /* A rule without braces: one for everybody who may fire by its guard. */
 static void make_bare_rule(struct building *building, const struct rule *rule)
 {
@@ -540,18 +532,19 @@ static void make_bare_rule(struct building *building, const struct rule *rule)
     if (building->status != GORDIAN_OK)
         return;
     uint32_t open = bare_open(automaton, guard);
+    size_t words = automaton_words(automaton);
     if (open > BARE_OPEN_MAX)
         complain_at(building, rule->token, "%s",
                     "too many ports of which this rule does not say whether they fire");
     forget_firing(building);
     bare_ports(automaton, guard, building->fires, building->blocked);
-    if (building->status == GORDIAN_OK && !bits_any(building->fires, automaton->port_count) &&
-        !bits_any(building->blocked, automaton->port_count))
+    if (building->status == GORDIAN_OK && !bits_any(building->fires, words) &&
+        !bits_any(building->blocked, words))
         complain_at(building, rule->token, "%s",
                     "this rule is about no port; a cell's first value is written $m = 0;");
     for (uint32_t choice = 0; choice >> open == 0 && building->status == GORDIAN_OK; choice++) {
         if (!bare_choice(automaton, guard, choice, building->fires) ||
-            !bits_any(building->fires, automaton->port_count))
+            !bits_any(building->fires, words))
             continue;
         uint32_t restricted = guard_restrict(&automaton->guards, guard, building->fires);
         if (restricted == GUARD_NONE)

@@ -361,11 +361,7 @@ static gordian_status resolve_instance(const struct place *place, const struct c
 {
     struct place at = *place;
     if (!component->variable) {
-        *value = (struct value){.kind = VALUE_COMPONENT,
-                                .component = component,
-                                .name = "component",
-                                .scope = place->scope,
-                                .module = place->module};
+        *value = value_component(place, component, "component");
         return GORDIAN_OK;
     }
     const struct expr *variable = component->variable;

@@ -70,6 +70,12 @@ const struct token *parser_expect(struct parser *parser, uint16_t kind, const ch
     return NULL;
 }
 
+void parser_deepen(struct parser *parser)
+{
+    if (++parser->depth > PARSE_DEPTH_MAX)
+        parser_complain(parser, parser_token(parser), "nested more than %u deep", PARSE_DEPTH_MAX);
+}
+
 void *parser_alloc(struct parser *parser, size_t size)
 {
     if (parser->status != GORDIAN_OK)
@@ -463,8 +469,7 @@ struct expr *parse_expr(struct parser *parser, int level)
 {
     if (parser->status != GORDIAN_OK)
         return NULL;
-    if (++parser->depth > PARSE_DEPTH_MAX)
-        parser_complain(parser, parser_token(parser), "nested more than %u deep", PARSE_DEPTH_MAX);
+    parser_deepen(parser);
     struct expr *expr = parser->status == GORDIAN_OK ? parse_operators(parser, level) : NULL;
     parser->depth--;
     return expr;

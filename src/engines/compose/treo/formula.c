@@ -44,11 +44,6 @@ static gordian_status with_binding(struct solving *solving, const struct place *
     return inner.scope ? solve_formula(solving, &inner) : GORDIAN_STATUS_MEMORY;
 }
 
-static bool is_range(const struct expr *expr)
-{
-    return expr->kind == EXPR_BINARY && expr->op == TOKEN_RANGE;
-}
-
 /* f[1..n] = <a, b, c>: an array; n, if it has no value, is what fits. */
 static gordian_status solve_array(struct solving *solving, const struct place *place,
                                   const struct expr *variable, const struct value *list)
@@ -88,7 +83,7 @@ static gordian_status solve_equation(struct solving *solving, const struct place
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
     struct value value;
     TRY(value_of(place, given, &value));
-    if (variable->indices && is_range(variable->indices))
+    if (variable->indices && expr_is_range(variable->indices))
         return solve_array(solving, place, variable, &value);
     gordian_status status = value_key(place, variable, key, sizeof key);
     return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
@@ -98,11 +93,7 @@ static gordian_status solve_definition(struct solving *solving, const struct pla
                                        const struct expr *part)
 {
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
-    struct value value = {.kind = VALUE_COMPONENT,
-                          .component = part->component,
-                          .name = part->name,
-                          .scope = place->scope,
-                          .module = place->module};
+    struct value value = value_component(place, part->component, part->name);
     gordian_status status = value_key(place, part, key, sizeof key);
     return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
 }
@@ -113,7 +104,7 @@ static bool can_bind(const struct place *place, const struct expr *variable,
 {
     if (variable->kind != EXPR_VARIABLE || value_unbound(place, given))
         return false;
-    if (variable->indices && is_range(variable->indices))
+    if (variable->indices && expr_is_range(variable->indices))
         return !value_unbound(place, variable->indices->first);
     return value_unbound(place, variable) == variable;
 }

@@ -11,9 +11,7 @@ static struct set *parse_set(struct parser *parser);
 static void skip_type(struct parser *parser)
 {
     do {
-        if (++parser->depth > PARSE_DEPTH_MAX)
-            parser_complain(parser, parser_token(parser), "nested more than %u deep",
-                            PARSE_DEPTH_MAX);
+        parser_deepen(parser);
         if (parser_take(parser, '(')) {
             skip_type(parser);
             parser_expect(parser, ')', "')'");
@@ -95,8 +93,7 @@ static struct formal *parse_parameter(struct parser *parser)
     if (!formal)
         return NULL;
     if (parser_sees(parser, '<') || parser_sees(parser, '(')) {
-        if (++parser->depth > PARSE_DEPTH_MAX)
-            parser_complain(parser, formal->token, "nested more than %u deep", PARSE_DEPTH_MAX);
+        parser_deepen(parser);
         formal->component = true;
         parse_parameters(parser);
         parse_ports(parser);
@@ -285,9 +282,7 @@ static struct set *parse_if(struct parser *parser)
     set->members = parse_set(parser);
     if (parser->status == GORDIAN_OK && token_is(parser_token(parser), "else")) {
         parser_take(parser, TOKEN_NAME);
-        if (++parser->depth > PARSE_DEPTH_MAX)
-            parser_complain(parser, parser_token(parser), "nested more than %u deep",
-                            PARSE_DEPTH_MAX);
+        parser_deepen(parser);
         set->otherwise = sees_set(parser) ? parse_set(parser) : parse_if(parser);
         parser->depth--;
     }
@@ -301,8 +296,9 @@ static struct set *parse_set(struct parser *parser)
     const struct token *token = parser_token(parser);
     if (parser->status != GORDIAN_OK)
         return NULL;
-    if (++parser->depth > PARSE_DEPTH_MAX)
-        parser_complain(parser, token, "nested more than %u deep", PARSE_DEPTH_MAX);
+    parser_deepen(parser);
+    if (parser->status != GORDIAN_OK)
+        set = NULL;
     else if (parser_sees(parser, '{'))
         set = parse_group(parser);
     else if (token_is(token, "for"))

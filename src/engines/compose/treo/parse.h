@@ -39,6 +39,8 @@ bool parser_take(struct parser *parser, uint16_t kind);
 const struct token *parser_expect(struct parser *parser, uint16_t kind, const char *what);
 void parser_complain(struct parser *parser, const struct token *token, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* One level deeper, where that is allowed; the caller goes back with `depth--`. */
+void parser_deepen(struct parser *parser);
 void *parser_alloc(struct parser *parser, size_t size);
 const char *parser_text(struct parser *parser, const struct token *token);
 

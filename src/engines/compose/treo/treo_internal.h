@@ -182,6 +182,9 @@ const struct value *scope_find(const struct scope *scope, const char *key);
 /* A scope with one more binding; NULL: out of memory. */
 const struct scope *scope_bind(struct treo *treo, const struct scope *up, const char *key,
                                const struct value *value);
+/* A component that is written out, as a value. */
+struct value value_component(const struct place *place, const struct component *component,
+                             const char *name);
 /* The component of that name as a module sees it. GORDIAN_STATUS_END: there is none. */
 gordian_status component_find(struct treo *treo, uint32_t module, const struct token *token,
                               const char *name, struct value *value);

@@ -44,6 +44,16 @@ bool value_text(const struct value *value, char *buffer, size_t size)
 
 /* ------------------------------------------------------------------ components by name */
 
+struct value value_component(const struct place *place, const struct component *component,
+                             const char *name)
+{
+    return (struct value){.kind = VALUE_COMPONENT,
+                          .component = component,
+                          .name = name,
+                          .scope = place->scope,
+                          .module = place->module};
+}
+
 static struct definition *find_definition(const struct module *module, const char *name)
 {
     uint32_t number = labels_find(&module->names, name, strlen(name));
@@ -166,7 +176,7 @@ const struct expr *value_unbound(const struct place *place, const struct expr *e
         char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
         struct value ignored;
         for (const struct expr *index = expr->indices; index; index = index->next)
-            if (index->kind == EXPR_BINARY && index->op == TOKEN_RANGE)
+            if (expr_is_range(index))
                 return NULL; /* not one variable: asked for element by element */
         if (value_key(place, expr, key, sizeof key) != GORDIAN_OK)
             return NULL; /* evaluating it will say why */
@@ -199,11 +209,6 @@ static gordian_status range_bounds(const struct place *place, const struct expr 
     return GORDIAN_OK;
 }
 
-static bool is_range(const struct expr *expr)
-{
-    return expr->kind == EXPR_BINARY && expr->op == TOKEN_RANGE;
-}
-
 /* Elements of a list, ranges written out. Counted first, then filled. */
 static gordian_status list_value(const struct place *place, const struct expr *list,
                                  struct value *value)
@@ -214,7 +219,7 @@ static gordian_status list_value(const struct place *place, const struct expr *l
     gordian_status status = GORDIAN_OK;
     for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
         part = 1;
-        if (is_range(item))
+        if (expr_is_range(item))
             status = range_bounds(place, item, &first, &part);
         count += part;
         if (count > treo->most)
@@ -229,7 +234,7 @@ static gordian_status list_value(const struct place *place, const struct expr *l
         return fail_memory(treo->error);
     struct value *next = value->items;
     for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
-        if (!is_range(item)) {
+        if (!expr_is_range(item)) {
             status = value_of(place, item, next++);
             continue;
         }
@@ -448,11 +453,7 @@ gordian_status value_of(const struct place *place, const struct expr *expr, stru
         value->kind = VALUE_TABLE;
         return status;
     case EXPR_COMPONENT:
-        *value = (struct value){.kind = VALUE_COMPONENT,
-                                .component = expr->component,
-                                .name = "component",
-                                .scope = place->scope,
-                                .module = place->module};
+        *value = value_component(place, expr->component, "component");
         return GORDIAN_OK;
     case EXPR_MINUS:
         return evaluate_negative(place, expr, value);
@@ -509,8 +510,9 @@ static gordian_status expand_index(struct expansion *expansion, const struct exp
         return expansion->each(expansion->context, expansion->key);
     int64_t first;
     uint64_t count = 1;
-    gordian_status status = is_range(index) ? range_bounds(expansion->place, index, &first, &count)
-                                            : value_number(expansion->place, index, &first);
+    gordian_status status = expr_is_range(index)
+                                ? range_bounds(expansion->place, index, &first, &count)
+                                : value_number(expansion->place, index, &first);
     for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++) {
         size_t length = (size_t)snprintf(expansion->key + used, sizeof expansion->key - used,
                                          "[%" PRId64 "]", first + (int64_t)i);
@@ -550,7 +552,7 @@ gordian_status value_expand_count(const struct place *place, const struct expr *
          index = index->next) {
         int64_t first;
         uint64_t part = 1;
-        if (is_range(index))
+        if (expr_is_range(index))
             status = range_bounds(place, index, &first, &part);
         if (part > 0 && *count > place->treo->most / part)
             return place_complain(place, index->token, "more than %u ports", place->treo->most);
