@@ -301,24 +301,21 @@ static uint32_t place_of(struct flow *flow, uint32_t term)
     }
 }
 
-static void follow_equality(struct flow *flow, const struct guard_node *node)
-{
-    const struct guard_node *nodes = flow->automaton->guards.nodes;
-    uint32_t place = join_places(flow, place_of(flow, node->left), place_of(flow, node->right));
-    if (nodes[node->left].kind == TERM_CONSTANT)
-        note_symbol(flow, nodes[node->left].symbol, place);
-    if (nodes[node->right].kind == TERM_CONSTANT)
-        note_symbol(flow, nodes[node->right].symbol, place);
-}
-
 /* Every equality and predicate of the automaton; all nodes of all guards lie in one array. */
 static void follow_guards(struct flow *flow)
 {
     const struct guards *guards = &flow->automaton->guards;
     for (size_t i = 0; i < guards->count; i++) {
-        if (guards->nodes[i].kind == GUARD_EQUAL)
-            follow_equality(flow, &guards->nodes[i]);
-        else if (guards->nodes[i].kind == GUARD_PREDICATE)
+        if (guards->nodes[i].kind == GUARD_EQUAL) {
+            const struct guard_node *node = &guards->nodes[i];
+            const struct guard_node *nodes = flow->automaton->guards.nodes;
+            uint32_t place =
+                join_places(flow, place_of(flow, node->left), place_of(flow, node->right));
+            if (nodes[node->left].kind == TERM_CONSTANT)
+                note_symbol(flow, nodes[node->left].symbol, place);
+            if (nodes[node->right].kind == TERM_CONSTANT)
+                note_symbol(flow, nodes[node->right].symbol, place);
+        } else if (guards->nodes[i].kind == GUARD_PREDICATE)
             place_of_application(flow, &guards->nodes[i]);
     }
 }

@@ -264,16 +264,6 @@ static bool propagate_literals(struct solver *solver, struct change *changes, si
     return true;
 }
 
-static gordian_status tell_solution(struct solver *solver)
-{
-    const struct guard_question *question = solver->question;
-    for (uint32_t v = 0; v < solver->variables; v++)
-        solver->solution[v] = solver->wanted[v] ? solver->value[union_find_root(solver->parent, v)]
-                                                : (uint32_t)VALUE_NULL;
-    return question->solution(question->context, solver->solution,
-                              solver->solution + question->ports, solver->error);
-}
-
 /* The largest value of a class: ports carry data, a cell of its own may have what only cells have.
  */
 static uint32_t last_value(const struct solver *solver, uint32_t root)
@@ -303,7 +293,13 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
             (!solver->wanted[from] || solver->value[union_find_root(solver->parent, from)] != OPEN))
             from++;
         if (from == solver->variables) {
-            status = tell_solution(solver);
+            const struct guard_question *question = solver->question;
+            for (uint32_t v = 0; v < solver->variables; v++)
+                solver->solution[v] = solver->wanted[v]
+                                          ? solver->value[union_find_root(solver->parent, v)]
+                                          : (uint32_t)VALUE_NULL;
+            status = question->solution(question->context, solver->solution,
+                                        solver->solution + question->ports, solver->error);
         } else {
             uint32_t root = union_find_root(solver->parent, from);
             uint32_t value = solver->is_port[root] ? 1 : 0, last = last_value(solver, root);

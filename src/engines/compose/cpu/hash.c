@@ -299,22 +299,6 @@ static void look_at_word(struct table *table, unsigned member, uint64_t state)
         note_stuck(table, member, &state);
 }
 
-static void empty_boxes(struct table *table, unsigned member)
-{
-    struct part *mine = &table->parts[member];
-    size_t words = table->words;
-    for (unsigned from = 0; from < table->part_count; from++) {
-        struct states *box = &table->parts[from].boxes[member];
-        for (size_t i = 0; i < box->count; i += words) {
-            size_t later = i + 8 * words;
-            if (later < box->count)
-                expect_state(table, mine, hash_state(box->list + later, words));
-            insert_state(table, mine, box->list + i, hash_state(box->list + i, words));
-        }
-        box->count = 0;
-    }
-}
-
 /* What next? One decides for all, while all are there. */
 static void decide_next(struct table *table)
 {
@@ -356,7 +340,16 @@ static void find_states(void *context, unsigned member)
                     boxed = mine->boxes[p].count / words;
         }
         thread_pool_meet(table->cpu->workers);
-        empty_boxes(table, member);
+        for (unsigned from = 0; from < table->part_count; from++) {
+            struct states *box = &table->parts[from].boxes[member];
+            for (size_t i = 0; i < box->count; i += words) {
+                size_t later = i + 8 * words;
+                if (later < box->count)
+                    expect_state(table, mine, hash_state(box->list + later, words));
+                insert_state(table, mine, box->list + i, hash_state(box->list + i, words));
+            }
+            box->count = 0;
+        }
         thread_pool_meet(table->cpu->workers);
         if (member == 0)
             decide_next(table);

@@ -34,10 +34,17 @@ struct writer {
 
 /* ------------------------------------------------------------------ numbering */
 
-/* Counts words of the bitmap into the directory. */
-static gordian_status fill_directory(struct writer *writer, gordian_error *error)
+static gordian_status number_bitmap(struct writer *writer, gordian_error *error)
 {
     struct compose_device *device = writer->device;
+    uint64_t entries = (device->set.words + COMPOSE_STRIDE - 1) / COMPOSE_STRIDE;
+    /* As device_forget frees it. */
+    uint64_t bytes = (device->set.words / COMPOSE_STRIDE + 2) * sizeof(uint64_t);
+    writer->units = entries;
+    writer->directory = memory_zeroed(&device->memory, bytes);
+    if (!writer->directory)
+        return fail_memory(error);
+    /* Counts words of the bitmap into the directory. */
     uint64_t words = device->set.words, at = 0;
     size_t step = words < 65536 ? words : 65536;
     uint64_t *some = memory_alloc(&device->memory, step * sizeof *some);
@@ -53,20 +60,7 @@ static gordian_status fill_directory(struct writer *writer, gordian_error *error
     }
     writer->directory[writer->units] = at;
     memory_free(&device->memory, some);
-    return status;
-}
-
-static gordian_status number_bitmap(struct writer *writer, gordian_error *error)
-{
-    struct compose_device *device = writer->device;
-    uint64_t entries = (device->set.words + COMPOSE_STRIDE - 1) / COMPOSE_STRIDE;
-    /* As device_forget frees it. */
-    uint64_t bytes = (device->set.words / COMPOSE_STRIDE + 2) * sizeof(uint64_t);
-    writer->units = entries;
-    writer->directory = memory_zeroed(&device->memory, bytes);
-    if (!writer->directory)
-        return fail_memory(error);
-    TRY(fill_directory(writer, error));
+    TRY(status);
     if (!device->set.directory)
         TRY(device_alloc(device, &device->set.directory, bytes, error));
     return gpu_write(device->gpu, device->set.directory, writer->directory,

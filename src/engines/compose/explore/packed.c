@@ -265,24 +265,6 @@ static gordian_status reorder_firings(struct conflicts *c, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Numbers the parts along the new order. */
-static void number_parts(struct conflicts *c)
-{
-    struct packed *packed = c->packed;
-    uint32_t part = 0;
-    for (uint32_t i = 0; i < packed->firing_count; i++) {
-        bool starts = i == 0 || c->order[i].alone || c->order[i].root != c->order[i - 1].root;
-        part += i > 0 && starts;
-        packed->firings[i].part = part;
-        if (c->order[i].alone) {
-            packed->singles = i + 1;
-            continue;
-        }
-        packed->part_count += starts;
-        packed->ends[packed->part_count - 1] = i + 1;
-    }
-}
-
 static gordian_status find_parts(struct conflicts *c, gordian_error *error)
 {
     struct packed *packed = c->packed;
@@ -314,7 +296,19 @@ static gordian_status find_parts(struct conflicts *c, gordian_error *error)
         c->order[i] = (struct place){c->sizes[root_of(c, i)] == 1, root_of(c, i), i};
     qsort(c->order, n, sizeof *c->order, compare_places);
     TRY(reorder_firings(c, error));
-    number_parts(c);
+    /* Numbers the parts along the new order. */
+    uint32_t part = 0;
+    for (uint32_t i = 0; i < packed->firing_count; i++) {
+        bool starts = i == 0 || c->order[i].alone || c->order[i].root != c->order[i - 1].root;
+        part += i > 0 && starts;
+        packed->firings[i].part = part;
+        if (c->order[i].alone) {
+            packed->singles = i + 1;
+            continue;
+        }
+        packed->part_count += starts;
+        packed->ends[packed->part_count - 1] = i + 1;
+    }
     return GORDIAN_OK;
 }
 

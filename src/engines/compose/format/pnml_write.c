@@ -70,27 +70,21 @@ gordian_status pnml_write_graph(const gordian_graph *graph, const char *title, s
 
 /* ------------------------------------------------------------------ circuits */
 
-/* The text that `write` makes, escaped. */
-static bool write_place_name(const gordian_circuit *circuit, uint32_t factor, uint32_t state,
-                             struct output *text, struct output *out)
-{
-    text->used = 0;
-    circuit_write_factor(circuit, factor, text);
-    output_text(text, ": ");
-    circuit_write_state(circuit, factor, state, text);
-    output_char(text, '\0');
-    if (!text->failure)
-        write_name(out, text->buffer);
-    return !text->failure;
-}
-
 static bool write_places(const gordian_circuit *circuit, struct output *text, struct output *out)
 {
     bool fine = true;
     for (uint32_t f = 0; f < circuit->factor_count && fine; f++)
         for (uint32_t s = 0; s < factor_shape(circuit, f)->state_count && fine; s++) {
             output_format(out, "<place id=\"f%us%u\">", f, s);
-            fine = write_place_name(circuit, f, s, text, out);
+            /* The text that `write` makes, escaped. */
+            text->used = 0;
+            circuit_write_factor(circuit, f, text);
+            output_text(text, ": ");
+            circuit_write_state(circuit, f, s, text);
+            output_char(text, '\0');
+            if (!text->failure)
+                write_name(out, text->buffer);
+            fine = !text->failure;
             write_marking(out, s == 0);
         }
     return fine;
