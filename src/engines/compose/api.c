@@ -97,7 +97,7 @@ static bool go_on_in_time(void *context, const gordian_compose_progress *progres
     struct time_limit *limit = context;
     const gordian_compose_options *options = limit->options;
     limit->over = clock_ns() - limit->start >= options->max_ns;
-    return !limit->over && (!options->go_on || options->go_on(options->context, progress));
+    return !limit->over && compose_goes_on(options, progress);
 }
 
 static gordian_status begin_nothing(void *context, const gordian_circuit *circuit, uint64_t states,
@@ -186,93 +186,63 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     return status;
 }
 
-/* Two sinks, one after the other. */
+/* Two sinks, one after the other. With `keep` a sink that runs out of memory ends the run, but not
+ * what the run has found. */
 struct both_sinks {
     gordian_compose_sink sink;
-    const gordian_compose_sink *first, *second;
+    const gordian_compose_sink *first, *second; /* first NULL: the second alone */
+    const gordian_compose_options *options;
+    bool keep, full;
 };
+
+static gordian_status bound_status(struct both_sinks *both, gordian_status status)
+{
+    both->full |= both->keep && status == GORDIAN_STATUS_MEMORY;
+    return both->full ? GORDIAN_OK : status;
+}
 
 static gordian_status begin_both(void *context, const gordian_circuit *circuit, uint64_t states,
                                  uint64_t transitions, gordian_error *error)
 {
-    const struct both_sinks *both = context;
+    struct both_sinks *both = context;
     gordian_status status = GORDIAN_OK;
-    if (both->first->begin) /* a caller's may have none */
+    if (both->first && both->first->begin) /* a caller's may have none */
         status = both->first->begin(both->first->context, circuit, states, transitions, error);
-    return status != GORDIAN_OK
-               ? status
-               : both->second->begin(both->second->context, circuit, states, transitions, error);
+    THEN(status, both->second->begin(both->second->context, circuit, states, transitions, error));
+    return bound_status(both, status);
 }
 
 static gordian_status give_both(void *context, const gordian_compose_row *row, gordian_error *error)
 {
-    const struct both_sinks *both = context;
-    gordian_status status = both->first->row(both->first->context, row, error);
-    return status != GORDIAN_OK ? status : both->second->row(both->second->context, row, error);
-}
-
-/* `first` may be NULL. */
-static const gordian_compose_sink *join_sinks(struct both_sinks *both,
-                                              const gordian_compose_sink *first,
-                                              const gordian_compose_sink *second)
-{
-    *both = (struct both_sinks){{both, begin_both, give_both}, first, second};
-    return first ? &both->sink : second;
-}
-
-/* A sink that runs out of memory ends the run, but not what the run has found. */
-struct bounded_sink {
-    gordian_compose_sink sink;
-    const gordian_compose_sink *inner;
-    const gordian_compose_options *options;
-    bool full;
-};
-
-static gordian_status bound_status(struct bounded_sink *bounded, gordian_status status)
-{
-    bounded->full |= status == GORDIAN_STATUS_MEMORY;
-    return bounded->full ? GORDIAN_OK : status;
-}
-
-static gordian_status begin_bounded(void *context, const gordian_circuit *circuit, uint64_t states,
-                                    uint64_t transitions, gordian_error *error)
-{
-    struct bounded_sink *bounded = context;
-    return bound_status(bounded, bounded->inner->begin(bounded->inner->context, circuit, states,
-                                                       transitions, error));
-}
-
-static gordian_status give_bounded(void *context, const gordian_compose_row *row,
-                                   gordian_error *error)
-{
-    struct bounded_sink *bounded = context;
-    if (bounded->full)
+    struct both_sinks *both = context;
+    gordian_status status = GORDIAN_OK;
+    if (both->full)
         return GORDIAN_OK;
-    return bound_status(bounded, bounded->inner->row(bounded->inner->context, row, error));
+    if (both->first)
+        status = both->first->row(both->first->context, row, error);
+    THEN(status, both->second->row(both->second->context, row, error));
+    return bound_status(both, status);
 }
 
 static bool go_on_bounded(void *context, const gordian_compose_progress *progress)
 {
-    struct bounded_sink *bounded = context;
-    const gordian_compose_options *options = bounded->options;
-    return !bounded->full && (!options->go_on || options->go_on(options->context, progress));
+    struct both_sinks *both = context;
+    return !both->full && compose_goes_on(both->options, progress);
 }
 
-/* As gordian_compose, for a sink that keeps the product in memory. */
-static gordian_status compose_bounded(const gordian_circuit *circuit,
-                                      const gordian_compose_options *options,
-                                      const gordian_compose_sink *sink,
-                                      gordian_compose_result *result, gordian_error *error)
+static gordian_status compose_both(const gordian_circuit *circuit,
+                                   const gordian_compose_options *options, struct both_sinks *both,
+                                   gordian_compose_result *result, gordian_error *error)
 {
     gordian_compose_options own, defaults;
     gordian_compose_options_init(&defaults);
-    struct bounded_sink bounded = {.inner = sink, .options = options ? options : &defaults};
-    bounded.sink = (gordian_compose_sink){&bounded, begin_bounded, give_bounded};
-    own = *bounded.options;
+    both->sink = (gordian_compose_sink){both, begin_both, give_both};
+    both->options = options ? options : &defaults;
+    own = *both->options;
     own.go_on = go_on_bounded;
-    own.context = &bounded;
-    gordian_status status = gordian_compose(circuit, &own, &bounded.sink, result, error);
-    if (status != GORDIAN_OK || !bounded.full)
+    own.context = both;
+    gordian_status status = gordian_compose(circuit, &own, &both->sink, result, error);
+    if (status != GORDIAN_OK || !both->full)
         return status;
     if (result->deadlocks == 0) {
         gordian_compose_result_free(result);
@@ -289,12 +259,11 @@ static gordian_status collect_graph(gordian_graph **out, const gordian_circuit *
                                     gordian_compose_result *result, gordian_error *error)
 {
     struct graph_sink graph;
-    struct both_sinks both;
     *out = NULL;
     *result = (gordian_compose_result){0};
     TRY(graph_sink_open(&graph, allocator, error));
-    gordian_status status = (keep ? compose_bounded : gordian_compose)(
-        circuit, options, join_sinks(&both, sink, &graph.sink), result, error);
+    struct both_sinks both = {.first = sink, .second = &graph.sink, .keep = keep};
+    gordian_status status = compose_both(circuit, options, &both, result, error);
     if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE) {
         graph_sink_abandon(&graph);
         return status;
@@ -365,7 +334,6 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
                                      gordian_error *error)
 {
     struct output out;
-    struct both_sinks both;
     struct aut_sink aut;
     struct ca_sink ca;
     struct dot_sink dot;
@@ -392,8 +360,8 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     const gordian_compose_sink *second = format == GORDIAN_FORMAT_AUT  ? &aut.sink
                                          : format == GORDIAN_FORMAT_CA ? &ca.sink
                                                                        : &dot.sink;
-    gordian_status status =
-        gordian_compose(circuit, options, join_sinks(&both, sink, second), result, error);
+    struct both_sinks both = {.first = sink, .second = second};
+    gordian_status status = compose_both(circuit, options, &both, result, error);
     bool incomplete = status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     aut_sink_close(&aut, incomplete);
     ca_sink_close(&ca, incomplete); /* those that nothing was given to do nothing */

@@ -230,7 +230,7 @@ static bool go_on(const gordian_compose_options *options, struct meter *meter,
                   gordian_compose_result *result)
 {
     gordian_compose_progress progress = {.pass = 1, .memory = meter_now(meter)};
-    if (!options->go_on || options->go_on(options->context, &progress))
+    if (compose_goes_on(options, &progress))
         return true;
     result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;

@@ -187,6 +187,14 @@ gordian_status data_builtin(struct data *data, const char *name, size_t length, 
     return GORDIAN_STATUS_END;
 }
 
+const char *data_builtin_name(uint8_t kind)
+{
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+        if (builtins[i].kind == kind)
+            return builtins[i].name;
+    return NULL;
+}
+
 const char *data_text(const struct data *data, uint32_t symbol)
 {
     return names_text(&data->texts, symbol);

@@ -92,6 +92,9 @@ gordian_status data_function(struct data *data, const struct function *function,
 gordian_status data_builtin(struct data *data, const char *name, size_t length, uint32_t *number,
                             gordian_error *error);
 
+/* The first name of a built-in one; NULL: it is a table. */
+const char *data_builtin_name(uint8_t kind);
+
 const char *data_text(const struct data *data, uint32_t symbol);
 /* The text of a value; "null" for VALUE_NULL. */
 const char *data_value_text(const struct data *data, uint32_t value);

@@ -31,8 +31,7 @@ bool cpu_report(struct cpu *cpu)
         .memory = meter_now(&cpu->meter),
         .pass = cpu->pass,
     };
-    if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress) &&
-        clock_ns() >= cpu->grace)
+    if (!compose_goes_on(cpu->options, &progress) && clock_ns() >= cpu->grace)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STOPPED);
     return !cpu_halted(cpu);
 }

@@ -85,8 +85,7 @@ bool device_goes_on(struct compose_device *device)
     device->progress.memory = device->held;
     if (device->stop == GORDIAN_COMPOSE_STOP_STOPPED)
         return false;
-    if (!device->options->go_on ||
-        device->options->go_on(device->options->context, &device->progress))
+    if (compose_goes_on(device->options, &device->progress))
         return true;
     device->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;

@@ -50,6 +50,13 @@ struct compose_engine {
                           gordian_error *error);
 };
 
+/* Reports progress to the caller; false: stop. */
+static inline bool compose_goes_on(const gordian_compose_options *options,
+                                   const gordian_compose_progress *progress)
+{
+    return !options->go_on || options->go_on(options->context, progress);
+}
+
 /* Of struct compose_engine. */
 extern const struct engine_family compose_family;
 

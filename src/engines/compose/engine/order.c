@@ -6,22 +6,6 @@
 
 #include <string.h>
 
-static bool seen_before(const gordian_circuit *circuit, const uint32_t *order, size_t count)
-{
-    uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
-    bool twice = false;
-    for (size_t i = 0; i < count && !twice; i++) {
-        for (size_t k = 0; !seen && k < i; k++) /* no memory to be had: the long way */
-            twice |= order[k] == order[i];
-        if (seen) {
-            twice = bits_test(seen, order[i]);
-            bits_set(seen, order[i]);
-        }
-    }
-    memory_free(&circuit->memory, seen);
-    return twice;
-}
-
 bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, size_t count,
                          const char **why)
 {
@@ -36,7 +20,18 @@ bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, 
         }
     }
     *why = "a factor is there twice";
-    return !seen_before(circuit, order, count);
+    uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
+    bool twice = false;
+    for (size_t i = 0; i < count && !twice; i++) {
+        for (size_t k = 0; !seen && k < i; k++) /* no memory to be had: the long way */
+            twice |= order[k] == order[i];
+        if (seen) {
+            twice = bits_test(seen, order[i]);
+            bits_set(seen, order[i]);
+        }
+    }
+    memory_free(&circuit->memory, seen);
+    return !twice;
 }
 
 /* A factor that shares a name with the part, and what it was worth when it was put in the heap. */

@@ -381,7 +381,7 @@ static bool may_go_on(struct reduction *r, uint32_t done)
 {
     const gordian_compose_progress now = {
         .states = r->states.count, .waiting = r->states.count - done, .pass = 1};
-    if (done % ASK_EVERY != 0 || !r->options->go_on || r->options->go_on(r->options->context, &now))
+    if (done % ASK_EVERY != 0 || compose_goes_on(r->options, &now))
         return true;
     r->result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;

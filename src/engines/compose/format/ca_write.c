@@ -51,7 +51,7 @@ static void write_port(const struct writing *w, uint32_t name)
     write_name(w->out, other ? w->renamed[name] : names_text(&w->circuit->names, name));
 }
 
-static void write_datum(struct output *out, const char *text)
+void ca_write_datum(const char *text, struct output *out)
 {
     output_char(out, '"');
     output_text(out, text);
@@ -78,20 +78,9 @@ static void write_data(const gordian_circuit *circuit, struct output *out)
     output_text(out, "data");
     for (uint32_t d = 0; d < circuit->data.port_size; d++) {
         output_char(out, ' ');
-        write_datum(out, data_text(&circuit->data, circuit->data.domain[d]));
+        ca_write_datum(data_text(&circuit->data, circuit->data.domain[d]), out);
     }
     output_text(out, "\n");
-}
-
-static const char *builtin_name(uint8_t kind)
-{
-    static const char *const names[] = {
-        [FUNCTION_EVEN] = "even",    [FUNCTION_ODD] = "odd",    [FUNCTION_ANY] = "any",
-        [FUNCTION_NONE] = "none",    [FUNCTION_ID] = "id",      [FUNCTION_SUCC] = "succ",
-        [FUNCTION_PRED] = "pred",    [FUNCTION_ADD] = "add",    [FUNCTION_SUBTRACT] = "sub",
-        [FUNCTION_MULTIPLY] = "mul", [FUNCTION_DIVIDE] = "div", [FUNCTION_MODULO] = "mod",
-    };
-    return kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
 
 /* Rows as [[a,b],c]; a predicate's end in true. */
@@ -103,7 +92,7 @@ static void write_tables(const struct writing *w)
         const struct function *function = &data->functions[f];
         bool table = function->kind == FUNCTION_TABLE;
         size_t width = (size_t)function->arity + table;
-        if (builtin_name(function->kind))
+        if (data_builtin_name(function->kind))
             continue;
         output_format(out, "define f%zu = {", w->first_function + f);
         for (uint32_t r = 0; r < function->row_count; r++) {
@@ -114,11 +103,11 @@ static void write_tables(const struct writing *w)
                 if (function->rows[r * width + i] == FUNCTION_ANY_DATUM)
                     output_char(out, '*');
                 else
-                    write_datum(out, data_text(data, function->rows[r * width + i]));
+                    ca_write_datum(data_text(data, function->rows[r * width + i]), out);
             }
             output_text(out, "],");
-            write_datum(out, table ? data_text(data, function->rows[r * width + function->arity])
-                                   : "true");
+            ca_write_datum(
+                table ? data_text(data, function->rows[r * width + function->arity]) : "true", out);
             output_char(out, ']');
         }
         output_text(out, "}\n");
@@ -139,7 +128,8 @@ static void write_node(const struct guard_writer *writer, uint32_t number);
 static void write_application(const struct guard_writer *writer, const struct guard_node *node)
 {
     const struct guard_node *nodes = writer->automaton->guards.nodes;
-    const char *builtin = builtin_name(writer->writing->circuit->data.functions[node->symbol].kind);
+    const char *builtin =
+        data_builtin_name(writer->writing->circuit->data.functions[node->symbol].kind);
     if (builtin)
         output_text(writer->out, builtin);
     else
@@ -204,7 +194,7 @@ static void write_node(const struct guard_writer *writer, uint32_t number)
             output_char(out, '\'');
         break;
     case TERM_CONSTANT:
-        write_datum(out, data_text(&writer->writing->circuit->data, node->symbol));
+        ca_write_datum(data_text(&writer->writing->circuit->data, node->symbol), out);
         break;
     case TERM_NULL:
     case TERM_LIST:
@@ -282,7 +272,7 @@ static void write_symbolic(const struct writing *w, const struct factor *factor,
         write_name(out, automaton->cells[c].name);
         if (automaton->cells[c].initial != GORDIAN_NONE) {
             output_text(out, " = ");
-            write_datum(out, data_text(&w->circuit->data, automaton->cells[c].initial));
+            ca_write_datum(data_text(&w->circuit->data, automaton->cells[c].initial), out);
         }
         output_char(out, '\n');
     }
@@ -342,8 +332,8 @@ static void write_label(const struct writing *w, const uint64_t *label, double c
         any = true;
         write_port(w, n);
         output_text(out, " = ");
-        write_datum(out,
-                    data_value_text(&circuit->data, 1 + gordian_circuit_value(circuit, label, n)));
+        ca_write_datum(
+            data_value_text(&circuit->data, 1 + gordian_circuit_value(circuit, label, n)), out);
     }
     output_char(out, '\n');
 }
@@ -412,11 +402,6 @@ gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *ren
 {
     struct writing w = {circuit, out, renamed, first_function};
     return write_factors(&w, error);
-}
-
-void ca_write_datum(const char *text, struct output *out)
-{
-    write_datum(out, text);
 }
 
 /* ------------------------------------------------------------------ a product */

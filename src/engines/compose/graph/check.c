@@ -37,27 +37,20 @@ uint8_t *check_labels_with(const gordian_graph *graph, const char *name)
     return with;
 }
 
-/* States with a step in which the name fires, that leads to one of `to` (NULL: anywhere). */
+/* States with a step in which the name (NULL: any) fires, that leads to one of `to` (NULL:
+ * anywhere). */
 static gordian_status find_steps(struct check *check, const char *name, const uint8_t *to,
                                  uint8_t *holds)
 {
     const gordian_graph *graph = check->graph;
-    uint8_t *with = check_labels_with(graph, name);
-    if (!with)
+    uint8_t *with = name ? check_labels_with(graph, name) : NULL;
+    if (name && !with)
         return fail_memory(check->error);
     for (uint32_t s = 0; s < graph->state_count; s++)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
-            holds[s] |= with[graph->arcs[i].label] && (!to || to[graph->arcs[i].to]);
+            holds[s] |= (!with || with[graph->arcs[i].label]) && (!to || to[graph->arcs[i].to]);
     memory_free(&graph->memory, with);
     return GORDIAN_OK;
-}
-
-static void find_next(const struct check *check, const uint8_t *to, uint8_t *holds)
-{
-    const gordian_graph *graph = check->graph;
-    for (uint32_t s = 0; s < graph->state_count; s++)
-        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
-            holds[s] |= to[graph->arcs[i].to];
 }
 
 /* E[f U g]: backwards from g through f. */
@@ -138,8 +131,7 @@ static gordian_status evaluate_node(struct check *check, uint32_t number)
             holds[s] = left[s] | right[s];
         break;
     case FORMULA_EX:
-        find_next(check, left, holds);
-        break;
+        return find_steps(check, NULL, left, holds);
     case FORMULA_EG:
         find_globally(check, left, holds);
         break;

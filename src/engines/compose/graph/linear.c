@@ -207,16 +207,6 @@ static void find_opposites(struct builder *builder)
 
 /* ------------------------------------------------------------------ sets of parts */
 
-static void set_put(struct part_set *set, uint32_t part)
-{
-    bits_set(set->words, part);
-}
-
-static bool set_has(const struct part_set *set, uint32_t part)
-{
-    return bits_test(set->words, part);
-}
-
 static bool set_within(const struct part_set *small, const struct part_set *large)
 {
     for (size_t i = 0; i < LINEAR_PARTS / 64; i++)
@@ -270,14 +260,14 @@ static gordian_status split_choice(struct builder *builder, const struct moment 
 {
     const struct part *part = &builder->linear->parts[number];
     struct moment one = *now, other = *now;
-    set_put(&one.todo, first);
-    set_put(&other.todo, second);
+    bits_set(one.todo.words, first);
+    bits_set(other.todo.words, second);
     if (part->kind == PART_RELEASE)
-        set_put(&one.todo, second); /* g and f: over */
+        bits_set(one.todo.words, second); /* g and f: over */
     if (part->kind != PART_OR)
-        set_put(&other.next, number);
+        bits_set(other.next.words, number);
     if (part->kind == PART_UNTIL)
-        set_put(&other.promises, number);
+        bits_set(other.promises.words, number);
     gordian_status status = split_moment(builder, one);
     return status == GORDIAN_OK ? split_moment(builder, other) : status;
 }
@@ -291,9 +281,9 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
         return fail(builder->error, GORDIAN_STATUS_INPUT, "the formula is too large");
     while (set_take(&now.todo, &number)) {
         const struct part *part = &parts[number];
-        if (set_has(&now.seen, number))
+        if (bits_test(now.seen.words, number))
             continue;
-        set_put(&now.seen, number);
+        bits_set(now.seen.words, number);
         switch ((enum part_kind)part->kind) {
         case PART_TRUE:
             break;
@@ -301,16 +291,16 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
             return GORDIAN_OK;
         case PART_STATE:
         case PART_FIRES:
-            if (part->opposite != GORDIAN_NONE && set_has(&now.literals, part->opposite))
+            if (part->opposite != GORDIAN_NONE && bits_test(now.literals.words, part->opposite))
                 return GORDIAN_OK;
-            set_put(&now.literals, number);
+            bits_set(now.literals.words, number);
             break;
         case PART_AND:
-            set_put(&now.todo, part->left);
-            set_put(&now.todo, part->right);
+            bits_set(now.todo.words, part->left);
+            bits_set(now.todo.words, part->right);
             break;
         case PART_NEXT:
-            set_put(&now.next, part->left);
+            bits_set(now.next.words, part->left);
             break;
         case PART_OR:
         case PART_RELEASE:
@@ -346,7 +336,7 @@ static gordian_status make_moves(struct builder *builder)
     const struct formula *formula = builder->formula;
     struct part_set all = {{0}};
     uint32_t number;
-    set_put(&all, builder->parts[2 * (size_t)formula->top + 1]);
+    bits_set(all.words, builder->parts[2 * (size_t)formula->top + 1]);
     TRY(put_state(builder, &all, &number));
     for (linear->explored = 0;; linear->explored++) {
         if (!memory_grow(&linear->memory, &linear->first, &linear->first_room, linear->explored + 1,

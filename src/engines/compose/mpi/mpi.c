@@ -122,7 +122,7 @@ static bool watch_run(void *context, uint64_t states, uint64_t memory)
 {
     struct run *run = context;
     gordian_compose_progress progress = {.states = states, .memory = memory, .pass = 1};
-    return !run->options->go_on || run->options->go_on(run->options->context, &progress);
+    return compose_goes_on(run->options, &progress);
 }
 
 /* Deadlocks that are near need nobody's states. */
