@@ -179,7 +179,11 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
 gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
                             uint64_t *found, size_t count, gordian_error *error);
 /* Describes the example, without a way. What cannot be allocated is left out. */
-void cpu_describe_example(struct cpu *cpu);
+static inline void cpu_describe_example(struct cpu *cpu)
+{
+    if (atomic_load(&cpu->has_example) && cpu->options->max_deadlocks > 0)
+        packing_describe(&cpu->packing, cpu->example, cpu->result);
+}
 /* The same for deadlocks that are near, if they are (*done), of a run that is complete,
  * without its states. Numbers are left open. */
 gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error);

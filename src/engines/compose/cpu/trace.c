@@ -205,22 +205,6 @@ static gordian_status describe_all(struct tracing *tracing, gordian_error *error
     return status;
 }
 
-void cpu_describe_example(struct cpu *cpu)
-{
-    gordian_compose_result *result = cpu->result;
-    size_t size = (cpu->circuit->factor_count + 1) * sizeof(uint32_t);
-    if (!atomic_load(&cpu->has_example) || cpu->options->max_deadlocks == 0)
-        return;
-    if (!result->found)
-        result->found = memory_zeroed(&result->allocator, sizeof *result->found);
-    uint32_t *state = result->found ? memory_alloc(&result->allocator, size) : NULL;
-    if (!state)
-        return;
-    unpack_state(&cpu->packing, cpu->example, state);
-    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = state};
-    result->found_count = 1;
-}
-
 gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
                             uint64_t *found, size_t count, gordian_error *error)
 {

@@ -370,19 +370,10 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
 static gordian_status describe_any(struct compose_device *device, uint64_t below,
                                    gordian_compose_result *result, gordian_error *error)
 {
-    const struct packed *packed = device->packed;
     uint64_t state, count = 0;
-    gordian_status status =
-        device_dead(device, &(struct dead_question){.below = below}, &state, 1, &count, error);
-    if (status != GORDIAN_OK || count == 0)
-        return status;
-    uint32_t *locals =
-        memory_alloc(&result->allocator, (packed->circuit->factor_count + 1) * sizeof *locals);
-    if (!locals)
+    TRY(device_dead(device, &(struct dead_question){.below = below}, &state, 1, &count, error));
+    if (count > 0 && !packing_describe(&device->packed->packing, &state, result))
         return fail_memory(error);
-    unpack_state(&packed->packing, &state, locals);
-    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = locals};
-    result->found_count = 1;
     return GORDIAN_OK;
 }
 

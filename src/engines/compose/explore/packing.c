@@ -151,6 +151,21 @@ gordian_status packing_open(struct packing *packing, const gordian_circuit *circ
     return fail_memory(error);
 }
 
+bool packing_describe(const struct packing *packing, const uint64_t *state,
+                      gordian_compose_result *result)
+{
+    size_t size = (packing->circuit->factor_count + 1) * sizeof(uint32_t);
+    if (!result->found)
+        result->found = memory_zeroed(&result->allocator, sizeof *result->found);
+    uint32_t *locals = result->found ? memory_alloc(&result->allocator, size) : NULL;
+    if (!locals)
+        return false;
+    unpack_state(packing, state, locals);
+    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = locals};
+    result->found_count = 1;
+    return true;
+}
+
 void initial_first(const gordian_circuit *circuit, uint32_t *locals)
 {
     memset(locals, 0, circuit->factor_count * sizeof *locals);

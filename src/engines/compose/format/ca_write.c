@@ -23,12 +23,8 @@ static bool is_word(const char *text)
 {
     static const char *const reserved[] = {"true",   "false",     "null",
                                            "memory", "automaton", "define"};
-    if (!((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z')))
+    if (strspn(text, TEXT_LETTERS) == 0 || text[strspn(text, TEXT_LETTERS TEXT_DIGITS "_")])
         return false;
-    for (const char *c = text; *c; c++)
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-              *c == '_'))
-            return false;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (strcmp(text, reserved[i]) == 0)
             return false;

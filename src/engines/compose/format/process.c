@@ -1,6 +1,7 @@
 #include "engines/compose/format/process.h"
 
 #include "engines/compose/circuit/data.h"
+#include "engines/compose/circuit/text_fault.h"
 #include "engines/compose/explore/firing.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"
@@ -34,8 +35,7 @@ static bool is_reserved(const char *text)
 
 static bool is_word(const char *text)
 {
-    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    size_t all = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    size_t letters = strspn(text, TEXT_LETTERS), all = strspn(text, TEXT_LETTERS TEXT_DIGITS "_");
     return letters > 0 && !text[all] && !is_reserved(text);
 }
 

@@ -1,5 +1,6 @@
 #include "engines/compose/graph/formula.h"
 
+#include "engines/compose/circuit/text_fault.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
@@ -63,18 +64,9 @@ static void expect_mark(struct reader *reader, const char *mark)
         complain_here(reader, "expected '%s'", mark);
 }
 
-static bool is_word_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
-}
-
 static size_t word_length(const char *text)
 {
-    size_t length = 0;
-    while (is_word_byte(text[length]))
-        length++;
-    return length;
+    return strspn(text, TEXT_LETTERS TEXT_DIGITS "_.");
 }
 
 static bool take_word(struct reader *reader, const char *word)

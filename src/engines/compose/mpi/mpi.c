@@ -263,18 +263,9 @@ static gordian_status finish_early(struct run *run, uint64_t stuck, gordian_erro
     result->transitions = 0;
     if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
-    if (result->deadlocks > 0 && stuck != UINT64_MAX && run->options->max_deadlocks > 0) {
-        const gordian_allocator *memory = &result->allocator;
-        uint32_t *state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *state);
-        result->found = memory_zeroed(memory, sizeof *result->found);
-        if (!state || !result->found) {
-            memory_free(memory, state);
-            return fail_memory(error);
-        }
-        unpack_state(&run->packed->packing, &stuck, state);
-        result->found[result->found_count++] =
-            (gordian_compose_deadlock){.number = UINT64_MAX, .state = state};
-    }
+    if (result->deadlocks > 0 && stuck != UINT64_MAX && run->options->max_deadlocks > 0 &&
+        !packing_describe(&run->packed->packing, &stuck, result))
+        return fail_memory(error);
     return run->sink ? run->sink->begin(run->sink->context, circuit, result->states, 0, error)
                      : GORDIAN_OK;
 }

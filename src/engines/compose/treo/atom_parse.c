@@ -59,20 +59,30 @@ static void parse_initial_value(struct parser *parser, struct atom *atom)
         parser_take(parser, ',');
 }
 
+static struct rule *finish_rule(struct parser *parser, struct rule *rule)
+{
+    parser_take(parser, ';');
+    return parser->status == GORDIAN_OK ? rule : NULL;
+}
+
+/* {a, ~b} guard; or a guard alone, which also says who fires. */
 static struct rule *parse_rule(struct parser *parser)
 {
     struct rule *rule = parser_alloc(parser, sizeof *rule);
+    bool ends = false;
     if (!rule)
         return NULL;
     rule->token = parser_token(parser);
-    rule->ports = parse_firing(parser);
-    parser_take(parser, ',');
-    bool ends = parser_sees(parser, '{') || parser_sees(parser, '}') || parser_sees(parser, ';') ||
-                parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|');
+    rule->bare = !parser_sees(parser, '{');
+    if (!rule->bare) {
+        rule->ports = parse_firing(parser);
+        parser_take(parser, ',');
+        ends = parser_sees(parser, '{') || parser_sees(parser, '}') || parser_sees(parser, ';') ||
+               parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|');
+    }
     if (!ends)
         rule->guard = parse_formula(parser);
-    parser_take(parser, ';');
-    return parser->status == GORDIAN_OK ? rule : NULL;
+    return finish_rule(parser, rule);
 }
 
 /* $m = 0; and not $m = 0, b = $m: an initial value is followed by ';', by the next one, or by a
@@ -113,18 +123,6 @@ static bool sees_bare_rule(const struct parser *parser)
     default:
         return false;
     }
-}
-
-static struct rule *parse_bare_rule(struct parser *parser)
-{
-    struct rule *rule = parser_alloc(parser, sizeof *rule);
-    if (!rule)
-        return NULL;
-    rule->token = parser_token(parser);
-    rule->bare = true;
-    rule->guard = parse_formula(parser);
-    parser_take(parser, ';');
-    return parser->status == GORDIAN_OK ? rule : NULL;
 }
 
 /* ------------------------------------------------------------------ states */
@@ -198,8 +196,7 @@ static struct rule *parse_transition(struct parser *parser, struct atom *atom)
     }
     if (parser->status == GORDIAN_OK && !ends)
         rule->guard = parse_formula(parser);
-    parser_take(parser, ';');
-    return parser->status == GORDIAN_OK ? rule : NULL;
+    return finish_rule(parser, rule);
 }
 
 /* memory m, memory m = 0 */
@@ -359,7 +356,7 @@ static void parse_one(struct parser *parser, struct atom *atom)
             parse_initial_value(parser, target);
         while (parser->status == GORDIAN_OK &&
                (parser_sees(parser, '{') || sees_bare_rule(parser))) {
-            *last = parser_sees(parser, '{') ? parse_rule(parser) : parse_bare_rule(parser);
+            *last = parse_rule(parser);
             if (*last)
                 last = &(*last)->next;
         }

@@ -146,14 +146,14 @@ struct expr *parse_variable(struct parser *parser)
     return parser->status == GORDIAN_OK ? variable : NULL;
 }
 
-/* Elements up to the closing token. */
-static struct expr *parse_elements(struct parser *parser, uint16_t close, const char *what)
+struct expr *parse_separated(struct parser *parser, struct expr *(*each)(struct parser *parser),
+                             uint16_t close, const char *what)
 {
     struct expr *first = NULL, **last = &first;
-    if (parser_take(parser, close))
+    if (parser->status != GORDIAN_OK || parser_take(parser, close))
         return NULL;
     do {
-        *last = parse_expr(parser, LEVEL_TERM);
+        *last = each(parser);
         if (!*last)
             return NULL;
         last = &(*last)->next;
@@ -162,11 +162,16 @@ static struct expr *parse_elements(struct parser *parser, uint16_t close, const 
     return first;
 }
 
+static struct expr *parse_term(struct parser *parser)
+{
+    return parse_expr(parser, LEVEL_TERM);
+}
+
 struct expr *parse_list(struct parser *parser)
 {
     struct expr *list = new_expr(parser, EXPR_LIST, parser_token(parser));
     parser_expect(parser, '<', "'<'");
-    struct expr *elements = parse_elements(parser, '>', "',' or '>'");
+    struct expr *elements = parse_separated(parser, parse_term, '>', "',' or '>'");
     if (parser->status != GORDIAN_OK)
         return NULL;
     list->first = elements;
@@ -214,7 +219,7 @@ static struct expr *parse_tuple(struct parser *parser)
             return parse_chances(parser, first);
         parser->at = start;
     }
-    struct expr *elements = parse_elements(parser, ']', "',' or ']'");
+    struct expr *elements = parse_separated(parser, parse_term, ']', "',' or ']'");
     if (parser->status != GORDIAN_OK)
         return NULL;
     tuple->first = elements;
@@ -287,7 +292,7 @@ static struct expr *parse_atom_name(struct parser *parser)
     } else if (parser_sees(parser, '(') && !variable->indices) {
         next_token(parser);
         variable->kind = EXPR_APPLY;
-        variable->first = parse_elements(parser, ')', "',' or ')'");
+        variable->first = parse_separated(parser, parse_term, ')', "',' or ')'");
     }
     return parser->status == GORDIAN_OK ? variable : NULL;
 }

@@ -171,23 +171,11 @@ static struct component *parse_named(struct parser *parser)
 
 /* ------------------------------------------------------------------ instances */
 
-static struct expr *parse_actual_ports(struct parser *parser)
+static struct expr *parse_actual_port(struct parser *parser)
 {
-    struct expr *first = NULL, **last = &first;
-    parser_expect(parser, '(', "'(' and the ports");
-    if (parser->status != GORDIAN_OK || parser_take(parser, ')'))
-        return NULL;
-    do {
-        if (parser_sees(parser, '+') || parser_sees(parser, '&'))
-            parser_complain(parser, parser_token(parser),
-                            "ports with a priority are not supported");
-        *last = parse_variable(parser);
-        if (!*last)
-            return NULL;
-        last = &(*last)->next;
-    } while (parser_take(parser, ','));
-    parser_expect(parser, ')', "',' or ')'");
-    return first;
+    if (parser_sees(parser, '+') || parser_sees(parser, '&'))
+        parser_complain(parser, parser_token(parser), "ports with a priority are not supported");
+    return parse_variable(parser);
 }
 
 static struct set *new_set(struct parser *parser, enum set_kind kind)
@@ -209,8 +197,10 @@ static struct set *parse_instance(struct parser *parser, bool ports_needed)
         parser_sees(parser, TOKEN_NAME) ? parse_named(parser) : parse_component(parser);
     if (parser_sees(parser, '<'))
         set->arguments = parse_list(parser);
-    if (ports_needed || parser_sees(parser, '('))
-        set->ports = parse_actual_ports(parser);
+    if (ports_needed || parser_sees(parser, '(')) {
+        parser_expect(parser, '(', "'(' and the ports");
+        set->ports = parse_separated(parser, parse_actual_port, ')', "',' or ')'");
+    }
     return parser->status == GORDIAN_OK ? set : NULL;
 }
 

@@ -51,6 +51,9 @@ enum {
     LEVEL_SUM = 6,     /* no ranges */
 };
 struct expr *parse_expr(struct parser *parser, int level);
+/* What `each` reads, with commas between, up to the closing token; `what` is expected else. */
+struct expr *parse_separated(struct parser *parser, struct expr *(*each)(struct parser *parser),
+                             uint16_t close, const char *what);
 /* Expressions joined by ',': their conjunction. */
 struct expr *parse_formula(struct parser *parser);
 /* name[index]..[index] */
