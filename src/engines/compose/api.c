@@ -42,9 +42,10 @@ void gordian_circuit_options_init(gordian_circuit_options *options)
 }
 
 /* The whole text. What is wrong with it has a place in it, and so a name. */
-static gordian_status read_text(struct text *text, const char *name, const gordian_source *source,
-                                const gordian_allocator *allocator, gordian_fault *fault,
-                                gordian_error *error)
+static gordian_status read_whole_text(struct text *text, const char *name,
+                                      const gordian_source *source,
+                                      const gordian_allocator *allocator, gordian_fault *fault,
+                                      gordian_error *error)
 {
     if (fault)
         *fault = (gordian_fault){0};
@@ -61,7 +62,7 @@ gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format
     if (format != GORDIAN_FORMAT_TREO && format != GORDIAN_FORMAT_CA &&
         format != GORDIAN_FORMAT_PNML)
         return fail(error, GORDIAN_STATUS_INPUT, "a circuit is read from .treo, .ca or .pnml");
-    TRY(read_text(&text, name, source, options ? options->allocator : NULL, fault, error));
+    TRY(read_whole_text(&text, name, source, options ? options->allocator : NULL, fault, error));
     gordian_status status =
         (format == GORDIAN_FORMAT_CA     ? ca_read
          : format == GORDIAN_FORMAT_PNML ? pnml_read
@@ -77,7 +78,7 @@ gordian_status gordian_graph_read(gordian_graph **out, const char *name,
     struct text text;
     bool ignored;
     *out = NULL;
-    TRY(read_text(&text, name, source, allocator, fault, error));
+    TRY(read_whole_text(&text, name, source, allocator, fault, error));
     gordian_status status = aut_read(out, &text, cut ? cut : &ignored, allocator, fault, error);
     text_free(&text);
     return status;

@@ -259,7 +259,7 @@ static void note_symbol(struct flow *flow, uint32_t symbol, uint32_t place)
         flow->symbols[symbol] = 1;
 }
 
-static uint32_t place_of(struct flow *flow, uint32_t term);
+static uint32_t flow_place_of(struct flow *flow, uint32_t term);
 
 static void note_application(struct flow *flow, const struct guard_node *node, uint32_t place)
 {
@@ -280,12 +280,12 @@ static uint32_t place_of_application(struct flow *flow, const struct guard_node 
     /* Does it go by the data as they are listed, or compute with them? */
     uint32_t place = ((&flow->data->functions[node->symbol])->kind >= FUNCTION_SUCC) ? 0 : NOWHERE;
     for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
-        place = join_places(flow, place, place_of(flow, nodes[list].left));
+        place = join_places(flow, place, flow_place_of(flow, nodes[list].left));
     note_application(flow, node, place);
     return place;
 }
 
-static uint32_t place_of(struct flow *flow, uint32_t term)
+static uint32_t flow_place_of(struct flow *flow, uint32_t term)
 {
     const struct guard_node *node = &flow->automaton->guards.nodes[term];
     switch ((enum guard_kind)node->kind) {
@@ -309,8 +309,8 @@ static void follow_guards(struct flow *flow)
         if (guards->nodes[i].kind == GUARD_EQUAL) {
             const struct guard_node *node = &guards->nodes[i];
             const struct guard_node *nodes = flow->automaton->guards.nodes;
-            uint32_t place =
-                join_places(flow, place_of(flow, node->left), place_of(flow, node->right));
+            uint32_t place = join_places(flow, flow_place_of(flow, node->left),
+                                         flow_place_of(flow, node->right));
             if (nodes[node->left].kind == TERM_CONSTANT)
                 note_symbol(flow, nodes[node->left].symbol, place);
             if (nodes[node->right].kind == TERM_CONSTANT)

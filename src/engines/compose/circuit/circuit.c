@@ -78,7 +78,7 @@ void gordian_circuit_close(gordian_circuit *circuit)
     memory_free(&memory, circuit);
 }
 
-static bool has_odd_byte(const char *text, size_t length)
+static bool has_unwritable_byte(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (text[i] == '|' || text[i] == '"' || (unsigned char)text[i] < ' ')
@@ -98,7 +98,7 @@ gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t l
     int shown = (int)(length > 60 ? 60 : length);
     if (!names_valid(text, length, &why))
         return fail(error, GORDIAN_STATUS_INPUT, "'%.*s': %s", shown, text, why);
-    if (has_odd_byte(text, length))
+    if (has_unwritable_byte(text, length))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "the name '%.*s' has a '|', a quote or a control character", shown, text);
     if (length == 3 && memcmp(text, "tau", 3) == 0)

@@ -24,7 +24,7 @@ void data_free(struct data *data)
 }
 
 /* What a text between quotes, or a line, cannot have. */
-static bool has_odd_byte(const char *text, size_t length)
+static bool has_unquotable_byte(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (text[i] == '"' || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
@@ -45,7 +45,7 @@ gordian_status data_symbol(struct data *data, const char *text, size_t length, u
     if (length > GORDIAN_NAME_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "the datum '%.40s..' has more than %d bytes", text,
                     GORDIAN_NAME_MAX);
-    if (has_odd_byte(text, length))
+    if (has_unquotable_byte(text, length))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "the datum '%.*s' has a quote or a control character in it",
                     (int)(length > 40 ? 40 : length), text);

@@ -211,8 +211,8 @@ static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
     return solver->value[above] != VALUE_NULL || !solver->is_port[above];
 }
 
-static bool bind_variable(struct solver *solver, uint32_t variable, uint32_t value,
-                          struct change *change, size_t *changes)
+static bool bind_solver_variable(struct solver *solver, uint32_t variable, uint32_t value,
+                                 struct change *change, size_t *changes)
 {
     uint32_t root = union_find_root(solver->parent, variable);
     if (value == UNDEFINED || (value == VALUE_NULL && solver->is_port[root]))
@@ -239,9 +239,9 @@ static bool follow_literal(struct solver *solver, struct literal literal, struct
     if (left != GUARD_NONE && right != GUARD_NONE)
         fine = join_classes(solver, left, right, &changes[*count], count);
     else if (left != GUARD_NONE && left_value == OPEN && right_value != OPEN)
-        fine = bind_variable(solver, left, right_value, &changes[*count], count);
+        fine = bind_solver_variable(solver, left, right_value, &changes[*count], count);
     else if (right != GUARD_NONE && right_value == OPEN && left_value != OPEN)
-        fine = bind_variable(solver, right, left_value, &changes[*count], count);
+        fine = bind_solver_variable(solver, right, left_value, &changes[*count], count);
     *progress |= *count > before;
     return fine;
 }

@@ -199,7 +199,7 @@ static gordian_status convert_way(const gordian_circuit *circuit, const struct s
 
 /* ------------------------------------------------------------------ searching */
 
-static gordian_compose_options search_options(const gordian_compose_options *options)
+static gordian_compose_options monitor_options(const gordian_compose_options *options)
 {
     gordian_compose_options own = *options;
     own.engine = "cpu";
@@ -211,11 +211,11 @@ static gordian_compose_options search_options(const gordian_compose_options *opt
 }
 
 /* In more and more states. *found is the caller's to free. */
-static gordian_status search_states(const struct safety *safety,
-                                    const gordian_compose_options *options, bool thorough,
-                                    gordian_compose_result *found, gordian_error *error)
+static gordian_status search_monitored(const struct safety *safety,
+                                       const gordian_compose_options *options, bool thorough,
+                                       gordian_compose_result *found, gordian_error *error)
 {
-    gordian_compose_options own = search_options(options);
+    gordian_compose_options own = monitor_options(options);
     for (uint64_t most = FIRST_STATES;; most *= STATES_FACTOR) {
         bool last = most > LAST_STATES || (options->max_states && options->max_states <= most);
         own.max_states = last ? options->max_states : most;
@@ -236,7 +236,7 @@ static gordian_status search_net(const gordian_circuit *circuit, const struct sa
     *stop = GORDIAN_COMPOSE_STOP_MEMORY;
     if (!safety->circuit)
         return GORDIAN_OK;
-    gordian_status status = search_states(safety, options, thorough, &found, error);
+    gordian_status status = search_monitored(safety, options, thorough, &found, error);
     if (status != GORDIAN_OK)
         return status;
     *stop = found.deadlocks > 0 ? GORDIAN_COMPOSE_STOP_UNSAFE : found.stop;

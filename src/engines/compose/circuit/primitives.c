@@ -22,7 +22,8 @@ static void fire_port(struct primitive_builder *builder, uint32_t port)
         bits_set(builder->fires, port);
 }
 
-static uint32_t make_term(struct primitive_builder *builder, enum guard_kind kind, uint32_t symbol)
+static uint32_t primitive_term(struct primitive_builder *builder, enum guard_kind kind,
+                               uint32_t symbol)
 {
     return guard_add(&builder->automaton->guards, kind, GUARD_NONE, GUARD_NONE, symbol);
 }
@@ -52,8 +53,8 @@ static void demand_equal(struct primitive_builder *builder, uint32_t left, uint3
 
 static void demand_ports_equal(struct primitive_builder *builder, uint32_t left, uint32_t right)
 {
-    demand_equal(builder, make_term(builder, TERM_PORT, left), make_term(builder, TERM_PORT, right),
-                 false);
+    demand_equal(builder, primitive_term(builder, TERM_PORT, left),
+                 primitive_term(builder, TERM_PORT, right), false);
 }
 
 /* Demands that the predicate of the argument holds at a port, or that it does not. */
@@ -140,7 +141,7 @@ static void build_transform(struct primitive_builder *builder)
     uint32_t ins = builder->ins, list = GUARD_NONE;
     bool fine = true;
     for (uint32_t p = ins; p-- > 0 && fine;) {
-        uint32_t port = make_term(builder, TERM_PORT, p);
+        uint32_t port = primitive_term(builder, TERM_PORT, p);
         fire_port(builder, p);
         if (port != GUARD_NONE)
             list = guard_add(guards, TERM_LIST, port, list, 0);
@@ -149,7 +150,7 @@ static void build_transform(struct primitive_builder *builder)
     fire_port(builder, ins);
     uint32_t applied =
         fine ? guard_add(guards, TERM_APPLY, list, GUARD_NONE, builder->argument) : GUARD_NONE;
-    demand_equal(builder, make_term(builder, TERM_PORT, ins), applied, false);
+    demand_equal(builder, primitive_term(builder, TERM_PORT, ins), applied, false);
     finish_transition(builder);
 }
 
@@ -194,19 +195,21 @@ static void add_cell(struct primitive_builder *builder, uint32_t initial)
 static void take_in(struct primitive_builder *builder, enum when when)
 {
     if (when != ALWAYS)
-        demand_equal(builder, make_term(builder, TERM_NOW, 0), make_term(builder, TERM_NULL, 0),
-                     when == WHEN_FULL);
+        demand_equal(builder, primitive_term(builder, TERM_NOW, 0),
+                     primitive_term(builder, TERM_NULL, 0), when == WHEN_FULL);
     fire_port(builder, 0);
-    demand_equal(builder, make_term(builder, TERM_NEXT, 0), make_term(builder, TERM_PORT, 0),
-                 false);
+    demand_equal(builder, primitive_term(builder, TERM_NEXT, 0),
+                 primitive_term(builder, TERM_PORT, 0), false);
 }
 
 /* Gives the cell's datum out at port 1. */
 static void give_out(struct primitive_builder *builder)
 {
     fire_port(builder, 1);
-    demand_equal(builder, make_term(builder, TERM_NOW, 0), make_term(builder, TERM_NULL, 0), true);
-    demand_equal(builder, make_term(builder, TERM_PORT, 1), make_term(builder, TERM_NOW, 0), false);
+    demand_equal(builder, primitive_term(builder, TERM_NOW, 0),
+                 primitive_term(builder, TERM_NULL, 0), true);
+    demand_equal(builder, primitive_term(builder, TERM_PORT, 1),
+                 primitive_term(builder, TERM_NOW, 0), false);
 }
 
 static void build_buffer(struct primitive_builder *builder, enum when takes, uint32_t initial)
@@ -215,8 +218,8 @@ static void build_buffer(struct primitive_builder *builder, enum when takes, uin
     take_in(builder, takes);
     finish_transition(builder);
     give_out(builder);
-    demand_equal(builder, make_term(builder, TERM_NEXT, 0), make_term(builder, TERM_NULL, 0),
-                 false);
+    demand_equal(builder, primitive_term(builder, TERM_NEXT, 0),
+                 primitive_term(builder, TERM_NULL, 0), false);
     finish_transition(builder);
 }
 

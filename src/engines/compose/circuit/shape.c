@@ -137,7 +137,7 @@ static bool firing_fits(const struct unfolding *unfolding, const uint64_t *fires
 }
 
 /* Everything that leads out of a state. */
-static gordian_status expand_state(struct unfolding *unfolding, uint32_t state,
+static gordian_status unfold_state(struct unfolding *unfolding, uint32_t state,
                                    gordian_error *error)
 {
     const struct automaton *automaton = unfolding->automaton;
@@ -223,8 +223,8 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
 }
 
 /* What follows from the states numbered `from` and above. */
-static gordian_status explore_states(struct unfolding *unfolding, uint32_t from,
-                                     gordian_error *error)
+static gordian_status unfold_states(struct unfolding *unfolding, uint32_t from,
+                                    gordian_error *error)
 {
     struct shape *shape = unfolding->shape;
     gordian_status status = GORDIAN_OK;
@@ -233,7 +233,7 @@ static gordian_status explore_states(struct unfolding *unfolding, uint32_t from,
                          sizeof *shape->first))
             return fail_memory(error);
         shape->first[s] = shape->transition_count;
-        status = expand_state(unfolding, s, error);
+        status = unfold_state(unfolding, s, error);
         shape->first[s + 1] = shape->transition_count;
     }
     return status;
@@ -263,7 +263,7 @@ static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *
         memcpy(unfolding->candidate, cells, unfolding->width * sizeof *cells);
         unfolding->candidate[0] = (uint32_t)c;
         status = number_state(unfolding, &number, error);
-        THEN(status, explore_states(unfolding, from, error));
+        THEN(status, unfold_states(unfolding, from, error));
     }
     memory_free_all(unfolding->memory, seen, cells);
     return status;
@@ -369,7 +369,7 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
         unfolding.own[c] = automaton->cells[c].own;
     THEN(status, sort_by_state(&unfolding, error));
     THEN(status, find_initial(&unfolding, error));
-    THEN(status, explore_states(&unfolding, 0, error));
+    THEN(status, unfold_states(&unfolding, 0, error));
     THEN(status, explore_stray(&unfolding, error));
     THEN(status, put_in_order(&unfolding, error));
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);

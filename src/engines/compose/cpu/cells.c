@@ -57,7 +57,7 @@ struct word_shards {
 
 /* ------------------------------------------------------------------ letters */
 
-static struct letter *take_letter(struct word_shard *shard)
+static struct letter *take_blank_letter(struct word_shard *shard)
 {
     struct letter *letter = shard->spare;
     if (letter)
@@ -70,7 +70,7 @@ static struct letter *take_letter(struct word_shard *shard)
 static void post_letter(struct word_shard *shard, unsigned owner)
 {
     struct word_shards *shards = shard->shards;
-    struct letter *letter = shard->letters[owner], *blank = take_letter(shard);
+    struct letter *letter = shard->letters[owner], *blank = take_blank_letter(shard);
     struct letter *_Atomic *mailbox = &shards->list[owner].mailbox;
     struct cells_box *box = &shard->boxes[owner];
     if (!blank) { /* what it says is lost, and everybody will stop */
@@ -89,7 +89,7 @@ static void post_letter(struct word_shard *shard, unsigned owner)
         ;
 }
 
-static void hand_on(void *context, uint32_t owner)
+static void hand_box_on(void *context, uint32_t owner)
 {
     struct word_shard *shard = context;
     struct cells_box *box = &shard->boxes[owner];
@@ -181,12 +181,12 @@ static void explore_cells(void *context, unsigned member)
     while (!over_early(shards)) {
         bool mail = read_mail(shard), work = cells_waiting(&shard->cells);
         if (work)
-            cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_on, shard);
+            cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_box_on, shard);
         else if (!mail) {
             /* Sends what is written, full or not. */
             for (unsigned owner = 0; owner < shard->shards->count; owner++)
                 if (shard->boxes[owner].count > 0)
-                    hand_on(shard, owner);
+                    hand_box_on(shard, owner);
         }
         tell_others(shard);
         if (!mail && !work && !cells_waiting(&shard->cells) && !wait_for_mail(shard))
@@ -260,7 +260,7 @@ static bool open_shard(struct word_shard *shard, struct word_shards *shards, uns
     shard->letters = memory_zeroed(memory, shards->count * sizeof *shard->letters);
     bool fine = shard->boxes && shard->letters;
     for (unsigned owner = 0; fine && owner < shards->count; owner++) {
-        shard->letters[owner] = take_letter(shard);
+        shard->letters[owner] = take_blank_letter(shard);
         fine = shard->letters[owner] != NULL;
         if (fine)
             shard->boxes[owner] =
@@ -331,7 +331,7 @@ static void fill_bitmap(void *context, unsigned member)
 }
 
 /* Everything into a bitmap. False: no memory for one. */
-static bool turn_to_bitmap(struct word_shards *shards)
+static bool words_to_bitmap(struct word_shards *shards)
 {
     struct cpu *cpu = shards->cpu;
     if (!cpu_bitmap_open(cpu))
@@ -379,7 +379,7 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
         }
         for (unsigned i = 0; i < shards->count; i++)
             tell_others(&shards->list[i]);
-        if (cpu_halted(cpu) || turn_to_bitmap(shards))
+        if (cpu_halted(cpu) || words_to_bitmap(shards))
             return GORDIAN_OK;
         shards->no_bitmap = true;
     }

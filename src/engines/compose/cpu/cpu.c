@@ -76,7 +76,7 @@ static void start_bitmap(struct cpu *cpu)
     atomic_store(&cpu->states, cpu->circuit->initial);
 }
 
-static gordian_status find_states(struct cpu *cpu, gordian_error *error)
+static gordian_status find_cpu_states(struct cpu *cpu, gordian_error *error)
 {
     uint64_t words = cpu->grid.words;
     bool exact = cpu->options->max_states && !cpu->options->full;
@@ -113,7 +113,7 @@ static gordian_status number_states(struct cpu *cpu, gordian_error *error)
     return status;
 }
 
-static void leave_out(struct cpu *cpu)
+static void leave_transitions_out(struct cpu *cpu)
 {
     if (!cpu->result->uncounted)
         cpu->result->note[0] = '\0'; /* of a count that does not matter any more */
@@ -131,7 +131,7 @@ gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gor
     else
         status = cpu_count_among(cpu, space, error);
     if (result->uncounted || cpu_halted(cpu))
-        leave_out(cpu);
+        leave_transitions_out(cpu);
     return status;
 }
 
@@ -220,7 +220,7 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
 {
     gordian_compose_result *result = cpu->result;
     gordian_status status = look_soon(cpu, error);
-    leave_out(cpu);
+    leave_transitions_out(cpu);
     result->states = atomic_load(&cpu->states) - cpu->unlooked;
     result->transitions = 0;
     if (cpu->stuck > result->deadlocks)
@@ -234,7 +234,7 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
 
 /* Transitions and deadlocks. The latter have been met where every state has fired, if that is all
  * that is asked for: unless `again`. */
-static gordian_status count_states(struct cpu *cpu, bool again, gordian_error *error)
+static gordian_status count_found_states(struct cpu *cpu, bool again, gordian_error *error)
 {
     if (cpu->met && !again && !cpu->options->count_transitions) {
         cpu->result->deadlocks = cpu->stuck;
@@ -255,7 +255,7 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     if (stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED)
         return finish_soon(cpu, sink, error);
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
-    gordian_status status = count_states(cpu, stopped || full, error);
+    gordian_status status = count_found_states(cpu, stopped || full, error);
     if (status == GORDIAN_OK && cpu_halted(cpu)) /* while it was counting */
         return finish_soon(cpu, sink, error);
     bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
@@ -291,7 +291,7 @@ static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sin
     gordian_status status = GORDIAN_OK;
     if (cpu->options->full)
         status = space_full(&full, &cpu->packing, cpu->options->max_states, memory, error);
-    THEN(status, find_states(cpu, error));
+    THEN(status, find_cpu_states(cpu, error));
     THEN(status, finish_states(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error));
     space_close(&full);
     return status;
@@ -349,7 +349,7 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
 
 /* Memory ran out after states were found: what was met until then is the result. The status is
  * GORDIAN_OK then, unless a sink has not got what belongs to it. */
-static gordian_status keep_found(struct cpu *cpu, bool delivers, gordian_status status)
+static gordian_status keep_partial_result(struct cpu *cpu, bool delivers, gordian_status status)
 {
     gordian_compose_result *result = cpu->result;
     uint64_t met = cpu->stuck > result->deadlocks ? cpu->stuck : result->deadlocks;
@@ -357,7 +357,7 @@ static gordian_status keep_found(struct cpu *cpu, bool delivers, gordian_status 
         return status;
     cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
     if (result->states == 0) {
-        leave_out(cpu);
+        leave_transitions_out(cpu);
         result->states = atomic_load(&cpu->states);
     }
     result->deadlocks = met;
@@ -379,7 +379,7 @@ static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
     if (status == GORDIAN_OK)
         result->workers = thread_pool_size(cpu.workers);
     THEN(status, find_and_finish(&cpu, sink, error));
-    status = keep_found(&cpu, sink != NULL, status);
+    status = keep_partial_result(&cpu, sink != NULL, status);
     cpu_close(&cpu);
     result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
     result->memory = cpu.meter.most;

@@ -40,7 +40,7 @@ struct delivering {
 
 /* ------------------------------------------------------------------ order */
 
-static uint64_t key_of(uint64_t word)
+static uint64_t label_sort_key(uint64_t word)
 {
     /* Lists of names compare by their first difference: who has the name comes first, unless the
      * other list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that
@@ -88,8 +88,8 @@ static bool sort_row(struct page *page, size_t start, const gordian_circuit *cir
     uint64_t *labels = page->labels + start * words, *copy = page->labels + page->used * words;
     memcpy(copy, labels, count * words * sizeof *copy);
     for (size_t i = 0; i < count; i++)
-        page->steps[i] =
-            (struct step){small ? key_of(copy[i]) : 0, page->to[start + i], copy + i * words};
+        page->steps[i] = (struct step){small ? label_sort_key(copy[i]) : 0, page->to[start + i],
+                                       copy + i * words};
     sort_with(page->steps, count, sizeof *page->steps, small ? compare_short : compare_long,
               (void *)circuit);
     for (size_t i = 0; i < count; i++) {
@@ -153,8 +153,8 @@ static bool may_count(struct delivering *delivering, struct scene *scene, bool *
 }
 
 /* The rows of `count` states from `first` on. */
-static bool make_rows(struct delivering *delivering, unsigned member, struct page *page,
-                      uint64_t first, uint64_t count)
+static bool make_page_rows(struct delivering *delivering, unsigned member, struct page *page,
+                           uint64_t first, uint64_t count)
 {
     struct cpu *cpu = delivering->cpu;
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -212,8 +212,9 @@ static void make_page(void *context, unsigned member)
         if (page->first >= delivering->space->count || (!delivering->keep && cpu_halted(cpu)))
             break;
         uint64_t left = delivering->space->count - page->first;
-        page->failed = !make_rows(delivering, member, page, page->first,
-                                  left < delivering->page_states ? left : delivering->page_states);
+        page->failed =
+            !make_page_rows(delivering, member, page, page->first,
+                            left < delivering->page_states ? left : delivering->page_states);
         if (delivering->keep || page->cut)
             break;
     }
@@ -221,8 +222,8 @@ static void make_page(void *context, unsigned member)
 
 /* ------------------------------------------------------------------ delivering */
 
-static gordian_status hand_over(struct cpu *cpu, const struct page *page,
-                                const gordian_compose_sink *sink, gordian_error *error)
+static gordian_status deliver_page(struct cpu *cpu, const struct page *page,
+                                   const gordian_compose_sink *sink, gordian_error *error)
 {
     const gordian_circuit *circuit = cpu->circuit;
     gordian_status status = GORDIAN_OK;
@@ -256,14 +257,15 @@ static void pages_free(struct delivering *delivering)
     memory_free(memory, delivering->pages);
 }
 
-static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
-                                    const gordian_compose_sink *sink, gordian_error *error)
+static gordian_status deliver_page_set(struct delivering *delivering, unsigned set,
+                                       const gordian_compose_sink *sink, gordian_error *error)
 {
     unsigned members = thread_pool_size(delivering->cpu->workers);
     gordian_status status = GORDIAN_OK;
     for (unsigned m = 0; m < members && status == GORDIAN_OK; m++) {
         const struct page *page = &delivering->pages[set * members + m];
-        status = page->failed ? fail_memory(error) : hand_over(delivering->cpu, page, sink, error);
+        status =
+            page->failed ? fail_memory(error) : deliver_page(delivering->cpu, page, sink, error);
         if (page->cut)
             break;
     }
@@ -283,7 +285,7 @@ static gordian_status deliver_pages(struct delivering *delivering, const gordian
         if (more)
             thread_pool_start(cpu->workers, make_page, delivering);
         if (made)
-            status = hand_over_set(delivering, ready, sink, error);
+            status = deliver_page_set(delivering, ready, sink, error);
         if (more)
             cpu_wait(cpu);
         if (!cpu_report(cpu) && !more)

@@ -55,7 +55,7 @@ static bool reach_number(struct tracing *tracing, uint64_t number, uint64_t from
 }
 
 /* Reached from itself: an initial state. */
-static void reach_initial(struct tracing *tracing)
+static void trace_initial(struct tracing *tracing)
 {
     const struct cpu *cpu = tracing->cpu;
     initial_first(cpu->circuit, tracing->locals);
@@ -107,7 +107,7 @@ static bool go_through(struct tracing *tracing, bool fire)
 /* Level after level until enough deadlocks are found. */
 static void search_levels(struct tracing *tracing)
 {
-    reach_initial(tracing);
+    trace_initial(tracing);
     while (tracing->next_count > 0 && tracing->found_count < tracing->wanted && !tracing->failed) {
         uint64_t *kept = tracing->level;
         size_t room = tracing->level_room;
@@ -153,8 +153,9 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
            scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
 }
 
-static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number,
-                                        gordian_compose_deadlock *deadlock, gordian_error *error)
+static gordian_status describe_traced_deadlock(struct tracing *tracing, uint64_t number,
+                                               gordian_compose_deadlock *deadlock,
+                                               gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
     size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
@@ -187,7 +188,7 @@ static struct tracing start_tracing(struct cpu *cpu, const struct space *space)
 }
 
 /* All that were found; without memory for what it needs, none. */
-static gordian_status describe_all(struct tracing *tracing, gordian_error *error)
+static gordian_status describe_traced(struct tracing *tracing, gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -198,7 +199,7 @@ static gordian_status describe_all(struct tracing *tracing, gordian_error *error
     if (!result->found || !tracing->goal)
         status = fail_memory(error);
     for (size_t i = 0; i < tracing->found_count && status == GORDIAN_OK; i++) {
-        status = describe_deadlock(tracing, tracing->found[i], &result->found[i], error);
+        status = describe_traced_deadlock(tracing, tracing->found[i], &result->found[i], error);
         result->found_count += status == GORDIAN_OK;
     }
     memory_free(memory, tracing->goal);
@@ -212,7 +213,7 @@ gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t
     tracing.narrow = before;
     tracing.found = found;
     tracing.found_count = count;
-    return describe_all(&tracing, error);
+    return describe_traced(&tracing, error);
 }
 
 gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struct space *numbers,
@@ -230,7 +231,7 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
     if (fine)
         search_levels(&tracing);
     gordian_status status =
-        fine && !tracing.failed ? describe_all(&tracing, error) : fail_memory(error);
+        fine && !tracing.failed ? describe_traced(&tracing, error) : fail_memory(error);
     memory_free_all(memory, tracing.found, tracing.narrow, tracing.wide, tracing.level,
                     tracing.next);
     return status;
@@ -259,7 +260,7 @@ struct nearby {
 };
 
 /* False: no memory. */
-static bool add_state(struct nearby *nearby, const uint64_t *state)
+static bool add_near_state(struct nearby *nearby, const uint64_t *state)
 {
     uint32_t count = nearby->states.count;
     uint64_t hash;
@@ -278,7 +279,7 @@ static bool take_near_step(void *context, const struct scene *scene)
     struct nearby *nearby = context;
     nearby->far = ++nearby->steps > NEAR_STEPS || nearby->states.count > NEAR_STATES ||
                   (nearby->steps % 65536 == 0 && !cpu_report(nearby->cpu));
-    return !nearby->far && add_state(nearby, scene->to);
+    return !nearby->far && add_near_state(nearby, scene->to);
 }
 
 static void add_initial(struct nearby *nearby)
@@ -292,7 +293,7 @@ static void add_initial(struct nearby *nearby)
     initial_first(cpu->circuit, locals);
     do
         pack_state(&cpu->packing, locals, state);
-    while (add_state(nearby, state) && initial_next(cpu->circuit, locals));
+    while (add_near_state(nearby, state) && initial_next(cpu->circuit, locals));
 }
 
 /* The first `most` of so many states, in order: their numbers instead. */

@@ -209,7 +209,7 @@ static gordian_status step_distances(struct ways *ways, uint32_t now, bool *chan
 /* ------------------------------------------------------------------ the way back */
 
 /* Of those before at the right distance the lowest, of its labels the first. */
-static void take_best(struct ways *ways, uint64_t from, const uint32_t *chosen)
+static void keep_first_step(struct ways *ways, uint64_t from, const uint32_t *chosen)
 {
     const gordian_circuit *circuit = ways->device->packed->circuit;
     if (ways->found && from > ways->best)
@@ -230,7 +230,7 @@ static void look_at_answers(struct ways *ways)
     if (ways->status == GORDIAN_OK)
         for (size_t i = 0; i < ways->waiting; i++)
             if (ways->told[i] == ways->wanted)
-                take_best(ways, ways->asked[i], ways->chosen + i * (COMPOSE_DEPTH + 1));
+                keep_first_step(ways, ways->asked[i], ways->chosen + i * (COMPOSE_DEPTH + 1));
     ways->waiting = 0;
 }
 
@@ -251,8 +251,8 @@ static bool consider_before(void *context, uint64_t from, const uint32_t *chosen
 }
 
 /* Fills the labels from the last to the first. */
-static gordian_status trace_back(struct ways *ways, uint64_t state, uint32_t distance,
-                                 gordian_compose_deadlock *deadlock, gordian_error *error)
+static gordian_status trace_path_back(struct ways *ways, uint64_t state, uint32_t distance,
+                                      gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     size_t words = ways->device->packed->circuit->label_words;
     for (size_t i = deadlock->step_count; i-- > 0;) {
@@ -309,8 +309,8 @@ static gordian_status ways_open(struct ways *ways, struct compose_device *device
 /* ------------------------------------------------------------------ describing */
 
 /* How many states of the set are below this one. */
-static gordian_status number_of(struct compose_device *device, struct ways *ways, uint64_t state,
-                                bool full, uint64_t *number, gordian_error *error)
+static gordian_status rank_state(struct compose_device *device, struct ways *ways, uint64_t state,
+                                 bool full, uint64_t *number, gordian_error *error)
 {
     struct compose_below_arguments arguments = {.set = device->set,
                                                 .targets = ways->states,
@@ -336,15 +336,15 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
         return fail_memory(error);
     result->found_count++; /* gordian_compose_result_free frees it */
     unpack_state(&device->packed->packing, &state, deadlock->state);
-    gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
-    return status == GORDIAN_OK ? trace_back(ways, state, distance, deadlock, error) : status;
+    gordian_status status = rank_state(device, ways, state, full, &deadlock->number, error);
+    return status == GORDIAN_OK ? trace_path_back(ways, state, distance, deadlock, error) : status;
 }
 
 /* Distance by distance until enough are found, or there is nothing more to reach; in a run that was
  * stopped some may be known only by ways that were cut off. */
-static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t wanted, bool full,
-                                   uint64_t below, gordian_compose_result *result,
-                                   gordian_error *error)
+static gordian_status describe_nearest(struct ways *ways, uint64_t *states, size_t wanted,
+                                       bool full, uint64_t below, gordian_compose_result *result,
+                                       gordian_error *error)
 {
     bool changed = true, many = false;
     gordian_status status = mark_initial(ways, error);
@@ -389,7 +389,7 @@ gordian_status device_describe(struct compose_device *device, uint64_t deadlocks
     result->found = memory_zeroed(&result->allocator, wanted * sizeof *result->found);
     gordian_status status = states && result->found ? GORDIAN_OK : fail_memory(error);
     THEN(status, ways_open(&ways, device, error));
-    THEN(status, describe_all(&ways, states, wanted, full, below, result, error));
+    THEN(status, describe_nearest(&ways, states, wanted, full, below, result, error));
     if (status == GORDIAN_OK && result->found_count == 0)
         status = describe_any(device, below, result, error);
     ways_close(&ways);

@@ -114,7 +114,8 @@ static gordian_status write_tally(struct compose_device *device, uint64_t size,
 }
 
 /* Room for more of the list; what is over the limit does not come. */
-static gordian_status grow_list(struct compose_device *device, uint64_t room, gordian_error *error)
+static gordian_status grow_state_list(struct compose_device *device, uint64_t room,
+                                      gordian_error *error)
 {
     uint64_t limit = device->options->max_memory;
     uint64_t before = gpu_range_mapped(device->list), bytes = room * sizeof(uint64_t);
@@ -159,11 +160,11 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
 }
 
 /* A larger table and list; the first `count` states stay. GORDIAN_STATUS_MEMORY: as it was. */
-static gordian_status grow_table(struct compose_device *device, uint64_t count,
-                                 gordian_error *error)
+static gordian_status grow_state_table(struct compose_device *device, uint64_t count,
+                                       gordian_error *error)
 {
     uint64_t slots = device->set.slots * 2;
-    TRY(grow_list(device, slots / 2, error));
+    TRY(grow_state_list(device, slots / 2, error));
     TRY(new_table(device, slots, error));
     device->room = slots / 2;
     return refill_table(device, count, error);
@@ -175,7 +176,7 @@ static gordian_status make_table(struct compose_device *device, gordian_error *e
     gordian_status status = GORDIAN_OK;
     if (!device->list) {
         status = gpu_range_create(&device->list, device->gpu, most, error);
-        THEN(status, grow_list(device, device->tuning.slots / 2, error));
+        THEN(status, grow_state_list(device, device->tuning.slots / 2, error));
         THEN(status, new_table(device, device->tuning.slots, error));
     }
     if (status != GORDIAN_OK)
@@ -200,7 +201,7 @@ static gordian_status settle_level(struct compose_device *device, uint64_t befor
         /* States before this launch are in the list for sure; those it found follow without
          * a gap as far as there is room. */
         uint64_t kept = tally.size < device->room ? tally.size : device->room;
-        status = grow_table(device, kept > before ? kept : before, error);
+        status = grow_state_table(device, kept > before ? kept : before, error);
         if (status == GORDIAN_STATUS_MEMORY) {
             device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
             *again = false;
@@ -324,7 +325,7 @@ static gordian_status make_more_room(struct compose_device *device, uint64_t siz
                                      gordian_error *error)
 {
     uint64_t kept = size < device->room ? size : device->room;
-    gordian_status status = grow_table(device, kept, error);
+    gordian_status status = grow_state_table(device, kept, error);
     if (status != GORDIAN_STATUS_MEMORY)
         return status;
     device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
@@ -332,8 +333,8 @@ static gordian_status make_more_room(struct compose_device *device, uint64_t siz
 }
 
 /* Some levels; *level is the next one then. */
-static gordian_status run_levels(struct compose_device *device, struct level *level,
-                                 gordian_error *error)
+static gordian_status run_search_levels(struct compose_device *device, struct level *level,
+                                        gordian_error *error)
 {
     uint64_t told[2 * COMPOSE_LEVELS], most = most_states(device);
     gordian_status status = launch_levels(device, level, most, error);
@@ -415,7 +416,7 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
             break;
         if (dense_enough(device))
             return move_to_bitmap(device, level.first, error);
-        status = run_levels(device, &level, error);
+        status = run_search_levels(device, &level, error);
     }
     device->set.closed =
         level.first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;

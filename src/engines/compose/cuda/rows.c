@@ -107,7 +107,7 @@ static struct copy_layout layout_copy(const struct writer *writer)
     return at;
 }
 
-static void free_blocks(struct writer *writer)
+static void free_row_blocks(struct writer *writer)
 {
     struct compose_device *device = writer->device;
     for (int b = 0; b < 2; b++) {
@@ -122,7 +122,7 @@ static void free_blocks(struct writer *writer)
     }
 }
 
-static gordian_status make_blocks(struct writer *writer, gordian_error *error)
+static gordian_status allocate_row_blocks(struct writer *writer, gordian_error *error)
 {
     struct compose_device *device = writer->device;
     gordian_status status = GORDIAN_OK;
@@ -139,13 +139,13 @@ static gordian_status make_blocks(struct writer *writer, gordian_error *error)
                 gpu_map(device->gpu, &block->host, &block->mapped, layout_copy(writer).size, error);
     }
     if (status != GORDIAN_OK)
-        free_blocks(writer);
+        free_row_blocks(writer);
     return status;
 }
 
 static void writer_close(struct writer *writer)
 {
-    free_blocks(writer);
+    free_row_blocks(writer);
     memory_free(&writer->device->memory, writer->directory);
 }
 
@@ -182,7 +182,7 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
             writer->state_room = COMPOSE_STRIDE * 64;
         if (writer->room / longest > states)
             writer->room = (states + 1) * longest;
-        status = make_blocks(writer, error);
+        status = allocate_row_blocks(writer, error);
     }
     if (status != GORDIAN_OK)
         writer_close(writer);
@@ -244,7 +244,8 @@ static gordian_status copy_block(struct writer *writer, struct block *block, gpu
 }
 
 /* Starts the work on a block. */
-static gordian_status start_block(struct writer *writer, struct block *block, gordian_error *error)
+static gordian_status start_row_block(struct writer *writer, struct block *block,
+                                      gordian_error *error)
 {
     struct compose_device *device = writer->device;
     gpu_address states = 0;
@@ -289,14 +290,14 @@ static gordian_status finish_block(struct writer *writer, int which, gordian_err
             lay_block(writer, block, block->from, units - 1);
         } else {
             struct block kept = *block;
-            free_blocks(writer);
+            free_row_blocks(writer);
             writer->room = taken + taken / 4;
-            status = make_blocks(writer, error);
+            status = allocate_row_blocks(writer, error);
             if (status != GORDIAN_OK)
                 return status;
             lay_block(writer, block, kept.from, units);
         }
-        status = start_block(writer, block, error);
+        status = start_row_block(writer, block, error);
         THEN(status, gpu_wait(device->gpu, error));
     }
     return status;
@@ -337,14 +338,14 @@ static gordian_status deliver_blocks(struct writer *writer, struct packed_row *r
     if (writer->units == 0)
         return GORDIAN_OK;
     lay_block(writer, &writer->blocks[now], 0, UINT64_MAX);
-    gordian_status status = start_block(writer, &writer->blocks[now], error);
+    gordian_status status = start_row_block(writer, &writer->blocks[now], error);
     THEN(status, finish_block(writer, now, error));
     while (status == GORDIAN_OK) {
         const struct block *block = &writer->blocks[now];
         bool more = block->to < writer->units;
         if (more) {
             lay_block(writer, &writer->blocks[!now], block->to, UINT64_MAX);
-            status = start_block(writer, &writer->blocks[!now], error);
+            status = start_row_block(writer, &writer->blocks[!now], error);
         }
         THEN(status, deliver_block(writer, block, row, sink, error));
         if (status == GORDIAN_OK && more)
@@ -386,7 +387,7 @@ gordian_status compose_device_write(struct compose_device *device, uint64_t *tra
     struct block *block = &writer.blocks[0];
     for (uint64_t from = 0; from < writer.units && status == GORDIAN_OK; from = block->to) {
         lay_block(&writer, block, from, UINT64_MAX);
-        status = start_block(&writer, block, error);
+        status = start_row_block(&writer, block, error);
         THEN(status, finish_block(&writer, 0, error));
     }
     *transitions = writer.written;

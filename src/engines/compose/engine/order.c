@@ -74,7 +74,7 @@ static int64_t gain_of(const struct ordering *ordering, uint32_t factor, uint32_
     return closed;
 }
 
-static bool is_better(const struct candidate *one, const struct candidate *other)
+static bool candidate_before(const struct candidate *one, const struct candidate *other)
 {
     if (one->gain != other->gain)
         return one->gain > other->gain;
@@ -91,19 +91,19 @@ static bool offer_factor(struct ordering *ordering, uint32_t factor)
                      ordering->heap_count + 1, sizeof *ordering->heap))
         return false;
     size_t at = ordering->heap_count++;
-    for (; at > 0 && is_better(&fresh, &ordering->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && candidate_before(&fresh, &ordering->heap[(at - 1) / 2]); at = (at - 1) / 2)
         ordering->heap[at] = ordering->heap[(at - 1) / 2];
     ordering->heap[at] = fresh;
     return true;
 }
 
-static struct candidate take_best(struct ordering *ordering)
+static struct candidate pop_candidate(struct ordering *ordering)
 {
     struct candidate *heap = ordering->heap, best = heap[0], last = heap[--ordering->heap_count];
     size_t at = 0, count = ordering->heap_count;
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && is_better(&heap[child + 1], &heap[child]);
-        if (!is_better(&heap[child], &last))
+        child += child + 1 < count && candidate_before(&heap[child + 1], &heap[child]);
+        if (!candidate_before(&heap[child], &last))
             break;
         heap[at] = heap[child];
     }
@@ -112,11 +112,11 @@ static struct candidate take_best(struct ordering *ordering)
 }
 
 /* The best factor beside the part; NONE: no other shares a name with it. */
-static uint32_t choose_next(struct ordering *ordering)
+static uint32_t choose_factor(struct ordering *ordering)
 {
     while (ordering->heap_count > 0) {
         uint32_t shared;
-        struct candidate best = take_best(ordering);
+        struct candidate best = pop_candidate(ordering);
         if (!ordering->placed[best.factor] &&
             gain_of(ordering, best.factor, &shared) == best.gain && shared == best.shared)
             return best.factor;
@@ -157,7 +157,7 @@ gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
         ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
     uint32_t lowest = 0;
     for (size_t i = 0; fine && i < factors; i++) {
-        uint32_t next = choose_next(&ordering);
+        uint32_t next = choose_factor(&ordering);
         while (next == GORDIAN_NONE && ordering.placed[lowest])
             lowest++;
         order[i] = next == GORDIAN_NONE ? lowest : next;
@@ -259,9 +259,9 @@ static void part_settle(struct part *part)
  * in memory tells how much was done; beyond this they are not looked at any more. */
 #define EXPLAIN_MOST (UINT64_C(1) << 29)
 
-static gordian_status measure_part(const struct part *part, uint64_t max_states,
-                                   const gordian_allocator *memory, gordian_compose_stage *stage,
-                                   uint64_t *spent, gordian_error *error)
+static gordian_status measure_prefix(const struct part *part, uint64_t max_states,
+                                     const gordian_allocator *memory, gordian_compose_stage *stage,
+                                     uint64_t *spent, gordian_error *error)
 {
     const struct compose_engine *engine;
     gordian_compose_options options;
@@ -312,7 +312,7 @@ gordian_status gordian_compose_explain(const gordian_circuit *circuit, const uin
         if (!fits)
             continue;
         part_settle(&part);
-        status = measure_part(&part, max_states, memory, &stages[i], &spent, error);
+        status = measure_prefix(&part, max_states, memory, &stages[i], &spent, error);
         fits = stages[i].states != UINT64_MAX && spent < EXPLAIN_MOST;
     }
     part_free(&part);

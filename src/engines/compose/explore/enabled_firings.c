@@ -41,7 +41,7 @@ void scene_close(struct scene *scene)
 
 /* ------------------------------------------------------------------ what is enabled */
 
-static bool add_listed(struct scene *scene, size_t i)
+static bool add_listed_firing(struct scene *scene, size_t i)
 {
     const struct packing *packing = scene->packing;
     const struct firings *firings = packing->firings;
@@ -57,7 +57,7 @@ static bool add_listed(struct scene *scene, size_t i)
 }
 
 /* Only the firings whose lowest moving factor is in the right state are looked at. */
-static bool look_up(struct scene *scene, const uint64_t *state)
+static bool look_up_firings(struct scene *scene, const uint64_t *state)
 {
     const struct packing *packing = scene->packing;
     const struct firings *firings = packing->firings;
@@ -66,14 +66,14 @@ static bool look_up(struct scene *scene, const uint64_t *state)
         for (size_t i = firings->bucket[b]; i < firings->bucket[b + 1]; i++)
             if (patches_fit(packing->patches + packing->first[i],
                             packing->first[i + 1] - packing->first[i], state) &&
-                !add_listed(scene, i))
+                !add_listed_firing(scene, i))
                 return false;
     }
     return true;
 }
 
-static gordian_status keep_found(void *context, const struct firing_move *moves, size_t count,
-                                 gordian_error *error)
+static gordian_status keep_found_firing(void *context, const struct firing_move *moves,
+                                        size_t count, gordian_error *error)
 {
     struct scene *scene = context;
     const gordian_circuit *circuit = scene->packing->circuit;
@@ -108,7 +108,8 @@ static bool seek_firings(struct scene *scene, const uint64_t *state)
 {
     scene->move_count = scene->patch_count = 0;
     unpack_state(scene->packing, state, scene->locals);
-    if (seeker_find(scene->seeker, scene->locals, NULL, keep_found, scene, NULL) != GORDIAN_OK)
+    if (seeker_find(scene->seeker, scene->locals, NULL, keep_found_firing, scene, NULL) !=
+        GORDIAN_OK)
         return false;
     for (size_t i = 0; i < scene->count; i++) { /* the arrays do not move any more */
         scene->enabled[i].moves = scene->moves + scene->move_first[i];
@@ -123,7 +124,7 @@ bool scene_look(struct scene *scene, const uint64_t *state)
 {
     scene->count = 0;
     scene->rivals = scene->compared = false;
-    return scene->seeker ? seek_firings(scene, state) : look_up(scene, state);
+    return scene->seeker ? seek_firings(scene, state) : look_up_firings(scene, state);
 }
 
 /* ------------------------------------------------------------------ who gets into whose way */
@@ -189,13 +190,13 @@ static bool compare_enabled(struct scene *scene)
     return true;
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
+static uint64_t saturated_sum(uint64_t a, uint64_t b)
 {
     uint64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static uint64_t multiply_saturated(uint64_t a, uint64_t b)
+static uint64_t saturated_product(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
@@ -221,7 +222,7 @@ static size_t set_next(const uint64_t *set, size_t words, size_t from)
 }
 
 /* Moves the connected part of `set` that contains its lowest member into `part`. */
-static void take_part(const struct scene *scene, uint64_t *set, uint64_t *part)
+static void split_component(const struct scene *scene, uint64_t *set, uint64_t *part)
 {
     size_t words = scene->row_words, lowest = set_next(set, words, 0);
     memset(part, 0, words * sizeof *part);
@@ -244,7 +245,7 @@ static uint64_t count_path(size_t length)
 {
     uint64_t now = 1, next = 2;
     for (size_t i = 0; i < length; i++) {
-        uint64_t sum = add_saturated(now, next);
+        uint64_t sum = saturated_sum(now, next);
         now = next;
         next = sum;
     }
@@ -258,7 +259,7 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
     size_t words = scene->row_words;
     uint64_t result = 1, *part = work, *without = work + words, *deeper = work + 2 * words;
     while (bits_any(set, words)) {
-        take_part(scene, set, part);
+        split_component(scene, set, part);
         size_t size = set_size(part, words), arcs = 0, most = 0, hub = 0;
         for (size_t i = set_next(part, words, 0); i < words * 64;
              i = set_next(part, words, i + 1)) {
@@ -272,11 +273,11 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
             }
         }
         if (arcs == size * (size - 1)) { /* each in the way of each other */
-            result = multiply_saturated(result, size + 1);
+            result = saturated_product(result, size + 1);
         } else if (most <= 2) {
-            result = multiply_saturated(
+            result = saturated_product(
                 result, arcs == 2 * size
-                            ? (add_saturated(count_path(size - 1), count_path(size - 3)))
+                            ? (saturated_sum(count_path(size - 1), count_path(size - 3)))
                             : count_path(size));
         } else {
             bits_clear(part, hub);
@@ -285,7 +286,7 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
                 part[w] &= ~scene->apart[hub * words + w];
             uint64_t with = count_sets(scene, part, deeper);
             result =
-                multiply_saturated(result, add_saturated(with, count_sets(scene, without, deeper)));
+                saturated_product(result, saturated_sum(with, count_sets(scene, without, deeper)));
         }
     }
     return result;

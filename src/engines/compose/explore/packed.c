@@ -228,7 +228,7 @@ static bool give_use(struct conflicts *c, uint32_t root)
     return true;
 }
 
-static int compare_places(const void *left, const void *right)
+static int compare_firing_places(const void *left, const void *right)
 {
     const struct place *one = left, *other = right;
     if (one->alone != other->alone)
@@ -265,7 +265,7 @@ static gordian_status reorder_firings(struct conflicts *c, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status find_parts(struct conflicts *c, gordian_error *error)
+static gordian_status sort_into_parts(struct conflicts *c, gordian_error *error)
 {
     struct packed *packed = c->packed;
     uint32_t n = (uint32_t)packed->firing_count;
@@ -294,7 +294,7 @@ static gordian_status find_parts(struct conflicts *c, gordian_error *error)
         c->sizes[root_of(c, i)]++;
     for (uint32_t i = 0; i < n; i++)
         c->order[i] = (struct place){c->sizes[root_of(c, i)] == 1, root_of(c, i), i};
-    qsort(c->order, n, sizeof *c->order, compare_places);
+    qsort(c->order, n, sizeof *c->order, compare_firing_places);
     TRY(reorder_firings(c, error));
     /* Numbers the parts along the new order. */
     uint32_t part = 0;
@@ -327,14 +327,14 @@ static gordian_status packed_find_parts(struct packed *packed, gordian_error *er
     if (!c.parent || !c.members || !c.next_use || !c.sizes || !c.order || !packed->ends)
         status = fail_memory(error);
     else
-        status = find_parts(&c, error);
+        status = sort_into_parts(&c, error);
     memory_free_all(memory, c.parent, c.members, c.next_use, c.sizes, c.order);
     return status;
 }
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status lay_out(struct packed *packed, gordian_error *error)
+static gordian_status lay_out_state(struct packed *packed, gordian_error *error)
 {
     TRY(packing_open(&packed->packing, packed->circuit, NULL, &packed->memory, error));
     uint64_t bits = packed->packing.bits;
@@ -354,7 +354,7 @@ gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
         return fail_memory(error);
     packed->memory = packed->packing.memory = from;
     packed->circuit = circuit;
-    gordian_status status = lay_out(packed, error);
+    gordian_status status = lay_out_state(packed, error);
     THEN(status, packed_find_firings(packed, error));
     THEN(status, packed_find_parts(packed, error));
     if (status != GORDIAN_OK) {
@@ -377,7 +377,7 @@ gordian_status packed_row_open(struct packed_row *row, const struct packed *pack
     return row->locals ? GORDIAN_OK : fail_memory(error);
 }
 
-static void free_arrays(struct packed_row *row)
+static void free_row_arrays(struct packed_row *row)
 {
     const gordian_allocator *memory = &row->packed->memory;
     memory_free_all(memory, row->labels, row->to, row->raw_labels, row->raw_to, row->order);
@@ -388,7 +388,7 @@ void packed_row_free(struct packed_row *row)
 {
     if (!row->packed)
         return;
-    free_arrays(row);
+    free_row_arrays(row);
     memory_free(&row->packed->memory, row->locals);
     row->locals = NULL;
 }
@@ -402,14 +402,14 @@ gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_
         return GORDIAN_OK;
     if (count >= UINT32_MAX)
         return fail(error, GORDIAN_STATUS_MEMORY, "a state with %zu transitions", count);
-    free_arrays(row);
+    free_row_arrays(row);
     row->labels = memory_alloc(memory, room * words * sizeof *row->labels);
     row->to = memory_alloc(memory, room * sizeof *row->to);
     row->raw_labels = memory_alloc(memory, room * words * sizeof *row->labels);
     row->raw_to = memory_alloc(memory, room * sizeof *row->to);
     row->order = memory_alloc(memory, room * sizeof *row->order);
     if (!row->labels || !row->to || !row->raw_labels || !row->raw_to || !row->order) {
-        free_arrays(row);
+        free_row_arrays(row);
         return fail_memory(error);
     }
     row->room = room;

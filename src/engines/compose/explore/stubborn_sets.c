@@ -54,7 +54,7 @@ struct reduction {
 
 /* ------------------------------------------------------------------ lists of firings */
 
-static bool is_in(const struct firing_move *move, bool makes)
+static bool is_counted_move(const struct firing_move *move, bool makes)
 {
     return !makes || move->from != move->to;
 }
@@ -74,13 +74,13 @@ static bool list_firings(struct reduction *r, bool makes, size_t places)
         return false;
     size_t *next = first + 1; /* shifted by one: ends up as the starts */
     for (size_t m = 0; m < r->firings.move_count; m++)
-        if (is_in(&r->firings.moves[m], makes))
+        if (is_counted_move(&r->firings.moves[m], makes))
             next[place_of_move(r, &r->firings.moves[m], makes) + 1]++;
     for (size_t p = 1; p <= places; p++)
         next[p] += next[p - 1];
     for (size_t i = 0; i < r->firings.count; i++)
         for (size_t m = r->firings.first[i]; m < r->firings.first[i + 1]; m++)
-            if (is_in(&r->firings.moves[m], makes))
+            if (is_counted_move(&r->firings.moves[m], makes))
                 list[next[place_of_move(r, &r->firings.moves[m], makes)]++] = (uint32_t)i;
     return true;
 }
@@ -124,7 +124,7 @@ static void copy_locals(const struct reduction *r, uint32_t *to, const uint32_t 
 }
 
 /* May there be one more, of so many? If not, the result says why. */
-static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
+static bool within_limits(struct reduction *r, uint32_t count, uint64_t most)
 {
     uint64_t held =
         (uint64_t)r->states.count * (r->factors + 4) + (uint64_t)r->dead.count * r->factors;
@@ -140,15 +140,15 @@ static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
 
 /* Takes a state, or the image of it that stands for all, unless that is known or there are
  * enough. */
-static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_t parent,
-                                  uint32_t by)
+static gordian_status reach_reduced(struct reduction *r, uint32_t *locals, uint32_t parent,
+                                    uint32_t by)
 {
     symmetry_settle(&r->symmetry, locals, NULL);
     uint32_t count = r->states.count;
     uint64_t hash;
     if (record_table_find(&r->states, locals, &hash) != GORDIAN_NONE ||
         r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
-        !has_room(r, r->states.count, r->options->max_states))
+        !within_limits(r, r->states.count, r->options->max_states))
         return GORDIAN_OK;
     if (!memory_grow(&r->memory, &r->parent, &r->parent_room, (size_t)count + 1,
                      sizeof *r->parent) ||
@@ -161,7 +161,7 @@ static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_
 }
 
 /* Every combination of initial states. */
-static gordian_status reach_initial(struct reduction *r)
+static gordian_status reach_initial_locals(struct reduction *r)
 {
     for (uint64_t i = 0; i < r->circuit->initial; i++) {
         uint64_t rest = i;
@@ -170,14 +170,14 @@ static gordian_status reach_initial(struct reduction *r)
             r->here[f] = (uint32_t)(rest % initial);
             rest /= initial;
         }
-        TRY(reach_state(r, r->here, GORDIAN_NONE, 0));
+        TRY(reach_reduced(r, r->here, GORDIAN_NONE, 0));
     }
     return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ what can fire */
 
-static void find_enabled(struct reduction *r)
+static void find_enabled_firings(struct reduction *r)
 {
     for (size_t i = 0; i < r->touched_count; i++)
         r->met[r->touched[i]] = 0;
@@ -201,7 +201,7 @@ static bool is_enabled(const struct reduction *r, uint32_t t)
 
 /* ------------------------------------------------------------------ stubborn sets */
 
-static size_t add_firing(struct reduction *r, uint32_t t, size_t count)
+static size_t add_to_set(struct reduction *r, uint32_t t, size_t count)
 {
     if (r->stamp[t] == r->set)
         return count;
@@ -216,7 +216,7 @@ static size_t add_rivals(struct reduction *r, uint32_t t, size_t count)
     for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++) {
         size_t place = place_of_move(r, &r->firings.moves[m], false);
         for (size_t i = r->needs_first[place]; i < r->needs_first[place + 1]; i++)
-            count = add_firing(r, r->needs[i], count);
+            count = add_to_set(r, r->needs[i], count);
     }
     return count;
 }
@@ -236,7 +236,7 @@ static size_t add_helpers(struct reduction *r, uint32_t t, size_t count)
         }
     }
     for (size_t i = r->makes_first[at]; i < r->makes_first[at + 1]; i++)
-        count = add_firing(r, r->makes[i], count);
+        count = add_to_set(r, r->makes[i], count);
     return count;
 }
 
@@ -248,7 +248,7 @@ static void try_seed(struct reduction *r, uint32_t seed)
         memset(r->stamp, 0, (r->firings.count + 1) * sizeof *r->stamp);
         r->set = 1;
     }
-    count = add_firing(r, seed, 0);
+    count = add_to_set(r, seed, 0);
     for (size_t at = 0; at < count; at++) {
         uint32_t t = r->work[at];
         if (is_enabled(r, t) && ++enabled >= r->best_count)
@@ -313,11 +313,11 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
+static gordian_status count_new_deadlock(struct reduction *r, const uint32_t *locals)
 {
     uint64_t hash;
     if (record_table_find(&r->dead, locals, &hash) != GORDIAN_NONE ||
-        !has_room(r, r->dead.count, 0))
+        !within_limits(r, r->dead.count, 0))
         return GORDIAN_OK;
     if (!record_table_add(&r->dead, locals, hash))
         return fail_memory(r->error);
@@ -329,17 +329,17 @@ static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
 static gordian_status count_images(struct reduction *r, const uint32_t *locals)
 {
     uint32_t next = r->dead.count;
-    TRY(count_dead(r, locals));
+    TRY(count_new_deadlock(r, locals));
     for (; next < r->dead.count; next++)
         for (size_t p = 0; p < r->symmetry.count; p++) {
             copy_locals(r, r->whose, (uint32_t *)r->dead.list + next * r->factors);
             symmetry_apply(&r->symmetry, p, r->whose);
-            TRY(count_dead(r, r->whose));
+            TRY(count_new_deadlock(r, r->whose));
         }
     return GORDIAN_OK;
 }
 
-static gordian_status take_deadlock(struct reduction *r, uint32_t state)
+static gordian_status record_deadlock(struct reduction *r, uint32_t state)
 {
     gordian_compose_result *result = r->result;
     size_t most = r->options->max_deadlocks;
@@ -358,13 +358,13 @@ static gordian_status take_deadlock(struct reduction *r, uint32_t state)
 
 /* ------------------------------------------------------------------ the search */
 
-static gordian_status expand_state(struct reduction *r, uint32_t state)
+static gordian_status expand_reduced(struct reduction *r, uint32_t state)
 {
     gordian_status status = GORDIAN_OK;
     copy_locals(r, r->here, state_locals(r, state));
-    find_enabled(r);
+    find_enabled_firings(r);
     if (r->enabled_count == 0)
-        return take_deadlock(r, state);
+        return record_deadlock(r, state);
     memcpy(r->best, r->enabled, r->enabled_count * sizeof *r->best);
     r->best_count = r->enabled_count;
     for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
@@ -372,7 +372,7 @@ static gordian_status expand_state(struct reduction *r, uint32_t state)
     for (size_t i = 0; i < r->best_count && status == GORDIAN_OK; i++) {
         copy_locals(r, r->here, state_locals(r, state));
         fire_at(r, r->best[i], r->here);
-        status = reach_state(r, r->here, state, r->best[i]);
+        status = reach_reduced(r, r->here, state, r->best[i]);
     }
     return status;
 }
@@ -387,12 +387,12 @@ static bool may_go_on(struct reduction *r, uint32_t done)
     return false;
 }
 
-static gordian_status search_states(struct reduction *r)
+static gordian_status search_reduced(struct reduction *r)
 {
     uint32_t done = 0;
-    gordian_status status = reach_initial(r);
+    gordian_status status = reach_initial_locals(r);
     for (; done < r->states.count && status == GORDIAN_OK && may_go_on(r, done); done++)
-        status = expand_state(r, done);
+        status = expand_reduced(r, done);
     r->result->states = done; /* those that were looked at */
     r->result->engine = "reduced";
     if (status != GORDIAN_STATUS_MEMORY || r->result->deadlocks == 0)
@@ -423,7 +423,7 @@ gordian_status compose_reduced(const gordian_circuit *circuit,
         status = fail(error, GORDIAN_STATUS_UNAVAILABLE,
                       "the circuit has more firings than can be listed: it cannot be reduced");
     THEN(status, open_reduction(&r));
-    THEN(status, search_states(&r));
+    THEN(status, search_reduced(&r));
     symmetry_close(&r.symmetry);
     record_table_free(&r.states);
     record_table_free(&r.dead);

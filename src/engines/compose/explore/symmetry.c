@@ -132,7 +132,7 @@ static size_t refine_colours(struct colours *c, struct colouring *side, struct c
     return classes;
 }
 
-static bool is_alone(const struct colours *c, const uint64_t *of, uint32_t factor)
+static bool has_own_colour(const struct colours *c, const uint64_t *of, uint32_t factor)
 {
     size_t count = 0;
     for (uint32_t f = 0; f < c->symmetry->factors && count < 2; f++)
@@ -166,7 +166,7 @@ static size_t pair_up(struct colours *c, uint32_t from, uint32_t to)
 static size_t pair_next(struct colours *c, uint32_t *next)
 {
     uint32_t factors = c->symmetry->factors;
-    while (*next < factors && is_alone(c, c->from.of, *next))
+    while (*next < factors && has_own_colour(c, c->from.of, *next))
         ++*next;
     size_t classes = *next < factors ? pair_up(c, *next, *next) : 0;
     for (uint32_t to = 0; to < factors && classes == 0 && c->work < WORK_MAX; to++)
@@ -211,7 +211,7 @@ static bool read_image(struct colours *c)
     return true;
 }
 
-static bool is_known(const struct symmetry *s, size_t first, size_t count)
+static bool is_known_permutation(const struct symmetry *s, size_t first, size_t count)
 {
     for (size_t p = 0; p < s->count; p++)
         if (s->first[p + 1] - s->first[p] == count &&
@@ -234,7 +234,7 @@ static bool keep_image(struct colours *c)
     for (uint32_t f = 0; f < s->factors; f++)
         if (from[f] != f)
             s->points[at++] = (struct symmetry_point){f, from[f]};
-    if (at > first && !is_known(s, first, at - first))
+    if (at > first && !is_known_permutation(s, first, at - first))
         s->first[++s->count] = at;
     return true;
 }

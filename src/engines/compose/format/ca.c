@@ -55,7 +55,7 @@ static void read_definition(struct ca_reader *reader)
     parser_take(parser, ';');
     if (!expr || parser->status != GORDIAN_OK)
         return;
-    parser->status = value_of(&reader->place, expr, &value);
+    parser->status = value_evaluate(&reader->place, expr, &value);
     if (parser->status != GORDIAN_OK)
         return;
     const char *key = parser_text(parser, name);

@@ -74,7 +74,7 @@ static bool is_datum_of(const gordian_circuit *circuit, const char *text)
     return false;
 }
 
-static gordian_status write_all(struct joining *joining)
+static gordian_status write_joined(struct joining *joining)
 {
     size_t functions = 0;
     /* Every datum of every circuit, once. */
@@ -147,7 +147,7 @@ gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit
     *out = NULL;
     if (!output_open(&joining.text, -1))
         return fail_memory(error);
-    gordian_status status = write_all(&joining);
+    gordian_status status = write_joined(&joining);
     THEN(status, text_copy(&text, "the files together", joining.text.buffer, joining.text.used,
                            &joining.memory, joining.error));
     output_close(&joining.text);

@@ -19,7 +19,7 @@ struct writing {
 
 /* ------------------------------------------------------------------ names and data */
 
-static bool is_word(const char *text)
+static bool is_ca_word(const char *text)
 {
     static const char *const reserved[] = {"true",   "false",     "null",
                                            "memory", "automaton", "define"};
@@ -31,9 +31,9 @@ static bool is_word(const char *text)
     return true;
 }
 
-static void write_name(struct output *out, const char *text)
+static void write_ca_name(struct output *out, const char *text)
 {
-    bool word = is_word(text);
+    bool word = is_ca_word(text);
     if (!word)
         output_char(out, '`');
     output_text(out, text);
@@ -44,7 +44,7 @@ static void write_name(struct output *out, const char *text)
 static void write_port(const struct writing *w, uint32_t name)
 {
     bool other = w->renamed && w->renamed[name];
-    write_name(w->out, other ? w->renamed[name] : names_text(&w->circuit->names, name));
+    write_ca_name(w->out, other ? w->renamed[name] : names_text(&w->circuit->names, name));
 }
 
 void ca_write_datum(const char *text, struct output *out)
@@ -69,7 +69,7 @@ static const char *way_mark(uint8_t way)
     return marks[way];
 }
 
-static void write_data(const gordian_circuit *circuit, struct output *out)
+static void write_data_line(const gordian_circuit *circuit, struct output *out)
 {
     output_text(out, "data");
     for (uint32_t d = 0; d < circuit->data.port_size; d++) {
@@ -80,7 +80,7 @@ static void write_data(const gordian_circuit *circuit, struct output *out)
 }
 
 /* Rows as [[a,b],c]; a predicate's end in true. */
-static void write_tables(const struct writing *w)
+static void write_function_tables(const struct writing *w)
 {
     struct output *out = w->out;
     const struct data *data = &w->circuit->data;
@@ -185,7 +185,7 @@ static void write_node(const struct guard_writer *writer, uint32_t number)
     case TERM_NOW:
     case TERM_NEXT:
         output_char(out, '$');
-        write_name(out, writer->automaton->cells[node->symbol].name);
+        write_ca_name(out, writer->automaton->cells[node->symbol].name);
         if (node->kind == TERM_NEXT)
             output_char(out, '\'');
         break;
@@ -221,7 +221,7 @@ static void write_guard(const struct guard_writer *writer, uint32_t guard)
 static void write_state(struct output *out, const struct automaton *automaton, uint32_t state)
 {
     if (automaton->states[state].name)
-        write_name(out, automaton->states[state].name);
+        write_ca_name(out, automaton->states[state].name);
     else
         output_u64(out, state);
 }
@@ -240,8 +240,8 @@ static void write_cost(struct output *out, double cost)
     output_format(out, ", %s,", text);
 }
 
-static void write_head(const struct writing *w, const struct factor *factor,
-                       const struct shape *shape, bool merged)
+static void write_automaton_head(const struct writing *w, const struct factor *factor,
+                                 const struct shape *shape, bool merged)
 {
     struct output *out = w->out;
     output_text(out, "automaton ");
@@ -265,7 +265,7 @@ static void write_symbolic(const struct writing *w, const struct factor *factor,
     size_t words = automaton_words(automaton);
     for (size_t c = 0; c < automaton->cell_count; c++) {
         output_text(out, "    memory ");
-        write_name(out, automaton->cells[c].name);
+        write_ca_name(out, automaton->cells[c].name);
         if (automaton->cells[c].initial != GORDIAN_NONE) {
             output_text(out, " = ");
             ca_write_datum(data_text(&w->circuit->data, automaton->cells[c].initial), out);
@@ -303,7 +303,7 @@ static void write_symbolic(const struct writing *w, const struct factor *factor,
 }
 
 /* {a, b} a = 0, b = 1, for a label of the circuit */
-static void write_label(const struct writing *w, const uint64_t *label, double cost)
+static void write_ca_label(const struct writing *w, const uint64_t *label, double cost)
 {
     const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
@@ -350,11 +350,11 @@ static bool write_unfolded(const struct writing *w, uint32_t factor)
             struct cost cost = shape->costs ? shape->costs[t] : (struct cost){NAN, NAN};
             factor_label(circuit, factor, t, label);
             output_format(out, "    %u -> %u : ", s, shape->to[t]);
-            write_label(w, label, cost.least);
+            write_ca_label(w, label, cost.least);
             if (cost.least == cost.greatest || isnan(cost.least))
                 continue;
             output_format(out, "    %u -> %u : ", s, shape->to[t]);
-            write_label(w, label, cost.greatest);
+            write_ca_label(w, label, cost.greatest);
         }
     }
     memory_free(&circuit->memory, label);
@@ -365,12 +365,12 @@ static gordian_status write_factors(const struct writing *w, gordian_error *erro
 {
     const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
-    write_tables(w);
+    write_function_tables(w);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(circuit, f);
         const struct factor *factor = &circuit->factors[f];
         bool merged = shape->port_count != shape->automaton->port_count;
-        write_head(w, factor, shape, merged);
+        write_automaton_head(w, factor, shape, merged);
         if (!merged)
             write_symbolic(w, factor, shape->automaton);
         else if (!write_unfolded(w, f))
@@ -386,7 +386,7 @@ gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *o
                                 gordian_error *error)
 {
     struct writing w = {.circuit = circuit, .out = out};
-    write_data(circuit, out);
+    write_data_line(circuit, out);
     gordian_status status = write_factors(&w, error);
     if (circuit->incomplete)
         output_text(out, CA_INCOMPLETE "\n");
@@ -409,20 +409,21 @@ static gordian_status begin_ca(void *context, const gordian_circuit *circuit, ui
     struct output *out = sink->out;
     (void)states, (void)transitions, (void)error;
     sink->circuit = circuit;
-    write_data(circuit, out);
+    write_data_line(circuit, out);
     output_text(out, "automaton ");
     ca_write_title(circuit->title, out);
     output_text(out, " (");
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         output_text(out, n ? ", " : "");
-        write_name(out, names_text(&circuit->names, n));
+        write_ca_name(out, names_text(&circuit->names, n));
         output_text(out, circuit->boundary[n] ? way_mark(circuit->ways[n]) : "");
     }
     output_text(out, ") {\n");
     return GORDIAN_OK;
 }
 
-static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
+static gordian_status write_ca_row(void *context, const gordian_compose_row *row,
+                                   gordian_error *error)
 {
     struct ca_sink *sink = context;
     struct output *out = sink->out;
@@ -432,7 +433,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
     for (size_t i = 0; i < row->count; i++) {
         output_format(out, "    %llu -> %llu : ", (unsigned long long)row->number,
                       (unsigned long long)row->to[i]);
-        write_label(&w, row->labels + i * sink->circuit->label_words, NAN);
+        write_ca_label(&w, row->labels + i * sink->circuit->label_words, NAN);
     }
     if (out->failure)
         return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
@@ -441,8 +442,8 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 
 void ca_sink_open(struct ca_sink *sink, struct output *out)
 {
-    *sink =
-        (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = take_row}, .out = out};
+    *sink = (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = write_ca_row},
+                             .out = out};
 }
 
 void ca_sink_close(struct ca_sink *sink, bool incomplete)
@@ -464,7 +465,7 @@ struct mentioned {
     gordian_error *error;
 };
 
-static gordian_status mention_label(struct mentioned *mentioned, const char *label)
+static gordian_status mention_graph_label(struct mentioned *mentioned, const char *label)
 {
     struct label_part part;
     gordian_error *error = mentioned->error;
@@ -483,13 +484,13 @@ static gordian_status mention_label(struct mentioned *mentioned, const char *lab
     return GORDIAN_OK;
 }
 
-static gordian_status mention_all(struct mentioned *mentioned, const gordian_graph *graph)
+static gordian_status mention_graph_labels(struct mentioned *mentioned, const gordian_graph *graph)
 {
     for (size_t i = 0; i < graph->arc_count; i++) {
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(mentioned->error, GORDIAN_STATUS_INPUT,
                         "a step that shows nothing cannot be written as .ca; --hide removes it");
-        TRY(mention_label(mentioned, labels_text(&graph->labels, graph->arcs[i].label)));
+        TRY(mention_graph_label(mentioned, labels_text(&graph->labels, graph->arcs[i].label)));
     }
     if (mentioned->bare && mentioned->data.count > 0)
         return fail(mentioned->error, GORDIAN_STATUS_INPUT,
@@ -517,7 +518,7 @@ static void write_graph_data(const struct mentioned *mentioned, const gordian_ci
     output_char(out, '\n');
 }
 
-static void write_firing(const char *label, struct output *out)
+static void write_graph_firing(const char *label, struct output *out)
 {
     struct label_part part;
     const char *at = label;
@@ -542,7 +543,7 @@ gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit 
     struct mentioned mentioned = {.error = error};
     mentioned.names.memory = mentioned.data.memory = memory;
     gordian_status status = circuit_new(&mentioned.rules, "", &memory, error);
-    THEN(status, mention_all(&mentioned, graph));
+    THEN(status, mention_graph_labels(&mentioned, graph));
     if (status == GORDIAN_OK) {
         write_graph_data(&mentioned, circuit, out);
         /* Names stand in backquotes and data in quotes: any of them can be read back. */
@@ -557,7 +558,7 @@ gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit 
         for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
             for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
                 output_format(out, "    %u -> %u : ", s, graph->arcs[i].to);
-                write_firing(labels_text(&graph->labels, graph->arcs[i].label), out);
+                write_graph_firing(labels_text(&graph->labels, graph->arcs[i].label), out);
             }
         output_text(out, graph->incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
     }

@@ -57,13 +57,13 @@ struct proof {
 
 /* ------------------------------------------------------------------ the lists */
 
-static bool is_listed(const struct net_arc *arc, bool takes)
+static bool is_one_way(const struct net_arc *arc, bool takes)
 {
     return takes ? arc->takes && !arc->puts : arc->puts && !arc->takes;
 }
 
 /* The places or transitions at the other end of the arcs that only take, or only put. */
-static bool make_lists(struct lists *lists, const struct net *net, bool takes, bool by_place)
+static bool make_arc_lists(struct lists *lists, const struct net *net, bool takes, bool by_place)
 {
     size_t owners = by_place ? net->places.count : net->transitions.count;
     lists->first = memory_zeroed(&net->memory, (owners + 2) * sizeof *lists->first);
@@ -71,13 +71,13 @@ static bool make_lists(struct lists *lists, const struct net *net, bool takes, b
     if (!lists->first || !lists->list)
         return false;
     for (size_t i = 0; i < net->arc_count; i++)
-        if (is_listed(&net->arcs[i], takes))
+        if (is_one_way(&net->arcs[i], takes))
             lists->first[(by_place ? net->arcs[i].place : net->arcs[i].transition) + 2]++;
     for (size_t i = 2; i < owners + 2; i++)
         lists->first[i] += lists->first[i - 1];
     for (size_t i = 0; i < net->arc_count; i++) {
         const struct net_arc *arc = &net->arcs[i];
-        if (is_listed(arc, takes))
+        if (is_one_way(arc, takes))
             lists->list[lists->first[(by_place ? arc->place : arc->transition) + 1]++] =
                 by_place ? arc->transition : arc->place;
     }
@@ -86,7 +86,7 @@ static bool make_lists(struct lists *lists, const struct net *net, bool takes, b
 
 /* ------------------------------------------------------------------ the set */
 
-static void add_member(struct proof *proof, uint32_t place)
+static void add_proof_member(struct proof *proof, uint32_t place)
 {
     const struct lists *in = &proof->producers, *out = &proof->consumers;
     proof->members[proof->member_count++] = place;
@@ -138,7 +138,7 @@ static bool try_next(struct proof *proof, struct choice *choice)
         uint32_t place = inputs->list[choice->next++];
         if (proof->inside[place] || proof->marked + proof->net->marked[place] > 1)
             continue;
-        add_member(proof, place);
+        add_proof_member(proof, place);
         return true;
     }
     return false;
@@ -164,7 +164,7 @@ static bool find_set(struct proof *proof, uint32_t place)
 {
     size_t added = 0;
     proof->member = proof->producer = 0;
-    add_member(proof, place);
+    add_proof_member(proof, place);
     while (added++ < PROOF_ADDED_MOST) {
         uint32_t transition = next_unbalanced(proof);
         if (transition == GORDIAN_NONE)
@@ -188,9 +188,9 @@ gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *er
     proof.members = memory_alloc(memory, (places + 1) * sizeof *proof.members);
     proof.choices = memory_alloc(memory, (places + 1) * sizeof *proof.choices);
     bool fine = proof.inside && proof.balance && proof.members && proof.choices &&
-                make_lists(&proof.producers, net, false, true) &&
-                make_lists(&proof.consumers, net, true, true) &&
-                make_lists(&proof.inputs, net, true, false);
+                make_arc_lists(&proof.producers, net, false, true) &&
+                make_arc_lists(&proof.consumers, net, true, true) &&
+                make_arc_lists(&proof.inputs, net, true, false);
     if (fine) {
         for (uint32_t place = 0; place < proof.net->places.count; place++) {
             if (proof.safe[place])
@@ -300,7 +300,7 @@ static void write_alarms(struct monitoring *monitoring, const struct net_arc *ar
 }
 
 /* The automaton of a place, with the alarms if the net is monitored. */
-static void write_place(struct monitoring *monitoring, size_t first, size_t end)
+static void write_place_automaton(struct monitoring *monitoring, size_t first, size_t end)
 {
     const struct net *net = monitoring->net;
     struct output *out = &monitoring->text;
@@ -323,14 +323,14 @@ static void write_place(struct monitoring *monitoring, size_t first, size_t end)
 }
 
 /* The automata of all places; how many there are. */
-static size_t write_places(struct monitoring *monitoring)
+static size_t write_place_automata(struct monitoring *monitoring)
 {
     const struct net *net = monitoring->net;
     size_t places = 0;
     for (size_t i = 0, end; i < net->arc_count; i = end, places++) {
         for (end = i; end < net->arc_count && net->arcs[end].place == net->arcs[i].place;)
             end++;
-        write_place(monitoring, i, end);
+        write_place_automaton(monitoring, i, end);
     }
     return places;
 }
@@ -436,7 +436,7 @@ static gordian_status read_monitored(struct monitoring *monitoring, gordian_erro
     gordian_circuit_options options = {.allocator = &safety->memory};
     if (!output_open(&monitoring->text, OUTPUT_MEMORY))
         return fail_memory(error);
-    safety->place_count = write_places(monitoring);
+    safety->place_count = write_place_automata(monitoring);
     for (uint32_t t = 0; t < net->transitions.count; t += MONITORED) {
         uint32_t left = net->transitions.count - t;
         write_monitor(monitoring, t, t + (left < MONITORED ? left : MONITORED));
@@ -503,7 +503,8 @@ gordian_status net_watch(struct net *net, gordian_circuit *circuit, gordian_erro
 /* ------------------------------------------------------------------ the circuit */
 
 /* A transition without a place fires at any time. */
-static gordian_status write_free(const struct net *net, struct output *out, gordian_error *error)
+static gordian_status write_unbound_transitions(const struct net *net, struct output *out,
+                                                gordian_error *error)
 {
     uint8_t *bound = memory_zeroed(&net->memory, net->transitions.count + 1);
     if (!bound)
@@ -524,8 +525,9 @@ gordian_status net_circuit(gordian_circuit **out, struct net *net,
     struct monitoring plain = {.net = net};
     if (!output_open(&plain.text, OUTPUT_MEMORY))
         return fail_memory(error);
-    write_places(&plain);
-    TRY(read_written(out, &plain, options, write_free(net, &plain.text, error), error));
+    write_place_automata(&plain);
+    TRY(read_written(out, &plain, options, write_unbound_transitions(net, &plain.text, error),
+                     error));
     gordian_status status = circuit_title(*out, net->title, error);
     THEN(status, net_watch(net, *out, error));
     if (status != GORDIAN_OK) {

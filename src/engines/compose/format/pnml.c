@@ -101,8 +101,10 @@ struct pnml {
     gordian_error *error;
 };
 
-__attribute__((format(printf, 3, 4))) static gordian_status
-complain_at(struct pnml *pnml, const char *where, const char *format, ...)
+static gordian_status pnml_complain(struct pnml *pnml, const char *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static gordian_status pnml_complain(struct pnml *pnml, const char *where, const char *format, ...)
 {
     char text[300];
     va_list list;
@@ -115,7 +117,7 @@ complain_at(struct pnml *pnml, const char *where, const char *format, ...)
 
 /* ------------------------------------------------------------------ nodes and arcs */
 
-static gordian_status add_node(struct pnml *pnml, struct label_table *table)
+static gordian_status add_net_node(struct pnml *pnml, struct label_table *table)
 {
     char id[ID_SIZE];
     uint32_t number;
@@ -140,8 +142,8 @@ static gordian_status check_arc_type(struct pnml *pnml, const char *where, const
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         normal |= strcmp(type, names[i]) == 0;
     return normal ? GORDIAN_OK
-                  : complain_at(pnml, where, "an arc of type '%.80s': only normal arcs are read",
-                                type);
+                  : pnml_complain(pnml, where, "an arc of type '%.80s': only normal arcs are read",
+                                  type);
 }
 
 static gordian_status add_arc(struct pnml *pnml)
@@ -178,7 +180,7 @@ static gordian_status begin_net(struct pnml *pnml)
         return xml_complain(xml, "this net has a type that cannot be read");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(type, others[i]))
-            return complain_at(
+            return pnml_complain(
                 pnml, pnml->xml.place,
                 "a coloured or timed net (type '%.120s'): only place/transition nets are read",
                 type);
@@ -197,34 +199,36 @@ static bool token_number(const char *text, uint64_t *number)
     return parse_u64(text, strlen(text), number, &why);
 }
 
-static gordian_status take_tokens(struct pnml *pnml)
+static gordian_status end_tokens(struct pnml *pnml)
 {
     uint64_t number = 0;
     if (pnml->value_length > 0 && !token_number(pnml->value, &number))
-        return complain_at(pnml, pnml->value_where, "'%.80s' is no number of tokens", pnml->value);
+        return pnml_complain(pnml, pnml->value_where, "'%.80s' is no number of tokens",
+                             pnml->value);
     if (number > 1)
-        return complain_at(pnml, pnml->value_where,
-                           "a place begins with %.30s tokens: only nets with 0 or 1 tokens in a "
-                           "place are read",
-                           pnml->value);
+        return pnml_complain(pnml, pnml->value_where,
+                             "a place begins with %.30s tokens: only nets with 0 or 1 tokens in a "
+                             "place are read",
+                             pnml->value);
     pnml->net.marked[pnml->net.places.count - 1] = (uint8_t)number;
     return GORDIAN_OK;
 }
 
-static gordian_status take_weight(struct pnml *pnml)
+static gordian_status end_weight(struct pnml *pnml)
 {
     uint64_t number = 1;
     if (pnml->value_length > 0 && !token_number(pnml->value, &number))
-        return complain_at(pnml, pnml->value_where, "'%.80s' is no weight of an arc", pnml->value);
+        return pnml_complain(pnml, pnml->value_where, "'%.80s' is no weight of an arc",
+                             pnml->value);
     if (number != 1)
-        return complain_at(pnml, pnml->value_where,
-                           "an arc of weight %.30s: only arcs that move one token are read",
-                           pnml->value);
+        return pnml_complain(pnml, pnml->value_where,
+                             "an arc of weight %.30s: only arcs that move one token are read",
+                             pnml->value);
     return GORDIAN_OK;
 }
 
 /* An extension that changes what the net does unless it has its default value. */
-static gordian_status take_default(struct pnml *pnml)
+static gordian_status end_default(struct pnml *pnml)
 {
     const struct property *property = pnml->property;
     for (size_t i = 0; i < 2; i++)
@@ -232,21 +236,22 @@ static gordian_status take_default(struct pnml *pnml)
             return GORDIAN_OK;
     if (pnml->value_length == 0)
         return GORDIAN_OK;
-    return complain_at(pnml, pnml->value_where,
-                       "<%.80s> is not read with any other value than its default", property->name);
+    return pnml_complain(pnml, pnml->value_where,
+                         "<%.80s> is not read with any other value than its default",
+                         property->name);
 }
 
 static gordian_status end_property(struct pnml *pnml)
 {
     switch (pnml->property->meaning) {
     case MEANS_TOKENS:
-        return take_tokens(pnml);
+        return end_tokens(pnml);
     case MEANS_WEIGHT:
-        return take_weight(pnml);
+        return end_weight(pnml);
     case MEANS_ARC_TYPE:
         return check_arc_type(pnml, pnml->value_where, pnml->value);
     case MEANS_DEFAULT:
-        return take_default(pnml);
+        return end_default(pnml);
     case MEANS_NOTHING:
         break;
     }
@@ -254,15 +259,15 @@ static gordian_status end_property(struct pnml *pnml)
 }
 
 /* A piece of the text of a property, which comments and CDATA may divide. */
-static gordian_status take_text(struct pnml *pnml)
+static gordian_status collect_text(struct pnml *pnml)
 {
     char *to = pnml->value + pnml->value_length;
     if (!pnml->property)
         return GORDIAN_OK;
     if (!xml_text(&pnml->xml, to, sizeof pnml->value - pnml->value_length))
-        return complain_at(pnml, pnml->xml.place,
-                           "this text of <%.80s> is too long, or has an unknown entity",
-                           pnml->property->name);
+        return pnml_complain(pnml, pnml->xml.place,
+                             "this text of <%.80s> is too long, or has an unknown entity",
+                             pnml->property->name);
     if (*to && pnml->value_length == 0)
         pnml->value_where = pnml->xml.place;
     pnml->value_length += strlen(to);
@@ -283,8 +288,8 @@ static gordian_status begin_property(struct pnml *pnml, const struct property *p
     /* <type value="inhibitor"/> */
     if (xml_has(&pnml->xml, "value") &&
         !xml_attribute(&pnml->xml, "value", pnml->value, sizeof pnml->value))
-        return complain_at(pnml, pnml->xml.place, "this value of <%.80s> cannot be read",
-                           property->name);
+        return pnml_complain(pnml, pnml->xml.place, "this value of <%.80s> cannot be read",
+                             property->name);
     pnml->value_length = strlen(pnml->value);
     return GORDIAN_OK;
 }
@@ -298,17 +303,17 @@ static gordian_status refuse_element(struct pnml *pnml)
     snprintf(name, sizeof name, "%.*s", (int)(slice.length < 80 ? slice.length : 80), slice.text);
     for (size_t i = 0; i < sizeof coloured / sizeof *coloured; i++)
         if (strcmp(name, coloured[i]) == 0)
-            return complain_at(pnml, pnml->xml.place,
-                               "<%s> is of a coloured net: only place/transition nets are read",
-                               name);
+            return pnml_complain(pnml, pnml->xml.place,
+                                 "<%s> is of a coloured net: only place/transition nets are read",
+                                 name);
     if (strcmp(name, "type") == 0) /* of a place, or of tokens */
         return xml_complain(&pnml->xml,
                             "<type> is of a coloured net: only place/transition nets are read");
     if (strcmp(name, "referencePlace") == 0 || strcmp(name, "referenceTransition") == 0)
-        return complain_at(pnml, pnml->xml.place, "<%s>: references between pages are not read",
-                           name);
-    return complain_at(pnml, pnml->xml.place, "<%s> is not known: it may change what the net does",
-                       name);
+        return pnml_complain(pnml, pnml->xml.place, "<%s>: references between pages are not read",
+                             name);
+    return pnml_complain(pnml, pnml->xml.place,
+                         "<%s> is not known: it may change what the net does", name);
 }
 
 static gordian_status check_attributes(struct pnml *pnml)
@@ -321,16 +326,16 @@ static gordian_status check_attributes(struct pnml *pnml)
         if (foreign[i].value && xml_attribute(xml, foreign[i].attribute, value, sizeof value) &&
             strcmp(value, foreign[i].value) == 0)
             continue;
-        return complain_at(pnml, pnml->xml.place,
-                           "the attribute '%.80s' is of TAPAAL's own format, which is not read: "
-                           "export the net as PNML of ISO 15909-2",
-                           foreign[i].attribute);
+        return pnml_complain(pnml, pnml->xml.place,
+                             "the attribute '%.80s' is of TAPAAL's own format, which is not read: "
+                             "export the net as PNML of ISO 15909-2",
+                             foreign[i].attribute);
     }
     return GORDIAN_OK;
 }
 
 /* What an element directly within `within` is; 0: a property, or unknown. */
-static enum owner owner_of(const struct xml *xml, enum owner within)
+static enum owner element_owner(const struct xml *xml, enum owner within)
 {
     static const struct {
         const char *name;
@@ -363,7 +368,7 @@ static gordian_status open_element(struct pnml *pnml)
         pnml->owners[0] = OWNER_PNML;
         return xml_is(xml, "pnml") ? GORDIAN_OK : xml_complain(xml, "there is no net in this");
     }
-    enum owner within = pnml->owners[xml->depth - 2], owner = owner_of(xml, within);
+    enum owner within = pnml->owners[xml->depth - 2], owner = element_owner(xml, within);
     if (owner == OWNER_NET && within == OWNER_PNML)
         TRY(begin_net(pnml));
 
@@ -372,7 +377,7 @@ static gordian_status open_element(struct pnml *pnml)
         TRY(check_attributes(pnml));
         if (owner == OWNER_PLACE) {
             struct net *net = &pnml->net;
-            TRY(add_node(pnml, &net->places));
+            TRY(add_net_node(pnml, &net->places));
             if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room,
                                     net->places.count, 1))
                 return fail_memory(pnml->error);
@@ -380,7 +385,7 @@ static gordian_status open_element(struct pnml *pnml)
             return GORDIAN_OK;
         }
         if (owner == OWNER_TRANSITION)
-            return add_node(pnml, &pnml->net.transitions);
+            return add_net_node(pnml, &pnml->net.transitions);
         return owner == OWNER_ARC ? add_arc(pnml) : GORDIAN_OK;
     }
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
@@ -415,7 +420,7 @@ static gordian_status read_elements(struct pnml *pnml)
         else if (event == XML_CLOSE)
             status = close_element(pnml);
         else if (!pnml->skipped)
-            status = take_text(pnml);
+            status = collect_text(pnml);
     }
     if (status == GORDIAN_OK && !pnml->seen)
         return xml_complain(&pnml->xml, "there is no net in this");

@@ -33,16 +33,16 @@ static bool is_reserved(const char *text)
     return false;
 }
 
-static bool is_word(const char *text)
+static bool is_process_word(const char *text)
 {
     size_t letters = strspn(text, TEXT_LETTERS), all = strspn(text, TEXT_LETTERS TEXT_DIGITS "_");
     return letters > 0 && !text[all] && !is_reserved(text);
 }
 
-static void write_name(const struct mentioned *mentioned, uint32_t number)
+static void write_process_name(const struct mentioned *mentioned, uint32_t number)
 {
     const char *text = labels_text(&mentioned->names, number);
-    if (is_word(text)) {
+    if (is_process_word(text)) {
         output_text(mentioned->out, text);
         return;
     }
@@ -54,8 +54,8 @@ static void write_name(const struct mentioned *mentioned, uint32_t number)
     output_text(mentioned->out, made);
 }
 
-static gordian_status mention_label(struct mentioned *mentioned, const char *label,
-                                    gordian_error *error)
+static gordian_status mention_process_label(struct mentioned *mentioned, const char *label,
+                                            gordian_error *error)
 {
     struct label_part part;
     uint32_t number;
@@ -68,14 +68,15 @@ static gordian_status mention_label(struct mentioned *mentioned, const char *lab
     return GORDIAN_OK;
 }
 
-static gordian_status mention_all(struct mentioned *mentioned, const gordian_graph *graph,
-                                  struct output *out, gordian_error *error)
+static gordian_status mention_process_labels(struct mentioned *mentioned,
+                                             const gordian_graph *graph, struct output *out,
+                                             gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     *mentioned = (struct mentioned){.graph = graph, .out = out};
     mentioned->names.memory = mentioned->data.memory = graph->memory;
     for (uint32_t l = 1; l < graph->labels.count && status == GORDIAN_OK; l++)
-        status = mention_label(mentioned, labels_text(&graph->labels, l), error);
+        status = mention_process_label(mentioned, labels_text(&graph->labels, l), error);
     if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "some names have a datum and others none: that cannot be written so");
@@ -92,15 +93,15 @@ static void forget_all(struct mentioned *mentioned)
 static void explain_names(const struct mentioned *mentioned, const char *open, const char *close)
 {
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
-        if (is_word(labels_text(&mentioned->names, n)))
+        if (is_process_word(labels_text(&mentioned->names, n)))
             continue;
         output_text(mentioned->out, open);
-        write_name(mentioned, n);
+        write_process_name(mentioned, n);
         output_format(mentioned->out, " is %s%s\n", labels_text(&mentioned->names, n), close);
     }
 }
 
-static void write_title(struct output *out, const char *title)
+static void write_comment_title(struct output *out, const char *title)
 {
     for (; *title; title++)
         output_char(out, *title == '*' || (unsigned char)*title < ' ' ? ' ' : *title);
@@ -108,12 +109,12 @@ static void write_title(struct output *out, const char *title)
 
 /* ------------------------------------------------------------------ mCRL2 */
 
-static void write_action(const struct mentioned *mentioned, const char *label)
+static void write_mcrl2_action(const struct mentioned *mentioned, const char *label)
 {
     struct label_part part;
     for (bool first = true; label_next(&label, &part); first = false) {
         output_text(mentioned->out, first ? "" : "|");
-        write_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
+        write_process_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
         if (part.datum)
             output_format(mentioned->out, "(d%u)",
                           labels_find(&mentioned->data, part.datum, part.datum_length));
@@ -130,7 +131,7 @@ static void write_declarations(const struct mentioned *mentioned)
                       d + 1 == mentioned->data.count ? ";\n" : "");
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
         output_text(out, n ? ", " : "act ");
-        write_name(mentioned, n);
+        write_process_name(mentioned, n);
     }
     if (mentioned->names.count > 0)
         output_text(out, mentioned->data.count > 0 ? ": D;\n" : ";\n");
@@ -140,10 +141,10 @@ gordian_status mcrl2_write(const gordian_graph *graph, const char *title, struct
                            gordian_error *error)
 {
     struct mentioned mentioned;
-    gordian_status status = mention_all(&mentioned, graph, out, error);
+    gordian_status status = mention_process_labels(&mentioned, graph, out, error);
     if (status == GORDIAN_OK) {
         output_text(out, "% ");
-        write_title(out, title);
+        write_comment_title(out, title);
         output_char(out, '\n');
         explain_names(&mentioned, "% ", "");
         write_declarations(&mentioned);
@@ -154,7 +155,8 @@ gordian_status mcrl2_write(const gordian_graph *graph, const char *title, struct
                 if (graph->arcs[i].label == LABEL_TAU)
                     output_text(out, "tau");
                 else
-                    write_action(&mentioned, labels_text(&graph->labels, graph->arcs[i].label));
+                    write_mcrl2_action(&mentioned,
+                                       labels_text(&graph->labels, graph->arcs[i].label));
                 output_format(out, " . P(%u)\n", graph->arcs[i].to);
             }
         output_text(out, "  ;\ninit ");
@@ -185,7 +187,7 @@ gordian_status promela_write(const gordian_graph *graph, const char *title, stru
 {
     (void)error;
     output_text(out, "/* ");
-    write_title(out, title);
+    write_comment_title(out, title);
     output_text(out, ": what fires is printed. A state that nothing leads out of is an invalid end "
                      "state. */\nactive proctype product()\n{\n    goto start;\n");
     for (uint32_t s = 0; s < graph->state_count && !out->failure; s++) {
@@ -209,7 +211,7 @@ static bool write_model(const struct firings *firings, struct output *text, stru
 {
     const gordian_circuit *circuit = firings->circuit;
     output_text(out, "/* ");
-    write_title(out, circuit->title);
+    write_comment_title(out, circuit->title);
     output_text(out, ": a variable an automaton, a step for all that fires at once and not in "
                      "smaller pieces.\n   What fires is printed. A state that nothing leads out of "
                      "is an invalid end state. */\n");
@@ -226,7 +228,7 @@ static bool write_model(const struct firings *firings, struct output *text, stru
                       : states <= 32768 ? "short"
                                         : "int",
                       f);
-        write_title(out, text->failure ? "" : text->buffer);
+        write_comment_title(out, text->failure ? "" : text->buffer);
         output_text(out, " */\n");
     }
     bool fine = !text->failure;
@@ -287,7 +289,7 @@ gordian_status promela_write_circuit(const gordian_circuit *circuit, struct outp
 /* ------------------------------------------------------------------ .treo */
 
 /* {a,~b}: everybody is told whether it fires. */
-static void write_firing(const struct mentioned *mentioned, const char *label)
+static void write_treo_firing(const struct mentioned *mentioned, const char *label)
 {
     struct output *out = mentioned->out;
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
@@ -297,12 +299,12 @@ static void write_firing(const struct mentioned *mentioned, const char *label)
             fires |= label_part_is(&part, labels_text(&mentioned->names, n));
         output_text(out, n ? "," : "{");
         output_text(out, fires ? "" : "~");
-        write_name(mentioned, n);
+        write_process_name(mentioned, n);
     }
     output_char(out, '}');
 }
 
-static void write_data(const struct mentioned *mentioned, const char *label)
+static void write_treo_data(const struct mentioned *mentioned, const char *label)
 {
     struct label_part part;
     while (label_next(&label, &part)) {
@@ -311,7 +313,7 @@ static void write_data(const struct mentioned *mentioned, const char *label)
             continue;
         size_t bytes = data_read_shown(part.datum, part.datum_length, plain, sizeof plain);
         output_text(mentioned->out, ", ");
-        write_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
+        write_process_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
         output_format(mentioned->out, " = \"%.*s\"", (int)bytes, plain);
     }
 }
@@ -325,9 +327,9 @@ static void write_rules(const struct mentioned *mentioned)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
             const char *label = labels_text(&graph->labels, graph->arcs[i].label);
             output_text(out, "    ");
-            write_firing(mentioned, label);
+            write_treo_firing(mentioned, label);
             output_format(out, " $q = \"s%u\", $q' = \"s%u\"", s, graph->arcs[i].to);
-            write_data(mentioned, label);
+            write_treo_data(mentioned, label);
             output_char(out, '\n');
         }
 }
@@ -344,16 +346,16 @@ gordian_status treo_write(const gordian_graph *graph, const char *title, struct 
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(error, GORDIAN_STATUS_INPUT,
                         "a step that shows nothing cannot be written as .treo; --hide removes it");
-    gordian_status status = mention_all(&mentioned, graph, out, error);
+    gordian_status status = mention_process_labels(&mentioned, graph, out, error);
     if (status == GORDIAN_OK) {
         output_text(out, "// ");
-        write_title(out, title);
+        write_comment_title(out, title);
         output_char(out, '\n');
         explain_names(&mentioned, "// ", "");
         output_text(out, "main(");
         for (uint32_t n = 0; n < mentioned.names.count; n++) {
             output_text(out, n ? ", " : "");
-            write_name(&mentioned, n);
+            write_process_name(&mentioned, n);
         }
         output_text(out, ") {\n");
         write_rules(&mentioned);

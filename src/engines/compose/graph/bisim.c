@@ -142,7 +142,7 @@ static bool split_set(struct sets *sets, const gordian_allocator *memory, uint32
 
 /* ------------------------------------------------------------------ arcs follow blocks */
 
-static bool wait_for(struct refining *refining, uint32_t bunch)
+static bool queue_bunch(struct refining *refining, uint32_t bunch)
 {
     struct bunch *waiting = &refining->bunches[bunch];
     const struct sets *slices = &refining->slices;
@@ -177,7 +177,7 @@ static bool slice_arcs(struct refining *refining, uint32_t block)
         bool done;
         slices->list[slice].touched = false;
         if (!split_set(slices, &refining->memory, slice, &done) ||
-            (done && !wait_for(refining, slices->list[slice].bunch)))
+            (done && !queue_bunch(refining, slices->list[slice].bunch)))
             return false;
     }
     return true;
@@ -228,7 +228,7 @@ static bool split_bunch(struct refining *refining, uint32_t number, size_t *begi
         bunch->end = *begin;
     slices->list[small].bunch = (uint32_t)refining->bunch_count;
     refining->bunches[refining->bunch_count++] = (struct bunch){*begin, *end, false};
-    return wait_for(refining, number);
+    return queue_bunch(refining, number);
 }
 
 /* Moves the arcs begin .. end-1, those of the bunch split off, to counters of their own and marks
@@ -377,7 +377,7 @@ static bool start_refining(struct refining *refining, size_t *scratch, size_t *k
             if (!new_interval(&refining->slices, &refining->memory, begin, to, b))
                 return false;
         }
-        if (!wait_for(refining, b))
+        if (!queue_bunch(refining, b))
             return false;
     }
     return true;
@@ -396,7 +396,7 @@ static bool refine_blocks(struct refining *refining, size_t *rest)
     return true;
 }
 
-static bool make_room(struct refining *refining)
+static bool allocate_refinement(struct refining *refining)
 {
     const gordian_allocator *memory = &refining->memory;
     const gordian_graph *graph = refining->graph;
@@ -436,7 +436,7 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
     size_t *scratch = memory_alloc(memory, graph->arc_count * sizeof *scratch);
     size_t *numbers = memory_alloc(memory, (keys + 2) * sizeof *numbers);
     size_t *rest = memory_alloc(memory, states * sizeof *rest);
-    bool fine = scratch && numbers && rest && make_room(&refining) &&
+    bool fine = scratch && numbers && rest && allocate_refinement(&refining) &&
                 start_refining(&refining, scratch, numbers) && refine_blocks(&refining, rest);
     if (fine) {
         /* Numbers the blocks by their smallest states. */

@@ -240,7 +240,7 @@ static gordian_status explain_node(struct check *check, uint32_t number, uint32_
                                    bool wanted);
 
 /* <a> f and EX f: the first step that does it. */
-static gordian_status explain_step(struct check *check, const struct formula_node *node,
+static gordian_status explain_next(struct check *check, const struct formula_node *node,
                                    uint32_t state)
 {
     const gordian_graph *graph = check->graph;
@@ -304,7 +304,7 @@ static gordian_status explain_node(struct check *check, uint32_t number, uint32_
         return explain_pair(check, node, state, wanted);
     case FORMULA_EX:
     case FORMULA_STEP:
-        return wanted ? explain_step(check, node, state) : GORDIAN_OK;
+        return wanted ? explain_next(check, node, state) : GORDIAN_OK;
     case FORMULA_EG:
         return wanted ? walk_globally(check, state, check->holds[number]) : GORDIAN_OK;
     case FORMULA_EU:

@@ -114,7 +114,7 @@ static bool next_round(struct rounds *rounds, uint64_t *shows)
 }
 
 /* In how many rounds can two states be told apart? As many as there are: in none of them. */
-static size_t round_of(const struct rounds *rounds, uint32_t left, uint32_t right)
+static size_t distinguishing_round(const struct rounds *rounds, uint32_t left, uint32_t right)
 {
     size_t round = 0;
     while (round < rounds->count && rounds->classes[round][left] == rounds->classes[round][right])
@@ -133,8 +133,9 @@ static uint32_t best_answer(const struct rounds *rounds, const gordian_graph_arc
     for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++) {
         if (graph->arcs[i].label != arc->label)
             continue;
-        size_t mine =
-            graph->arcs[i].to == arc->to ? SIZE_MAX : round_of(rounds, arc->to, graph->arcs[i].to);
+        size_t mine = graph->arcs[i].to == arc->to
+                          ? SIZE_MAX
+                          : distinguishing_round(rounds, arc->to, graph->arcs[i].to);
         if (best == GORDIAN_NONE || mine > *round) {
             best = graph->arcs[i].to;
             *round = mine;
@@ -243,7 +244,8 @@ static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const 
     if (status == GORDIAN_OK && count > 0) {
         uint32_t best = number[others[0]];
         for (size_t i = 1; i < count; i++)
-            if (round_of(&rounds, one, number[others[i]]) > round_of(&rounds, one, best))
+            if (distinguishing_round(&rounds, one, number[others[i]]) >
+                distinguishing_round(&rounds, one, best))
                 best = number[others[i]];
         status = play_game(&rounds, one, best, left_first, difference, error);
     }

@@ -107,8 +107,8 @@ static bool literals_hold(const struct runs *runs, const struct linear_move *mov
     return true;
 }
 
-static gordian_status put_edge(struct runs *runs, uint32_t from, uint32_t state,
-                               struct run_edge edge, gordian_error *error)
+static gordian_status put_run_edge(struct runs *runs, uint32_t from, uint32_t state,
+                                   struct run_edge edge, gordian_error *error)
 {
     struct run_node target = {.state = state,
                               .at = runs->linear.moves[edge.move].to,
@@ -137,12 +137,12 @@ static gordian_status follow_move(struct runs *runs, uint32_t from, uint32_t num
         return GORDIAN_OK;
     if (graph_is_deadlock(graph, state))
         return literals_hold(runs, move, PART_FIRES, GORDIAN_NONE)
-                   ? put_edge(runs, from, state, (struct run_edge){RUNS_STAY, number, 0}, error)
+                   ? put_run_edge(runs, from, state, (struct run_edge){RUNS_STAY, number, 0}, error)
                    : GORDIAN_OK;
     for (size_t i = graph->first[state]; i < graph->first[state + 1] && status == GORDIAN_OK; i++) {
         struct run_edge edge = {.arc = (uint32_t)(i - graph->first[state]), .move = number};
         if (literals_hold(runs, move, PART_FIRES, graph->arcs[i].label))
-            status = put_edge(runs, from, graph->arcs[i].to, edge, error);
+            status = put_run_edge(runs, from, graph->arcs[i].to, edge, error);
     }
     return status;
 }
@@ -238,7 +238,7 @@ struct fair {
 
 /* ------------------------------------------------------------------ names */
 
-static gordian_status number_names(struct fair *fair, struct label_table *names)
+static gordian_status number_label_names(struct fair *fair, struct label_table *names)
 {
     const struct label_table *labels = &fair->check->graph->labels;
     struct label_part part;
@@ -250,7 +250,7 @@ static gordian_status number_names(struct fair *fair, struct label_table *names)
 }
 
 /* Into fair->here: what can fire in a node. */
-static void find_enabled(struct fair *fair, uint32_t node)
+static void find_enabled_names(struct fair *fair, uint32_t node)
 {
     const gordian_graph *graph = fair->check->graph;
     uint32_t state = fair->runs.nodes[node].state;
@@ -288,7 +288,7 @@ static void clear_totals(struct fair *fair)
 
 static void add_node_totals(struct fair *fair, uint32_t node)
 {
-    find_enabled(fair, node);
+    find_enabled_names(fair, node);
     for (size_t w = 0; w < fair->words; w++) {
         fair->totals.all[w] &= fair->here[w];
         fair->totals.any[w] |= fair->here[w];
@@ -343,7 +343,7 @@ static gordian_status push_rest(struct fair *fair, uint32_t *nodes, uint32_t cou
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
         bool stays = true;
-        find_enabled(fair, nodes[i]);
+        find_enabled_names(fair, nodes[i]);
         for (size_t w = 0; w < fair->words; w++)
             stays &= !(fair->here[w] & fair->totals.any[w] & ~fair->totals.fired[w]);
         if (stays)
@@ -394,8 +394,8 @@ static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint3
 }
 
 /* The edges among the nodes of a set as the search wants them; `targets` NULL: counts them. */
-static size_t list_edges(const struct fair *fair, const struct node_set *set,
-                         struct scc_node *nodes, uint32_t *targets)
+static size_t list_set_edges(const struct fair *fair, const struct node_set *set,
+                             struct scc_node *nodes, uint32_t *targets)
 {
     const struct runs *runs = &fair->runs;
     size_t count = 0;
@@ -438,12 +438,12 @@ static gordian_status judge_set(struct fair *fair, const struct node_set *set)
     gordian_status status = nodes ? GORDIAN_OK : fail_memory(fair->error);
     place_set(fair, set, true);
     if (status == GORDIAN_OK) {
-        size_t count = list_edges(fair, set, nodes, NULL);
+        size_t count = list_set_edges(fair, set, nodes, NULL);
         targets = memory_alloc(&fair->memory, (count + 1) * sizeof *targets);
         status = targets ? GORDIAN_OK : fail_memory(fair->error);
     }
     if (status == GORDIAN_OK) {
-        list_edges(fair, set, nodes, targets);
+        list_set_edges(fair, set, nodes, targets);
         status = scc_open(&scc, &fair->memory, nodes, targets) && scc_run(&scc, NULL, set->count)
                      ? judge_parts(fair, set, &scc)
                      : fail_memory(fair->error);
@@ -487,7 +487,7 @@ static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
     case GOAL_NAME:
         if (fires && bits_test(fires, goal.number))
             return true;
-        find_enabled(fair, node);
+        find_enabled_names(fair, node);
         return fair->fairness == GORDIAN_FAIRNESS_WEAK && !bits_test(fair->here, goal.number);
     default:
         return true;
@@ -624,7 +624,7 @@ static gordian_status open_fair(struct fair *fair)
         struct label_table names;
         struct label_part part;
         status = labels_init(&names, &fair->memory, fair->error);
-        THEN(status, number_names(fair, &names));
+        THEN(status, number_label_names(fair, &names));
         if (status == GORDIAN_OK) {
             fair->words = bits_words(names.count);
             fair->fires =

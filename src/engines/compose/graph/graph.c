@@ -87,7 +87,7 @@ static bool ends_name(char c)
 }
 
 /* The names of two labels as lists, what comes after '=' passed over. */
-static int compare_names(const char *left, const char *right)
+static int compare_label_names(const char *left, const char *right)
 {
     for (;;) {
         while (!ends_name(*left) && *left == *right) {
@@ -111,7 +111,7 @@ static int compare_names(const char *left, const char *right)
 static int compare_ranked(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
-    int names = compare_names(a->text, b->text);
+    int names = compare_label_names(a->text, b->text);
     return names ? names : strcmp(a->text, b->text);
 }
 

@@ -144,7 +144,7 @@ static bool add_step(struct hider *hider, gordian_graph_arc step)
 }
 
 /* What component c takes over along one hidden arc. */
-static bool take_over(struct hider *hider, uint32_t c, uint32_t from)
+static bool inherit_steps(struct hider *hider, uint32_t c, uint32_t from)
 {
     if (from == c || hider->seen_in[from] == c + 1)
         return true;
@@ -166,7 +166,7 @@ static bool collect_steps(struct hider *hider, uint32_t c)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
             const gordian_graph_arc *arc = &graph->arcs[i];
             uint32_t label = hider->new_of[arc->label];
-            bool fine = label == LABEL_TAU ? take_over(hider, c, scc_component(scc, arc->to))
+            bool fine = label == LABEL_TAU ? inherit_steps(hider, c, scc_component(scc, arc->to))
                                            : add_step(hider, (gordian_graph_arc){label, arc->to});
             if (!fine)
                 return false;
@@ -184,7 +184,7 @@ static bool collect_steps(struct hider *hider, uint32_t c)
     return true;
 }
 
-static void reach_state(struct hider *hider, uint32_t state)
+static void reach_visible(struct hider *hider, uint32_t state)
 {
     if (hider->number[state] != GORDIAN_NONE)
         return;
@@ -199,24 +199,24 @@ static uint32_t explore_visible(struct hider *hider)
     const gordian_graph *graph = hider->graph;
     memset(hider->number, 0xff, graph->state_count * sizeof(uint32_t));
     for (size_t i = 0; i < graph->initial_count; i++)
-        reach_state(hider, graph->initial[i]);
+        reach_visible(hider, graph->initial[i]);
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t s = hider->queue[at];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
             if (hider->new_of[graph->arcs[i].label] == LABEL_TAU)
-                reach_state(hider, graph->arcs[i].to);
+                reach_visible(hider, graph->arcs[i].to);
     }
     uint32_t initial_count = hider->found;
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t c = scc_component(&hider->parts.scc, hider->queue[at]);
         for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
-            reach_state(hider, hider->steps[i].to);
+            reach_visible(hider, hider->steps[i].to);
     }
     return initial_count;
 }
 
-static gordian_status write_result(struct hider *hider, uint32_t initial_count,
-                                   gordian_error *error)
+static gordian_status write_hidden_graph(struct hider *hider, uint32_t initial_count,
+                                         gordian_error *error)
 {
     const gordian_graph *graph = hider->graph;
     uint32_t next = 0;
@@ -260,7 +260,7 @@ static gordian_status hide_names(struct hider *hider, const gordian_hiding *hidi
     for (uint32_t c = 0; c < parts; c++) /* what it leads to comes before */
         if (!collect_steps(hider, c))
             return fail_memory(error);
-    return write_result(hider, explore_visible(hider), error);
+    return write_hidden_graph(hider, explore_visible(hider), error);
 }
 
 gordian_status gordian_graph_hide(gordian_graph **out, const gordian_graph *graph,

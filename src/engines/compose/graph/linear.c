@@ -165,7 +165,7 @@ static struct part part_of(const struct builder *builder, uint32_t number, bool 
     }
 }
 
-static gordian_status make_parts(struct builder *builder)
+static gordian_status make_formula_parts(struct builder *builder)
 {
     gordian_status status = GORDIAN_OK;
     /* From the top down: which nodes are wanted, as they are or negated. */
@@ -373,7 +373,7 @@ gordian_status linear_open(struct linear *linear, const struct formula *formula,
             if (operands > 1 && builder.begin[node->right] < builder.begin[n])
                 builder.begin[n] = builder.begin[node->right];
         }
-        status = make_parts(&builder);
+        status = make_formula_parts(&builder);
     }
     if (status == GORDIAN_OK) {
         find_opposites(&builder);

@@ -15,7 +15,7 @@ static double best_of(gordian_semiring semiring)
     return semiring == GORDIAN_SEMIRING_WEIGHTED ? 0 : 1;
 }
 
-static bool is_better(gordian_semiring semiring, double a, double b)
+static bool is_preferred(gordian_semiring semiring, double a, double b)
 {
     return semiring == GORDIAN_SEMIRING_WEIGHTED ? a < b : a > b;
 }
@@ -119,7 +119,7 @@ void prices_close(struct prices *prices)
 
 /* ------------------------------------------------------------------ what a step costs */
 
-static const uint64_t *label_of(const struct prices *prices, const gordian_graph_arc *arc)
+static const uint64_t *priced_label(const struct prices *prices, const gordian_graph_arc *arc)
 {
     return (const uint64_t *)prices->labels.list + arc->label * prices->circuit->label_words;
 }
@@ -140,7 +140,7 @@ static double step_cost(const struct prices *prices, uint32_t from, const gordia
                         uint64_t *own, uint64_t *mask)
 {
     const gordian_circuit *circuit = prices->circuit;
-    const uint64_t *label = label_of(prices, arc);
+    const uint64_t *label = priced_label(prices, arc);
     const uint32_t *here = prices->locals + (size_t)from * prices->factor_count;
     const uint32_t *there = prices->locals + (size_t)arc->to * prices->factor_count;
     double cost = best_of(prices->semiring);
@@ -174,7 +174,7 @@ struct search {
 
 static bool comes_first(const struct search *search, uint32_t a, uint32_t b)
 {
-    return is_better(search->prices->semiring, search->costs[a], search->costs[b]) ||
+    return is_preferred(search->prices->semiring, search->costs[a], search->costs[b]) ||
            (a < b && search->costs[a] == search->costs[b]);
 }
 
@@ -198,7 +198,7 @@ static void offer_way(struct search *search, uint32_t state, double cost, uint32
 {
     uint32_t place = search->place[state];
     if (place == UINT32_MAX ||
-        (place && !is_better(search->prices->semiring, cost, search->costs[state])))
+        (place && !is_preferred(search->prices->semiring, cost, search->costs[state])))
         return;
     search->costs[state] = cost;
     search->from[state] = from;
@@ -249,7 +249,7 @@ static gordian_status show_step(struct search *search, uint32_t state, struct ou
     struct check *check = search->check;
     const gordian_graph_arc *arc = &prices->arcs[search->by[state]];
     text->used = 0;
-    circuit_write_label(prices->circuit, label_of(prices, arc), text);
+    circuit_write_label(prices->circuit, priced_label(prices, arc), text);
     if (text->failure)
         return fail_memory(check->error);
     uint32_t label = labels_find(&check->graph->labels, text->buffer, text->used);

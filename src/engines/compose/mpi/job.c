@@ -6,14 +6,14 @@
 
 /* ------------------------------------------------------------------ the job */
 
-void job_close(struct job *job)
+void job_free(struct job *job)
 {
     memory_free_all(&job->memory, job->firings, job->ends, job->radices, job->moves);
     cells_rules_close(&job->rules, &job->memory);
     cells_close(&job->cells);
 }
 
-static bool make_room(struct job *job)
+static bool allocate_job(struct job *job)
 {
     const struct mpi_order *order = &job->order;
     job->firings = memory_zeroed(&job->memory, (order->firing_count + 1) * sizeof *job->firings);
@@ -33,8 +33,8 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
     MPI_Comm_rank(MPI_COMM_WORLD, &job->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job->ranks);
     job->cells.memory = job->memory;
-    if (!ranks_agree(make_room(job))) {
-        job_close(job);
+    if (!ranks_agree(allocate_job(job))) {
+        job_free(job);
         return fail_memory(error);
     }
     if (packed) {
@@ -96,8 +96,8 @@ uint64_t job_ways(const struct job *job, uint64_t state)
 /* ------------------------------------------------------------------ sums */
 
 /* 64 neighbouring states at once; joint firings that clash are counted state by state. */
-static void count_word(const struct job *job, uint64_t word, uint64_t states, struct mpi_sums *sums,
-                       uint64_t *stuck)
+static void count_rank_word(const struct job *job, uint64_t word, uint64_t states,
+                            struct mpi_sums *sums, uint64_t *stuck)
 {
     uint32_t count = (uint32_t)job->order.firing_count;
     bool free = job->order.part_count == 0 && count < 1u << COMPOSE_PLANES;
@@ -124,21 +124,21 @@ static void count_block(const struct job *job, struct mpi_sums *sums)
         dense &= (job->radices[r].states & (job->radices[r].states - 1)) == 0;
     for (uint64_t n = first; n < last; n++) {
         if (dense && n % 64 == 0 && last - n >= 64) {
-            count_word(job, word, states, sums, &stuck);
-            count_word(job, n / 64, UINT64_MAX, sums, &stuck);
+            count_rank_word(job, word, states, sums, &stuck);
+            count_rank_word(job, n / 64, UINT64_MAX, sums, &stuck);
             states = 0;
             n += 63;
             continue;
         }
         uint64_t state = dense ? n : job_of_number(job, n);
         if (state >> 6 != word) {
-            count_word(job, word, states, sums, &stuck);
+            count_rank_word(job, word, states, sums, &stuck);
             states = 0;
         }
         word = state >> 6;
         states |= UINT64_C(1) << (state & 63);
     }
-    count_word(job, word, states, sums, &stuck);
+    count_rank_word(job, word, states, sums, &stuck);
 }
 
 void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint64_t *stuck)
@@ -156,7 +156,8 @@ void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint
         own.counts = (struct compose_counts){.states = cells->states, .deadlocks = cells->stuck};
     else {
         for (uint32_t i = 0; i < job->cells.count; i++)
-            count_word(job, job->cells.list[i].word, job->cells.list[i].visited, &own, &own_stuck);
+            count_rank_word(job, job->cells.list[i].word, job->cells.list[i].visited, &own,
+                            &own_stuck);
     }
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Reduce(&own_stuck, stuck, 1, MPI_UINT64_T, MPI_MIN, 0, MPI_COMM_WORLD);

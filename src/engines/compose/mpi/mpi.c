@@ -72,9 +72,9 @@ static gordian_status serve_needs(struct share *share, const struct leader *lead
     return status;
 }
 
-static gordian_status do_share(struct share *share, const struct packed *packed,
-                               struct mpi_order *order, const struct leader *leader,
-                               gordian_error *error)
+static gordian_status run_share(struct share *share, const struct packed *packed,
+                                struct mpi_order *order, const struct leader *leader,
+                                gordian_error *error)
 {
     *share = (struct share){0};
     MPI_Bcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -90,14 +90,14 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
         status = serve_needs(share, leader, error);
     }
     if (status != GORDIAN_OK)
-        job_close(&share->job);
+        job_free(&share->job);
     return status;
 }
 
 static void share_close(struct share *share)
 {
     space_close(&share->all);
-    job_close(&share->job);
+    job_free(&share->job);
 }
 
 void compose_mpi_serve(void)
@@ -105,7 +105,7 @@ void compose_mpi_serve(void)
     struct share share;
     struct mpi_order order;
     /* Out of memory: rank 0 failed with us, and says so. */
-    if (do_share(&share, NULL, &order, NULL, NULL) == GORDIAN_OK)
+    if (run_share(&share, NULL, &order, NULL, NULL) == GORDIAN_OK)
         share_close(&share);
 }
 
@@ -153,7 +153,7 @@ static void number_found(void *context, const uint64_t *numbers)
         result->found[i].number = numbers[i];
 }
 
-static struct mpi_order order_of(const struct run *run, enum mpi_command command)
+static struct mpi_order mpi_order_of(const struct run *run, enum mpi_command command)
 {
     const struct packed *packed = run->packed;
     const gordian_circuit *circuit = packed->circuit;
@@ -197,7 +197,7 @@ static gordian_status call_share(struct share *share, struct run *run, struct mp
     gordian_compose_phase *phase =
         compose_phase(run->result, order->command == MPI_COMMAND_EXPLORE ? "words" : "count");
     ranks_call(RANKS_COMPOSE);
-    gordian_status status = do_share(share, run->packed, order, &leader, error);
+    gordian_status status = run_share(share, run->packed, order, &leader, error);
     compose_phase_end(phase);
     if (status != GORDIAN_OK)
         return status;
@@ -270,10 +270,10 @@ static gordian_status finish_early(struct run *run, uint64_t stuck, gordian_erro
                      : GORDIAN_OK;
 }
 
-static gordian_status run_reachable(struct run *run, gordian_error *error)
+static gordian_status run_mpi_reachable(struct run *run, gordian_error *error)
 {
     struct share share;
-    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
         return status;
@@ -296,7 +296,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
                                    gordian_error *error)
 {
     struct share share;
-    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
     order.joint = 0;
     order.gather = 1;
     gordian_status status = call_share(&share, run, &order, error);
@@ -312,13 +312,13 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
     return status;
 }
 
-static gordian_status run_full(struct run *run, gordian_error *error)
+static gordian_status run_mpi_full(struct run *run, gordian_error *error)
 {
     const gordian_circuit *circuit = run->packed->circuit;
     uint64_t most = run->options->max_states, one = UINT64_MAX;
     struct share share;
     struct space reached = {0};
-    struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
+    struct mpi_order order = mpi_order_of(run, MPI_COMMAND_FULL);
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
     if (most && most < circuit->whole) {
@@ -341,17 +341,17 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     return status;
 }
 
-static gordian_status mpi_run(const gordian_circuit *circuit,
-                              const gordian_compose_options *options,
-                              const gordian_compose_sink *sink, gordian_compose_result *result,
-                              gordian_error *error)
+static gordian_status compose_mpi_run(const gordian_circuit *circuit,
+                                      const gordian_compose_options *options,
+                                      const gordian_compose_sink *sink,
+                                      gordian_compose_result *result, gordian_error *error)
 {
     struct run run = {.options = options, .sink = sink, .result = result};
     *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
                                        .engine = compose_mpi.about.name};
     gordian_status status = compose_take_order(circuit, options, result, error);
     THEN(status, packed_open(&run.packed, circuit, options->allocator, error));
-    THEN(status, options->full ? run_full(&run, error) : run_reachable(&run, error));
+    THEN(status, options->full ? run_mpi_full(&run, error) : run_mpi_reachable(&run, error));
     packed_free(run.packed);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
@@ -365,5 +365,5 @@ const struct compose_engine compose_mpi = {
             .summary = "reachable states and product over the ranks of an MPI job",
             .supports = packed_supports,
         },
-    .run = mpi_run,
+    .run = compose_mpi_run,
 };

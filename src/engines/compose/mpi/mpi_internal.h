@@ -52,7 +52,7 @@ struct job {
 
 gordian_status job_open(struct job *job, const struct packed *packed, const struct mpi_order *order,
                         gordian_error *error);
-void job_close(struct job *job);
+void job_free(struct job *job);
 uint64_t job_initial(const struct job *job, uint64_t i);
 uint64_t job_of_number(const struct job *job, uint64_t number);
 uint64_t job_ways(const struct job *job, uint64_t state);

@@ -27,8 +27,8 @@ gordian_status actuals_new_node(struct treo *treo, uint32_t instance, const char
 
 /* What a variable means in an instance; unless `bound` is given, a new node if it has no meaning
  * yet. */
-static gordian_status bind_variable(struct treo *treo, uint32_t instance, const char *key,
-                                    const struct binding *bound, struct binding *meaning)
+static gordian_status bind_node_variable(struct treo *treo, uint32_t instance, const char *key,
+                                         const struct binding *bound, struct binding *meaning)
 {
     char full[TREO_KEY_SIZE + 16];
     size_t length = (size_t)snprintf(full, sizeof full, "%u:%s", instance, key);
@@ -60,8 +60,8 @@ gordian_status actuals_add_port(void *context, const char *key)
     if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
                      sizeof *actuals->ports))
         return fail_memory(treo->error);
-    TRY(bind_variable(treo, actuals->place->instance, key, NULL,
-                      &actuals->ports[actuals->port_count]));
+    TRY(bind_node_variable(treo, actuals->place->instance, key, NULL,
+                           &actuals->ports[actuals->port_count]));
     actuals->port_count++;
     return GORDIAN_OK;
 }
@@ -77,7 +77,7 @@ gordian_status actuals_add_value(struct actuals *actuals, const struct value *va
 }
 
 /* An element of an array of parameters: f[1..n] handed on. */
-static gordian_status add_element(void *context, const char *key)
+static gordian_status add_array_element(void *context, const char *key)
 {
     struct actuals *actuals = context;
     const struct value *value = scope_find(actuals->place->scope, key);
@@ -105,13 +105,13 @@ gordian_status actuals_evaluate_arguments(struct actuals *actuals, const struct 
          argument && status == GORDIAN_OK; argument = argument->next) {
         struct value value;
         if (actuals_has_range(argument)) {
-            status = value_expand(actuals->place, argument, add_element, actuals);
+            status = value_expand(actuals->place, argument, add_array_element, actuals);
             if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
                 status = place_complain(actuals->place, argument->token, "'%s' has no value here",
                                         argument->name);
             continue;
         }
-        status = value_of(actuals->place, argument, &value);
+        status = value_evaluate(actuals->place, argument, &value);
         THEN(status, actuals_add_value(actuals, &value));
     }
     return status;
@@ -254,7 +254,7 @@ static gordian_status bind_port(void *context, const char *key)
     if (matching->formal->way != PORT_UNKNOWN)
         bound.way = matching->formal->way;
     size_t before = treo->binding_count;
-    TRY(bind_variable(treo, matching->instance, key, &bound, &meaning));
+    TRY(bind_node_variable(treo, matching->instance, key, &bound, &meaning));
     if (treo->binding_count == before)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is there twice", key);
     return GORDIAN_OK;

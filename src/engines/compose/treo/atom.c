@@ -136,7 +136,7 @@ static uint32_t find_cell(struct building *building, const char *name)
     return cell;
 }
 
-static uint32_t find_state(struct building *building, const struct token *token)
+static uint32_t find_atom_state(struct building *building, const struct token *token)
 {
     uint32_t label, state;
     if (building->status != GORDIAN_OK)
@@ -200,7 +200,7 @@ static gordian_status chance_of(const struct place *place, const struct expr *ex
     *chance = 0;
     if (expr->kind == EXPR_BINARY)
         return chance_operator(place, expr, chance);
-    TRY(value_of(place, expr, &value));
+    TRY(value_evaluate(place, expr, &value));
     if (value.kind == VALUE_NUMBER)
         *chance = (double)value.number;
     else if (value.kind != VALUE_TEXT || !decimal_read(value.text, strlen(value.text), chance))
@@ -238,7 +238,7 @@ static uint32_t constant_term(struct building *building, const struct token *tok
     return guard_node(building, TERM_CONSTANT, GUARD_NONE, GUARD_NONE, symbol);
 }
 
-static uint32_t make_term(struct building *building, const struct expr *expr);
+static uint32_t make_guard_term(struct building *building, const struct expr *expr);
 
 /* Function and arguments of f(a, b). */
 static uint32_t make_application(struct building *building, const struct expr *expr, bool predicate)
@@ -259,7 +259,7 @@ static uint32_t make_application(struct building *building, const struct expr *e
             complain_at(building, argument->token, "too many arguments for '%s'", expr->name);
         if (building->status != GORDIAN_OK)
             return GUARD_NONE;
-        terms[count++] = make_term(building, argument);
+        terms[count++] = make_guard_term(building, argument);
     }
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
@@ -318,8 +318,9 @@ static uint32_t make_arithmetic(struct building *building, const struct expr *ex
     uint32_t function = 0;
     const char name[2] = {expr->kind == EXPR_MINUS ? '-' : (char)expr->op, '\0'};
     uint32_t left = expr->kind == EXPR_MINUS ? constant_term(building, expr->token, &zero)
-                                             : make_term(building, expr->first);
-    uint32_t right = make_term(building, expr->kind == EXPR_MINUS ? expr->first : expr->second);
+                                             : make_guard_term(building, expr->first);
+    uint32_t right =
+        make_guard_term(building, expr->kind == EXPR_MINUS ? expr->first : expr->second);
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
     gordian_status status =
@@ -333,7 +334,7 @@ static uint32_t make_arithmetic(struct building *building, const struct expr *ex
     return guard_node(building, TERM_APPLY, list, GUARD_NONE, function);
 }
 
-static uint32_t make_term(struct building *building, const struct expr *expr)
+static uint32_t make_guard_term(struct building *building, const struct expr *expr)
 {
     struct value value;
     if ((expr->kind == EXPR_BINARY || expr->kind == EXPR_MINUS) && has_data(building, expr))
@@ -349,7 +350,7 @@ static uint32_t make_term(struct building *building, const struct expr *expr)
     case EXPR_APPLY:
         return make_application(building, expr, false);
     default:
-        THEN(building->status, value_of(building->place, expr, &value));
+        THEN(building->status, value_evaluate(building->place, expr, &value));
         return building->status == GORDIAN_OK ? constant_term(building, expr->token, &value)
                                               : GUARD_NONE;
     }
@@ -362,14 +363,14 @@ static uint32_t make_chances(struct building *building, const struct expr *term,
                              const struct expr *chances)
 {
     bool possible[CHANCES_MAX] = {false};
-    uint32_t any = GUARD_NONE, left = make_term(building, term);
+    uint32_t any = GUARD_NONE, left = make_guard_term(building, term);
     size_t count = 0;
     THEN(building->status, chances_read(building->place, chances, possible, CHANCES_MAX));
     for (const struct expr *pair = chances->first; pair && building->status == GORDIAN_OK;
          pair = pair->next) {
         if (!possible[count++])
             continue;
-        uint32_t right = make_term(building, pair->first);
+        uint32_t right = make_guard_term(building, pair->first);
         uint32_t equal = guard_node(building, GUARD_EQUAL, left, right, 0);
         any = any == GUARD_NONE ? equal : guard_node(building, GUARD_OR, any, equal, 0);
     }
@@ -382,8 +383,8 @@ static uint32_t make_equality(struct building *building, const struct expr *expr
     if ((left_chances || expr->second->kind == EXPR_CHANCES) && expr->op == '=')
         return left_chances ? make_chances(building, expr->second, expr->first)
                             : make_chances(building, expr->first, expr->second);
-    uint32_t left = make_term(building, expr->first);
-    uint32_t right = make_term(building, expr->second);
+    uint32_t left = make_guard_term(building, expr->first);
+    uint32_t right = make_guard_term(building, expr->second);
     uint32_t equal = guard_node(building, GUARD_EQUAL, left, right, 0);
     return expr->op == '=' ? equal : guard_node(building, GUARD_NOT, equal, GUARD_NONE, 0);
 }
@@ -442,7 +443,7 @@ struct firing {
     const struct rule_port *port;
 };
 
-static gordian_status add_firing(void *context, const char *key)
+static gordian_status add_rule_port(void *context, const char *key)
 {
     struct firing *firing = context;
     struct building *building = firing->building;
@@ -478,7 +479,8 @@ static void read_firing(struct building *building, const struct rule *rule)
     }
     for (const struct rule_port *port = rule->ports; port; port = port->next) {
         struct firing firing = {building, port};
-        THEN(building->status, value_expand(building->place, port->variable, add_firing, &firing));
+        THEN(building->status,
+             value_expand(building->place, port->variable, add_rule_port, &firing));
     }
 }
 
@@ -561,8 +563,8 @@ static void make_rule(struct building *building, const struct rule *rule)
         return;
     }
     read_firing(building, rule);
-    uint32_t from = rule->from ? find_state(building, rule->from) : 0;
-    uint32_t to = rule->to ? find_state(building, rule->to) : 0;
+    uint32_t from = rule->from ? find_atom_state(building, rule->from) : 0;
+    uint32_t to = rule->to ? find_atom_state(building, rule->to) : 0;
     uint32_t guard = make_guard(building, rule->guard);
     building->cost = rule->cost;
     add_choices(building, rule->token, from, to, guard, 0);
@@ -628,7 +630,7 @@ static void make_start(struct building *building, const struct atom_start *start
     uint32_t symbol = GORDIAN_NONE;
     struct value value;
     if (start->state) {
-        uint32_t state = find_state(building, start->state);
+        uint32_t state = find_atom_state(building, start->state);
         if (building->status == GORDIAN_OK)
             building->automaton->states[state].initial = true;
         return;
@@ -643,7 +645,7 @@ static void make_start(struct building *building, const struct atom_start *start
         complain_at(building, start->cell, "the cell '%s' has two initial values", name);
     uint32_t cell = find_cell(building, name);
     if (building->status == GORDIAN_OK && start->value && start->value->kind != EXPR_NULL) {
-        building->status = value_of(building->place, start->value, &value);
+        building->status = value_evaluate(building->place, start->value, &value);
         if (building->status == GORDIAN_OK)
             symbol = mention_constant(building, start->value->token, &value);
     }

@@ -255,7 +255,7 @@ static void skip_foreign(struct parser *parser)
              (open > 0 || (!parser_sees(parser, '}') && !parser_sees(parser, TOKEN_ATOM))));
 }
 
-static bool is_foreign(const struct token *token)
+static bool is_foreign_atom(const struct token *token)
 {
     static const char *const kinds[] = {"JAVA", "C", "PROMELA", "MAUDE"};
     if (token->kind != TOKEN_ATOM)
@@ -340,7 +340,7 @@ static void parse_one(struct parser *parser, struct atom *atom)
     const struct token *token = parser_token(parser);
     bool told = atom->kind != ATOM_NONE && atom->kind != ATOM_FOREIGN;
     struct atom *target = told ? &other : atom;
-    if (is_foreign(token)) {
+    if (is_foreign_atom(token)) {
         if (atom->kind == ATOM_NONE)
             atom->kind = ATOM_FOREIGN;
         skip_foreign(parser);

@@ -140,7 +140,8 @@ static void atom_key(const struct value *callee, const struct actuals *actuals, 
                                    actuals->port_count);
     for (size_t i = 0; i < actuals->value_count; i++) {
         char text[60];
-        if (!value_text(&actuals->values[i], text, sizeof text) || used + sizeof text + 2 > size) {
+        if (!value_as_text(&actuals->values[i], text, sizeof text) ||
+            used + sizeof text + 2 > size) {
             *key = '\0';
             return;
         }
@@ -259,7 +260,7 @@ static gordian_status instantiate_built_in(const struct matching *matching,
                              atom->name->text);
     gordian_status status = built_in_ports(matching, callee, &inner);
     if (status == GORDIAN_OK && atom->argument)
-        status = value_of(&place, atom->argument, &value);
+        status = value_evaluate(&place, atom->argument, &value);
     if (status == GORDIAN_OK && primitive->arguments > 0 && atom->argument)
         status = actuals_add_value(&inner, &value);
     bool chain = strcmp(primitive->name, "fifo1") == 0 && value.kind == VALUE_NUMBER &&
@@ -372,7 +373,7 @@ static gordian_status resolve_instance(const struct place *place, const struct c
                                       &ignored) == GORDIAN_STATUS_END;
         if (unknown)
             return treo_unknown(place->treo, at.module, variable);
-        TRY(value_of(&at, variable, value));
+        TRY(value_evaluate(&at, variable, value));
         if (value->kind != VALUE_COMPONENT && value->kind != VALUE_PRIMITIVE)
             return place_complain(&at, variable->token, "'%s' is not a component", variable->name);
         if (value->kind == VALUE_PRIMITIVE || !value->component->variable)

@@ -14,20 +14,20 @@ struct solving {
     void *context;
 };
 
-static size_t count_parts(const struct expr *formula)
+static size_t count_conjuncts(const struct expr *formula)
 {
     size_t count = 1;
     for (; formula->kind == EXPR_BINARY && formula->op == TOKEN_AND; formula = formula->first)
-        count += count_parts(formula->second);
+        count += count_conjuncts(formula->second);
     return count;
 }
 
 /* In the order of the text. */
-static void list_parts(const struct expr *formula, const struct expr **parts, size_t *count)
+static void list_conjuncts(const struct expr *formula, const struct expr **parts, size_t *count)
 {
     if (formula->kind == EXPR_BINARY && formula->op == TOKEN_AND) {
-        list_parts(formula->first, parts, count);
-        list_parts(formula->second, parts, count);
+        list_conjuncts(formula->first, parts, count);
+        list_conjuncts(formula->second, parts, count);
     } else {
         parts[(*count)++] = formula;
     }
@@ -82,7 +82,7 @@ static gordian_status solve_equation(struct solving *solving, const struct place
 {
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
     struct value value;
-    TRY(value_of(place, given, &value));
+    TRY(value_evaluate(place, given, &value));
     if (variable->indices && expr_is_range(variable->indices))
         return solve_array(solving, place, variable, &value);
     gordian_status status = value_key(place, variable, key, sizeof key);
@@ -120,7 +120,7 @@ static gordian_status try_part(struct solving *solving, const struct place *plac
     if (part->kind == EXPR_MEMBER && !scope_find(place->scope, part->name) &&
         !value_unbound(place, part->first)) {
         struct value list;
-        TRY(value_of(place, part->first, &list));
+        TRY(value_evaluate(place, part->first, &list));
         for (size_t i = 0; i < list.count; i++)
             TRY(with_binding(solving, place, part->name, &list.items[i]));
         return GORDIAN_OK;
@@ -169,12 +169,12 @@ gordian_status formula_solve(const struct place *place, const struct expr *formu
 {
     if (!formula)
         return each(context, place);
-    size_t count = count_parts(formula), listed = 0;
+    size_t count = count_conjuncts(formula), listed = 0;
     struct solving solving = {.count = count, .each = each, .context = context};
     solving.parts = arena_alloc(&place->treo->arena, count * sizeof(const struct expr *));
     solving.done = arena_alloc(&place->treo->arena, count);
     if (!solving.parts || !solving.done)
         return fail_memory(place->treo->error);
-    list_parts(formula, solving.parts, &listed);
+    list_conjuncts(formula, solving.parts, &listed);
     return solve_formula(&solving, place);
 }

@@ -9,7 +9,7 @@ gordian_status value_symbol(struct treo *treo, uint32_t module, const struct tok
 {
     char text[TREO_NAME_MAX + 60];
     gordian_error why = {0};
-    if (!value_text(value, text, sizeof text))
+    if (!value_as_text(value, text, sizeof text))
         return treo_complain(treo, module, token, "expected a datum");
     gordian_status status = data_symbol(&treo->circuit->data, text, strlen(text), symbol, &why);
     if (status == GORDIAN_STATUS_INPUT)
@@ -57,7 +57,7 @@ static gordian_status truth_symbol(const struct making *making, const struct val
 {
     char text[TREO_NAME_MAX + 60];
     struct treo *treo = making->treo;
-    bool fine = value_text(value, text, sizeof text);
+    bool fine = value_as_text(value, text, sizeof text);
     if (!fine || (strcmp(text, "true") != 0 && strcmp(text, "false") != 0))
         return treo_complain(treo, making->module, making->found->token,
                              "the table of a predicate has rows such as [0,true] and [1,false]");

@@ -307,7 +307,7 @@ static struct set *parse_set(struct parser *parser)
 /* ------------------------------------------------------------------ files */
 
 /* section a.b;  import a.b.c; */
-static const char *parse_path(struct parser *parser)
+static const char *parse_dotted_path(struct parser *parser)
 {
     parser_take(parser, TOKEN_NAME);
     struct expr *path = parse_variable(parser);
@@ -323,7 +323,7 @@ static struct import *parse_import(struct parser *parser)
     if (!import)
         return NULL;
     import->token = parser_ahead(parser, 1);
-    import->name = parse_path(parser);
+    import->name = parse_dotted_path(parser);
     import->module = GORDIAN_NONE;
     return import->name ? import : NULL;
 }
@@ -347,7 +347,7 @@ gordian_status parse_file(struct parser *parser, struct file *file)
     struct import **last_import = &file->imports;
     struct definition **last = &file->definitions;
     if (token_is(parser_token(parser), "section"))
-        file->section = parse_path(parser);
+        file->section = parse_dotted_path(parser);
     while (parser->status == GORDIAN_OK && token_is(parser_token(parser), "import")) {
         *last_import = parse_import(parser);
         if (*last_import)

@@ -123,8 +123,8 @@ static void import_path(const char *path, bool rules, char *buffer, size_t size)
 }
 
 /* GORDIAN_STATUS_END: it is not there. */
-static gordian_status open_file(const char *folder, size_t length, const char *path,
-                                gordian_import *import, gordian_error *error)
+static gordian_status open_import_file(const char *folder, size_t length, const char *path,
+                                       gordian_import *import, gordian_error *error)
 {
     char whole[1024];
     if (snprintf(whole, sizeof whole, "%.*s%s", (int)length, folder, path) >= (int)sizeof whole)
@@ -149,7 +149,7 @@ static gordian_status open_import(const char *folder, size_t length, const char 
     for (int rules = 1; rules >= 0 && status == GORDIAN_STATUS_END; rules--) {
         char asked[1024];
         import_path(path, rules, asked, sizeof asked);
-        status = open_file(folder, length, asked, import, error);
+        status = open_import_file(folder, length, asked, import, error);
     }
     return status;
 }
@@ -204,7 +204,7 @@ static bool make_path(const char *name, unsigned fewer, char *path, size_t size)
 
 /* The module of that file. What an import means depends on the file it stands in, so it is the file
  * found that tells whether it has been read before, and not the words of the import. */
-static uint32_t find_module(const struct treo *treo, const char *file)
+static uint32_t loaded_module(const struct treo *treo, const char *file)
 {
     for (size_t m = 0; m < treo->module_count; m++)
         if (strcmp(treo->modules[m]->shown->name, file) == 0)
@@ -251,7 +251,7 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
     struct module *module = NULL;
     gordian_status status = ask_for(treo, from->shown->name, path, &import);
     if (status == GORDIAN_OK) {
-        *number = find_module(treo, import.text.name);
+        *number = loaded_module(treo, import.text.name);
         if (*number == GORDIAN_NONE)
             status = new_module(treo, NULL, &import.text, &module);
     }
@@ -445,7 +445,7 @@ static gordian_status read_defines(struct treo *treo, const char *defines)
         if (expr->kind == EXPR_VARIABLE) /* add, as well as "add" */
             value = (struct value){.kind = VALUE_TEXT, .text = expr->name};
         else
-            parser.status = value_of(&place, expr, &value);
+            parser.status = value_evaluate(&place, expr, &value);
         if (parser.status == GORDIAN_OK)
             treo->defines = scope_bind(treo, treo->defines, name, &value);
         if (parser.status == GORDIAN_OK && !treo->defines)
@@ -508,7 +508,7 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
     return status;
 }
 
-static gordian_status read_all(struct treo *treo)
+static gordian_status read_program(struct treo *treo)
 {
     struct set *main;
     gordian_status status = parse_module(treo, 0);
@@ -527,7 +527,7 @@ gordian_status treo_read(gordian_circuit **out, const struct text *text,
     struct treo treo;
     gordian_status status =
         treo_begin(&treo, text, options ? options : &defaults, fault, error ? error : &ignored);
-    THEN(status, read_all(&treo));
+    THEN(status, read_program(&treo));
     if (status == GORDIAN_OK)
         treo.circuit->own_inside = true;
     return treo_end(&treo, status, out);

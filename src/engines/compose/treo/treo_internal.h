@@ -173,7 +173,8 @@ gordian_status treo_unknown(struct treo *treo, uint32_t module, const struct exp
  * ranges. */
 gordian_status value_key(const struct place *place, const struct expr *variable, char *key,
                          size_t size);
-gordian_status value_of(const struct place *place, const struct expr *expr, struct value *value);
+gordian_status value_evaluate(const struct place *place, const struct expr *expr,
+                              struct value *value);
 gordian_status value_number(const struct place *place, const struct expr *expr, int64_t *number);
 gordian_status value_truth(const struct place *place, const struct expr *expr, bool *truth);
 /* A variable in the expression that has no value yet, or NULL. */
@@ -196,7 +197,7 @@ gordian_status value_expand(const struct place *place, const struct expr *variab
 gordian_status value_expand_count(const struct place *place, const struct expr *variable,
                                   uint64_t *count);
 /* A datum's text: 1, true, token; false: the value is none. */
-bool value_text(const struct value *value, char *buffer, size_t size);
+bool value_as_text(const struct value *value, char *buffer, size_t size);
 
 /* ------------------------------------------------------------------ the others */
 

@@ -26,7 +26,7 @@ const struct scope *scope_bind(struct treo *treo, const struct scope *up, const 
     return scope;
 }
 
-bool value_text(const struct value *value, char *buffer, size_t size)
+bool value_as_text(const struct value *value, char *buffer, size_t size)
 {
     switch ((enum value_kind)value->kind) {
     case VALUE_NUMBER:
@@ -235,7 +235,7 @@ static gordian_status list_value(const struct place *place, const struct expr *l
     struct value *next = value->items;
     for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
         if (!expr_is_range(item)) {
-            status = value_of(place, item, next++);
+            status = value_evaluate(place, item, next++);
             continue;
         }
         status = range_bounds(place, item, &first, &part);
@@ -308,7 +308,7 @@ static bool same_value(const struct value *left, const struct value *right)
     if (left->kind == VALUE_PRIMITIVE || left->kind == VALUE_COMPONENT)
         return left->kind == right->kind && left->component == right->component &&
                left->primitive == right->primitive;
-    return value_text(left, one, sizeof one) && value_text(right, other, sizeof other) &&
+    return value_as_text(left, one, sizeof one) && value_as_text(right, other, sizeof other) &&
            strcmp(one, other) == 0;
 }
 
@@ -319,8 +319,8 @@ static gordian_status evaluate_comparison(const struct place *place, const struc
     gordian_status status;
     if (expr->op == '=' || expr->op == TOKEN_NE) {
         struct value one, other;
-        status = value_of(place, expr->first, &one);
-        THEN(status, value_of(place, expr->second, &other));
+        status = value_evaluate(place, expr->first, &one);
+        THEN(status, value_evaluate(place, expr->second, &other));
         if (status == GORDIAN_OK)
             *truth = same_value(&one, &other) == (expr->op == '=');
         return status;
@@ -391,11 +391,11 @@ static gordian_status evaluate_quantified(const struct place *place, const struc
 {
     struct value list, bound;
     bool truth = expr->kind == EXPR_FORALL;
-    gordian_status status = value_of(place, expr->first, &list);
+    gordian_status status = value_evaluate(place, expr->first, &list);
     if (status == GORDIAN_OK && expr->kind == EXPR_MEMBER) {
         const struct expr variable = {
             .kind = EXPR_VARIABLE, .name = expr->name, .token = expr->token};
-        status = value_of(place, &variable, &bound);
+        status = value_evaluate(place, &variable, &bound);
     }
     for (size_t i = 0; i < list.count && status == GORDIAN_OK; i++) {
         if (expr->kind == EXPR_MEMBER) {
@@ -426,7 +426,8 @@ static gordian_status evaluate_negative(const struct place *place, const struct 
     return status;
 }
 
-gordian_status value_of(const struct place *place, const struct expr *expr, struct value *value)
+gordian_status value_evaluate(const struct place *place, const struct expr *expr,
+                              struct value *value)
 {
     bool truth = false;
     gordian_status status;
@@ -476,7 +477,7 @@ gordian_status value_number(const struct place *place, const struct expr *expr, 
 {
     struct value value;
     *number = 0;
-    TRY(value_of(place, expr, &value));
+    TRY(value_evaluate(place, expr, &value));
     if (value.kind != VALUE_NUMBER)
         TRY(place_complain(place, expr->token, "expected a number"));
     *number = value.number;
@@ -486,7 +487,7 @@ gordian_status value_number(const struct place *place, const struct expr *expr, 
 gordian_status value_truth(const struct place *place, const struct expr *expr, bool *truth)
 {
     struct value value;
-    gordian_status status = value_of(place, expr, &value);
+    gordian_status status = value_evaluate(place, expr, &value);
     if (status == GORDIAN_OK && value.kind != VALUE_BOOL)
         return place_complain(place, expr->token, "expected a condition");
     *truth = status == GORDIAN_OK && value.number;
