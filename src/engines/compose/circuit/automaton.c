@@ -113,15 +113,11 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
     return GORDIAN_OK;
 }
 
-static bool is_text(const char *text, const char *wanted, size_t length)
-{
-    return strlen(text) == length && memcmp(text, wanted, length) == 0;
-}
-
 uint32_t automaton_find_cell(const struct automaton *automaton, const char *name, size_t length)
 {
     for (size_t i = 0; i < automaton->cell_count; i++)
-        if (is_text(automaton->cells[i].name, name, length))
+        if (strlen(automaton->cells[i].name) == length &&
+            memcmp(automaton->cells[i].name, name, length) == 0)
             return (uint32_t)i;
     return GORDIAN_NONE;
 }

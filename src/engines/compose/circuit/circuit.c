@@ -78,14 +78,6 @@ void gordian_circuit_close(gordian_circuit *circuit)
     memory_free(&memory, circuit);
 }
 
-static bool has_unwritable_byte(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '|' || text[i] == '"' || (unsigned char)text[i] < ' ')
-            return true;
-    return false;
-}
-
 gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t length,
                             uint32_t *name, gordian_error *error)
 {
@@ -98,9 +90,10 @@ gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t l
     int shown = (int)(length > 60 ? 60 : length);
     if (!names_valid(text, length, &why))
         return fail(error, GORDIAN_STATUS_INPUT, "'%.*s': %s", shown, text, why);
-    if (has_unwritable_byte(text, length))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "the name '%.*s' has a '|', a quote or a control character", shown, text);
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '|' || text[i] == '"' || (unsigned char)text[i] < ' ')
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "the name '%.*s' has a '|', a quote or a control character", shown, text);
     if (length == 3 && memcmp(text, "tau", 3) == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "'tau' is the step that shows nothing, not a name");

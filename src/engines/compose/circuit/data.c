@@ -23,15 +23,6 @@ void data_free(struct data *data)
     names_free(&data->texts);
 }
 
-/* What a text between quotes, or a line, cannot have. */
-static bool has_unquotable_byte(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '"' || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
-            return true;
-    return false;
-}
-
 gordian_status data_symbol(struct data *data, const char *text, size_t length, uint32_t *symbol,
                            gordian_error *error)
 {
@@ -45,10 +36,11 @@ gordian_status data_symbol(struct data *data, const char *text, size_t length, u
     if (length > GORDIAN_NAME_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "the datum '%.40s..' has more than %d bytes", text,
                     GORDIAN_NAME_MAX);
-    if (has_unquotable_byte(text, length))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "the datum '%.*s' has a quote or a control character in it",
-                    (int)(length > 40 ? 40 : length), text);
+    for (size_t i = 0; i < length; i++) /* what a text between quotes, or a line, cannot have */
+        if (text[i] == '"' || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "the datum '%.*s' has a quote or a control character in it",
+                        (int)(length > 40 ? 40 : length), text);
     uint32_t fresh = data->symbol_count;
     if (fresh == GORDIAN_NONE - 1 ||
         !memory_grow_zeroed(&data->memory, &data->index, &data->index_room, (size_t)fresh + 1,

@@ -264,15 +264,6 @@ static bool propagate_literals(struct solver *solver, struct change *changes, si
     return true;
 }
 
-/* The largest value of a class: ports carry data, a cell of its own may have what only cells have.
- */
-static uint32_t last_value(const struct solver *solver, uint32_t root)
-{
-    const struct guard_question *question = solver->question;
-    bool own = root >= question->ports && question->own && question->own[root - question->ports];
-    return own ? question->data->domain_size : question->data->port_size;
-}
-
 /* Binds what is open, one class after another. Every level learns at most one thing a variable, so
  * changes of `variables` are enough for each. */
 static gordian_status search_literals(struct solver *solver, uint32_t from)
@@ -302,7 +293,11 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
                                         solver->solution + question->ports, solver->error);
         } else {
             uint32_t root = union_find_root(solver->parent, from);
-            uint32_t value = solver->is_port[root] ? 1 : 0, last = last_value(solver, root);
+            /* Ports carry data, a cell of its own may have what only cells have. */
+            const struct guard_question *asked = solver->question;
+            bool own = root >= asked->ports && asked->own && asked->own[root - asked->ports];
+            uint32_t last = own ? asked->data->domain_size : asked->data->port_size;
+            uint32_t value = solver->is_port[root] ? 1 : 0;
             for (; value <= last && status == GORDIAN_OK; value++) {
                 solver->value[root] = value;
                 status = search_literals(solver, from + 1);

@@ -78,12 +78,6 @@ gordian_status safety_inherit(gordian_circuit *circuit, const gordian_circuit *f
 
 /* ------------------------------------------------------------------ between the two circuits */
 
-static void state_text(const gordian_circuit *circuit, size_t automaton, uint32_t state,
-                       char text[32])
-{
-    gordian_circuit_state_text(circuit, automaton, state, text, 32);
-}
-
 /* The alarm that a name stands for; SIZE_MAX: it is a transition, or the monitor's own. */
 static size_t alarm_of(const struct safety *safety, const char *name)
 {
@@ -284,7 +278,8 @@ static size_t find_alarm(const gordian_circuit *circuit, const struct safety *sa
             size_t factor = monitored->users[u];
             char text[32] = "one";
             if (factor < safety->place_count)
-                state_text(circuit, safety->first + factor, state[safety->first + factor], text);
+                gordian_circuit_state_text(circuit, safety->first + factor,
+                                           state[safety->first + factor], text, sizeof text);
             on = strcmp(text, "one") == 0;
         }
         if (on)
@@ -315,15 +310,6 @@ static gordian_status extend_way(const gordian_circuit *circuit, const struct sa
     return GORDIAN_OK;
 }
 
-/* The nets cannot be watched: what looks like a deadlock need not be one. */
-static bool is_watched(const gordian_circuit *circuit)
-{
-    for (size_t k = 0; k < circuit->safety_count; k++)
-        if (!circuit->safeties[k]->circuit)
-            return false;
-    return true;
-}
-
 gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_result *result,
                              gordian_error *error)
 {
@@ -334,7 +320,10 @@ gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_res
             if (alarm != SIZE_MAX)
                 return extend_way(circuit, safety, alarm, &result->found[i], result, error);
         }
-    if (!is_watched(circuit)) {
+    bool watched = true; /* else what looks like a deadlock need not be one */
+    for (size_t k = 0; k < circuit->safety_count; k++)
+        watched &= circuit->safeties[k]->circuit != NULL;
+    if (!watched) {
         drop_found(result);
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
         snprintf(result->note, sizeof result->note,

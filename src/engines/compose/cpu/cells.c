@@ -126,15 +126,6 @@ static bool over_early(struct word_shards *shards)
     return cpu_halted(shards->cpu) || atomic_load_explicit(&shards->turn, memory_order_relaxed);
 }
 
-/* A bitmap with one state a word takes no more than a table of states would, and is much faster. */
-static bool bitmap_pays(const struct word_shards *shards)
-{
-    const struct cpu *cpu = shards->cpu;
-    if (!cpu->grid.words || shards->no_bitmap || (cpu->options->max_states && !cpu->options->full))
-        return false;
-    return atomic_load_explicit(&cpu->states, memory_order_relaxed) >= cpu->grid.words;
-}
-
 /* Tells the others how far it is. */
 static void tell_others(struct word_shard *shard)
 {
@@ -149,7 +140,10 @@ static void tell_others(struct word_shard *shard)
     shard->told_waiting = waiting;
     if (cells->no_memory)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
-    if (bitmap_pays(shards))
+    /* A bitmap with one state a word takes no more than a table of states would, and is faster. */
+    if (cpu->grid.words && !shards->no_bitmap &&
+        (!cpu->options->max_states || cpu->options->full) &&
+        atomic_load_explicit(&cpu->states, memory_order_relaxed) >= cpu->grid.words)
         atomic_store_explicit(&shards->turn, true, memory_order_relaxed);
 }
 

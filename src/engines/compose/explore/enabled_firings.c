@@ -202,14 +202,6 @@ static uint64_t saturated_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static size_t set_size(const uint64_t *set, size_t words)
-{
-    size_t size = 0;
-    for (size_t w = 0; w < words; w++)
-        size += (size_t)__builtin_popcountll(set[w]);
-    return size;
-}
-
 /* The next member from `from` on; there is one, or it returns words * 64. */
 static size_t set_next(const uint64_t *set, size_t words, size_t from)
 {
@@ -260,10 +252,11 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
     uint64_t result = 1, *part = work, *without = work + words, *deeper = work + 2 * words;
     while (bits_any(set, words)) {
         split_component(scene, set, part);
-        size_t size = set_size(part, words), arcs = 0, most = 0, hub = 0;
+        size_t size = 0, arcs = 0, most = 0, hub = 0;
         for (size_t i = set_next(part, words, 0); i < words * 64;
              i = set_next(part, words, i + 1)) {
             size_t degree = 0;
+            size++;
             for (size_t w = 0; w < words; w++)
                 degree += (size_t)__builtin_popcountll(part[w] & scene->apart[i * words + w]);
             arcs += degree;

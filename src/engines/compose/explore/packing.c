@@ -12,14 +12,6 @@ void packing_close(struct packing *packing)
     *packing = (struct packing){.memory = packing->memory};
 }
 
-static uint8_t bits_of_states(uint32_t states)
-{
-    uint8_t bits = 0;
-    while (states > (UINT64_C(1) << bits))
-        bits++;
-    return bits;
-}
-
 void pack_state(const struct packing *packing, const uint32_t *locals, uint64_t *state)
 {
     memset(state, 0, packing->words * sizeof *state);
@@ -132,7 +124,9 @@ gordian_status packing_open(struct packing *packing, const gordian_circuit *circ
     if (fine) {
         uint32_t word = 0, used = 0;
         for (uint32_t f = 0; f < packing->circuit->factor_count; f++) {
-            uint8_t bits = bits_of_states(factor_shape(packing->circuit, f)->state_count);
+            uint8_t bits = 0;
+            while (factor_shape(circuit, f)->state_count > (UINT64_C(1) << bits))
+                bits++;
             if (used + bits > 63) {
                 word++;
                 used = 0;

@@ -163,13 +163,6 @@ static gordian_status read_aut_line(struct text_scan *reader, struct aut_lines *
     return GORDIAN_OK;
 }
 
-static bool ends_stopped(const struct text_scan *reader)
-{
-    size_t length = strlen(STOPPED_LINE), left = (size_t)(reader->end - reader->text->bytes);
-    return left > length && reader->end[-1 - (int)length] == '\n' &&
-           memcmp(reader->end - length, STOPPED_LINE, length) == 0;
-}
-
 /* Of a file that was cut short only the states that are mentioned count. */
 static gordian_status settle_states(struct text_scan *reader, struct aut_lines *lines)
 {
@@ -201,8 +194,10 @@ static gordian_status read_aut_lines(struct text_scan *reader, struct aut_lines 
         status = read_aut_line(reader, lines);
     }
     skip_aut_blanks(reader);
-    lines->unfinished |=
-        lines->count < lines->transitions || reader->at < reader->end || ends_stopped(reader);
+    size_t length = strlen(STOPPED_LINE), left = (size_t)(reader->end - reader->text->bytes);
+    bool stopped = left > length && reader->end[-1 - (int)length] == '\n' &&
+                   memcmp(reader->end - length, STOPPED_LINE, length) == 0;
+    lines->unfinished |= lines->count < lines->transitions || reader->at < reader->end || stopped;
     return status == GORDIAN_OK ? settle_states(reader, lines) : status;
 }
 

@@ -66,14 +66,6 @@ static gordian_status rename_inside(struct joining *joining, size_t own, char **
 
 /* ------------------------------------------------------------------ the text */
 
-static bool is_datum_of(const gordian_circuit *circuit, const char *text)
-{
-    for (uint32_t d = 0; d < circuit->data.port_size; d++)
-        if (strcmp(data_text(&circuit->data, circuit->data.domain[d]), text) == 0)
-            return true;
-    return false;
-}
-
 static gordian_status write_joined(struct joining *joining)
 {
     size_t functions = 0;
@@ -84,8 +76,11 @@ static gordian_status write_joined(struct joining *joining)
         for (uint32_t d = 0; d < data->port_size; d++) {
             const char *text = data_text(data, data->domain[d]);
             bool known = false;
-            for (size_t before = 0; before < k && !known; before++)
-                known = is_datum_of(joining->circuits[before], text);
+            for (size_t before = 0; before < k; before++) {
+                const struct data *other = &joining->circuits[before]->data;
+                for (uint32_t o = 0; o < other->port_size; o++)
+                    known |= strcmp(data_text(other, other->domain[o]), text) == 0;
+            }
             if (known)
                 continue;
             output_char(&joining->text, ' ');

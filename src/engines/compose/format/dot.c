@@ -54,14 +54,6 @@ static void write_arcs(const gordian_graph *graph, uint32_t s, size_t i, struct 
     output_text(out, "\"];\n");
 }
 
-static bool seen_before(const gordian_graph *graph, uint32_t s, size_t i)
-{
-    for (size_t k = graph->first[s]; k < i; k++)
-        if (graph->arcs[k].to == graph->arcs[i].to)
-            return true;
-    return false;
-}
-
 void dot_write_graph(const gordian_graph *graph, const char *title, struct output *out)
 {
     size_t next = 0;
@@ -75,9 +67,13 @@ void dot_write_graph(const gordian_graph *graph, const char *title, struct outpu
         write_attributes(out, initial, graph_is_deadlock(graph, s) && !graph->incomplete);
     }
     for (uint32_t s = 0; s < graph->state_count; s++)
-        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
-            if (!seen_before(graph, s, i))
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            size_t k = graph->first[s];
+            while (graph->arcs[k].to != graph->arcs[i].to)
+                k++;
+            if (k == i) /* the first arc to that state */
                 write_arcs(graph, s, i, out);
+        }
     output_text(out, "}\n");
 }
 

@@ -199,13 +199,6 @@ static bool split_block(struct refining *refining, uint32_t block, bool arcs, ui
 
 /* ------------------------------------------------------------------ one bunch */
 
-static size_t new_counter(struct refining *refining)
-{
-    if (refining->free_count > 0)
-        return refining->free_counters[--refining->free_count];
-    return refining->counter_count++;
-}
-
 /* Splits off the smaller one of the slices at the two ends. */
 static bool split_bunch(struct refining *refining, uint32_t number, size_t *begin, size_t *end)
 {
@@ -241,7 +234,9 @@ static bool count_arcs(struct refining *refining, size_t begin, size_t end, size
         uint32_t state = refining->source[arc];
         size_t old = refining->counter_of[arc];
         if (refining->taken[state] == 0) {
-            size_t fresh = new_counter(refining);
+            size_t fresh = refining->free_count > 0
+                               ? refining->free_counters[--refining->free_count]
+                               : refining->counter_count++;
             refining->counters[fresh] = 0;
             refining->taken[state] = fresh + 1;
             if (!touch_interval(refining, blocks, blocks->of[state]))

@@ -186,13 +186,6 @@ gordian_status job_number(const struct job *job, uint64_t *states, size_t count,
 
 #define PIECE ((size_t)1 << 20) /* cells of a message */
 
-static void receive_cells(struct cell *to, size_t count, int from)
-{
-    for (size_t at = 0; at < count; at += PIECE)
-        MPI_Recv(to + at, (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)),
-                 MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
 gordian_status job_gather(struct job *job, struct space *all, gordian_error *error)
 {
     uint64_t mine = job->cells.count, sum = 0;
@@ -221,7 +214,10 @@ gordian_status job_gather(struct job *job, struct space *all, gordian_error *err
     for (int r = 1; r < job->ranks; r++) {
         uint64_t theirs;
         MPI_Recv(&theirs, 1, MPI_UINT64_T, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        receive_cells(all->cells + all->cell_count, theirs, r);
+        for (size_t at = 0; at < theirs; at += PIECE)
+            MPI_Recv(all->cells + all->cell_count + at,
+                     (int)((theirs - at < PIECE ? theirs - at : PIECE) * sizeof(struct cell)),
+                     MPI_BYTE, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         all->cell_count += theirs;
     }
     space_sort_cells(all);

@@ -25,14 +25,6 @@ static void say_about(struct bare *bare, uint32_t port, enum said said)
     bare->said[union_find_root(bare->parent, port)] |= (uint8_t)said;
 }
 
-static void tie_ports(struct bare *bare, uint32_t left, uint32_t right)
-{
-    left = union_find_root(bare->parent, left);
-    right = union_find_root(bare->parent, right);
-    bare->parent[left] = right;
-    bare->said[right] |= bare->said[left];
-}
-
 /* One side is a port: what does the other say of it? */
 static void take_equality(struct bare *bare, const struct guard_node *node, bool holds)
 {
@@ -49,8 +41,12 @@ static void take_equality(struct bare *bare, const struct guard_node *node, bool
         say_about(bare, port->symbol, holds ? SAID_NULL : SAID_FIRES);
     else if (holds && (other->kind == TERM_CONSTANT || other->kind == TERM_APPLY))
         say_about(bare, port->symbol, SAID_FIRES);
-    else if (holds && other->kind == TERM_PORT)
-        tie_ports(bare, port->symbol, other->symbol);
+    else if (holds && other->kind == TERM_PORT) {
+        uint32_t left = union_find_root(bare->parent, port->symbol);
+        uint32_t right = union_find_root(bare->parent, other->symbol);
+        bare->parent[left] = right;
+        bare->said[right] |= bare->said[left];
+    }
 }
 
 static void take_conjuncts(struct bare *bare, uint32_t guard)

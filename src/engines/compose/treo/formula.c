@@ -89,15 +89,6 @@ static gordian_status solve_equation(struct solving *solving, const struct place
     return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
 }
 
-static gordian_status solve_definition(struct solving *solving, const struct place *place,
-                                       const struct expr *part)
-{
-    char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
-    struct value value = value_component(place, part->component, part->name);
-    gordian_status status = value_key(place, part, key, sizeof key);
-    return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
-}
-
 /* Is this a variable, or an array, that the equation can give a value to? */
 static bool can_bind(const struct place *place, const struct expr *variable,
                      const struct expr *given)
@@ -115,8 +106,12 @@ static gordian_status try_part(struct solving *solving, const struct place *plac
 {
     bool truth;
     *ready = true;
-    if (part->kind == EXPR_DEFINE)
-        return solve_definition(solving, place, part);
+    if (part->kind == EXPR_DEFINE) {
+        char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
+        struct value value = value_component(place, part->component, part->name);
+        TRY(value_key(place, part, key, sizeof key));
+        return with_binding(solving, place, key, &value);
+    }
     if (part->kind == EXPR_MEMBER && !scope_find(place->scope, part->name) &&
         !value_unbound(place, part->first)) {
         struct value list;

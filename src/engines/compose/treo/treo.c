@@ -360,23 +360,18 @@ gordian_status treo_unknown(struct treo *treo, uint32_t number, const struct exp
                          names);
 }
 
-/* The component named like the file: ring of lib/ring.treo and of ring.rba.treo. */
-static const char *file_main(const struct module *module)
+/* The component that is the main one when the user says nothing: main, the only one, or the one
+ * named like the file: ring of lib/ring.treo and of ring.rba.treo. NULL: none is. */
+static const char *default_main(const struct module *module)
 {
     const char *slash = strrchr(module->shown->name, '/');
     const char *base = slash ? slash + 1 : module->shown->name;
-    size_t length = strcspn(base, ".");
-    uint32_t number = labels_find(&module->names, base, length);
-    return number == GORDIAN_NONE ? NULL : module->definitions[number]->name;
-}
-
-/* The name that stands for the main component when the user says nothing. */
-static const char *default_main(const struct treo *treo)
-{
-    const struct module *module = treo->modules[0];
     if (module_defines(module, "main"))
         return "main";
-    return module->definition_count == 1 ? module->definitions[0]->name : file_main(module);
+    if (module->definition_count == 1)
+        return module->definitions[0]->name;
+    uint32_t number = labels_find(&module->names, base, strcspn(base, "."));
+    return number == GORDIAN_NONE ? NULL : module->definitions[number]->name;
 }
 
 /* A text that is no file, as a module of its own, with a parser at its beginning. */
@@ -400,7 +395,7 @@ static gordian_status parse_given(struct treo *treo, const char *what, const cha
 static gordian_status parse_main(struct treo *treo, struct set **main)
 {
     struct parser parser;
-    const char *wanted = treo->options->main ? treo->options->main : default_main(treo);
+    const char *wanted = treo->options->main ? treo->options->main : default_main(treo->modules[0]);
     if (!wanted) {
         text_point(treo->modules[0]->shown, 0, 0, treo->fault);
         const struct module *module = treo->modules[0];
@@ -418,15 +413,6 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
 
 /* ------------------------------------------------------------------ everything */
 
-/* f, or "any.text.1". */
-static const char *define_name(struct parser *parser)
-{
-    if (parser_sees(parser, TOKEN_STRING))
-        return parser_text(parser, parser_expect(parser, TOKEN_STRING, "a name"));
-    const struct expr *name = parse_variable(parser);
-    return name ? name->name : NULL;
-}
-
 /* f = {[0,1] [1,0]}; P = <0,2> */
 static gordian_status read_defines(struct treo *treo, const char *defines)
 {
@@ -437,7 +423,13 @@ static gordian_status read_defines(struct treo *treo, const char *defines)
         struct value value;
         if (parser_take(&parser, ';'))
             continue;
-        const char *name = define_name(&parser);
+        const char *name = NULL; /* f, or "any.text.1" */
+        if (parser_sees(&parser, TOKEN_STRING)) {
+            name = parser_text(&parser, parser_expect(&parser, TOKEN_STRING, "a name"));
+        } else {
+            const struct expr *variable = parse_variable(&parser);
+            name = variable ? variable->name : NULL;
+        }
         parser_expect(&parser, '=', "'=' and a table, a list or the name of a function");
         struct expr *expr = parse_expr(&parser, LEVEL_TERM);
         if (parser.status != GORDIAN_OK)
