@@ -47,8 +47,8 @@ void automaton_free(struct automaton *automaton)
 gordian_status automaton_port(struct automaton *automaton, const char *name, enum port_way way,
                               uint32_t *port, gordian_error *error)
 {
-    bool fine = memory_grow(&automaton->memory, &automaton->ports, &automaton->port_room,
-                            automaton->port_count + 1, sizeof *automaton->ports);
+    bool fine = memory_extend(&automaton->memory, automaton->ports, automaton->port_room,
+                              automaton->port_count);
     char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
     if (!fine || (name && !copy))
         return fail_memory(error);
@@ -61,8 +61,8 @@ gordian_status automaton_port(struct automaton *automaton, const char *name, enu
 gordian_status automaton_cell(struct automaton *automaton, const char *name, uint32_t initial,
                               uint32_t *cell, gordian_error *error)
 {
-    bool fine = memory_grow(&automaton->memory, &automaton->cells, &automaton->cell_room,
-                            automaton->cell_count + 1, sizeof *automaton->cells);
+    bool fine = memory_extend(&automaton->memory, automaton->cells, automaton->cell_room,
+                              automaton->cell_count);
     char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
     if (!fine || (name && !copy))
         return fail_memory(error);
@@ -76,8 +76,8 @@ gordian_status automaton_cell(struct automaton *automaton, const char *name, uin
 gordian_status automaton_state(struct automaton *automaton, const char *name, bool initial,
                                uint32_t *state, gordian_error *error)
 {
-    bool fine = memory_grow(&automaton->memory, &automaton->states, &automaton->state_room,
-                            automaton->state_count + 1, sizeof *automaton->states);
+    bool fine = memory_extend(&automaton->memory, automaton->states, automaton->state_room,
+                              automaton->state_count);
     char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
     if (!fine || (name && !copy))
         return fail_memory(error);
@@ -101,8 +101,8 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
                     "the guard asks for the datum at '%s', which does not fire",
                     automaton->ports[stray].name);
     size_t count = automaton->transition_count;
-    if (!memory_grow(&automaton->memory, &automaton->transitions, &automaton->transition_room,
-                     count + 1, sizeof *automaton->transitions) ||
+    if (!memory_extend(&automaton->memory, automaton->transitions, automaton->transition_room,
+                       count) ||
         !memory_grow(&automaton->memory, &automaton->fires, &automaton->fires_room,
                      (count + 1) * words, sizeof *automaton->fires))
         return fail_memory(error);

@@ -119,8 +119,8 @@ void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_way way
 gordian_status circuit_automaton(gordian_circuit *circuit, struct automaton *automaton,
                                  uint32_t *number, gordian_error *error)
 {
-    if (!memory_grow(&circuit->memory, &circuit->automata, &circuit->automaton_room,
-                     circuit->automaton_count + 1, sizeof(struct automaton *)))
+    if (!memory_extend(&circuit->memory, circuit->automata, circuit->automaton_room,
+                       circuit->automaton_count))
         return fail_memory(error);
     *number = (uint32_t)circuit->automaton_count;
     circuit->automata[circuit->automaton_count++] = automaton;
@@ -132,8 +132,8 @@ gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const u
 {
     size_t ports = circuit->automata[number]->port_count;
     if (circuit->factor_count >= GORDIAN_NONE ||
-        !memory_grow(&circuit->memory, &circuit->factors, &circuit->factor_room,
-                     circuit->factor_count + 1, sizeof *circuit->factors))
+        !memory_extend(&circuit->memory, circuit->factors, circuit->factor_room,
+                       circuit->factor_count))
         return fail_memory(error);
     struct factor factor = {.shape = number};
     factor.names = memory_alloc(&circuit->memory, ports * sizeof *factor.names);
@@ -258,10 +258,10 @@ static gordian_status make_shape(struct closing *closing, const struct automaton
     gordian_circuit *circuit = closing->circuit;
     uint32_t *merge = NULL;
     size_t size = automaton->port_count * sizeof *merge;
-    if (!memory_grow(&circuit->memory, &circuit->shapes, &circuit->shape_room,
-                     circuit->shape_count + 1, sizeof *circuit->shapes) ||
-        !memory_grow(&circuit->memory, &closing->merges, &closing->merge_room,
-                     circuit->shape_count + 1, sizeof *closing->merges))
+    if (!memory_extend(&circuit->memory, circuit->shapes, circuit->shape_room,
+                       circuit->shape_count) ||
+        !memory_extend(&circuit->memory, closing->merges, closing->merge_room,
+                       circuit->shape_count))
         return fail_memory(error);
     if (merged) {
         merge = memory_alloc(&circuit->memory, size);

@@ -59,8 +59,7 @@ static gordian_status add_to_domain(struct data *data, uint32_t symbol, gordian_
         return GORDIAN_OK;
     if (data->domain_size == DATA_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "more than %u data values", DATA_MAX);
-    if (!memory_grow(&data->memory, &data->domain, &data->domain_room,
-                     (size_t)data->domain_size + 1, sizeof *data->domain))
+    if (!memory_extend(&data->memory, data->domain, data->domain_room, data->domain_size))
         return fail_memory(error);
     data->domain[data->domain_size++] = symbol;
     data->index[symbol] = data->domain_size;
@@ -77,8 +76,7 @@ gordian_status data_use(struct data *data, uint32_t symbol, gordian_error *error
 
 gordian_status data_keep(struct data *data, uint32_t symbol, gordian_error *error)
 {
-    if (!memory_grow(&data->memory, &data->kept, &data->kept_room, data->kept_count + 1,
-                     sizeof *data->kept))
+    if (!memory_extend(&data->memory, data->kept, data->kept_room, data->kept_count))
         return fail_memory(error);
     data->kept[data->kept_count++] = symbol;
     return GORDIAN_OK;
@@ -138,8 +136,7 @@ gordian_status data_function(struct data *data, const struct function *function,
             return GORDIAN_OK;
         }
     }
-    if (!memory_grow(&data->memory, &data->functions, &data->function_room,
-                     data->function_count + 1, sizeof *data->functions))
+    if (!memory_extend(&data->memory, data->functions, data->function_room, data->function_count))
         return fail_memory(error);
     if (size > 0) {
         rows = memory_alloc(&data->memory, size);

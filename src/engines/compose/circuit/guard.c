@@ -19,8 +19,8 @@ void guards_free(struct guards *guards)
 static uint32_t push_node(struct guards *guards, enum guard_kind kind, uint32_t left,
                           uint32_t right, uint32_t symbol)
 {
-    if (guards->count >= GUARD_NONE || !memory_grow(&guards->memory, &guards->nodes, &guards->room,
-                                                    guards->count + 1, sizeof *guards->nodes))
+    if (guards->count >= GUARD_NONE ||
+        !memory_extend(&guards->memory, guards->nodes, guards->room, guards->count))
         return GUARD_NONE;
     guards->nodes[guards->count] =
         (struct guard_node){.kind = (uint8_t)kind, .left = left, .right = right, .symbol = symbol};

@@ -159,8 +159,7 @@ static enum truth judge_literal(const struct solver *solver, struct literal lite
 static gordian_status push_literal(struct solver *solver, struct literal_list *to,
                                    struct literal literal)
 {
-    if (!memory_grow(&solver->question->guards->memory, &to->list, &to->room, to->count + 1,
-                     sizeof literal))
+    if (!memory_extend(&solver->question->guards->memory, to->list, to->room, to->count))
         return fail_memory(solver->error);
     to->list[to->count++] = literal;
     return GORDIAN_OK;

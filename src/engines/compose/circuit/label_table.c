@@ -58,8 +58,7 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
     if (labels->count == GORDIAN_NONE - 1 ||
         !hash_reserve(&labels->table, &labels->memory, labels->count + 1, labels->count + 1,
                       put_labels, labels) ||
-        !memory_grow(&labels->memory, &labels->starts, &labels->start_room,
-                     (size_t)labels->count + 1, sizeof *labels->starts) ||
+        !memory_extend(&labels->memory, labels->starts, labels->start_room, labels->count) ||
         !memory_grow(&labels->memory, &labels->text, &labels->text_room,
                      labels->text_used + length + 1, 1))
         return fail_memory(error);

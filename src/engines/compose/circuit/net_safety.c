@@ -31,8 +31,8 @@ void safety_free(struct safety *safety)
 
 gordian_status safety_attach(gordian_circuit *circuit, struct safety *safety, gordian_error *error)
 {
-    if (!memory_grow(&circuit->memory, &circuit->safeties, &circuit->safety_room,
-                     circuit->safety_count + 1, sizeof *circuit->safeties))
+    if (!memory_extend(&circuit->memory, circuit->safeties, circuit->safety_room,
+                       circuit->safety_count))
         return fail_memory(error);
     circuit->safeties[circuit->safety_count++] = safety;
     return GORDIAN_OK;

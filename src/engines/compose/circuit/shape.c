@@ -105,14 +105,12 @@ static gordian_status take_solution(void *context, const uint32_t *at_ports, con
                     "'%s' has more than %u transitions over these data",
                     unfolding->automaton->title, unfolding->most);
     TRY(number_state(unfolding, &to, error));
-    if (!memory_grow(unfolding->memory, &shape->to, &unfolding->to_room, count + 1,
-                     sizeof *shape->to) ||
+    if (!memory_extend(unfolding->memory, shape->to, unfolding->to_room, count) ||
         !memory_grow(unfolding->memory, &shape->labels, &unfolding->label_room,
                      (count + 1) * shape->label_words, sizeof *shape->labels))
         return fail_memory(error);
     if (unfolding->automaton->costs) {
-        if (!memory_grow(unfolding->memory, &shape->costs, &unfolding->cost_room, count + 1,
-                         sizeof *shape->costs))
+        if (!memory_extend(unfolding->memory, shape->costs, unfolding->cost_room, count))
             return fail_memory(error);
         shape->costs[count] = (struct cost){unfolding->cost, unfolding->cost};
     }

@@ -124,7 +124,7 @@ static bool take_transition(void *context, const struct scene *scene)
     taking->counted++;
     if (!taking->delivering->keep)
         return true;
-    if (!memory_grow(memory, &page->to, &page->to_room, page->used + 1, sizeof *page->to) ||
+    if (!memory_extend(memory, page->to, page->to_room, page->used) ||
         !memory_grow(memory, &page->labels, &page->label_room, (page->used + 1) * words,
                      sizeof *page->labels)) {
         taking->failed = true;
@@ -180,8 +180,7 @@ static bool make_page_rows(struct delivering *delivering, unsigned member, struc
         if (page->cut)
             break;
         if (delivering->keep) {
-            if (!memory_grow(memory, &page->ends, &page->end_room, page->count + 1,
-                             sizeof *page->ends) ||
+            if (!memory_extend(memory, page->ends, page->end_room, page->count) ||
                 !memory_grow(memory, &page->locals, &page->local_room, (page->count + 1) * factors,
                              sizeof *page->locals) ||
                 !sort_row(page, start, cpu->circuit, memory))

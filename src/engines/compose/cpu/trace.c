@@ -41,8 +41,8 @@ static bool reach_number(struct tracing *tracing, uint64_t number, uint64_t from
 {
     if (number_before(tracing, number))
         return true;
-    if (!memory_grow(&tracing->cpu->meter.memory, &tracing->next, &tracing->next_room,
-                     tracing->next_count + 1, sizeof *tracing->next)) {
+    if (!memory_extend(&tracing->cpu->meter.memory, tracing->next, tracing->next_room,
+                       tracing->next_count)) {
         tracing->failed = true;
         return false;
     }
@@ -266,9 +266,9 @@ static bool add_near_state(struct nearby *nearby, const uint64_t *state)
     uint64_t hash;
     if (record_table_find(&nearby->states, state, &hash) != GORDIAN_NONE)
         return true;
-    nearby->failed = !memory_grow(&nearby->states.memory, &nearby->before, &nearby->before_room,
-                                  count + 1, sizeof *nearby->before) ||
-                     !record_table_add(&nearby->states, state, hash);
+    nearby->failed =
+        !memory_extend(&nearby->states.memory, nearby->before, nearby->before_room, count) ||
+        !record_table_add(&nearby->states, state, hash);
     if (!nearby->failed)
         nearby->before[count] = 1 + (nearby->from == GORDIAN_NONE ? count : nearby->from);
     return !nearby->failed;

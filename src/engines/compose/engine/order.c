@@ -87,8 +87,8 @@ static bool offer_factor(struct ordering *ordering, uint32_t factor)
 {
     struct candidate fresh = {.factor = factor};
     fresh.gain = gain_of(ordering, factor, &fresh.shared);
-    if (!memory_grow(&ordering->memory, &ordering->heap, &ordering->heap_room,
-                     ordering->heap_count + 1, sizeof *ordering->heap))
+    if (!memory_extend(&ordering->memory, ordering->heap, ordering->heap_room,
+                       ordering->heap_count))
         return false;
     size_t at = ordering->heap_count++;
     for (; at > 0 && candidate_before(&fresh, &ordering->heap[(at - 1) / 2]); at = (at - 1) / 2)

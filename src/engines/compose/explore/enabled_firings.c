@@ -45,8 +45,7 @@ static bool add_listed_firing(struct scene *scene, size_t i)
 {
     const struct packing *packing = scene->packing;
     const struct firings *firings = packing->firings;
-    if (!memory_grow(&scene->memory, &scene->enabled, &scene->room, scene->count + 1,
-                     sizeof *scene->enabled))
+    if (!memory_extend(&scene->memory, scene->enabled, scene->room, scene->count))
         return false;
     scene->enabled[scene->count++] = (struct enabled){
         packing->patches + packing->first[i], firings->moves + firings->first[i],
@@ -79,17 +78,15 @@ static gordian_status keep_found_firing(void *context, const struct firing_move 
     const gordian_circuit *circuit = scene->packing->circuit;
     const gordian_allocator *memory = &scene->memory;
     size_t n = scene->count, words = circuit->label_words;
-    if (!memory_grow(memory, &scene->enabled, &scene->room, n + 1, sizeof *scene->enabled) ||
+    if (!memory_extend(memory, scene->enabled, scene->room, n) ||
         !memory_grow(memory, &scene->moves, &scene->move_room, scene->move_count + count,
                      sizeof *scene->moves) ||
         !memory_grow(memory, &scene->patches, &scene->patch_room, scene->patch_count + count,
                      sizeof *scene->patches) ||
         !memory_grow(memory, &scene->labels, &scene->label_room, (n + 1) * words,
                      sizeof *scene->labels) ||
-        !memory_grow(memory, &scene->move_first, &scene->move_first_room, n + 1,
-                     sizeof *scene->move_first) ||
-        !memory_grow(memory, &scene->patch_first, &scene->patch_first_room, n + 1,
-                     sizeof *scene->patch_first))
+        !memory_extend(memory, scene->move_first, scene->move_first_room, n) ||
+        !memory_extend(memory, scene->patch_first, scene->patch_first_room, n))
         return fail_memory(error);
     struct firing_move *mine = scene->moves + scene->move_count;
     moves_keep(circuit, moves, count, mine, scene->labels + n * words);

@@ -119,10 +119,8 @@ static uint32_t next_unanswered(const struct seeker *seeker, const struct asked 
 /* Asks a factor to move; it has not chosen a transition yet. */
 static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
 {
-    if (!memory_grow(&seeker->memory, &seeker->asked, &seeker->room, seeker->count + 1,
-                     sizeof *seeker->asked) ||
-        !memory_grow(&seeker->memory, &seeker->moves, &seeker->move_room, seeker->count + 1,
-                     sizeof *seeker->moves))
+    if (!memory_extend(&seeker->memory, seeker->asked, seeker->room, seeker->count) ||
+        !memory_extend(&seeker->memory, seeker->moves, seeker->move_room, seeker->count))
         return false;
     const struct shape *shape = factor_shape(seeker->circuit, factor);
     uint32_t first = seeker->locals ? seeker->locals[factor] : 0;

@@ -150,9 +150,8 @@ static gordian_status reach_reduced(struct reduction *r, uint32_t *locals, uint3
         r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
         !within_limits(r, r->states.count, r->options->max_states))
         return GORDIAN_OK;
-    if (!memory_grow(&r->memory, &r->parent, &r->parent_room, (size_t)count + 1,
-                     sizeof *r->parent) ||
-        !memory_grow(&r->memory, &r->by, &r->by_room, (size_t)count + 1, sizeof *r->by) ||
+    if (!memory_extend(&r->memory, r->parent, r->parent_room, count) ||
+        !memory_extend(&r->memory, r->by, r->by_room, count) ||
         !record_table_add(&r->states, locals, hash))
         return fail_memory(r->error);
     r->parent[count] = parent;

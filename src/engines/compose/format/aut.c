@@ -149,10 +149,8 @@ static gordian_status read_aut_line(struct text_scan *reader, struct aut_lines *
     TRY(read_aut_state(reader, lines->states, &to));
     TRY(read_aut_char(reader, ')'));
     TRY(labels_put(&lines->labels, label, length, &number, reader->error));
-    if (!memory_grow(&lines->memory, &lines->from, &lines->from_room, lines->count + 1,
-                     sizeof *lines->from) ||
-        !memory_grow(&lines->memory, &lines->arcs, &lines->arc_room, lines->count + 1,
-                     sizeof *lines->arcs))
+    if (!memory_extend(&lines->memory, lines->from, lines->from_room, lines->count) ||
+        !memory_extend(&lines->memory, lines->arcs, lines->arc_room, lines->count))
         return fail_memory(reader->error);
     if (lines->mentioned <= from)
         lines->mentioned = (uint64_t)from + 1;

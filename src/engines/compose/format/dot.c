@@ -154,8 +154,7 @@ static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
 /* Whether the run is complete is known at the end only: the state is kept until then. */
 static bool keep_end(struct dot_sink *sink, uint64_t state)
 {
-    if (!memory_grow(&sink->memory, &sink->ends, &sink->end_room, sink->end_count + 1,
-                     sizeof *sink->ends))
+    if (!memory_extend(&sink->memory, sink->ends, sink->end_room, sink->end_count))
         return false;
     sink->ends[sink->end_count++] = state;
     return true;

@@ -156,8 +156,7 @@ static gordian_status add_arc(struct pnml *pnml)
     if (xml_has(xml, "type") && !xml_attribute(xml, "type", type, sizeof type))
         return xml_complain(xml, "this arc has a type that cannot be read");
     TRY(check_arc_type(pnml, xml->place, type));
-    if (!memory_grow(&pnml->net.memory, &pnml->ends, &pnml->end_room, pnml->end_count + 1,
-                     sizeof *pnml->ends))
+    if (!memory_extend(&pnml->net.memory, pnml->ends, pnml->end_room, pnml->end_count))
         return fail_memory(pnml->error);
     struct arc_ends ends = {memory_copy_text(&pnml->net.memory, source),
                             memory_copy_text(&pnml->net.memory, target), xml->place};

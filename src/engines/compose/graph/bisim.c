@@ -80,7 +80,7 @@ static void sets_close(struct sets *sets, const gordian_allocator *memory)
 static bool new_interval(struct sets *sets, const gordian_allocator *memory, size_t begin,
                          size_t end, uint32_t bunch)
 {
-    if (!memory_grow(memory, &sets->list, &sets->room, sets->count + 1, sizeof *sets->list))
+    if (!memory_extend(memory, sets->list, sets->room, sets->count))
         return false;
     sets->list[sets->count] = (struct interval){begin, end, begin, bunch, false};
     for (size_t i = begin; i < end; i++)
@@ -109,8 +109,8 @@ static bool touch_interval(struct refining *refining, struct sets *sets, uint32_
 {
     if (sets->list[interval].touched)
         return true;
-    if (!memory_grow(&refining->memory, &refining->touched, &refining->touched_room,
-                     refining->touched_count + 1, sizeof *refining->touched))
+    if (!memory_extend(&refining->memory, refining->touched, refining->touched_room,
+                       refining->touched_count))
         return false;
     sets->list[interval].touched = true;
     refining->touched[refining->touched_count++] = interval;
@@ -149,8 +149,8 @@ static bool queue_bunch(struct refining *refining, uint32_t bunch)
     if (waiting->waiting || slices->of[slices->element[waiting->begin]] ==
                                 slices->of[slices->element[waiting->end - 1]])
         return true;
-    if (!memory_grow(&refining->memory, &refining->waiting, &refining->waiting_room,
-                     refining->waiting_count + 1, sizeof *refining->waiting))
+    if (!memory_extend(&refining->memory, refining->waiting, refining->waiting_room,
+                       refining->waiting_count))
         return false;
     waiting->waiting = true;
     refining->waiting[refining->waiting_count++] = bunch;
@@ -209,8 +209,8 @@ static bool split_bunch(struct refining *refining, uint32_t number, size_t *begi
     size_t sizes[2] = {slices->list[one].end - slices->list[one].begin,
                        slices->list[other].end - slices->list[other].begin};
     uint32_t small = sizes[0] <= sizes[1] ? one : other;
-    if (!memory_grow(&refining->memory, &refining->bunches, &refining->bunch_room,
-                     refining->bunch_count + 1, sizeof *refining->bunches))
+    if (!memory_extend(&refining->memory, refining->bunches, refining->bunch_room,
+                       refining->bunch_count))
         return false;
     bunch = &refining->bunches[number];
     *begin = slices->list[small].begin;
@@ -340,8 +340,8 @@ static bool start_bunches(struct refining *refining)
         }
         for (size_t i = begin; i < end; i++)
             refining->taken[refining->source[refining->slices.element[i]]] = 0;
-        if (!memory_grow(&refining->memory, &refining->bunches, &refining->bunch_room,
-                         refining->bunch_count + 1, sizeof *refining->bunches))
+        if (!memory_extend(&refining->memory, refining->bunches, refining->bunch_room,
+                           refining->bunch_count))
             return false;
         refining->bunches[refining->bunch_count++] = (struct bunch){begin, end, false};
         if (!split_touched(refining, NULL, false))

@@ -86,8 +86,7 @@ static bool next_round(struct rounds *rounds, uint64_t *shows)
     const gordian_graph *graph = rounds->graph;
     const gordian_allocator *memory = &graph->memory;
     const uint32_t *before = rounds->classes[rounds->count - 1];
-    if (!memory_grow(memory, &rounds->classes, &rounds->room, rounds->count + 1,
-                     sizeof *rounds->classes))
+    if (!memory_extend(memory, rounds->classes, rounds->room, rounds->count))
         return false;
     uint32_t *now = memory_alloc(memory, graph->state_count * sizeof *now);
     if (!now)

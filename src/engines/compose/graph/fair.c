@@ -118,8 +118,7 @@ static gordian_status put_run_edge(struct runs *runs, uint32_t from, uint32_t st
     if (runs->edge_count == UINT32_MAX - 1)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "more than %u transitions with those of the formula", UINT32_MAX - 1);
-    if (!memory_grow(&runs->memory, &runs->edges, &runs->edge_room, runs->edge_count + 1,
-                     sizeof edge))
+    if (!memory_extend(&runs->memory, runs->edges, runs->edge_room, runs->edge_count))
         return fail_memory(error);
     runs->edges[runs->edge_count++] = edge;
     return GORDIAN_OK;
@@ -173,8 +172,7 @@ static gordian_status runs_open(struct runs *runs, const struct check *check, go
                                        .by = GORDIAN_NONE},
                      &number, error));
     for (uint32_t n = 0;; n++) {
-        if (!memory_grow(&runs->memory, &runs->first, &runs->first_room, (size_t)n + 1,
-                         sizeof *runs->first))
+        if (!memory_extend(&runs->memory, runs->first, runs->first_room, n))
             return fail_memory(error);
         runs->first[n] = runs->edge_count;
         if (n == runs->node_count)
@@ -327,8 +325,8 @@ static struct goal find_goal(const struct fair *fair)
 static gordian_status push_set(struct fair *fair, const uint32_t *nodes, uint32_t count)
 {
     struct node_set set = {memory_alloc(&fair->memory, (count + 1) * sizeof *nodes), count};
-    if (!set.nodes || !memory_grow(&fair->memory, &fair->pending, &fair->pending_room,
-                                   fair->pending_count + 1, sizeof set)) {
+    if (!set.nodes ||
+        !memory_extend(&fair->memory, fair->pending, fair->pending_room, fair->pending_count)) {
         memory_free(&fair->memory, set.nodes);
         return fail_memory(fair->error);
     }

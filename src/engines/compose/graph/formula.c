@@ -106,8 +106,7 @@ static uint32_t add_formula_node(struct reader *reader, enum formula_kind kind, 
     struct formula *formula = reader->formula;
     if (reader->status != GORDIAN_OK)
         return 0;
-    if (!memory_grow(&formula->memory, &formula->nodes, &formula->room, formula->count + 1,
-                     sizeof *formula->nodes)) {
+    if (!memory_extend(&formula->memory, formula->nodes, formula->room, formula->count)) {
         reader->status = fail_memory(reader->error);
         return 0;
     }

@@ -48,8 +48,7 @@ gordian_status graph_state(gordian_graph *graph, gordian_error *error)
 
 gordian_status graph_arc(gordian_graph *graph, uint32_t label, uint32_t to, gordian_error *error)
 {
-    if (!memory_grow(&graph->memory, &graph->arcs, &graph->arc_room, graph->arc_count + 1,
-                     sizeof *graph->arcs))
+    if (!memory_extend(&graph->memory, graph->arcs, graph->arc_room, graph->arc_count))
         return fail_memory(error);
     graph->arcs[graph->arc_count++] = (gordian_graph_arc){label, to};
     graph->first[graph->state_count] = graph->arc_count;
@@ -63,8 +62,7 @@ gordian_status graph_initial(gordian_graph *graph, uint32_t state, gordian_error
         at--;
     if (at < graph->initial_count && graph->initial[at] == state)
         return GORDIAN_OK;
-    if (!memory_grow(&graph->memory, &graph->initial, &graph->initial_room,
-                     graph->initial_count + 1, sizeof *graph->initial))
+    if (!memory_extend(&graph->memory, graph->initial, graph->initial_room, graph->initial_count))
         return fail_memory(error);
     memmove(graph->initial + at + 1, graph->initial + at,
             (graph->initial_count - at) * sizeof *graph->initial);

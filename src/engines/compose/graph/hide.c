@@ -136,8 +136,7 @@ struct hider {
 
 static bool add_step(struct hider *hider, gordian_graph_arc step)
 {
-    if (!memory_grow(&hider->memory, &hider->steps, &hider->step_room, hider->step_count + 1,
-                     sizeof *hider->steps))
+    if (!memory_extend(&hider->memory, hider->steps, hider->step_room, hider->step_count))
         return false;
     hider->steps[hider->step_count++] = step;
     return true;

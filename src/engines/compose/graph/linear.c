@@ -102,8 +102,7 @@ static gordian_status put_part(struct builder *builder, struct part part, uint32
         return fail(builder->error, GORDIAN_STATUS_INPUT,
                     "a formula of LTL may have %u different parts, and this one has more",
                     LINEAR_PARTS);
-    if (!memory_grow(&linear->memory, &linear->parts, &linear->part_room, linear->part_count + 1,
-                     sizeof part))
+    if (!memory_extend(&linear->memory, linear->parts, linear->part_room, linear->part_count))
         return fail_memory(builder->error);
     linear->parts[linear->part_count++] = part;
     return GORDIAN_OK;
@@ -239,8 +238,7 @@ static gordian_status put_state(struct builder *builder, const struct part_set *
     if (linear->state_count == LINEAR_STATES)
         return fail(builder->error, GORDIAN_STATUS_INPUT,
                     "the formula's automaton has more than %u states", LINEAR_STATES);
-    if (!memory_grow(&linear->memory, &linear->states, &linear->state_room, linear->state_count + 1,
-                     sizeof *wanted))
+    if (!memory_extend(&linear->memory, linear->states, linear->state_room, linear->state_count))
         return fail_memory(builder->error);
     linear->states[linear->state_count++] = *wanted;
     return GORDIAN_OK;
@@ -322,8 +320,7 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
     if (linear->move_count == LINEAR_MOVES)
         return fail(builder->error, GORDIAN_STATUS_INPUT,
                     "the formula's automaton has more than %u moves", LINEAR_MOVES);
-    if (!memory_grow(&linear->memory, &linear->moves, &linear->move_room, linear->move_count + 1,
-                     sizeof move))
+    if (!memory_extend(&linear->memory, linear->moves, linear->move_room, linear->move_count))
         return fail_memory(builder->error);
     linear->moves[linear->move_count++] = move;
     return GORDIAN_OK;
@@ -339,8 +336,7 @@ static gordian_status make_moves(struct builder *builder)
     bits_set(all.words, builder->parts[2 * (size_t)formula->top + 1]);
     TRY(put_state(builder, &all, &number));
     for (linear->explored = 0;; linear->explored++) {
-        if (!memory_grow(&linear->memory, &linear->first, &linear->first_room, linear->explored + 1,
-                         sizeof *linear->first))
+        if (!memory_extend(&linear->memory, linear->first, linear->first_room, linear->explored))
             return fail_memory(builder->error);
         linear->first[linear->explored] = linear->move_count;
         if (linear->explored == linear->state_count)

@@ -14,8 +14,7 @@ void actuals_free(struct actuals *actuals)
 gordian_status actuals_new_node(struct treo *treo, uint32_t instance, const char *name,
                                 uint32_t *node)
 {
-    if (!memory_grow(&treo->memory, &treo->nodes, &treo->node_room, treo->node_count + 1,
-                     sizeof *treo->nodes))
+    if (!memory_extend(&treo->memory, treo->nodes, treo->node_room, treo->node_count))
         return fail_memory(treo->error);
     const char *copy = arena_text(&treo->arena, name, strlen(name));
     if (!copy)
@@ -39,8 +38,7 @@ static gordian_status bind_node_variable(struct treo *treo, uint32_t instance, c
     }
     struct binding fresh = bound ? *bound : (struct binding){0};
     TRY(bound ? GORDIAN_OK : actuals_new_node(treo, instance, key, &fresh.node));
-    if (!memory_grow(&treo->memory, &treo->bindings, &treo->binding_room, treo->binding_count + 1,
-                     sizeof *treo->bindings))
+    if (!memory_extend(&treo->memory, treo->bindings, treo->binding_room, treo->binding_count))
         return fail_memory(treo->error);
     TRY(labels_put(&treo->keys, full, length, &number, treo->error));
     treo->bindings[treo->binding_count++] = fresh;
@@ -57,8 +55,7 @@ gordian_status actuals_add_port(void *context, const char *key)
     struct treo *treo = actuals->place->treo;
     if (actuals->port_count >= treo->most)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u ports", treo->most);
-    if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
-                     sizeof *actuals->ports))
+    if (!memory_extend(&treo->memory, actuals->ports, actuals->port_room, actuals->port_count))
         return fail_memory(treo->error);
     TRY(bind_node_variable(treo, actuals->place->instance, key, NULL,
                            &actuals->ports[actuals->port_count]));
@@ -69,8 +66,7 @@ gordian_status actuals_add_port(void *context, const char *key)
 gordian_status actuals_add_value(struct actuals *actuals, const struct value *value)
 {
     struct treo *treo = actuals->place->treo;
-    if (!memory_grow(&treo->memory, &actuals->values, &actuals->value_room,
-                     actuals->value_count + 1, sizeof *actuals->values))
+    if (!memory_extend(&treo->memory, actuals->values, actuals->value_room, actuals->value_count))
         return fail_memory(treo->error);
     actuals->values[actuals->value_count++] = *value;
     return GORDIAN_OK;

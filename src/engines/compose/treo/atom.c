@@ -58,8 +58,8 @@ static void mention_symbols(struct building *building, const struct mentions *fo
 {
     for (size_t i = 0; i < found->count && building->status == GORDIAN_OK; i++) {
         struct treo *treo = building->treo;
-        if (!memory_grow(&treo->memory, &building->mentions, &building->mention_room,
-                         building->mention_count + 1, sizeof *building->mentions))
+        if (!memory_extend(&treo->memory, building->mentions, building->mention_room,
+                           building->mention_count))
             building->status = fail_memory(treo->error);
         else
             building->mentions[building->mention_count++] =

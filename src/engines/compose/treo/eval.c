@@ -15,8 +15,7 @@ static gordian_status add_atom(const struct actuals *actuals, uint32_t automaton
     size_t ports = actuals->port_count;
     if (treo->atom_count >= treo->most)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u instances", treo->most);
-    if (!memory_grow(&treo->memory, &treo->atoms, &treo->atom_room, treo->atom_count + 1,
-                     sizeof *treo->atoms) ||
+    if (!memory_extend(&treo->memory, treo->atoms, treo->atom_room, treo->atom_count) ||
         !memory_grow(&treo->memory, &treo->ends, &treo->end_room, treo->end_count + ports,
                      sizeof *treo->ends))
         return fail_memory(treo->error);
@@ -48,8 +47,7 @@ gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *a
     }
     if (!*key)
         return GORDIAN_OK;
-    if (!memory_grow(&treo->memory, &treo->automata, &treo->made_room, treo->made_count + 1,
-                     sizeof *treo->automata))
+    if (!memory_extend(&treo->memory, treo->automata, treo->made_room, treo->made_count))
         return fail_memory(treo->error);
     status = labels_put(&treo->made, key, strlen(key), &label, treo->error);
     if (status == GORDIAN_OK)
@@ -233,8 +231,8 @@ static gordian_status built_in_ports(const struct matching *matching, const stru
         if (status == GORDIAN_OK && p == outer->port_count)
             status = treo_complain(treo, callee->module, port->token, "'%s' is not a port of '%s'",
                                    key, callee->name);
-        if (status == GORDIAN_OK && !memory_grow(&treo->memory, &inner->ports, &inner->port_room,
-                                                 inner->port_count + 1, sizeof *inner->ports))
+        if (status == GORDIAN_OK &&
+            !memory_extend(&treo->memory, inner->ports, inner->port_room, inner->port_count))
             status = fail_memory(treo->error);
         if (status != GORDIAN_OK)
             return status;
@@ -338,8 +336,7 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
                              TREO_DEPTH_MAX);
     if (treo->instance_count >= treo->most)
         return treo_complain(treo, caller->module, token, "more than %u instances", treo->most);
-    if (!memory_grow(&treo->memory, &treo->instances, &treo->instance_room,
-                     treo->instance_count + 1, sizeof *treo->instances))
+    if (!memory_extend(&treo->memory, treo->instances, treo->instance_room, treo->instance_count))
         return fail_memory(treo->error);
     *number = (uint32_t)treo->instance_count;
     treo->instances[treo->instance_count] = (struct instance){

@@ -152,8 +152,8 @@ gordian_status tokens_read(struct tokens *tokens, const struct text *text,
     struct text_scan lexer = scan_begin(text, fault, error);
     for (;;) {
         gordian_status status = skip_treo_blanks(&lexer);
-        if (status == GORDIAN_OK && !memory_grow(&tokens->memory, &tokens->list, &tokens->room,
-                                                 tokens->count + 1, sizeof *tokens->list))
+        if (status == GORDIAN_OK &&
+            !memory_extend(&tokens->memory, tokens->list, tokens->room, tokens->count))
             status = fail_memory(error);
         THEN(status, lex_token(&lexer, &tokens->list[tokens->count]));
         if (status != GORDIAN_OK) {

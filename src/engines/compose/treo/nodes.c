@@ -183,8 +183,7 @@ static gordian_status add_merger(struct filling *filling, uint32_t node)
     struct treo *treo = filling->treo;
     uint32_t writers = treo->nodes[node].writers, automaton;
     TRY(merger_automaton(treo, writers, &automaton));
-    if (!memory_grow(&treo->memory, &filling->names, &filling->name_room, (size_t)writers + 1,
-                     sizeof *filling->names))
+    if (!memory_extend(&treo->memory, filling->names, filling->name_room, writers))
         return fail_memory(treo->error);
     memcpy(filling->names, filling->writer_name + filling->first[node], writers * sizeof(uint32_t));
     filling->names[writers] = filling->name_of[node];

@@ -61,8 +61,8 @@ static gordian_status new_module(struct treo *treo, const struct text *shown, st
                                  struct module **out)
 {
     struct module *module = memory_zeroed(&treo->memory, sizeof *module);
-    if (!module || !memory_grow(&treo->memory, &treo->modules, &treo->module_room,
-                                treo->module_count + 1, sizeof(struct module *))) {
+    if (!module ||
+        !memory_extend(&treo->memory, treo->modules, treo->module_room, treo->module_count)) {
         memory_free(&treo->memory, module);
         return fail_memory(treo->error);
     }
@@ -88,8 +88,8 @@ static gordian_status list_definitions(struct treo *treo, uint32_t number)
             return treo_complain(treo, number, definition->token,
                                  "'%s' is defined twice; the first time in line %u",
                                  definition->name, module->definitions[known]->token->line);
-        if (!memory_grow(&treo->memory, &module->definitions, &module->definition_room,
-                         module->definition_count + 1, sizeof(struct definition *)))
+        if (!memory_extend(&treo->memory, module->definitions, module->definition_room,
+                           module->definition_count))
             return fail_memory(treo->error);
         TRY(labels_put(&module->names, definition->name, strlen(definition->name), &label,
                        treo->error));
