@@ -89,14 +89,12 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
         size_t length = quoted ? (size_t)(quoted - text) + 1 : strcspn(text, ", \t");
         if (length > 0) {
             uint32_t symbol;
-            gordian_status status = quoted ? data_symbol(data, text + 1, length - 2, &symbol, error)
-                                           : data_symbol(data, text, length, &symbol, error);
-            if (status == GORDIAN_OK && data->index[symbol])
-                status = fail(error, GORDIAN_STATUS_INPUT, "the datum '%s' is listed twice",
-                              data_text(data, symbol));
-            THEN(status, add_to_domain(data, symbol, error));
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(quoted ? data_symbol(data, text + 1, length - 2, &symbol, error)
+                       : data_symbol(data, text, length, &symbol, error));
+            if (data->index[symbol])
+                return fail(error, GORDIAN_STATUS_INPUT, "the datum '%s' is listed twice",
+                            data_text(data, symbol));
+            TRY(add_to_domain(data, symbol, error));
         }
         text += length;
         text += strspn(text, ", \t");

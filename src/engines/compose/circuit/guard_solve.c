@@ -344,7 +344,6 @@ static gordian_status try_alternatives(struct solver *solver)
         struct literal next = solver->pending.list[--solver->pending.count];
         const struct guard_node *node = &solver->nodes[next.node];
         struct literal left = {node->left, next.holds}, right = {node->right, next.holds};
-        gordian_status status = GORDIAN_OK;
         switch ((enum guard_kind)node->kind) {
         case GUARD_TRUE:
         case GUARD_FALSE:
@@ -353,20 +352,18 @@ static gordian_status try_alternatives(struct solver *solver)
             break;
         case GUARD_NOT:
             left.holds = !next.holds;
-            status = push_literal(solver, &solver->pending, left);
+            TRY(push_literal(solver, &solver->pending, left));
             break;
         case GUARD_AND:
         case GUARD_OR:
             if ((node->kind == GUARD_OR) == next.holds)
                 return branch_on(solver, left, right);
-            status = push_literal(solver, &solver->pending, right);
-            THEN(status, push_literal(solver, &solver->pending, left));
+            TRY(push_literal(solver, &solver->pending, right));
+            TRY(push_literal(solver, &solver->pending, left));
             break;
         default:
-            status = push_literal(solver, &solver->literals, next);
+            TRY(push_literal(solver, &solver->literals, next));
         }
-        if (status != GORDIAN_OK)
-            return status;
     }
     if (++solver->alternatives > GUARD_ALTERNATIVES_MAX)
         return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard has more than %d alternatives",

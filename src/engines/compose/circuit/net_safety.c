@@ -42,12 +42,10 @@ static gordian_status copy_safety(struct safety *to, const struct safety *from,
                                   gordian_error *error)
 {
     const gordian_circuit *circuit = from->circuit;
-    gordian_status status = labels_copy(&to->places, &from->places, NULL, error);
-    THEN(status, labels_copy(&to->transitions, &from->transitions, NULL, error));
-    if (status == GORDIAN_OK && circuit)
-        status = gordian_circuit_join(&to->circuit, &circuit, 1, NULL, &to->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(labels_copy(&to->places, &from->places, NULL, error));
+    TRY(labels_copy(&to->transitions, &from->transitions, NULL, error));
+    if (circuit)
+        TRY(gordian_circuit_join(&to->circuit, &circuit, 1, NULL, &to->memory, error));
     to->place_count = from->place_count;
     to->marks = from->marks;
     to->alarm_count = from->alarm_count;
@@ -250,17 +248,14 @@ gordian_status safety_search(const gordian_circuit *circuit, const gordian_compo
                              bool thorough, gordian_compose_result *result,
                              gordian_compose_stop *stop, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     *stop = GORDIAN_COMPOSE_STOP_COMPLETE;
-    for (size_t i = 0;
-         i < circuit->safety_count && status == GORDIAN_OK && *stop != GORDIAN_COMPOSE_STOP_UNSAFE;
-         i++) {
+    for (size_t i = 0; i < circuit->safety_count && *stop != GORDIAN_COMPOSE_STOP_UNSAFE; i++) {
         gordian_compose_stop here;
-        status = search_net(circuit, circuit->safeties[i], options, thorough, result, &here, error);
-        if (status == GORDIAN_OK && here != GORDIAN_COMPOSE_STOP_COMPLETE)
+        TRY(search_net(circuit, circuit->safeties[i], options, thorough, result, &here, error));
+        if (here != GORDIAN_COMPOSE_STOP_COMPLETE)
             *stop = here;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ deadlocks that were found */

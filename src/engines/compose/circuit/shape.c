@@ -225,16 +225,15 @@ static gordian_status unfold_states(struct unfolding *unfolding, uint32_t from,
                                     gordian_error *error)
 {
     struct shape *shape = unfolding->shape;
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t s = from; s < shape->state_count && status == GORDIAN_OK; s++) {
+    for (uint32_t s = from; s < shape->state_count; s++) {
         if (!memory_grow(unfolding->memory, &shape->first, &unfolding->first_room, (size_t)s + 2,
                          sizeof *shape->first))
             return fail_memory(error);
         shape->first[s] = shape->transition_count;
-        status = unfold_state(unfolding, s, error);
+        TRY(unfold_state(unfolding, s, error));
         shape->first[s + 1] = shape->transition_count;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Control states that the automaton cannot get to by itself, last of all, with its cells as they

@@ -80,20 +80,19 @@ static gordian_status find_cpu_states(struct cpu *cpu, gordian_error *error)
 {
     uint64_t words = cpu->grid.words;
     bool exact = cpu->options->max_states && !cpu->options->full;
-    gordian_status status = GORDIAN_OK;
     bool by_words = word_shards_can(cpu) && !cpu->by_states;
     cpu->met = by_words;
     if (words && words <= SMALL_GRID && !exact)
         start_bitmap(cpu);
     if (cpu->space.kind != SPACE_BITMAP)
-        status = by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error);
-    if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)
-        status = cpu_bitmap(cpu, error);
-    if (status == GORDIAN_OK && cpu->shards)
+        TRY(by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error));
+    if (cpu->space.kind == SPACE_BITMAP)
+        TRY(cpu_bitmap(cpu, error));
+    if (cpu->shards)
         cpu->unlooked = word_shards_unlooked(cpu);
-    else if (status == GORDIAN_OK && cpu->table)
+    else if (cpu->table)
         cpu->unlooked = table_unlooked(cpu->table);
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the rest */
@@ -138,12 +137,11 @@ gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gor
 /* Everything the options ask for about the whole product, whose reachable part is known. */
 static gordian_status count_full(struct cpu *cpu, const struct space *full, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     atomic_store(&cpu->states, full->count);
     if (full->count < cpu->circuit->whole)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STATES);
     if (!cpu->options->count_transitions)
-        return status;
+        return GORDIAN_OK;
     atomic_store(&cpu->halt, false);
     return full->count < cpu->circuit->whole ? cpu_count_stopped(cpu, full, error)
                                              : cpu_count_full(cpu, error);
@@ -255,32 +253,30 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     if (stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED)
         return finish_soon(cpu, sink, error);
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
-    gordian_status status = count_found_states(cpu, stopped || full, error);
-    if (status == GORDIAN_OK && cpu_halted(cpu)) /* while it was counting */
+    TRY(count_found_states(cpu, stopped || full, error));
+    if (cpu_halted(cpu)) /* while it was counting */
         return finish_soon(cpu, sink, error);
     bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
     bool ways = cpu_described(cpu) > 0 && (stopped || full);
     bool numbers = fewer || ways || sink || (stopped && !full);
-    if (status == GORDIAN_OK && numbers)
-        status = number_states(cpu, error);
-    if (status == GORDIAN_OK && fewer)
-        status = cpu_count_dead(cpu, full, &result->deadlocks, error);
-    if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
-        status = cpu_count_stopped(cpu, &cpu->space, error);
-    if (status == GORDIAN_OK && full)
-        status = count_full(cpu, full, error);
-    if (status != GORDIAN_OK)
-        return status;
+    if (numbers)
+        TRY(number_states(cpu, error));
+    if (fewer)
+        TRY(cpu_count_dead(cpu, full, &result->deadlocks, error));
+    if (stopped && !full && cpu->options->count_transitions)
+        TRY(cpu_count_stopped(cpu, &cpu->space, error));
+    if (full)
+        TRY(count_full(cpu, full, error));
     result->states = atomic_load(&cpu->states);
     result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
     atomic_store(&cpu->transitions, result->transitions);
-    status = find_ways(cpu, full, error);
+    TRY(find_ways(cpu, full, error));
     cpu->pass = 2;
-    if (status == GORDIAN_OK && sink && result->uncounted)
+    if (sink && result->uncounted)
         return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
-    if (status == GORDIAN_OK && sink)
-        status = cpu_deliver(cpu, full ? full : &cpu->space, sink, error);
-    return status;
+    if (sink)
+        TRY(cpu_deliver(cpu, full ? full : &cpu->space, sink, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sink *sink,

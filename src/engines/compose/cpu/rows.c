@@ -225,9 +225,8 @@ static gordian_status deliver_page(struct cpu *cpu, const struct page *page,
                                    const gordian_compose_sink *sink, gordian_error *error)
 {
     const gordian_circuit *circuit = cpu->circuit;
-    gordian_status status = GORDIAN_OK;
     size_t start = 0;
-    for (size_t i = 0; i < page->count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < page->count; i++) {
         const uint32_t *locals = page->locals + i * circuit->factor_count;
         gordian_compose_row row = {
             .number = page->first + i,
@@ -237,11 +236,11 @@ static gordian_status deliver_page(struct cpu *cpu, const struct page *page,
             .labels = page->labels + start * circuit->label_words,
             .to = page->to + start,
         };
-        status = sink->row(sink->context, &row, error);
+        TRY(sink->row(sink->context, &row, error));
         start = page->ends[i];
     }
     atomic_fetch_add_explicit(&cpu->written, start, memory_order_relaxed);
-    return status;
+    return GORDIAN_OK;
 }
 
 static void pages_free(struct delivering *delivering)
@@ -260,15 +259,13 @@ static gordian_status deliver_page_set(struct delivering *delivering, unsigned s
                                        const gordian_compose_sink *sink, gordian_error *error)
 {
     unsigned members = thread_pool_size(delivering->cpu->workers);
-    gordian_status status = GORDIAN_OK;
-    for (unsigned m = 0; m < members && status == GORDIAN_OK; m++) {
+    for (unsigned m = 0; m < members; m++) {
         const struct page *page = &delivering->pages[set * members + m];
-        status =
-            page->failed ? fail_memory(error) : deliver_page(delivering->cpu, page, sink, error);
+        TRY(page->failed ? fail_memory(error) : deliver_page(delivering->cpu, page, sink, error));
         if (page->cut)
             break;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status deliver_pages(struct delivering *delivering, const gordian_compose_sink *sink,

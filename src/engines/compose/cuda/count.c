@@ -16,8 +16,8 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
                                     struct compose_counts *counts, gordian_error *error)
 {
     uint64_t items = device_items(device);
-    gordian_status status = gpu_zero(device->gpu, CONTROL(device, counts), sizeof *counts, error);
-    for (uint64_t first = 0; first < items && status == GORDIAN_OK; first += SLICE) {
+    TRY(gpu_zero(device->gpu, CONTROL(device, counts), sizeof *counts, error));
+    for (uint64_t first = 0; first < items; first += SLICE) {
         struct compose_survey_arguments arguments = {.firings = device->view,
                                                      .set = device->set,
                                                      .first = first,
@@ -26,16 +26,16 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
                                                      .counts = CONTROL(device, counts),
                                                      .joint = joint};
         uint64_t states = arguments.last - first;
-        status = device_launch(device, "compose_survey",
-                               device->set.kind == COMPOSE_BITMAP ? states * 64 : states,
-                               &arguments, sizeof arguments, error);
-        THEN(status, gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error));
+        TRY(device_launch(device, "compose_survey",
+                          device->set.kind == COMPOSE_BITMAP ? states * 64 : states, &arguments,
+                          sizeof arguments, error));
+        TRY(gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error));
         device->progress.transitions = compose_joint_total(counts);
         /* What is known so far is told even if it is stopped: the states are all there. */
-        if (status == GORDIAN_OK && items > SLICE && !device_goes_on(device))
+        if (items > SLICE && !device_goes_on(device))
             break;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ stuck states */
@@ -73,10 +73,9 @@ static gordian_status narrow_down(struct compose_device *device,
                                   gordian_error *error)
 {
     uint64_t low = 0, high = question->below, count;
-    gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK && high - low > 1) {
+    while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        status = look_for_dead(device, question, middle, found, &count, error);
+        TRY(look_for_dead(device, question, middle, found, &count, error));
         if (count < wanted)
             low = middle;
         else
@@ -85,7 +84,7 @@ static gordian_status narrow_down(struct compose_device *device,
             break;
     }
     *limit = high;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The first `room` of those in `found`, sorted, after a look with fewer than `enough`. */
@@ -166,13 +165,9 @@ static gordian_status ask_distances(struct ways *ways, uint32_t count, uint32_t 
                                                    .mark = mark};
     if (count == 0)
         return GORDIAN_OK;
-    gordian_status status =
-        gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error);
-    THEN(status,
-         device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error));
-    THEN(status,
-         gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error));
-    return status;
+    TRY(gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error));
+    TRY(device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error));
+    return gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error);
 }
 
 static gordian_status mark_initial(struct ways *ways, gordian_error *error)
@@ -197,13 +192,12 @@ static gordian_status step_distances(struct ways *ways, uint32_t now, bool *chan
                                                .changed = CONTROL(device, changed),
                                                .now = now};
     uint32_t flag = 0;
-    gordian_status status = gpu_zero(device->gpu, CONTROL(device, changed), sizeof flag, error);
-    THEN(status,
-         device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments, error));
-    THEN(status, gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error));
+    TRY(gpu_zero(device->gpu, CONTROL(device, changed), sizeof flag, error));
+    TRY(device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments, error));
+    TRY(gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error));
     *changed = (flag & COMPOSE_CHANGED) != 0;
     *many = (flag & COMPOSE_TOO_MANY) != 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the way back */
@@ -298,12 +292,10 @@ static gordian_status ways_open(struct ways *ways, struct compose_device *device
     ways->best_label = memory_alloc(&device->memory, (words + 1) * sizeof *ways->label);
     if (!ways->asked || !ways->told || !ways->chosen || !ways->label || !ways->best_label)
         return fail_memory(error);
-    gordian_status status =
-        device_alloc(device, &ways->distances, ways->places * sizeof(uint32_t), error);
-    THEN(status, device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error));
-    THEN(status, device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error));
-    THEN(status, gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error));
-    return status;
+    TRY(device_alloc(device, &ways->distances, ways->places * sizeof(uint32_t), error));
+    TRY(device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error));
+    TRY(device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error));
+    return gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error);
 }
 
 /* ------------------------------------------------------------------ describing */
@@ -336,8 +328,8 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
         return fail_memory(error);
     result->found_count++; /* gordian_compose_result_free frees it */
     unpack_state(&device->packed->packing, &state, deadlock->state);
-    gordian_status status = rank_state(device, ways, state, full, &deadlock->number, error);
-    return status == GORDIAN_OK ? trace_path_back(ways, state, distance, deadlock, error) : status;
+    TRY(rank_state(device, ways, state, full, &deadlock->number, error));
+    return trace_path_back(ways, state, distance, deadlock, error);
 }
 
 /* Distance by distance until enough are found, or there is nothing more to reach; in a run that was

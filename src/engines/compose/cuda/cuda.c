@@ -31,12 +31,9 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
     const gordian_compose_options *options = device->options;
     struct compose_counts counts = {0};
     bool joint = options->count_transitions && !options->indivisible, many = false;
-    gordian_status status = GORDIAN_OK;
     if (joint && !device->set.closed)
-        status = too_many(device, &many, error);
-    THEN(status, compose_device_count(device, joint && !many, &counts, error));
-    if (status != GORDIAN_OK)
-        return status;
+        TRY(too_many(device, &many, error));
+    TRY(compose_device_count(device, joint && !many, &counts, error));
     result->states = device->set.count;
     if (options->count_transitions && !many)
         result->transitions = joint ? compose_joint_total(&counts) : counts.firings;

@@ -231,16 +231,13 @@ static gordian_status copy_block(struct writer *writer, struct block *block, gpu
 {
     struct gpu *gpu = writer->device->gpu;
     struct copy_layout at = layout_copy(writer);
-    gordian_status status =
-        gpu_copy(gpu, block->mapped, CONTROL(writer->device, taken), sizeof(uint64_t), error);
-    THEN(status, gpu_copy(gpu, block->mapped + at.states, states, block->count * 8, error));
-    THEN(status, gpu_copy(gpu, block->mapped + at.rows, block->rows,
-                          block->count * sizeof(struct compose_row_place), error));
-    THEN(status,
-         gpu_copy(gpu, block->mapped + at.targets, block->targets, writer->room * 8, error));
-    THEN(status, gpu_copy(gpu, block->mapped + at.names, block->names,
-                          writer->room * label_words(writer) * 8, error));
-    return status;
+    TRY(gpu_copy(gpu, block->mapped, CONTROL(writer->device, taken), sizeof(uint64_t), error));
+    TRY(gpu_copy(gpu, block->mapped + at.states, states, block->count * 8, error));
+    TRY(gpu_copy(gpu, block->mapped + at.rows, block->rows,
+                 block->count * sizeof(struct compose_row_place), error));
+    TRY(gpu_copy(gpu, block->mapped + at.targets, block->targets, writer->room * 8, error));
+    return gpu_copy(gpu, block->mapped + at.names, block->names,
+                    writer->room * label_words(writer) * 8, error);
 }
 
 /* Starts the work on a block. */

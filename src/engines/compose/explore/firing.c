@@ -213,11 +213,10 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
 gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64_t *work,
                            firing_found *found, void *context, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     seeker->locals = locals;
-    for (uint32_t f = 0; f < seeker->circuit->factor_count && status == GORDIAN_OK; f++)
-        status = find_from(seeker, f, work, found, context, error);
-    return status;
+    for (uint32_t f = 0; f < seeker->circuit->factor_count; f++)
+        TRY(find_from(seeker, f, work, found, context, error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of a circuit */

@@ -359,7 +359,6 @@ static gordian_status record_deadlock(struct reduction *r, uint32_t state)
 
 static gordian_status expand_reduced(struct reduction *r, uint32_t state)
 {
-    gordian_status status = GORDIAN_OK;
     copy_locals(r, r->here, state_locals(r, state));
     find_enabled_firings(r);
     if (r->enabled_count == 0)
@@ -368,12 +367,12 @@ static gordian_status expand_reduced(struct reduction *r, uint32_t state)
     r->best_count = r->enabled_count;
     for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
         try_seed(r, r->enabled[i]);
-    for (size_t i = 0; i < r->best_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < r->best_count; i++) {
         copy_locals(r, r->here, state_locals(r, state));
         fire_at(r, r->best[i], r->here);
-        status = reach_reduced(r, r->here, state, r->best[i]);
+        TRY(reach_reduced(r, r->here, state, r->best[i]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static bool may_go_on(struct reduction *r, uint32_t done)

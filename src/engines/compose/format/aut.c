@@ -121,19 +121,19 @@ static gordian_status read_aut_header(struct text_scan *reader, struct aut_lines
     if (reader->end - start < 3 || memcmp(start, "des", 3) != 0)
         return scan_complain(reader, start, "expected 'des (FIRST,TRANSITIONS,STATES)'");
     reader->at += 3;
-    gordian_status status = read_aut_char(reader, '(');
-    THEN(status, read_aut_number(reader, &lines->first));
-    THEN(status, read_aut_char(reader, ','));
-    THEN(status, read_aut_number(reader, &lines->transitions));
-    THEN(status, read_aut_char(reader, ','));
-    THEN(status, read_aut_number(reader, &lines->states));
-    THEN(status, read_aut_char(reader, ')'));
-    lines->unfinished = status == GORDIAN_OK && reader->at < reader->end && *reader->at == PADDING;
-    if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
+    TRY(read_aut_char(reader, '('));
+    TRY(read_aut_number(reader, &lines->first));
+    TRY(read_aut_char(reader, ','));
+    TRY(read_aut_number(reader, &lines->transitions));
+    TRY(read_aut_char(reader, ','));
+    TRY(read_aut_number(reader, &lines->states));
+    TRY(read_aut_char(reader, ')'));
+    lines->unfinished = reader->at < reader->end && *reader->at == PADDING;
+    if (lines->states > GRAPH_STATES_MAX)
         return scan_complain(reader, start, "so many states do not fit a graph in memory");
-    if (status == GORDIAN_OK && lines->first >= lines->states)
+    if (lines->first >= lines->states)
         return scan_complain(reader, start, "the first state is not among the states");
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status read_aut_line(struct text_scan *reader, struct aut_lines *lines)

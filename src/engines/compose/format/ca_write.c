@@ -387,10 +387,10 @@ gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *o
 {
     struct writing w = {.circuit = circuit, .out = out};
     write_data_line(circuit, out);
-    gordian_status status = write_factors(&w, error);
+    TRY(write_factors(&w, error));
     if (circuit->incomplete)
         output_text(out, CA_INCOMPLETE "\n");
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *renamed,

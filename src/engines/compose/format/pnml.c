@@ -396,14 +396,13 @@ static gordian_status open_element(struct pnml *pnml)
 static gordian_status close_element(struct pnml *pnml)
 {
     size_t closed = pnml->xml.depth + 1;
-    gordian_status status = GORDIAN_OK;
     if (pnml->skipped == closed)
         pnml->skipped = 0;
     if (pnml->property && pnml->property_depth == closed) {
-        status = end_property(pnml);
+        TRY(end_property(pnml));
         pnml->property = NULL;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status read_elements(struct pnml *pnml)
@@ -474,24 +473,21 @@ static gordian_status join_arcs(struct pnml *pnml, struct net_arc *into, const s
 static gordian_status resolve_arcs(struct pnml *pnml)
 {
     struct net *net = &pnml->net;
-    gordian_status status = GORDIAN_OK;
     net->arcs = memory_alloc(&net->memory, (pnml->end_count + 1) * sizeof *net->arcs);
     if (!net->arcs)
         return fail_memory(pnml->error);
-    for (size_t i = 0; i < pnml->end_count && status == GORDIAN_OK; i++)
-        status = resolve_arc(pnml, &pnml->ends[i], &net->arcs[i]);
-    if (status != GORDIAN_OK)
-        return status;
+    for (size_t i = 0; i < pnml->end_count; i++)
+        TRY(resolve_arc(pnml, &pnml->ends[i], &net->arcs[i]));
     if (pnml->end_count > 0)
         qsort(net->arcs, pnml->end_count, sizeof *net->arcs, compare_arcs);
-    for (size_t i = 0; i < pnml->end_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < pnml->end_count; i++) {
         struct net_arc *last = net->arc_count ? &net->arcs[net->arc_count - 1] : NULL;
         if (last && compare_arcs(last, &net->arcs[i]) == 0)
-            status = join_arcs(pnml, last, &net->arcs[i]);
+            TRY(join_arcs(pnml, last, &net->arcs[i]));
         else
             net->arcs[net->arc_count++] = net->arcs[i];
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of it */

@@ -72,15 +72,14 @@ static gordian_status mention_process_labels(struct mentioned *mentioned,
                                              const gordian_graph *graph, struct output *out,
                                              gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     *mentioned = (struct mentioned){.graph = graph, .out = out};
     mentioned->names.memory = mentioned->data.memory = graph->memory;
-    for (uint32_t l = 1; l < graph->labels.count && status == GORDIAN_OK; l++)
-        status = mention_process_label(mentioned, labels_text(&graph->labels, l), error);
-    if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
+    for (uint32_t l = 1; l < graph->labels.count; l++)
+        TRY(mention_process_label(mentioned, labels_text(&graph->labels, l), error));
+    if (mentioned->bare && mentioned->data.count > 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "some names have a datum and others none: that cannot be written so");
-    return status;
+    return GORDIAN_OK;
 }
 
 static void forget_all(struct mentioned *mentioned)

@@ -488,7 +488,6 @@ static gordian_status write_quotient(gordian_graph *result, const gordian_graph 
                                      gordian_error *error)
 {
     uint32_t next = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t s = 0; s < graph->state_count; s++) {
         if (number[s] == GORDIAN_NONE)
             continue;
@@ -497,17 +496,17 @@ static gordian_status write_quotient(gordian_graph *result, const gordian_graph 
         else
             number[s] = GORDIAN_NONE; /* another one stands for it */
     }
-    for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
+    for (uint32_t s = 0; s < graph->state_count; s++) {
         if (number[s] == GORDIAN_NONE)
             continue;
-        status = graph_state(result, error);
-        for (size_t i = graph->first[s]; i < graph->first[s + 1] && status == GORDIAN_OK; i++)
-            status =
-                graph_arc(result, graph->arcs[i].label, chosen[class_of[graph->arcs[i].to]], error);
+        TRY(graph_state(result, error));
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
+            TRY(graph_arc(result, graph->arcs[i].label, chosen[class_of[graph->arcs[i].to]],
+                          error));
     }
-    for (size_t i = 0; i < graph->initial_count && status == GORDIAN_OK; i++)
-        status = graph_initial(result, chosen[class_of[graph->initial[i]]], error);
-    return status == GORDIAN_OK ? graph_finish(result, error) : status;
+    for (size_t i = 0; i < graph->initial_count; i++)
+        TRY(graph_initial(result, chosen[class_of[graph->initial[i]]], error));
+    return graph_finish(result, error);
 }
 
 gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *graph,

@@ -168,15 +168,14 @@ static gordian_status add_way(struct check *check, uint32_t start, uint32_t end)
 {
     const gordian_graph *graph = check->graph;
     size_t length = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t s = end; s != start; length++)
         s = check->number[s];
     uint32_t *states = check->queue; /* no longer needed */
     for (uint32_t s = end, i = (uint32_t)length; i > 0; s = check->number[s])
         states[--i] = s;
-    for (size_t i = 0; i < length && status == GORDIAN_OK; i++)
-        status = check_add_arc(check, false, graph->arcs[check->by[states[i]] - 1]);
-    return status;
+    for (size_t i = 0; i < length; i++)
+        TRY(check_add_arc(check, false, graph->arcs[check->by[states[i]] - 1]));
+    return GORDIAN_OK;
 }
 
 /* A shortest way from `start` to a state of g, through states of f only; *end: where it ends. */
@@ -250,9 +249,8 @@ static gordian_status explain_next(struct check *check, const struct formula_nod
                      label_has(labels_text(&graph->labels, graph->arcs[i].label), node->name);
         if (!named || !left[graph->arcs[i].to])
             continue;
-        gordian_status status = check_add_arc(check, false, graph->arcs[i]);
-        return status == GORDIAN_OK ? explain_node(check, node->left, graph->arcs[i].to, true)
-                                    : status;
+        TRY(check_add_arc(check, false, graph->arcs[i]));
+        return explain_node(check, node->left, graph->arcs[i].to, true);
     }
     return GORDIAN_OK;
 }

@@ -193,18 +193,17 @@ static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint3
 {
     uint32_t pair[2] = {one, other};
     size_t room = 0, side_room = 0;
-    gordian_status status = GORDIAN_OK;
-    while (pair[1] != GORDIAN_NONE && pair[0] != GORDIAN_NONE && status == GORDIAN_OK) {
+    while (pair[1] != GORDIAN_NONE && pair[0] != GORDIAN_NONE) {
         const gordian_graph_arc *arc = NULL;
         int side = 0;
         uint32_t answer = best_attack(rounds, pair, &side, &arc);
-        status = add_label(difference, &room, &side_room,
-                           labels_text(&rounds->graph->labels, arc->label),
-                           (side == 0) == left_first, error);
+        TRY(add_label(difference, &room, &side_room,
+                      labels_text(&rounds->graph->labels, arc->label), (side == 0) == left_first,
+                      error));
         pair[side] = arc->to;
         pair[1 - side] = answer;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Is `one` told apart from all the others in the last round? */
@@ -276,17 +275,17 @@ static size_t first_lonely(const uint32_t *ones, size_t count, const uint32_t *o
 static gordian_status quotient_graph(gordian_graph **out, const gordian_graph *both,
                                      const uint32_t *class_of, gordian_error *error)
 {
-    gordian_status status = graph_new(out, &both->memory, error);
-    THEN(status, labels_copy(&(*out)->labels, &both->labels, NULL, error));
-    for (uint32_t s = 0; s < both->state_count && status == GORDIAN_OK; s++) {
+    TRY(graph_new(out, &both->memory, error));
+    TRY(labels_copy(&(*out)->labels, &both->labels, NULL, error));
+    for (uint32_t s = 0; s < both->state_count; s++) {
         if (class_of[s] != (*out)->state_count)
             continue; /* classes are numbered by their smallest states */
-        status = graph_state(*out, error);
-        for (size_t i = both->first[s]; i < both->first[s + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(*out, both->arcs[i].label, class_of[both->arcs[i].to], error);
+        TRY(graph_state(*out, error));
+        for (size_t i = both->first[s]; i < both->first[s + 1]; i++)
+            TRY(graph_arc(*out, both->arcs[i].label, class_of[both->arcs[i].to], error));
     }
-    THEN(status, graph_initial(*out, 0, error));
-    return status == GORDIAN_OK ? graph_finish(*out, error) : status;
+    TRY(graph_initial(*out, 0, error));
+    return graph_finish(*out, error);
 }
 
 static gordian_status compare_initial(const gordian_graph *both, size_t left_count,

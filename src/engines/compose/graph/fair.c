@@ -131,19 +131,18 @@ static gordian_status follow_move(struct runs *runs, uint32_t from, uint32_t num
     const gordian_graph *graph = runs->graph;
     const struct linear_move *move = &runs->linear.moves[number];
     uint32_t state = runs->nodes[from].state;
-    gordian_status status = GORDIAN_OK;
     if (!literals_hold(runs, move, PART_STATE, state))
         return GORDIAN_OK;
     if (graph_is_deadlock(graph, state))
         return literals_hold(runs, move, PART_FIRES, GORDIAN_NONE)
                    ? put_run_edge(runs, from, state, (struct run_edge){RUNS_STAY, number, 0}, error)
                    : GORDIAN_OK;
-    for (size_t i = graph->first[state]; i < graph->first[state + 1] && status == GORDIAN_OK; i++) {
+    for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++) {
         struct run_edge edge = {.arc = (uint32_t)(i - graph->first[state]), .move = number};
         if (literals_hold(runs, move, PART_FIRES, graph->arcs[i].label))
-            status = put_run_edge(runs, from, graph->arcs[i].to, edge, error);
+            TRY(put_run_edge(runs, from, graph->arcs[i].to, edge, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* All that can be reached. runs_close it whatever happened. */
@@ -602,13 +601,13 @@ static gordian_status show_run(struct fair *fair)
 {
     uint32_t start = first_of(fair->best.nodes, fair->best.count), node = start;
     place_set(fair, &fair->best, true);
-    gordian_status status = make_cycle(fair, start);
-    THEN(status, show_path(fair, start));
-    for (size_t i = 0; i < fair->cycle_count && status == GORDIAN_OK; i++) {
-        status = show_edge(fair, true, node, fair->cycle[i]);
+    TRY(make_cycle(fair, start));
+    TRY(show_path(fair, start));
+    for (size_t i = 0; i < fair->cycle_count; i++) {
+        TRY(show_edge(fair, true, node, fair->cycle[i]));
         node = fair->runs.edges[fair->cycle[i]].to;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of it */

@@ -219,23 +219,22 @@ static gordian_status write_hidden_graph(struct hider *hider, uint32_t initial_c
 {
     const gordian_graph *graph = hider->graph;
     uint32_t next = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t s = 0; s < graph->state_count; s++)
         if (hider->number[s] != GORDIAN_NONE)
             hider->number[s] = next++;
-    for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
+    for (uint32_t s = 0; s < graph->state_count; s++) {
         if (hider->number[s] == GORDIAN_NONE)
             continue;
         uint32_t c = scc_component(&hider->parts.scc, s);
-        status = graph_state(hider->result, error);
-        for (size_t i = hider->first[c]; i < hider->first[c + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(hider->result, hider->steps[i].label,
-                               hider->number[hider->steps[i].to], error);
+        TRY(graph_state(hider->result, error));
+        for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
+            TRY(graph_arc(hider->result, hider->steps[i].label, hider->number[hider->steps[i].to],
+                          error));
     }
     sort_u32(hider->queue, initial_count);
-    for (uint32_t i = 0; i < initial_count && status == GORDIAN_OK; i++)
-        status = graph_initial(hider->result, hider->number[hider->queue[i]], error);
-    return status == GORDIAN_OK ? graph_finish(hider->result, error) : status;
+    for (uint32_t i = 0; i < initial_count; i++)
+        TRY(graph_initial(hider->result, hider->number[hider->queue[i]], error));
+    return graph_finish(hider->result, error);
 }
 
 static gordian_status hide_names(struct hider *hider, const gordian_hiding *hiding,

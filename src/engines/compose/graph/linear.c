@@ -166,7 +166,6 @@ static struct part part_of(const struct builder *builder, uint32_t number, bool 
 
 static gordian_status make_formula_parts(struct builder *builder)
 {
-    gordian_status status = GORDIAN_OK;
     /* From the top down: which nodes are wanted, as they are or negated. */
     const struct formula *formula = builder->formula;
     builder->wanted[formula->top] |= 2;
@@ -182,11 +181,11 @@ static gordian_status make_formula_parts(struct builder *builder)
             builder->wanted[node->right] |= wanted;
     }
     for (uint32_t n = 0; n < builder->formula->count; n++)
-        for (unsigned negated = 0; negated < 2 && status == GORDIAN_OK; negated++)
+        for (unsigned negated = 0; negated < 2; negated++)
             if (builder->wanted[n] >> negated & 1)
-                status = put_part(builder, part_of(builder, n, negated),
-                                  &builder->parts[2 * (size_t)n + negated]);
-    return status;
+                TRY(put_part(builder, part_of(builder, n, negated),
+                             &builder->parts[2 * (size_t)n + negated]));
+    return GORDIAN_OK;
 }
 
 static void find_opposites(struct builder *builder)
@@ -266,8 +265,8 @@ static gordian_status split_choice(struct builder *builder, const struct moment 
         bits_set(other.next.words, number);
     if (part->kind == PART_UNTIL)
         bits_set(other.promises.words, number);
-    gordian_status status = split_moment(builder, one);
-    return status == GORDIAN_OK ? split_moment(builder, other) : status;
+    TRY(split_moment(builder, one));
+    return split_moment(builder, other);
 }
 
 /* Takes apart what is to be fulfilled, until literals, what comes next and promises are left. */

@@ -52,24 +52,23 @@ gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit
                            gordian_semiring semiring, const gordian_allocator *memory,
                            gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     *prices = (struct prices){.memory = *memory, .circuit = circuit, .semiring = semiring};
     prices->labels.memory = *memory;
     prices->labels.size = circuit->label_words * sizeof(uint64_t);
     prices->factors = memory_alloc(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
     if (!prices->factors)
         return fail_memory(error);
-    for (uint32_t f = 0; f < circuit->factor_count && status == GORDIAN_OK; f++) {
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(circuit, f);
         if (!shape->costs)
             continue;
         prices->factors[prices->factor_count++] = f;
-        status = check_costs(prices, shape, error);
+        TRY(check_costs(prices, shape, error));
     }
-    if (status == GORDIAN_OK && prices->factor_count == 0)
+    if (prices->factor_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "nothing here says what it costs: #SCA atoms do, 'p -> q : {a}, 3'");
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status prices_begin(struct prices *prices, uint64_t states, gordian_error *error)

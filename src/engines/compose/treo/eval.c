@@ -110,23 +110,19 @@ static gordian_status instantiate_primitive(struct actuals *actuals, const struc
         return place_complain(actuals->place, set->token,
                               "'%s' takes %s%zu ports, not %zu: it is %s", primitive->name,
                               more ? "at least " : "", least, ports, primitive->usage);
-    gordian_status status = primitive_argument(actuals, set, primitive, &argument);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(primitive_argument(actuals, set, primitive, &argument));
     uint32_t ins = primitive->more_ins ? (uint32_t)ports - primitive->outs : primitive->ins;
-    for (size_t p = 0; p < ports && status == GORDIAN_OK; p++)
-        status = formals_check_way(actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT);
-    if (status != GORDIAN_OK)
-        return status;
+    for (size_t p = 0; p < ports; p++)
+        TRY(formals_check_way(actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT));
     snprintf(key, sizeof key, "%s %zu %u", primitive->name, ports, argument);
     number = treo_made(treo, key);
     if (number == GORDIAN_NONE) {
         struct automaton *automaton;
-        status = primitive_build(&automaton, primitive, ins, (uint32_t)ports - ins, argument,
-                                 &treo->memory, treo->error);
-        THEN(status, treo_keep(treo, key, automaton, &number));
+        TRY(primitive_build(&automaton, primitive, ins, (uint32_t)ports - ins, argument,
+                            &treo->memory, treo->error));
+        TRY(treo_keep(treo, key, automaton, &number));
     }
-    return status == GORDIAN_OK ? add_atom(actuals, number, NULL) : status;
+    return add_atom(actuals, number, NULL);
 }
 
 /* What an atom is made from: the component and its parameters. Too long, or with parameters that
@@ -224,18 +220,15 @@ static gordian_status built_in_ports(const struct matching *matching, const stru
     const struct actuals *outer = matching->actuals;
     for (const struct expr *port = callee->component->atom->ports; port; port = port->next) {
         char key[TREO_KEY_SIZE];
-        gordian_status status = value_key(matching->place, port, key, sizeof key);
+        TRY(value_key(matching->place, port, key, sizeof key));
         size_t p = 0;
         while (p < outer->port_count && strcmp(matching->ports[p].key, key) != 0)
             p++;
-        if (status == GORDIAN_OK && p == outer->port_count)
-            status = treo_complain(treo, callee->module, port->token, "'%s' is not a port of '%s'",
-                                   key, callee->name);
-        if (status == GORDIAN_OK &&
-            !memory_extend(&treo->memory, inner->ports, inner->port_room, inner->port_count))
-            status = fail_memory(treo->error);
-        if (status != GORDIAN_OK)
-            return status;
+        if (p == outer->port_count)
+            return treo_complain(treo, callee->module, port->token, "'%s' is not a port of '%s'",
+                                 key, callee->name);
+        if (!memory_extend(&treo->memory, inner->ports, inner->port_room, inner->port_count))
+            return fail_memory(treo->error);
         inner->ports[inner->port_count++] = outer->ports[p];
     }
     return GORDIAN_OK;
@@ -289,24 +282,22 @@ static gordian_status instantiate_atom(struct actuals *actuals, const struct set
     matching.ports = arena_alloc(&treo->arena, (actuals->port_count + 1) * sizeof *matching.ports);
     if (!matching.ports)
         return fail_memory(treo->error);
-    gordian_status status = formals_bind_ports(&matching, set, callee);
-    if (status == GORDIAN_OK && atom->kind == ATOM_FOREIGN)
+    TRY(formals_bind_ports(&matching, set, callee));
+    if (atom->kind == ATOM_FOREIGN)
         return add_foreign(actuals, matching.ports, callee->name);
-    if (status == GORDIAN_OK && atom->kind == ATOM_BUILT_IN)
+    if (atom->kind == ATOM_BUILT_IN)
         return instantiate_built_in(&matching, callee);
-    if (status == GORDIAN_OK && atom->timed)
-        status = treo_note(treo, callee->module, callee->component->token,
-                           "'%s': how far jobs have come (#WA) is not looked at", callee->name);
-    if (status != GORDIAN_OK)
-        return status;
+    if (atom->timed)
+        TRY(treo_note(treo, callee->module, callee->component->token,
+                      "'%s': how far jobs have come (#WA) is not looked at", callee->name));
     atom_key(callee, actuals, key, sizeof key);
     number = *key ? treo_made(treo, key) : GORDIAN_NONE;
     if (number == GORDIAN_NONE) {
-        status = atom_build(place, callee->component, callee->name, matching.ports,
-                            actuals->port_count, &automaton);
-        THEN(status, treo_keep(treo, key, automaton, &number));
+        TRY(atom_build(place, callee->component, callee->name, matching.ports, actuals->port_count,
+                       &automaton));
+        TRY(treo_keep(treo, key, automaton, &number));
     }
-    return status == GORDIAN_OK ? add_atom(actuals, number, NULL) : status;
+    return add_atom(actuals, number, NULL);
 }
 
 /* ------------------------------------------------------------------ composites */
@@ -522,22 +513,19 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
     const struct expr *unbound;
     uint64_t total;
     char ports[160];
-    gordian_status status = formals_count(place, callee->component->ports, &total, &unbound);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(formals_count(place, callee->component->ports, &total, &unbound));
     if (unbound)
         return place_complain(place, unbound->token,
                               "how large is '%s'? Say it with the main component: --main '%s(%s)'",
                               unbound->name, callee->name,
                               port_examples(callee->component->ports, ports, sizeof ports));
-    for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
-         formal = formal->next) {
+    for (const struct formal *formal = callee->component->ports; formal; formal = formal->next) {
         if (formal->variable)
-            status = value_expand(place, formal->variable, actuals_add_port, actuals);
+            TRY(value_expand(place, formal->variable, actuals_add_port, actuals));
         else
-            status = place_complain(place, formal->token, "this port needs a name");
+            return place_complain(place, formal->token, "this port needs a name");
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The main instance has an instance of its own around it, number 0, whose nodes are the boundary.

@@ -85,8 +85,8 @@ static gordian_status solve_equation(struct solving *solving, const struct place
     TRY(value_evaluate(place, given, &value));
     if (variable->indices && expr_is_range(variable->indices))
         return solve_array(solving, place, variable, &value);
-    gordian_status status = value_key(place, variable, key, sizeof key);
-    return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
+    TRY(value_key(place, variable, key, sizeof key));
+    return with_binding(solving, place, key, &value);
 }
 
 /* Is this a variable, or an array, that the equation can give a value to? */

@@ -70,21 +70,20 @@ static gordian_status table_row(const struct making *making, const struct value 
 {
     bool nested = row->count == 2 && row->items[0].kind == VALUE_LIST;
     size_t arguments = nested ? row->items[0].count : row->count - 1;
-    gordian_status status = GORDIAN_OK;
     if (row->kind != VALUE_LIST || row->count < 2 || arguments + 1 != width)
         return treo_complain(making->treo, making->module, making->found->token,
                              "a table has rows such as [0,1], all of the same length");
-    for (size_t i = 0; i < width && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < width; i++) {
         const struct value *value = i == arguments ? &row->items[row->count - 1]
                                     : nested       ? &row->items[0].items[i]
                                                    : &row->items[i];
         if (i == arguments && value->kind == VALUE_ANY)
             return treo_complain(making->treo, making->module, making->found->token,
                                  "a function gives a datum, not *");
-        status = making->predicate && i == arguments ? truth_symbol(making, value, &symbols[i])
-                                                     : found_symbol(making, value, &symbols[i]);
+        TRY(making->predicate && i == arguments ? truth_symbol(making, value, &symbols[i])
+                                                : found_symbol(making, value, &symbols[i]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* A predicate may also be a table whose results are true and false: keeps the rows that say true.

@@ -35,11 +35,10 @@ static gordian_status skip_treo_comment(struct text_scan *lexer)
 /* Blanks and comments. */
 static gordian_status skip_treo_blanks(struct text_scan *lexer)
 {
-    gordian_status status = GORDIAN_OK;
-    while (lexer->at < lexer->end && status == GORDIAN_OK) {
+    while (lexer->at < lexer->end) {
         char c = *lexer->at;
         if (c == '/' && (lexer->at[1] == '/' || lexer->at[1] == '*')) {
-            status = skip_treo_comment(lexer);
+            TRY(skip_treo_comment(lexer));
             continue;
         }
         if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
@@ -48,7 +47,7 @@ static gordian_status skip_treo_blanks(struct text_scan *lexer)
             scan_new_line(lexer);
         lexer->at++;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static void lex_word(struct text_scan *lexer)
@@ -106,7 +105,6 @@ static gordian_status lex_token(struct text_scan *lexer, struct token *token)
     const char *start = lexer->at;
     *token = (struct token){
         .text = start, .line = lexer->line, .column = (uint32_t)(start - lexer->line_start) + 1};
-    gordian_status status = GORDIAN_OK;
     if (start == lexer->end) {
         token->kind = TOKEN_END;
         return GORDIAN_OK;
@@ -138,10 +136,10 @@ static gordian_status lex_token(struct text_scan *lexer, struct token *token)
         token->length = (uint32_t)(lexer->at - start) - 1;
         return GORDIAN_OK;
     } else {
-        status = lex_symbol(lexer, token);
+        TRY(lex_symbol(lexer, token));
     }
     token->length = (uint32_t)(lexer->at - start);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status tokens_read(struct tokens *tokens, const struct text *text,

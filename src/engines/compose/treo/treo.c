@@ -102,15 +102,11 @@ static gordian_status parse_module(struct treo *treo, uint32_t number)
 {
     struct parser parser;
     struct module *module = treo->modules[number];
-    gordian_status status = GORDIAN_OK;
     if (number > 0)
-        status =
-            tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
+        TRY(tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error));
     parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
-    status = parse_file(&parser, &module->file);
-    return status == GORDIAN_OK ? list_definitions(treo, number) : status;
+    TRY(parse_file(&parser, &module->file));
+    return list_definitions(treo, number);
 }
 
 /* ------------------------------------------------------------------ imports that are files */
@@ -503,11 +499,11 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
 static gordian_status read_program(struct treo *treo)
 {
     struct set *main;
-    gordian_status status = parse_module(treo, 0);
-    THEN(status, load_imports(treo));
-    THEN(status, parse_main(treo, &main));
-    THEN(status, treo_run(treo, main));
-    return status == GORDIAN_OK ? treo_fill(treo) : status;
+    TRY(parse_module(treo, 0));
+    TRY(load_imports(treo));
+    TRY(parse_main(treo, &main));
+    TRY(treo_run(treo, main));
+    return treo_fill(treo);
 }
 
 gordian_status treo_read(gordian_circuit **out, const struct text *text,

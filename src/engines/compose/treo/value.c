@@ -216,33 +216,30 @@ static gordian_status list_value(const struct place *place, const struct expr *l
     struct treo *treo = place->treo;
     uint64_t count = 0, part;
     int64_t first;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
+    for (const struct expr *item = list->first; item; item = item->next) {
         part = 1;
         if (expr_is_range(item))
-            status = range_bounds(place, item, &first, &part);
+            TRY(range_bounds(place, item, &first, &part));
         count += part;
         if (count > treo->most)
             return place_complain(place, item->token, "a list of more than %u elements",
                                   treo->most);
     }
-    if (status != GORDIAN_OK)
-        return status;
     *value = (struct value){.kind = VALUE_LIST, .count = count};
     value->items = arena_alloc(&treo->arena, count * sizeof *value->items);
     if (!value->items)
         return fail_memory(treo->error);
     struct value *next = value->items;
-    for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
+    for (const struct expr *item = list->first; item; item = item->next) {
         if (!expr_is_range(item)) {
-            status = value_evaluate(place, item, next++);
+            TRY(value_evaluate(place, item, next++));
             continue;
         }
-        status = range_bounds(place, item, &first, &part);
-        for (uint64_t i = 0; i < part && status == GORDIAN_OK; i++)
+        TRY(range_bounds(place, item, &first, &part));
+        for (uint64_t i = 0; i < part; i++)
             *next++ = (struct value){.kind = VALUE_NUMBER, .number = first + (int64_t)i};
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ operators */
@@ -419,11 +416,11 @@ static gordian_status evaluate_negative(const struct place *place, const struct 
                                         struct value *value)
 {
     *value = (struct value){.kind = VALUE_NUMBER};
-    gordian_status status = value_number(place, expr->first, &value->number);
-    if (status == GORDIAN_OK && value->number == INT64_MIN)
+    TRY(value_number(place, expr->first, &value->number));
+    if (value->number == INT64_MIN)
         return place_complain(place, expr->token, "the result does not fit 64 bits");
     value->number = -value->number;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status value_evaluate(const struct place *place, const struct expr *expr,
@@ -479,7 +476,7 @@ gordian_status value_number(const struct place *place, const struct expr *expr, 
     *number = 0;
     TRY(value_evaluate(place, expr, &value));
     if (value.kind != VALUE_NUMBER)
-        TRY(place_complain(place, expr->token, "expected a number"));
+        return place_complain(place, expr->token, "expected a number");
     *number = value.number;
     return GORDIAN_OK;
 }
@@ -487,11 +484,11 @@ gordian_status value_number(const struct place *place, const struct expr *expr, 
 gordian_status value_truth(const struct place *place, const struct expr *expr, bool *truth)
 {
     struct value value;
-    gordian_status status = value_evaluate(place, expr, &value);
-    if (status == GORDIAN_OK && value.kind != VALUE_BOOL)
+    TRY(value_evaluate(place, expr, &value));
+    if (value.kind != VALUE_BOOL)
         return place_complain(place, expr->token, "expected a condition");
-    *truth = status == GORDIAN_OK && value.number;
-    return status;
+    *truth = value.number;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ ranges of variables */
@@ -511,15 +508,14 @@ static gordian_status expand_index(struct expansion *expansion, const struct exp
         return expansion->each(expansion->context, expansion->key);
     int64_t first;
     uint64_t count = 1;
-    gordian_status status = expr_is_range(index)
-                                ? range_bounds(expansion->place, index, &first, &count)
-                                : value_number(expansion->place, index, &first);
-    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    TRY(expr_is_range(index) ? range_bounds(expansion->place, index, &first, &count)
+                             : value_number(expansion->place, index, &first));
+    for (uint64_t i = 0; i < count; i++) {
         size_t length = (size_t)snprintf(expansion->key + used, sizeof expansion->key - used,
                                          "[%" PRId64 "]", first + (int64_t)i);
-        status = expand_index(expansion, index->next, used + length);
+        TRY(expand_index(expansion, index->next, used + length));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status check_variable(const struct place *place, const struct expr *variable)
@@ -547,17 +543,16 @@ gordian_status value_expand(const struct place *place, const struct expr *variab
 gordian_status value_expand_count(const struct place *place, const struct expr *variable,
                                   uint64_t *count)
 {
-    gordian_status status = check_variable(place, variable);
+    TRY(check_variable(place, variable));
     *count = 1;
-    for (const struct expr *index = variable->indices; index && status == GORDIAN_OK;
-         index = index->next) {
+    for (const struct expr *index = variable->indices; index; index = index->next) {
         int64_t first;
         uint64_t part = 1;
         if (expr_is_range(index))
-            status = range_bounds(place, index, &first, &part);
+            TRY(range_bounds(place, index, &first, &part));
         if (part > 0 && *count > place->treo->most / part)
             return place_complain(place, index->token, "more than %u ports", place->treo->most);
         *count *= part;
     }
-    return status;
+    return GORDIAN_OK;
 }
