@@ -217,13 +217,15 @@ static gordian_status list_value(const struct place *place, const struct expr *l
     uint64_t count = 0, part;
     int64_t first;
     for (const struct expr *item = list->first; item; item = item->next) {
+        gordian_status status = GORDIAN_OK;
         part = 1;
         if (expr_is_range(item))
-            TRY(range_bounds(place, item, &first, &part));
+            status = range_bounds(place, item, &first, &part);
         count += part;
-        if (count > treo->most)
+        if (count > treo->most) /* that message says more */
             return place_complain(place, item->token, "a list of more than %u elements",
                                   treo->most);
+        TRY(status);
     }
     *value = (struct value){.kind = VALUE_LIST, .count = count};
     value->items = arena_alloc(&treo->arena, count * sizeof *value->items);
@@ -543,16 +545,17 @@ gordian_status value_expand(const struct place *place, const struct expr *variab
 gordian_status value_expand_count(const struct place *place, const struct expr *variable,
                                   uint64_t *count)
 {
-    TRY(check_variable(place, variable));
+    gordian_status status = check_variable(place, variable);
     *count = 1;
-    for (const struct expr *index = variable->indices; index; index = index->next) {
+    for (const struct expr *index = variable->indices; index && status == GORDIAN_OK;
+         index = index->next) {
         int64_t first;
         uint64_t part = 1;
         if (expr_is_range(index))
-            TRY(range_bounds(place, index, &first, &part));
-        if (part > 0 && *count > place->treo->most / part)
+            status = range_bounds(place, index, &first, &part);
+        if (part > 0 && *count > place->treo->most / part) /* that message says more */
             return place_complain(place, index->token, "more than %u ports", place->treo->most);
         *count *= part;
     }
-    return GORDIAN_OK;
+    return status;
 }
