@@ -54,28 +54,23 @@ static void write_process_name(const struct mentioned *mentioned, uint32_t numbe
     output_text(mentioned->out, made);
 }
 
-static gordian_status mention_process_label(struct mentioned *mentioned, const char *label,
-                                            gordian_error *error)
-{
-    struct label_part part;
-    uint32_t number;
-    while (label_next(&label, &part)) {
-        mentioned->bare |= !part.datum;
-        TRY(labels_put(&mentioned->names, part.name, part.name_length, &number, error));
-        if (part.datum)
-            TRY(labels_put(&mentioned->data, part.datum, part.datum_length, &number, error));
-    }
-    return GORDIAN_OK;
-}
-
 static gordian_status mention_process_labels(struct mentioned *mentioned,
                                              const gordian_graph *graph, struct output *out,
                                              gordian_error *error)
 {
     *mentioned = (struct mentioned){.graph = graph, .out = out};
     mentioned->names.memory = mentioned->data.memory = graph->memory;
-    for (uint32_t l = 1; l < graph->labels.count; l++)
-        TRY(mention_process_label(mentioned, labels_text(&graph->labels, l), error));
+    for (uint32_t l = 1; l < graph->labels.count; l++) {
+        const char *label = labels_text(&graph->labels, l);
+        struct label_part part;
+        uint32_t number;
+        while (label_next(&label, &part)) {
+            mentioned->bare |= !part.datum;
+            TRY(labels_put(&mentioned->names, part.name, part.name_length, &number, error));
+            if (part.datum)
+                TRY(labels_put(&mentioned->data, part.datum, part.datum_length, &number, error));
+        }
+    }
     if (mentioned->bare && mentioned->data.count > 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "some names have a datum and others none: that cannot be written so");

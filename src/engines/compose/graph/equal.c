@@ -167,24 +167,6 @@ static uint32_t best_attack(const struct rounds *rounds, const uint32_t pair[2],
     return answer;
 }
 
-static gordian_status add_label(gordian_difference *difference, size_t *room, size_t *side_room,
-                                const char *text, bool by_left, gordian_error *error)
-{
-    const gordian_allocator *memory = &difference->allocator;
-    char *copy = memory_copy_text(memory, text);
-    if (!copy ||
-        !memory_grow(memory, &difference->labels, room, difference->count + 1,
-                     sizeof *difference->labels) ||
-        !memory_grow(memory, &difference->by_left, side_room, difference->count + 1,
-                     sizeof *difference->by_left)) {
-        memory_free(memory, copy);
-        return fail_memory(error);
-    }
-    difference->labels[difference->count] = copy;
-    difference->by_left[difference->count++] = by_left;
-    return GORDIAN_OK;
-}
-
 /* Plays from a pair of states that differ until one cannot answer. `left_first`: the first of the
  * pair is the left graph's. */
 static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint32_t other,
@@ -197,9 +179,20 @@ static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint3
         const gordian_graph_arc *arc = NULL;
         int side = 0;
         uint32_t answer = best_attack(rounds, pair, &side, &arc);
-        TRY(add_label(difference, &room, &side_room,
-                      labels_text(&rounds->graph->labels, arc->label), (side == 0) == left_first,
-                      error));
+        const char *text = labels_text(&rounds->graph->labels, arc->label);
+        bool by_left = (side == 0) == left_first;
+        const gordian_allocator *memory = &difference->allocator;
+        char *copy = memory_copy_text(memory, text);
+        if (!copy ||
+            !memory_grow(memory, &difference->labels, &room, difference->count + 1,
+                         sizeof *difference->labels) ||
+            !memory_grow(memory, &difference->by_left, &side_room, difference->count + 1,
+                         sizeof *difference->by_left)) {
+            memory_free(memory, copy);
+            return fail_memory(error);
+        }
+        difference->labels[difference->count] = copy;
+        difference->by_left[difference->count++] = by_left;
         pair[side] = arc->to;
         pair[1 - side] = answer;
     }

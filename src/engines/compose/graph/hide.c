@@ -26,22 +26,6 @@ gordian_hiding gordian_hide_inner(const gordian_circuit *circuit)
 
 /* ------------------------------------------------------------------ labels */
 
-/* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
-static void strike_out(const char *label, const gordian_hiding *hiding, struct output *text)
-{
-    struct label_part part;
-    text->used = 0;
-    while (label_next(&label, &part)) {
-        if (hiding->hides(hiding->context, part.name, part.name_length))
-            continue;
-        if (text->used > 0)
-            output_char(text, '|');
-        output_bytes(text, part.name, part.length);
-    }
-    if (text->used == 0)
-        output_text(text, "tau");
-}
-
 gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *hiding,
                              struct label_table *labels, uint32_t *new_of, gordian_error *error)
 {
@@ -54,7 +38,19 @@ gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *h
             new_of[i] = LABEL_TAU;
             continue;
         }
-        strike_out(labels_text(&graph->labels, i), hiding, &text);
+        /* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
+        const char *label = labels_text(&graph->labels, i);
+        struct label_part part;
+        text.used = 0;
+        while (label_next(&label, &part)) {
+            if (hiding->hides(hiding->context, part.name, part.name_length))
+                continue;
+            if (text.used > 0)
+                output_char(&text, '|');
+            output_bytes(&text, part.name, part.length);
+        }
+        if (text.used == 0)
+            output_text(&text, "tau");
         status = text.failure ? fail_memory(error)
                               : labels_put(labels, text.buffer, text.used, &new_of[i], error);
     }

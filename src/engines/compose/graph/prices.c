@@ -37,17 +37,6 @@ static double cost_of(gordian_semiring semiring, const struct cost *cost)
 
 /* ------------------------------------------------------------------ the product goes by */
 
-static gordian_status check_costs(const struct prices *prices, const struct shape *shape,
-                                  gordian_error *error)
-{
-    for (size_t t = 0; t < shape->transition_count; t++)
-        if (prices->semiring != GORDIAN_SEMIRING_WEIGHTED && shape->costs[t].greatest > 1)
-            return fail(error, GORDIAN_STATUS_INPUT,
-                        "a step of '%s' costs %.15g: here costs are from 0 to 1",
-                        shape->automaton->title, shape->costs[t].greatest);
-    return GORDIAN_OK;
-}
-
 gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit,
                            gordian_semiring semiring, const gordian_allocator *memory,
                            gordian_error *error)
@@ -63,7 +52,11 @@ gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit
         if (!shape->costs)
             continue;
         prices->factors[prices->factor_count++] = f;
-        TRY(check_costs(prices, shape, error));
+        for (size_t t = 0; t < shape->transition_count; t++)
+            if (prices->semiring != GORDIAN_SEMIRING_WEIGHTED && shape->costs[t].greatest > 1)
+                return fail(error, GORDIAN_STATUS_INPUT,
+                            "a step of '%s' costs %.15g: here costs are from 0 to 1",
+                            shape->automaton->title, shape->costs[t].greatest);
     }
     if (prices->factor_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT,

@@ -77,9 +77,14 @@ static gordian_status new_module(struct treo *treo, const struct text *shown, st
     return GORDIAN_OK;
 }
 
-static gordian_status list_definitions(struct treo *treo, uint32_t number)
+static gordian_status parse_module(struct treo *treo, uint32_t number)
 {
+    struct parser parser;
     struct module *module = treo->modules[number];
+    if (number > 0)
+        TRY(tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error));
+    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
+    TRY(parse_file(&parser, &module->file));
     for (struct definition *definition = module->file.definitions; definition;
          definition = definition->next) {
         uint32_t label;
@@ -96,17 +101,6 @@ static gordian_status list_definitions(struct treo *treo, uint32_t number)
         module->definitions[module->definition_count++] = definition;
     }
     return GORDIAN_OK;
-}
-
-static gordian_status parse_module(struct treo *treo, uint32_t number)
-{
-    struct parser parser;
-    struct module *module = treo->modules[number];
-    if (number > 0)
-        TRY(tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error));
-    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
-    TRY(parse_file(&parser, &module->file));
-    return list_definitions(treo, number);
 }
 
 /* ------------------------------------------------------------------ imports that are files */
@@ -288,19 +282,6 @@ static gordian_status find_import(struct treo *treo, uint32_t module, struct imp
     if (is_built_in(import->name, last))
         return GORDIAN_OK;
     return treo_complain(treo, module, import->token, "cannot find '%s' to import", import->name);
-}
-
-/* Imports bring imports with them: the list of modules grows while it is gone through. */
-static gordian_status load_imports(struct treo *treo)
-{
-    for (uint32_t m = 0; m < treo->module_count; m++) {
-        if (m >= MODULES_MAX)
-            return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u imported files",
-                        MODULES_MAX);
-        for (struct import *import = treo->modules[m]->file.imports; import; import = import->next)
-            TRY(find_import(treo, m, import));
-    }
-    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the main component */
@@ -500,7 +481,14 @@ static gordian_status read_program(struct treo *treo)
 {
     struct set *main;
     TRY(parse_module(treo, 0));
-    TRY(load_imports(treo));
+    /* Imports bring imports with them: the list of modules grows while it is gone through. */
+    for (uint32_t m = 0; m < treo->module_count; m++) {
+        if (m >= MODULES_MAX)
+            return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u imported files",
+                        MODULES_MAX);
+        for (struct import *import = treo->modules[m]->file.imports; import; import = import->next)
+            TRY(find_import(treo, m, import));
+    }
     TRY(parse_main(treo, &main));
     TRY(treo_run(treo, main));
     return treo_fill(treo);
