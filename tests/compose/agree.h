@@ -6,7 +6,7 @@
 #define GORDIAN_TESTS_COMPOSE_AGREE_H
 
 #include "compose/compose.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/graph/graph_sink.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"

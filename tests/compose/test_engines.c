@@ -4,7 +4,6 @@
 
 #include "engines/compose/cpu/cpu.h"
 #include "engines/compose/engine/engine.h"
-#include "engines/compose/engine/engines.h"
 #include "engines/compose/graph/graph_sink.h"
 #include "foundation/base/io/output.h"
 

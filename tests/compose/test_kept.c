@@ -3,7 +3,7 @@
 #include "compose.h"
 
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "foundation/base/io/output.h"
 
 #include <gordian/compose.h>

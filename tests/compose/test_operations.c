@@ -3,7 +3,6 @@
 #include "random_circuit.h"
 
 #include "engines/compose/engine/engine.h"
-#include "engines/compose/engine/engines.h"
 #include "engines/compose/graph/graph.h"
 
 /* ------------------------------------------------------------------ random graphs */
@@ -412,7 +411,7 @@ static void check_speed_hidden(void)
     gordian_graph_close(hidden);
 }
 
-/* What engines/compose/engine/engines.h says of the order, word by word: of the factors that share
+/* What engines/compose/engine/engine.h says of the order, word by word: of the factors that share
  * a name with the part the one after which fewest names lead out of it, then the one that shares
  * most, then the first.
  */

@@ -1,7 +1,7 @@
 /* <gordian/compose.h>, as far as it is not what the parts of the family are themselves: reading and
  * writing, running an engine, what circuits and graphs tell of themselves. */
 #include "engines/compose/circuit/net_safety.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/stubborn_sets.h"
 #include "engines/compose/format/aut.h"
 #include "engines/compose/format/ca.h"
@@ -42,9 +42,10 @@ void gordian_circuit_options_init(gordian_circuit_options *options)
 }
 
 /* The whole text. What is wrong with it has a place in it, and so a name. */
-static gordian_status read_text(struct text *text, const char *name, const gordian_source *source,
-                                const gordian_allocator *allocator, gordian_fault *fault,
-                                gordian_error *error)
+static gordian_status read_whole_text(struct text *text, const char *name,
+                                      const gordian_source *source,
+                                      const gordian_allocator *allocator, gordian_fault *fault,
+                                      gordian_error *error)
 {
     if (fault)
         *fault = (gordian_fault){0};
@@ -61,13 +62,11 @@ gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format
     if (format != GORDIAN_FORMAT_TREO && format != GORDIAN_FORMAT_CA &&
         format != GORDIAN_FORMAT_PNML)
         return fail(error, GORDIAN_STATUS_INPUT, "a circuit is read from .treo, .ca or .pnml");
+    TRY(read_whole_text(&text, name, source, options ? options->allocator : NULL, fault, error));
     gordian_status status =
-        read_text(&text, name, source, options ? options->allocator : NULL, fault, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = (format == GORDIAN_FORMAT_CA     ? ca_read
-              : format == GORDIAN_FORMAT_PNML ? pnml_read
-                                              : treo_read)(out, &text, options, fault, error);
+        (format == GORDIAN_FORMAT_CA     ? ca_read
+         : format == GORDIAN_FORMAT_PNML ? pnml_read
+                                         : treo_read)(out, &text, options, fault, error);
     text_free(&text);
     return status;
 }
@@ -79,7 +78,7 @@ gordian_status gordian_graph_read(gordian_graph **out, const char *name,
     struct text text;
     bool ignored;
     *out = NULL;
-    TRY(read_text(&text, name, source, allocator, fault, error));
+    TRY(read_whole_text(&text, name, source, allocator, fault, error));
     gordian_status status = aut_read(out, &text, cut ? cut : &ignored, allocator, fault, error);
     text_free(&text);
     return status;
@@ -99,7 +98,7 @@ static bool go_on_in_time(void *context, const gordian_compose_progress *progres
     struct time_limit *limit = context;
     const gordian_compose_options *options = limit->options;
     limit->over = clock_ns() - limit->start >= options->max_ns;
-    return !limit->over && (!options->go_on || options->go_on(options->context, progress));
+    return !limit->over && compose_goes_on(options, progress);
 }
 
 static gordian_status begin_nothing(void *context, const gordian_circuit *circuit, uint64_t states,
@@ -151,10 +150,7 @@ static void void_deadlocks(gordian_compose_result *result)
 {
     if (result->stop == GORDIAN_COMPOSE_STOP_UNSAFE)
         return; /* found[0] is the way to a second token */
-    for (size_t i = 0; i < result->found_count; i++)
-        memory_free_all(&result->allocator, result->found[i].state, result->found[i].labels);
-    result->found_count = 0;
-    result->deadlocks = 0;
+    compose_forget_deadlocks(result);
     if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         result->stop = GORDIAN_COMPOSE_STOP_CUT;
 }
@@ -191,93 +187,63 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     return status;
 }
 
-/* Two sinks, one after the other. */
+/* Two sinks, one after the other. With `keep` a sink that runs out of memory ends the run, but not
+ * what the run has found. */
 struct both_sinks {
     gordian_compose_sink sink;
-    const gordian_compose_sink *first, *second;
+    const gordian_compose_sink *first, *second; /* first NULL: the second alone */
+    const gordian_compose_options *options;
+    bool keep, full;
 };
+
+static gordian_status bound_status(struct both_sinks *both, gordian_status status)
+{
+    both->full |= both->keep && status == GORDIAN_STATUS_MEMORY;
+    return both->full ? GORDIAN_OK : status;
+}
 
 static gordian_status begin_both(void *context, const gordian_circuit *circuit, uint64_t states,
                                  uint64_t transitions, gordian_error *error)
 {
-    const struct both_sinks *both = context;
+    struct both_sinks *both = context;
     gordian_status status = GORDIAN_OK;
-    if (both->first->begin) /* a caller's may have none */
+    if (both->first && both->first->begin) /* a caller's may have none */
         status = both->first->begin(both->first->context, circuit, states, transitions, error);
-    return status != GORDIAN_OK
-               ? status
-               : both->second->begin(both->second->context, circuit, states, transitions, error);
+    THEN(status, both->second->begin(both->second->context, circuit, states, transitions, error));
+    return bound_status(both, status);
 }
 
 static gordian_status give_both(void *context, const gordian_compose_row *row, gordian_error *error)
 {
-    const struct both_sinks *both = context;
-    gordian_status status = both->first->row(both->first->context, row, error);
-    return status != GORDIAN_OK ? status : both->second->row(both->second->context, row, error);
-}
-
-/* `first` may be NULL. */
-static const gordian_compose_sink *join_sinks(struct both_sinks *both,
-                                              const gordian_compose_sink *first,
-                                              const gordian_compose_sink *second)
-{
-    *both = (struct both_sinks){{both, begin_both, give_both}, first, second};
-    return first ? &both->sink : second;
-}
-
-/* A sink that runs out of memory ends the run, but not what the run has found. */
-struct bounded_sink {
-    gordian_compose_sink sink;
-    const gordian_compose_sink *inner;
-    const gordian_compose_options *options;
-    bool full;
-};
-
-static gordian_status bound_status(struct bounded_sink *bounded, gordian_status status)
-{
-    bounded->full |= status == GORDIAN_STATUS_MEMORY;
-    return bounded->full ? GORDIAN_OK : status;
-}
-
-static gordian_status begin_bounded(void *context, const gordian_circuit *circuit, uint64_t states,
-                                    uint64_t transitions, gordian_error *error)
-{
-    struct bounded_sink *bounded = context;
-    return bound_status(bounded, bounded->inner->begin(bounded->inner->context, circuit, states,
-                                                       transitions, error));
-}
-
-static gordian_status give_bounded(void *context, const gordian_compose_row *row,
-                                   gordian_error *error)
-{
-    struct bounded_sink *bounded = context;
-    if (bounded->full)
+    struct both_sinks *both = context;
+    gordian_status status = GORDIAN_OK;
+    if (both->full)
         return GORDIAN_OK;
-    return bound_status(bounded, bounded->inner->row(bounded->inner->context, row, error));
+    if (both->first)
+        status = both->first->row(both->first->context, row, error);
+    THEN(status, both->second->row(both->second->context, row, error));
+    return bound_status(both, status);
 }
 
 static bool go_on_bounded(void *context, const gordian_compose_progress *progress)
 {
-    struct bounded_sink *bounded = context;
-    const gordian_compose_options *options = bounded->options;
-    return !bounded->full && (!options->go_on || options->go_on(options->context, progress));
+    struct both_sinks *both = context;
+    return !both->full && compose_goes_on(both->options, progress);
 }
 
-/* As gordian_compose, for a sink that keeps the product in memory. */
-static gordian_status compose_bounded(const gordian_circuit *circuit,
-                                      const gordian_compose_options *options,
-                                      const gordian_compose_sink *sink,
-                                      gordian_compose_result *result, gordian_error *error)
+static gordian_status compose_both(const gordian_circuit *circuit,
+                                   const gordian_compose_options *options, struct both_sinks *both,
+                                   gordian_compose_result *result, gordian_error *error)
 {
     gordian_compose_options own, defaults;
     gordian_compose_options_init(&defaults);
-    struct bounded_sink bounded = {.inner = sink, .options = options ? options : &defaults};
-    bounded.sink = (gordian_compose_sink){&bounded, begin_bounded, give_bounded};
-    own = *bounded.options;
+    both->sink = (gordian_compose_sink){both, begin_both, give_both};
+    both->options = options ? options : &defaults;
+    own = *both->options;
     own.go_on = go_on_bounded;
-    own.context = &bounded;
-    gordian_status status = gordian_compose(circuit, &own, &bounded.sink, result, error);
-    if (status != GORDIAN_OK || !bounded.full)
+    own.context = both;
+    gordian_status status = gordian_compose(circuit, &own, &both->sink, result, error);
+    if (status != GORDIAN_OK || !both->full)
         return status;
     if (result->deadlocks == 0) {
         gordian_compose_result_free(result);
@@ -294,12 +260,11 @@ static gordian_status collect_graph(gordian_graph **out, const gordian_circuit *
                                     gordian_compose_result *result, gordian_error *error)
 {
     struct graph_sink graph;
-    struct both_sinks both;
     *out = NULL;
     *result = (gordian_compose_result){0};
     TRY(graph_sink_open(&graph, allocator, error));
-    gordian_status status = (keep ? compose_bounded : gordian_compose)(
-        circuit, options, join_sinks(&both, sink, &graph.sink), result, error);
+    struct both_sinks both = {.first = sink, .second = &graph.sink, .keep = keep};
+    gordian_status status = compose_both(circuit, options, &both, result, error);
     if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE) {
         graph_sink_abandon(&graph);
         return status;
@@ -363,24 +328,6 @@ static gordian_status end_writing(struct output *out, gordian_status status, gor
     return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
 }
 
-/* The formats that are not written as a stream. */
-static gordian_status write_as_graph(const gordian_circuit *circuit,
-                                     const gordian_compose_options *options,
-                                     const gordian_compose_sink *sink, gordian_format format,
-                                     const gordian_writer *writer, gordian_compose_result *result,
-                                     gordian_error *error)
-{
-    gordian_graph *graph;
-    gordian_status status =
-        gordian_compose_graph(&graph, circuit, options, sink, NULL, result, error);
-    if (status == GORDIAN_OK && graph)
-        status = gordian_graph_write(graph, circuit->title, circuit, format, writer, error);
-    gordian_graph_close(graph);
-    if (status != GORDIAN_OK)
-        gordian_compose_result_free(result);
-    return status;
-}
-
 gordian_status gordian_compose_write(const gordian_circuit *circuit,
                                      const gordian_compose_options *options,
                                      const gordian_compose_sink *sink, gordian_format format,
@@ -388,15 +335,24 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
                                      gordian_error *error)
 {
     struct output out;
-    struct both_sinks both;
     struct aut_sink aut;
     struct ca_sink ca;
     struct dot_sink dot;
     *result = (gordian_compose_result){0};
     if (format == GORDIAN_FORMAT_NONE || format > GORDIAN_FORMAT_PROMELA)
         return no_format("a product", error);
-    if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT)
-        return write_as_graph(circuit, options, sink, format, writer, result, error);
+    if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT) {
+        /* The formats that are not written as a stream. */
+        gordian_graph *graph;
+        gordian_status status =
+            gordian_compose_graph(&graph, circuit, options, sink, NULL, result, error);
+        if (status == GORDIAN_OK && graph)
+            status = gordian_graph_write(graph, circuit->title, circuit, format, writer, error);
+        gordian_graph_close(graph);
+        if (status != GORDIAN_OK)
+            gordian_compose_result_free(result);
+        return status;
+    }
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     aut_sink_open(&aut, &out);
@@ -405,8 +361,8 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     const gordian_compose_sink *second = format == GORDIAN_FORMAT_AUT  ? &aut.sink
                                          : format == GORDIAN_FORMAT_CA ? &ca.sink
                                                                        : &dot.sink;
-    gordian_status status =
-        gordian_compose(circuit, options, join_sinks(&both, sink, second), result, error);
+    struct both_sinks both = {.first = sink, .second = second};
+    gordian_status status = compose_both(circuit, options, &both, result, error);
     bool incomplete = status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     aut_sink_close(&aut, incomplete);
     ca_sink_close(&ca, incomplete); /* those that nothing was given to do nothing */

@@ -15,7 +15,7 @@
  *
  * Everything is built, reachable or not. Small circuits only.
  */
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/graph/explicit.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -119,8 +119,9 @@ static gordian_status matrix_of_factor(struct matrix *matrix, const gordian_circ
 }
 
 /* A cell of the product from a cell of each side. */
-static gordian_status multiply_cells(struct matrix *product, const struct matrix *left, size_t one,
-                                     const struct matrix *right, size_t other, gordian_error *error)
+static gordian_status multiply_dense_cells(struct matrix *product, const struct matrix *left,
+                                           size_t one, const struct matrix *right, size_t other,
+                                           gordian_error *error)
 {
     size_t words = product->words;
     for (size_t i = left->first[one]; i < left->first[one + 1]; i++) {
@@ -158,7 +159,7 @@ static gordian_status multiply_matrices(struct matrix *product, const struct mat
             size_t one = (size_t)(i % left->size) * left->size + j % left->size;
             size_t other = (size_t)(i / left->size) * right->size + j / left->size;
             product->first[cell++] = product->count;
-            status = multiply_cells(product, left, one, right, other, error);
+            status = multiply_dense_cells(product, left, one, right, other, error);
         }
     }
     if (status == GORDIAN_OK)
@@ -198,8 +199,8 @@ static uint32_t reorder_state(const gordian_circuit *circuit, const uint32_t *or
 
 /* Takes the entries out of the matrix, idle loops left behind, states numbered in the circuit's
  * order. */
-static gordian_status take_steps(struct explicit_product *out, const struct matrix *matrix,
-                                 const uint32_t *order, gordian_error *error)
+static gordian_status extract_steps(struct explicit_product *out, const struct matrix *matrix,
+                                    const uint32_t *order, gordian_error *error)
 {
     const gordian_circuit *circuit = out->circuit;
     uint32_t *locals = memory_alloc(matrix->memory, circuit->factor_count * sizeof *locals);
@@ -222,16 +223,15 @@ static gordian_status take_steps(struct explicit_product *out, const struct matr
             }
         }
     }
-    memory_free(matrix->memory, locals);
-    memory_free(matrix->memory, number);
+    memory_free_all(matrix->memory, locals, number);
     return status;
 }
 
-static bool go_on(const gordian_compose_options *options, struct meter *meter,
-                  gordian_compose_result *result)
+static bool dense_goes_on(const gordian_compose_options *options, struct meter *meter,
+                          gordian_compose_result *result)
 {
     gordian_compose_progress progress = {.pass = 1, .memory = meter_now(meter)};
-    if (!options->go_on || options->go_on(options->context, &progress))
+    if (compose_goes_on(options, &progress))
         return true;
     result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;
@@ -245,7 +245,7 @@ static gordian_status build_product(struct matrix *product, const gordian_circui
     struct matrix factor, next;
     gordian_status status = matrix_one(product, circuit->label_words, &meter->memory, error);
     for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++) {
-        if (!go_on(options, meter, result)) {
+        if (!dense_goes_on(options, meter, result)) {
             matrix_free(product);
             return GORDIAN_OK;
         }
@@ -272,8 +272,8 @@ static gordian_status multiply_and_finish(const gordian_circuit *circuit,
     if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         return status;
     steps.state_count = product.size;
-    status = take_steps(&steps, &product, result->order, error);
-    if (status == GORDIAN_OK && go_on(options, meter, result))
+    status = extract_steps(&steps, &product, result->order, error);
+    if (status == GORDIAN_OK && dense_goes_on(options, meter, result))
         status = explicit_finish(&steps, options, sink, result, &meter->memory, error);
     memory_free(&meter->memory, steps.steps);
     matrix_free(&product);

@@ -1,5 +1,5 @@
 /* The table of engines that compose, and choosing one. */
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 
 #include "foundation/gpu/gpu.h"
 
@@ -20,33 +20,21 @@ const struct engine_family compose_family = {"compose", "composition", compose_e
  * knows beforehand: where all combinations together are more than a bitmap of the CPU's from the
  * start, the CPU looks at the first so many, and if there are more, the GPU does it all. */
 
-static bool more_states(const gordian_circuit *circuit, const gordian_compose_options *options,
-                        bool *more, gordian_status *status, gordian_error *error)
-{
-    gordian_compose_options first = *options;
-    gordian_compose_result result;
-    first.max_states = ENGINE_COMPOSE_FIRST;
-    first.count_transitions = false;
-    first.max_deadlocks = 0;
-    *status = compose_cpu.run(circuit, &first, NULL, &result, error);
-    if (*status != GORDIAN_OK)
-        return false;
-    *more = result.stop == GORDIAN_COMPOSE_STOP_STATES;
-    gordian_compose_result_free(&result);
-    return true;
-}
-
 static gordian_status auto_run(const gordian_circuit *circuit,
                                const gordian_compose_options *options,
                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error)
 {
-    gordian_status status;
+    gordian_compose_options first = *options;
+    gordian_compose_result attempt;
     const char *why;
     const struct compose_problem problem = {circuit, options};
-    bool more = false;
-    if (!more_states(circuit, options, &more, &status, error))
-        return status;
+    first.max_states = ENGINE_COMPOSE_FIRST;
+    first.count_transitions = false;
+    first.max_deadlocks = 0;
+    TRY(compose_cpu.run(circuit, &first, NULL, &attempt, error));
+    bool more = attempt.stop == GORDIAN_COMPOSE_STOP_STATES;
+    gordian_compose_result_free(&attempt);
     more = more && engine_usable(&compose_cuda.about, &problem, &why); /* starts the driver */
     return (more ? &compose_cuda : &compose_cpu)->run(circuit, options, sink, result, error);
 }

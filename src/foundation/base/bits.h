@@ -24,3 +24,11 @@ static inline void bits_clear(uint64_t *set, size_t bit)
 {
     set[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
 }
+
+static inline bool bits_any(const uint64_t *set, size_t words)
+{
+    for (size_t w = 0; w < words; w++)
+        if (set[w])
+            return true;
+    return false;
+}

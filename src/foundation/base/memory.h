@@ -36,6 +36,9 @@ void memory_large(void *pointer, size_t size);
  * False: out of memory, nothing changed. New elements are not initialised. */
 bool memory_grow(const gordian_allocator *from, void *array, size_t *room, size_t wanted,
                  size_t size);
+/* The same, for one more element than `count`: memory_extend(&memory, list, capacity, count). */
+#define memory_extend(from, array, room, count)                                                    \
+    memory_grow((from), &(array), &(room), (size_t)(count) + 1, sizeof *(array))
 /* The same, and new elements are zero. */
 bool memory_grow_zeroed(const gordian_allocator *from, void *array, size_t *room, size_t wanted,
                         size_t size);

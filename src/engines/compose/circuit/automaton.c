@@ -1,38 +1,24 @@
 #include "engines/compose/circuit/automaton.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A copy of a text, NULL for NULL; *fine becomes false without memory. */
-static char *copy_text(const gordian_allocator *memory, const char *text, bool *fine)
-{
-    if (!text)
-        return NULL;
-    size_t size = strlen(text) + 1;
-    char *copy = memory_alloc(memory, size);
-    if (copy)
-        memcpy(copy, text, size);
-    else
-        *fine = false;
-    return copy;
-}
-
 gordian_status automaton_new(struct automaton **out, const char *title,
                              const gordian_allocator *memory, gordian_error *error)
 {
-    bool fine = true;
     *out = NULL;
     struct automaton *automaton = memory_zeroed(memory, sizeof *automaton);
     if (!automaton)
         return fail_memory(error);
     automaton->memory = *memory;
     guards_init(&automaton->guards, memory);
-    automaton->title = copy_text(memory, title, &fine);
+    automaton->title = memory_copy_text(memory, title);
     /* TRUE comes first, so that a guard of 0 is always there to be read. */
-    if (!fine ||
+    if ((title && !automaton->title) ||
         guard_add(&automaton->guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE) {
         automaton_free(automaton);
         return fail_memory(error);
@@ -55,17 +41,16 @@ void automaton_free(struct automaton *automaton)
     memory_free_all(&memory, automaton->ports, automaton->cells, automaton->states,
                     automaton->transitions, automaton->fires);
     guards_free(&automaton->guards);
-    memory_free(&memory, automaton->title);
-    memory_free(&memory, automaton);
+    memory_free_all(&memory, automaton->title, automaton);
 }
 
 gordian_status automaton_port(struct automaton *automaton, const char *name, enum port_way way,
                               uint32_t *port, gordian_error *error)
 {
-    bool fine = memory_grow(&automaton->memory, &automaton->ports, &automaton->port_room,
-                            automaton->port_count + 1, sizeof *automaton->ports);
-    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
-    if (!fine)
+    bool fine = memory_extend(&automaton->memory, automaton->ports, automaton->port_room,
+                              automaton->port_count);
+    char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
+    if (!fine || (name && !copy))
         return fail_memory(error);
     if (port)
         *port = (uint32_t)automaton->port_count;
@@ -76,10 +61,10 @@ gordian_status automaton_port(struct automaton *automaton, const char *name, enu
 gordian_status automaton_cell(struct automaton *automaton, const char *name, uint32_t initial,
                               uint32_t *cell, gordian_error *error)
 {
-    bool fine = memory_grow(&automaton->memory, &automaton->cells, &automaton->cell_room,
-                            automaton->cell_count + 1, sizeof *automaton->cells);
-    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
-    if (!fine)
+    bool fine = memory_extend(&automaton->memory, automaton->cells, automaton->cell_room,
+                              automaton->cell_count);
+    char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
+    if (!fine || (name && !copy))
         return fail_memory(error);
     if (cell)
         *cell = (uint32_t)automaton->cell_count;
@@ -91,23 +76,15 @@ gordian_status automaton_cell(struct automaton *automaton, const char *name, uin
 gordian_status automaton_state(struct automaton *automaton, const char *name, bool initial,
                                uint32_t *state, gordian_error *error)
 {
-    bool fine = memory_grow(&automaton->memory, &automaton->states, &automaton->state_room,
-                            automaton->state_count + 1, sizeof *automaton->states);
-    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
-    if (!fine)
+    bool fine = memory_extend(&automaton->memory, automaton->states, automaton->state_room,
+                              automaton->state_count);
+    char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
+    if (!fine || (name && !copy))
         return fail_memory(error);
     if (state)
         *state = (uint32_t)automaton->state_count;
     automaton->states[automaton->state_count++] = (struct automaton_state){copy, initial};
     return GORDIAN_OK;
-}
-
-static bool fires_nothing(const uint64_t *fires, size_t words)
-{
-    for (size_t w = 0; w < words; w++)
-        if (fires[w])
-            return false;
-    return true;
 }
 
 gordian_status automaton_transition(struct automaton *automaton, uint32_t from, uint32_t to,
@@ -116,7 +93,7 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
     size_t words = automaton_words(automaton);
     if (guard == GUARD_NONE)
         return fail_memory(error);
-    if (fires_nothing(fires, words))
+    if (!bits_any(fires, words))
         return fail(error, GORDIAN_STATUS_INPUT, "a transition must fire at least one port");
     uint32_t stray = guard_stray_port(&automaton->guards, guard, fires);
     if (stray != GUARD_NONE)
@@ -124,8 +101,8 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
                     "the guard asks for the datum at '%s', which does not fire",
                     automaton->ports[stray].name);
     size_t count = automaton->transition_count;
-    if (!memory_grow(&automaton->memory, &automaton->transitions, &automaton->transition_room,
-                     count + 1, sizeof *automaton->transitions) ||
+    if (!memory_extend(&automaton->memory, automaton->transitions, automaton->transition_room,
+                       count) ||
         !memory_grow(&automaton->memory, &automaton->fires, &automaton->fires_room,
                      (count + 1) * words, sizeof *automaton->fires))
         return fail_memory(error);
@@ -136,15 +113,11 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
     return GORDIAN_OK;
 }
 
-static bool is_text(const char *text, const char *wanted, size_t length)
-{
-    return strlen(text) == length && memcmp(text, wanted, length) == 0;
-}
-
 uint32_t automaton_find_cell(const struct automaton *automaton, const char *name, size_t length)
 {
     for (size_t i = 0; i < automaton->cell_count; i++)
-        if (is_text(automaton->cells[i].name, name, length))
+        if (strlen(automaton->cells[i].name) == length &&
+            memcmp(automaton->cells[i].name, name, length) == 0)
             return (uint32_t)i;
     return GORDIAN_NONE;
 }
@@ -174,20 +147,13 @@ static uint32_t term_of(const struct automaton *automaton, uint32_t node)
     }
 }
 
-static uint32_t root_of(const struct sources *sources, uint32_t term)
-{
-    while (sources->parent[term] != term)
-        term = sources->parent[term];
-    return term;
-}
-
 /* Puts the two sides of an equality into one class; false if both have a source already. */
 static bool equate_sources(struct sources *sources, uint32_t left, uint32_t right)
 {
     if (left == GUARD_NONE || right == GUARD_NONE)
         return false;
-    left = root_of(sources, left);
-    right = root_of(sources, right);
+    left = union_find_root(sources->parent, left);
+    right = union_find_root(sources->parent, right);
     if (left == right)
         return true;
     sources->parent[left] = right;
@@ -241,7 +207,137 @@ bool automaton_is_routing(const struct automaton *automaton)
         }
         routing = passes_on(&sources, automaton->transitions[t].guard);
     }
-    memory_free(&automaton->memory, sources.parent);
-    memory_free(&automaton->memory, sources.count);
+    memory_free_all(&automaton->memory, sources.parent, sources.count);
     return routing;
+}
+
+/* ------------------------------------------------------------------ data flow */
+
+/*
+ * Where data go within an automaton, and so which of its constants a port may ever carry.
+ *
+ * A cell that counts ($m = 0 .. $m' = 3) and never meets a port has a domain of its own: the ports
+ * need not range over its numbers. A cell meets a port if a guard sets one against the other, by =
+ * or != or as arguments of one function, at once or by way of other cells. What is built in and
+ * goes along the data (succ) or computes with them (+) belongs to the ports, too.
+ */
+
+/* Place 0 is all ports, place 1 + c is cell c. */
+#define NOWHERE UINT32_MAX
+
+struct flow {
+    const struct automaton *automaton;
+    const struct data *data;
+    uint32_t *parent;             /* union-find over the places */
+    uint8_t *symbols, *functions; /* NULL in the first round, which only joins places */
+};
+
+static uint32_t flow_root(const struct flow *flow, uint32_t place)
+{
+    return place == NOWHERE ? NOWHERE : union_find_root(flow->parent, place);
+}
+
+static uint32_t join_places(struct flow *flow, uint32_t left, uint32_t right)
+{
+    left = flow_root(flow, left);
+    right = flow_root(flow, right);
+    if (left == NOWHERE || right == NOWHERE || left == right)
+        return left == NOWHERE ? right : left;
+    uint32_t low = left < right ? left : right; /* so that the ports stay a root */
+    flow->parent[left + right - low] = low;
+    return low;
+}
+
+/* A constant that stands against this place. */
+static void note_symbol(struct flow *flow, uint32_t symbol, uint32_t place)
+{
+    if (flow->symbols && flow_root(flow, place) == 0)
+        flow->symbols[symbol] = 1;
+}
+
+static uint32_t flow_place_of(struct flow *flow, uint32_t term);
+
+static void note_application(struct flow *flow, const struct guard_node *node, uint32_t place)
+{
+    const struct guard_node *nodes = flow->automaton->guards.nodes;
+    if (flow->functions && flow_root(flow, place) == 0)
+        flow->functions[node->symbol] = 1;
+    if (function_is_arithmetic(flow->data->functions[node->symbol].kind))
+        return; /* the numbers that are computed with are no data */
+    for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
+        if (nodes[nodes[list].left].kind == TERM_CONSTANT)
+            note_symbol(flow, nodes[nodes[list].left].symbol, place);
+}
+
+/* The arguments of a function and what it gives are one place. */
+static uint32_t place_of_application(struct flow *flow, const struct guard_node *node)
+{
+    const struct guard_node *nodes = flow->automaton->guards.nodes;
+    /* Does it go by the data as they are listed, or compute with them? */
+    uint32_t place = ((&flow->data->functions[node->symbol])->kind >= FUNCTION_SUCC) ? 0 : NOWHERE;
+    for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
+        place = join_places(flow, place, flow_place_of(flow, nodes[list].left));
+    note_application(flow, node, place);
+    return place;
+}
+
+static uint32_t flow_place_of(struct flow *flow, uint32_t term)
+{
+    const struct guard_node *node = &flow->automaton->guards.nodes[term];
+    switch ((enum guard_kind)node->kind) {
+    case TERM_PORT:
+        return 0;
+    case TERM_NOW:
+    case TERM_NEXT:
+        return 1 + node->symbol;
+    case TERM_APPLY:
+        return place_of_application(flow, node);
+    default:
+        return NOWHERE;
+    }
+}
+
+/* Every equality and predicate of the automaton; all nodes of all guards lie in one array. */
+static void follow_guards(struct flow *flow)
+{
+    const struct guards *guards = &flow->automaton->guards;
+    for (size_t i = 0; i < guards->count; i++) {
+        if (guards->nodes[i].kind == GUARD_EQUAL) {
+            const struct guard_node *node = &guards->nodes[i];
+            const struct guard_node *nodes = flow->automaton->guards.nodes;
+            uint32_t place = join_places(flow, flow_place_of(flow, node->left),
+                                         flow_place_of(flow, node->right));
+            if (nodes[node->left].kind == TERM_CONSTANT)
+                note_symbol(flow, nodes[node->left].symbol, place);
+            if (nodes[node->right].kind == TERM_CONSTANT)
+                note_symbol(flow, nodes[node->right].symbol, place);
+        } else if (guards->nodes[i].kind == GUARD_PREDICATE)
+            place_of_application(flow, &guards->nodes[i]);
+    }
+}
+
+gordian_status automaton_flow(struct automaton *automaton, const struct data *data,
+                              uint8_t *symbols, uint8_t *functions, gordian_error *error)
+{
+    struct flow flow = {.automaton = automaton, .data = data};
+    size_t places = 1 + automaton->cell_count;
+    flow.parent = memory_alloc(&automaton->memory, places * sizeof *flow.parent);
+    if (!flow.parent)
+        return fail_memory(error);
+    for (uint32_t p = 0; p < places; p++)
+        flow.parent[p] = p;
+    follow_guards(&flow);
+    memset(symbols, 0, data->symbol_count);
+    memset(functions, 0, data->function_count);
+    flow.symbols = symbols;
+    flow.functions = functions;
+    follow_guards(&flow);
+    for (uint32_t c = 0; c < automaton->cell_count; c++) {
+        struct automaton_cell *cell = &automaton->cells[c];
+        cell->own = flow_root(&flow, 1 + c) != 0;
+        if (cell->initial != GORDIAN_NONE)
+            note_symbol(&flow, cell->initial, 1 + c);
+    }
+    memory_free(&automaton->memory, flow.parent);
+    return GORDIAN_OK;
 }

@@ -34,7 +34,7 @@ struct automaton_port {
 struct automaton_cell {
     char *name;
     uint32_t initial; /* a symbol, or GORDIAN_NONE: null */
-    bool own;         /* no port ever has its values (data_flow.h) */
+    bool own;         /* no port ever has its values (automaton_flow) */
 };
 
 struct automaton_state {
@@ -89,6 +89,12 @@ uint32_t automaton_find_cell(const struct automaton *automaton, const char *name
  * and tests of cells for null, and no two data from different sources (ports it takes from, cells
  * now) made equal. False also where that cannot be told. */
 bool automaton_is_routing(const struct automaton *automaton);
+
+/* Marks the cells that no port ever meets (`own`). Fills a byte for every symbol of the data, and
+ * one for every function: 1 if the automaton holds the symbol against something that a port meets,
+ * or gives such a thing to the function. */
+gordian_status automaton_flow(struct automaton *automaton, const struct data *data,
+                              uint8_t *symbols, uint8_t *functions, gordian_error *error);
 
 static inline size_t automaton_words(const struct automaton *automaton)
 {

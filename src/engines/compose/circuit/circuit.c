@@ -66,8 +66,7 @@ void gordian_circuit_close(gordian_circuit *circuit)
     for (size_t i = 0; i < circuit->shape_count; i++)
         shape_free(&circuit->shapes[i], &memory);
     for (size_t i = 0; i < circuit->factor_count; i++) {
-        memory_free(&memory, circuit->factors[i].names);
-        memory_free(&memory, circuit->factors[i].title);
+        memory_free_all(&memory, circuit->factors[i].names, circuit->factors[i].title);
     }
     for (size_t i = 0; i < circuit->safety_count; i++)
         safety_free(circuit->safeties[i]);
@@ -77,14 +76,6 @@ void gordian_circuit_close(gordian_circuit *circuit)
     names_free(&circuit->names);
     data_free(&circuit->data);
     memory_free(&memory, circuit);
-}
-
-static bool has_odd_byte(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '|' || text[i] == '"' || (unsigned char)text[i] < ' ')
-            return true;
-    return false;
 }
 
 gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t length,
@@ -99,9 +90,10 @@ gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t l
     int shown = (int)(length > 60 ? 60 : length);
     if (!names_valid(text, length, &why))
         return fail(error, GORDIAN_STATUS_INPUT, "'%.*s': %s", shown, text, why);
-    if (has_odd_byte(text, length))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "the name '%.*s' has a '|', a quote or a control character", shown, text);
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '|' || text[i] == '"' || (unsigned char)text[i] < ' ')
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "the name '%.*s' has a '|', a quote or a control character", shown, text);
     if (length == 3 && memcmp(text, "tau", 3) == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "'tau' is the step that shows nothing, not a name");
@@ -127,8 +119,8 @@ void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_way way
 gordian_status circuit_automaton(gordian_circuit *circuit, struct automaton *automaton,
                                  uint32_t *number, gordian_error *error)
 {
-    if (!memory_grow(&circuit->memory, &circuit->automata, &circuit->automaton_room,
-                     circuit->automaton_count + 1, sizeof(struct automaton *)))
+    if (!memory_extend(&circuit->memory, circuit->automata, circuit->automaton_room,
+                       circuit->automaton_count))
         return fail_memory(error);
     *number = (uint32_t)circuit->automaton_count;
     circuit->automata[circuit->automaton_count++] = automaton;
@@ -140,16 +132,15 @@ gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const u
 {
     size_t ports = circuit->automata[number]->port_count;
     if (circuit->factor_count >= GORDIAN_NONE ||
-        !memory_grow(&circuit->memory, &circuit->factors, &circuit->factor_room,
-                     circuit->factor_count + 1, sizeof *circuit->factors))
+        !memory_extend(&circuit->memory, circuit->factors, circuit->factor_room,
+                       circuit->factor_count))
         return fail_memory(error);
     struct factor factor = {.shape = number};
     factor.names = memory_alloc(&circuit->memory, ports * sizeof *factor.names);
     if (title)
         factor.title = memory_copy_text(&circuit->memory, title);
     if (!factor.names || (title && !factor.title)) {
-        memory_free(&circuit->memory, factor.names);
-        memory_free(&circuit->memory, factor.title);
+        memory_free_all(&circuit->memory, factor.names, factor.title);
         return fail_memory(error);
     }
     if (ports > 0)
@@ -187,13 +178,11 @@ static gordian_status renumber_names(gordian_circuit *circuit, const struct name
         fine = names_put(&names, i, sorted[i].text, strlen(sorted[i].text));
     }
     if (!fine) {
-        memory_free(&circuit->memory, ways);
-        memory_free(&circuit->memory, boundary);
+        memory_free_all(&circuit->memory, ways, boundary);
         names_free(&names);
         return fail_memory(error);
     }
-    memory_free(&circuit->memory, circuit->ways);
-    memory_free(&circuit->memory, circuit->boundary);
+    memory_free_all(&circuit->memory, circuit->ways, circuit->boundary);
     names_free(&circuit->names);
     circuit->names = names;
     circuit->ways = ways;
@@ -219,8 +208,7 @@ static gordian_status sort_names(gordian_circuit *circuit, gordian_error *error)
         for (size_t p = 0; p < ports; p++)
             circuit->factors[f].names[p] = new_of[circuit->factors[f].names[p]];
     }
-    memory_free(&circuit->memory, sorted);
-    memory_free(&circuit->memory, new_of);
+    memory_free_all(&circuit->memory, sorted, new_of);
     return status;
 }
 
@@ -270,10 +258,10 @@ static gordian_status make_shape(struct closing *closing, const struct automaton
     gordian_circuit *circuit = closing->circuit;
     uint32_t *merge = NULL;
     size_t size = automaton->port_count * sizeof *merge;
-    if (!memory_grow(&circuit->memory, &circuit->shapes, &circuit->shape_room,
-                     circuit->shape_count + 1, sizeof *circuit->shapes) ||
-        !memory_grow(&circuit->memory, &closing->merges, &closing->merge_room,
-                     circuit->shape_count + 1, sizeof *closing->merges))
+    if (!memory_extend(&circuit->memory, circuit->shapes, circuit->shape_room,
+                       circuit->shape_count) ||
+        !memory_extend(&circuit->memory, closing->merges, closing->merge_room,
+                       circuit->shape_count))
         return fail_memory(error);
     if (merged) {
         merge = memory_alloc(&circuit->memory, size);
@@ -363,8 +351,15 @@ static gordian_status list_users(gordian_circuit *circuit, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static void count_combinations(gordian_circuit *circuit)
+gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error)
 {
+    TRY(data_close(&circuit->data, error));
+    TRY(sort_names(circuit, error));
+    TRY(make_shapes(circuit, error));
+    TRY(list_users(circuit, error));
+    circuit->value_bits = data_value_bits(&circuit->data);
+    size_t words = bits_words((size_t)circuit->name_count * (1 + circuit->value_bits));
+    circuit->label_words = (uint32_t)(words ? words : 1);
     circuit->whole_fits = true;
     circuit->whole = 1;
     circuit->initial = 1;
@@ -379,20 +374,6 @@ static void count_combinations(gordian_circuit *circuit)
     }
     if (!circuit->whole_fits)
         circuit->whole = UINT64_MAX;
-}
-
-gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error)
-{
-    gordian_status status = data_close(&circuit->data, error);
-    THEN(status, sort_names(circuit, error));
-    THEN(status, make_shapes(circuit, error));
-    THEN(status, list_users(circuit, error));
-    if (status != GORDIAN_OK)
-        return status;
-    circuit->value_bits = data_value_bits(&circuit->data);
-    size_t words = bits_words((size_t)circuit->name_count * (1 + circuit->value_bits));
-    circuit->label_words = (uint32_t)(words ? words : 1);
-    count_combinations(circuit);
     circuit->closed = true;
     return GORDIAN_OK;
 }

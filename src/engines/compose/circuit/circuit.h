@@ -153,6 +153,20 @@ static inline bool label_fires(const uint64_t *label, uint32_t name)
 {
     return bits_test(label, name);
 }
+/* The number in `count` bits from `bit` on, and putting one where all are 0. */
+static inline uint64_t label_bits(const uint64_t *label, size_t bit, uint32_t count)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < count; i++)
+        value |= (uint64_t)bits_test(label, bit + i) << i;
+    return value;
+}
+static inline void label_set_bits(uint64_t *label, size_t bit, uint32_t count, uint64_t value)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (value >> i & 1)
+            bits_set(label, bit + i);
+}
 /* -1, 0, 1: as labels compare. First the names that fire, as sorted lists, a shorter list before
  * what it begins ({a} {a,b} {a,c} {b}); then the data, the first name that differs decides.
  * `fires`: how many bits say who fires: name_count of the circuit, port_count of a shape. */
@@ -179,6 +193,14 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
                             const struct data *data, const uint32_t *merge, uint32_t ports,
                             uint32_t most, const gordian_allocator *memory, gordian_error *error);
 void shape_free(struct shape *shape, const gordian_allocator *memory);
+
+/* ------------------------------------------------------------------ deadlocks of a result */
+
+/* Frees the deadlocks that are described: none was found. */
+void compose_forget_deadlocks(gordian_compose_result *result);
+/* Memory for a deadlock's state and the labels of the steps there. False: out of memory. */
+bool compose_deadlock_alloc(gordian_compose_result *result, const gordian_circuit *circuit,
+                            size_t steps, gordian_compose_deadlock *deadlock);
 
 /* The bits that hold a datum's number: 0 for a domain of one. */
 uint32_t data_value_bits(const struct data *data);

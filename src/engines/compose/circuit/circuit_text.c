@@ -4,21 +4,6 @@
 
 #include <string.h>
 
-static uint64_t get_bits(const uint64_t *label, size_t bit, uint32_t count)
-{
-    uint64_t value = 0;
-    for (uint32_t i = 0; i < count; i++)
-        value |= (uint64_t)bits_test(label, bit + i) << i;
-    return value;
-}
-
-static void put_bits(uint64_t *label, size_t bit, uint32_t count, uint64_t value)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (value >> i & 1)
-            bits_set(label, bit + i);
-}
-
 /* Is any of the bits from `bit` up to, not including, `end` set? */
 static bool any_between(const uint64_t *label, size_t bit, size_t end)
 {
@@ -45,8 +30,8 @@ int label_compare(const uint64_t *left, const uint64_t *right, size_t words, siz
     size_t bit = w * 64 + (size_t)__builtin_ctzll(left[w] ^ right[w]);
     if (bit >= fires) {
         size_t field = (bit - fires) / value_bits * value_bits + fires;
-        uint64_t one = get_bits(left, field, value_bits),
-                 other = get_bits(right, field, value_bits);
+        uint64_t one = label_bits(left, field, value_bits),
+                 other = label_bits(right, field, value_bits);
         return one < other ? -1 : 1;
     }
     /* One has this name, the other does not: it comes first, unless the other's list ends here. */
@@ -66,8 +51,8 @@ void factor_label(const gordian_circuit *circuit, uint32_t factor, size_t t, uin
         if (!bits_test(local, p))
             continue;
         bits_set(label, name);
-        put_bits(label, circuit->name_count + (size_t)name * bits, bits,
-                 get_bits(local, shape->port_count + (size_t)p * bits, bits));
+        label_set_bits(label, circuit->name_count + (size_t)name * bits, bits,
+                       label_bits(local, shape->port_count + (size_t)p * bits, bits));
     }
 }
 
@@ -79,19 +64,22 @@ void factor_mask(const gordian_circuit *circuit, uint32_t factor, uint64_t *mask
     for (uint32_t p = 0; p < shape->port_count; p++) {
         uint32_t name = circuit->factors[factor].names[p];
         bits_set(mask, name);
-        put_bits(mask, circuit->name_count + (size_t)name * bits, bits, ~UINT64_C(0));
+        label_set_bits(mask, circuit->name_count + (size_t)name * bits, bits, ~UINT64_C(0));
     }
 }
 
 uint32_t gordian_circuit_value(const gordian_circuit *circuit, const uint64_t *label, uint32_t name)
 {
     uint32_t bits = circuit->value_bits;
-    return (uint32_t)get_bits(label, circuit->name_count + (size_t)name * bits, bits);
+    return (uint32_t)label_bits(label, circuit->name_count + (size_t)name * bits, bits);
 }
 
-/* How many factors put data into each name is at most one? */
-static bool one_writer_each(const gordian_circuit *circuit)
+bool gordian_circuit_is_routing(const gordian_circuit *circuit)
 {
+    for (size_t s = 0; s < circuit->shape_count; s++)
+        if (!circuit->shapes[s].routing)
+            return false;
+    /* How many factors put data into each name is at most one? */
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         unsigned writers = circuit->boundary[n] && circuit->ways[n] == PORT_IN;
         for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++) {
@@ -105,14 +93,6 @@ static bool one_writer_each(const gordian_circuit *circuit)
             return false;
     }
     return true;
-}
-
-bool gordian_circuit_is_routing(const gordian_circuit *circuit)
-{
-    for (size_t s = 0; s < circuit->shape_count; s++)
-        if (!circuit->shapes[s].routing)
-            return false;
-    return one_writer_each(circuit);
 }
 
 void circuit_write_label(const gordian_circuit *circuit, const uint64_t *label, struct output *out)

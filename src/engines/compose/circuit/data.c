@@ -23,15 +23,6 @@ void data_free(struct data *data)
     names_free(&data->texts);
 }
 
-/* What a text between quotes, or a line, cannot have. */
-static bool has_odd_byte(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '"' || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
-            return true;
-    return false;
-}
-
 gordian_status data_symbol(struct data *data, const char *text, size_t length, uint32_t *symbol,
                            gordian_error *error)
 {
@@ -45,10 +36,11 @@ gordian_status data_symbol(struct data *data, const char *text, size_t length, u
     if (length > GORDIAN_NAME_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "the datum '%.40s..' has more than %d bytes", text,
                     GORDIAN_NAME_MAX);
-    if (has_odd_byte(text, length))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "the datum '%.*s' has a quote or a control character in it",
-                    (int)(length > 40 ? 40 : length), text);
+    for (size_t i = 0; i < length; i++) /* what a text between quotes, or a line, cannot have */
+        if (text[i] == '"' || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "the datum '%.*s' has a quote or a control character in it",
+                        (int)(length > 40 ? 40 : length), text);
     uint32_t fresh = data->symbol_count;
     if (fresh == GORDIAN_NONE - 1 ||
         !memory_grow_zeroed(&data->memory, &data->index, &data->index_room, (size_t)fresh + 1,
@@ -67,8 +59,7 @@ static gordian_status add_to_domain(struct data *data, uint32_t symbol, gordian_
         return GORDIAN_OK;
     if (data->domain_size == DATA_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "more than %u data values", DATA_MAX);
-    if (!memory_grow(&data->memory, &data->domain, &data->domain_room,
-                     (size_t)data->domain_size + 1, sizeof *data->domain))
+    if (!memory_extend(&data->memory, data->domain, data->domain_room, data->domain_size))
         return fail_memory(error);
     data->domain[data->domain_size++] = symbol;
     data->index[symbol] = data->domain_size;
@@ -85,8 +76,7 @@ gordian_status data_use(struct data *data, uint32_t symbol, gordian_error *error
 
 gordian_status data_keep(struct data *data, uint32_t symbol, gordian_error *error)
 {
-    if (!memory_grow(&data->memory, &data->kept, &data->kept_room, data->kept_count + 1,
-                     sizeof *data->kept))
+    if (!memory_extend(&data->memory, data->kept, data->kept_room, data->kept_count))
         return fail_memory(error);
     data->kept[data->kept_count++] = symbol;
     return GORDIAN_OK;
@@ -99,14 +89,12 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
         size_t length = quoted ? (size_t)(quoted - text) + 1 : strcspn(text, ", \t");
         if (length > 0) {
             uint32_t symbol;
-            gordian_status status = quoted ? data_symbol(data, text + 1, length - 2, &symbol, error)
-                                           : data_symbol(data, text, length, &symbol, error);
-            if (status == GORDIAN_OK && data->index[symbol])
-                status = fail(error, GORDIAN_STATUS_INPUT, "the datum '%s' is listed twice",
-                              data_text(data, symbol));
-            THEN(status, add_to_domain(data, symbol, error));
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(quoted ? data_symbol(data, text + 1, length - 2, &symbol, error)
+                       : data_symbol(data, text, length, &symbol, error));
+            if (data->index[symbol])
+                return fail(error, GORDIAN_STATUS_INPUT, "the datum '%s' is listed twice",
+                            data_text(data, symbol));
+            TRY(add_to_domain(data, symbol, error));
         }
         text += length;
         text += strspn(text, ", \t");
@@ -146,8 +134,7 @@ gordian_status data_function(struct data *data, const struct function *function,
             return GORDIAN_OK;
         }
     }
-    if (!memory_grow(&data->memory, &data->functions, &data->function_room,
-                     data->function_count + 1, sizeof *data->functions))
+    if (!memory_extend(&data->memory, data->functions, data->function_room, data->function_count))
         return fail_memory(error);
     if (size > 0) {
         rows = memory_alloc(&data->memory, size);
@@ -185,6 +172,14 @@ gordian_status data_builtin(struct data *data, const char *name, size_t length, 
         return data_function(data, &function, number, error);
     }
     return GORDIAN_STATUS_END;
+}
+
+const char *data_builtin_name(uint8_t kind)
+{
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+        if (builtins[i].kind == kind)
+            return builtins[i].name;
+    return NULL;
 }
 
 const char *data_text(const struct data *data, uint32_t symbol)

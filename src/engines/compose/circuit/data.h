@@ -5,8 +5,8 @@
  * or, if nothing is listed, every symbol a circuit mentions as a constant; {0} if there is none.
  * D is fixed by data_close, once the circuit has been read; before, symbols only collect.
  *
- * D is what ports carry. Cells whose values no port ever has (data_flow.h) may have others: these
- * come behind, and only such cells range over them.
+ * D is what ports carry. Cells whose values no port ever has (automaton_flow) may have others:
+ * these come behind, and only such cells range over them.
  *
  * Functions and predicates take and give elements of D. A table is a list of rows; what it does
  * not list is undefined, and a transition whose guard asks for it does not exist. The built-in ones
@@ -91,6 +91,9 @@ gordian_status data_function(struct data *data, const struct function *function,
 /* The built-in one of that name; GORDIAN_STATUS_END: there is none. */
 gordian_status data_builtin(struct data *data, const char *name, size_t length, uint32_t *number,
                             gordian_error *error);
+
+/* The first name of a built-in one; NULL: it is a table. */
+const char *data_builtin_name(uint8_t kind);
 
 const char *data_text(const struct data *data, uint32_t symbol);
 /* The text of a value; "null" for VALUE_NULL. */

@@ -19,8 +19,8 @@ void guards_free(struct guards *guards)
 static uint32_t push_node(struct guards *guards, enum guard_kind kind, uint32_t left,
                           uint32_t right, uint32_t symbol)
 {
-    if (guards->count >= GUARD_NONE || !memory_grow(&guards->memory, &guards->nodes, &guards->room,
-                                                    guards->count + 1, sizeof *guards->nodes))
+    if (guards->count >= GUARD_NONE ||
+        !memory_extend(&guards->memory, guards->nodes, guards->room, guards->count))
         return GUARD_NONE;
     guards->nodes[guards->count] =
         (struct guard_node){.kind = (uint8_t)kind, .left = left, .right = right, .symbol = symbol};
@@ -69,50 +69,28 @@ uint32_t guard_restrict(struct guards *guards, uint32_t guard, const uint64_t *f
     return guard_add(guards, (enum guard_kind)node.kind, left, right, node.symbol);
 }
 
-/* Walks over all nodes of a guard; children have smaller numbers than their parents and a long
- * conjunction leans to the left, so only the right side is recursed into. */
-static bool walk_terms(const struct guards *guards, uint32_t node,
-                       bool (*visit)(const struct guard_node *node, void *context), void *context)
+/* Children have smaller numbers than their parents and a long conjunction leans to the left, so
+ * only the right side is recursed into. */
+bool guard_writes(const struct guards *guards, uint32_t guard, uint32_t cell)
 {
-    while (node != GUARD_NONE) {
-        const struct guard_node *here = &guards->nodes[node];
-        if (visit(here, context))
+    for (; guards->count > 0 && guard != GUARD_NONE; guard = guards->nodes[guard].left) {
+        const struct guard_node *node = &guards->nodes[guard];
+        if ((node->kind == TERM_NEXT && node->symbol == cell) ||
+            guard_writes(guards, node->right, cell))
             return true;
-        if (here->right != GUARD_NONE && walk_terms(guards, here->right, visit, context))
-            return true;
-        node = here->left;
     }
     return false;
 }
 
-static bool is_next_of(const struct guard_node *node, void *context)
-{
-    return node->kind == TERM_NEXT && node->symbol == *(uint32_t *)context;
-}
-
-bool guard_writes(const struct guards *guards, uint32_t guard, uint32_t cell)
-{
-    return guards->count > 0 && walk_terms(guards, guard, is_next_of, &cell);
-}
-
-struct stray {
-    const uint64_t *fires;
-    uint32_t port;
-};
-
-static bool is_stray(const struct guard_node *node, void *context)
-{
-    struct stray *stray = context;
-    if (node->kind != TERM_PORT || bits_test(stray->fires, node->symbol))
-        return false;
-    stray->port = node->symbol;
-    return true;
-}
-
 uint32_t guard_stray_port(const struct guards *guards, uint32_t guard, const uint64_t *fires)
 {
-    struct stray stray = {fires, GUARD_NONE};
-    if (guards->count > 0)
-        walk_terms(guards, guard, is_stray, &stray);
-    return stray.port;
+    uint32_t stray = GUARD_NONE;
+    for (; guards->count > 0 && guard != GUARD_NONE && stray == GUARD_NONE;
+         guard = guards->nodes[guard].left) {
+        const struct guard_node *node = &guards->nodes[guard];
+        if (node->kind == TERM_PORT && !bits_test(fires, node->symbol))
+            return node->symbol;
+        stray = guard_stray_port(guards, node->right, fires);
+    }
+    return stray;
 }

@@ -2,6 +2,7 @@
  * by union-find and, for what that leaves open, search. */
 #include "engines/compose/circuit/guard.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -16,6 +17,11 @@ struct literal {
     bool holds; /* the node, or its negation */
 };
 
+struct literal_list {
+    struct literal *list;
+    size_t count, room;
+};
+
 /* Variables: port p is p, the next value of cell c is ports + c. */
 struct solver {
     const struct guard_question *question;
@@ -26,18 +32,10 @@ struct solver {
     bool *wanted;       /* has a value in a solution: fires, or is a cell */
     bool *is_port;      /* of a root: some member is a port, so not null */
     uint32_t *solution; /* of every variable */
-    struct literal *pending, *literals;
-    size_t pending_count, pending_room, literal_count, literal_room;
+    struct literal_list pending, literals;
     size_t alternatives, steps;
     gordian_error *error;
 };
-
-static uint32_t root_of(const struct solver *solver, uint32_t variable)
-{
-    while (solver->parent[variable] != variable)
-        variable = solver->parent[variable];
-    return variable;
-}
 
 /* The variable a term stands for, or GUARD_NONE. */
 static uint32_t variable_of(const struct solver *solver, uint32_t term)
@@ -116,7 +114,7 @@ static uint32_t evaluate_term(const struct solver *solver, uint32_t term)
     switch ((enum guard_kind)node->kind) {
     case TERM_PORT:
     case TERM_NEXT:
-        return solver->value[root_of(solver, variable_of(solver, term))];
+        return solver->value[union_find_root(solver->parent, variable_of(solver, term))];
     case TERM_NOW:
         return solver->question->now[node->symbol];
     case TERM_CONSTANT: {
@@ -158,12 +156,12 @@ static enum truth judge_literal(const struct solver *solver, struct literal lite
     return holds == literal.holds ? IS_TRUE : IS_FALSE;
 }
 
-static gordian_status push_literal(struct solver *solver, struct literal **array, size_t *count,
-                                   size_t *room, struct literal literal)
+static gordian_status push_literal(struct solver *solver, struct literal_list *to,
+                                   struct literal literal)
 {
-    if (!memory_grow(&solver->question->guards->memory, array, room, *count + 1, sizeof **array))
+    if (!memory_extend(&solver->question->guards->memory, to->list, to->room, to->count))
         return fail_memory(solver->error);
-    (*array)[(*count)++] = literal;
+    to->list[to->count++] = literal;
     return GORDIAN_OK;
 }
 
@@ -193,7 +191,8 @@ static void take_back(struct solver *solver, const struct change *changes, size_
 static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
                          struct change *change, size_t *changes)
 {
-    uint32_t below = root_of(solver, left), above = root_of(solver, right);
+    uint32_t below = union_find_root(solver->parent, left),
+             above = union_find_root(solver->parent, right);
     if (below == above)
         return true;
     uint32_t one = solver->value[below], other = solver->value[above];
@@ -211,10 +210,10 @@ static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
     return solver->value[above] != VALUE_NULL || !solver->is_port[above];
 }
 
-static bool bind_variable(struct solver *solver, uint32_t variable, uint32_t value,
-                          struct change *change, size_t *changes)
+static bool bind_solver_variable(struct solver *solver, uint32_t variable, uint32_t value,
+                                 struct change *change, size_t *changes)
 {
-    uint32_t root = root_of(solver, variable);
+    uint32_t root = union_find_root(solver->parent, variable);
     if (value == UNDEFINED || (value == VALUE_NULL && solver->is_port[root]))
         return false;
     *change = (struct change){.root = root};
@@ -239,9 +238,9 @@ static bool follow_literal(struct solver *solver, struct literal literal, struct
     if (left != GUARD_NONE && right != GUARD_NONE)
         fine = join_classes(solver, left, right, &changes[*count], count);
     else if (left != GUARD_NONE && left_value == OPEN && right_value != OPEN)
-        fine = bind_variable(solver, left, right_value, &changes[*count], count);
+        fine = bind_solver_variable(solver, left, right_value, &changes[*count], count);
     else if (right != GUARD_NONE && right_value == OPEN && left_value != OPEN)
-        fine = bind_variable(solver, right, left_value, &changes[*count], count);
+        fine = bind_solver_variable(solver, right, left_value, &changes[*count], count);
     *progress |= *count > before;
     return fine;
 }
@@ -252,35 +251,16 @@ static bool propagate_literals(struct solver *solver, struct change *changes, si
     bool progress = true;
     while (progress) {
         progress = false;
-        for (size_t i = 0; i < solver->literal_count; i++) {
-            enum truth truth = judge_literal(solver, solver->literals[i]);
+        for (size_t i = 0; i < solver->literals.count; i++) {
+            enum truth truth = judge_literal(solver, solver->literals.list[i]);
             if (truth == IS_FALSE)
                 return false;
             if (truth == IS_OPEN &&
-                !follow_literal(solver, solver->literals[i], changes, count, &progress))
+                !follow_literal(solver, solver->literals.list[i], changes, count, &progress))
                 return false;
         }
     }
     return true;
-}
-
-static gordian_status tell_solution(struct solver *solver)
-{
-    const struct guard_question *question = solver->question;
-    for (uint32_t v = 0; v < solver->variables; v++)
-        solver->solution[v] =
-            solver->wanted[v] ? solver->value[root_of(solver, v)] : (uint32_t)VALUE_NULL;
-    return question->solution(question->context, solver->solution,
-                              solver->solution + question->ports, solver->error);
-}
-
-/* The largest value of a class: ports carry data, a cell of its own may have what only cells have.
- */
-static uint32_t last_value(const struct solver *solver, uint32_t root)
-{
-    const struct guard_question *question = solver->question;
-    bool own = root >= question->ports && question->own && question->own[root - question->ports];
-    return own ? question->data->domain_size : question->data->port_size;
 }
 
 /* Binds what is open, one class after another. Every level learns at most one thing a variable, so
@@ -298,14 +278,25 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
     size_t count = 0;
     gordian_status status = GORDIAN_OK;
     if (propagate_literals(solver, changes, &count)) {
-        while (from < solver->variables &&
-               (!solver->wanted[from] || solver->value[root_of(solver, from)] != OPEN))
+        while (
+            from < solver->variables &&
+            (!solver->wanted[from] || solver->value[union_find_root(solver->parent, from)] != OPEN))
             from++;
         if (from == solver->variables) {
-            status = tell_solution(solver);
+            const struct guard_question *question = solver->question;
+            for (uint32_t v = 0; v < solver->variables; v++)
+                solver->solution[v] = solver->wanted[v]
+                                          ? solver->value[union_find_root(solver->parent, v)]
+                                          : (uint32_t)VALUE_NULL;
+            status = question->solution(question->context, solver->solution,
+                                        solver->solution + question->ports, solver->error);
         } else {
-            uint32_t root = root_of(solver, from);
-            uint32_t value = solver->is_port[root] ? 1 : 0, last = last_value(solver, root);
+            uint32_t root = union_find_root(solver->parent, from);
+            /* Ports carry data, a cell of its own may have what only cells have. */
+            const struct guard_question *asked = solver->question;
+            bool own = root >= asked->ports && asked->own && asked->own[root - asked->ports];
+            uint32_t last = own ? asked->data->domain_size : asked->data->port_size;
+            uint32_t value = solver->is_port[root] ? 1 : 0;
             for (; value <= last && status == GORDIAN_OK; value++) {
                 solver->value[root] = value;
                 status = search_literals(solver, from + 1);
@@ -325,47 +316,34 @@ static gordian_status try_alternatives(struct solver *solver);
 static gordian_status branch_on(struct solver *solver, struct literal left, struct literal right)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
-    size_t count = solver->pending_count, literals = solver->literal_count;
+    size_t count = solver->pending.count, literals = solver->literals.count;
     struct literal *saved = memory_alloc(memory, (count + 1) * sizeof *saved);
     if (!saved)
         return fail_memory(solver->error);
     if (count > 0)
-        memcpy(saved, solver->pending, count * sizeof *saved);
-    gordian_status status =
-        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
+        memcpy(saved, solver->pending.list, count * sizeof *saved);
+    gordian_status status = push_literal(solver, &solver->pending, left);
     THEN(status, try_alternatives(solver));
     if (count > 0)
-        memcpy(solver->pending, saved, count * sizeof *saved);
-    solver->pending_count = count;
-    solver->literal_count = literals;
+        memcpy(solver->pending.list, saved, count * sizeof *saved);
+    solver->pending.count = count;
+    solver->literals.count = literals;
     left.holds = !left.holds;
-    THEN(status, push_literal(solver, &solver->pending, &solver->pending_count,
-                              &solver->pending_room, left));
-    THEN(status, push_literal(solver, &solver->pending, &solver->pending_count,
-                              &solver->pending_room, right));
+    THEN(status, push_literal(solver, &solver->pending, left));
+    THEN(status, push_literal(solver, &solver->pending, right));
     THEN(status, try_alternatives(solver));
     memory_free(memory, saved);
     return status;
-}
-
-static gordian_status take_both(struct solver *solver, struct literal left, struct literal right)
-{
-    gordian_status status =
-        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
-    return status == GORDIAN_OK ? push_literal(solver, &solver->pending, &solver->pending_count,
-                                               &solver->pending_room, right)
-                                : status;
 }
 
 /* Takes the pending formulas apart into literals; at a disjunction, one alternative after the
  * other. */
 static gordian_status try_alternatives(struct solver *solver)
 {
-    while (solver->pending_count > 0) {
-        struct literal next = solver->pending[--solver->pending_count];
+    while (solver->pending.count > 0) {
+        struct literal next = solver->pending.list[--solver->pending.count];
         const struct guard_node *node = &solver->nodes[next.node];
         struct literal left = {node->left, next.holds}, right = {node->right, next.holds};
-        gordian_status status = GORDIAN_OK;
         switch ((enum guard_kind)node->kind) {
         case GUARD_TRUE:
         case GUARD_FALSE:
@@ -374,21 +352,18 @@ static gordian_status try_alternatives(struct solver *solver)
             break;
         case GUARD_NOT:
             left.holds = !next.holds;
-            status = push_literal(solver, &solver->pending, &solver->pending_count,
-                                  &solver->pending_room, left);
+            TRY(push_literal(solver, &solver->pending, left));
             break;
         case GUARD_AND:
         case GUARD_OR:
             if ((node->kind == GUARD_OR) == next.holds)
                 return branch_on(solver, left, right);
-            status = take_both(solver, right, left);
+            TRY(push_literal(solver, &solver->pending, right));
+            TRY(push_literal(solver, &solver->pending, left));
             break;
         default:
-            status = push_literal(solver, &solver->literals, &solver->literal_count,
-                                  &solver->literal_room, next);
+            TRY(push_literal(solver, &solver->literals, next));
         }
-        if (status != GORDIAN_OK)
-            return status;
     }
     if (++solver->alternatives > GUARD_ALTERNATIVES_MAX)
         return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard has more than %d alternatives",
@@ -441,9 +416,8 @@ gordian_status guard_solve(const struct guard_question *question, gordian_error 
         return fail_memory(error);
     prepare_solver(&solver);
     gordian_status status =
-        push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
-                     (struct literal){question->guard, true});
+        push_literal(&solver, &solver.pending, (struct literal){question->guard, true});
     THEN(status, try_alternatives(&solver));
-    memory_free_all(&question->guards->memory, solver.pending, solver.literals, block);
+    memory_free_all(&question->guards->memory, solver.pending.list, solver.literals.list, block);
     return status;
 }

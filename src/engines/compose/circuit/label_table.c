@@ -7,8 +7,7 @@
 void labels_free(struct label_table *labels)
 {
     hash_free(&labels->table, &labels->memory);
-    memory_free(&labels->memory, labels->starts);
-    memory_free(&labels->memory, labels->text);
+    memory_free_all(&labels->memory, labels->starts, labels->text);
     *labels = (struct label_table){.memory = labels->memory};
 }
 
@@ -59,8 +58,7 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
     if (labels->count == GORDIAN_NONE - 1 ||
         !hash_reserve(&labels->table, &labels->memory, labels->count + 1, labels->count + 1,
                       put_labels, labels) ||
-        !memory_grow(&labels->memory, &labels->starts, &labels->start_room,
-                     (size_t)labels->count + 1, sizeof *labels->starts) ||
+        !memory_extend(&labels->memory, labels->starts, labels->start_room, labels->count) ||
         !memory_grow(&labels->memory, &labels->text, &labels->text_room,
                      labels->text_used + length + 1, 1))
         return fail_memory(error);
@@ -71,4 +69,33 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
     hash_put(&labels->table, hash_bytes(text, length), labels->count);
     *label = labels->count++;
     return GORDIAN_OK;
+}
+
+gordian_status labels_copy(struct label_table *to, const struct label_table *from, uint32_t *new_of,
+                           gordian_error *error)
+{
+    for (uint32_t i = 0, number; i < from->count; i++) {
+        const char *text = labels_text(from, i);
+        TRY(labels_put(to, text, strlen(text), new_of ? &new_of[i] : &number, error));
+    }
+    return GORDIAN_OK;
+}
+
+bool label_next(const char **at, struct label_part *part)
+{
+    const char *name = *at;
+    size_t length = strcspn(name, "|"), name_length = strcspn(name, "=|");
+    bool datum = name_length < length;
+    *part = (struct label_part){.name = name,
+                                .datum = datum ? name + name_length + 1 : NULL,
+                                .name_length = name_length,
+                                .datum_length = datum ? length - name_length - 1 : 0,
+                                .length = length};
+    *at += length + (name[length] == '|');
+    return *name != '\0';
+}
+
+bool label_part_is(const struct label_part *part, const char *name)
+{
+    return strlen(name) == part->name_length && memcmp(name, part->name, part->name_length) == 0;
 }

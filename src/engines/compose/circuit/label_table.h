@@ -23,4 +23,19 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
                           uint32_t *label, gordian_error *error);
 uint32_t labels_find(const struct label_table *labels, const char *text,
                      size_t length); /* or NONE */
+/* Puts every label of `from` into `to`; new_of[label], unless NULL: its number there. */
+gordian_status labels_copy(struct label_table *to, const struct label_table *from, uint32_t *new_of,
+                           gordian_error *error);
+
+/* A part of a label: name, or name=datum. */
+struct label_part {
+    const char *name, *datum; /* no NUL behind them; datum NULL: there is none */
+    size_t name_length, datum_length;
+    size_t length; /* of the whole */
+};
+/* The next part of the label at *at, which moves behind it; false: there is none left. */
+bool label_next(const char **at, struct label_part *part);
+/* Is it the name of the part? */
+bool label_part_is(const struct label_part *part, const char *name);
+
 const char *labels_text(const struct label_table *labels, uint32_t label);

@@ -31,18 +31,10 @@ void safety_free(struct safety *safety)
 
 gordian_status safety_attach(gordian_circuit *circuit, struct safety *safety, gordian_error *error)
 {
-    if (!memory_grow(&circuit->memory, &circuit->safeties, &circuit->safety_room,
-                     circuit->safety_count + 1, sizeof *circuit->safeties))
+    if (!memory_extend(&circuit->memory, circuit->safeties, circuit->safety_room,
+                       circuit->safety_count))
         return fail_memory(error);
     circuit->safeties[circuit->safety_count++] = safety;
-    return GORDIAN_OK;
-}
-
-static gordian_status copy_labels(struct label_table *to, const struct label_table *from,
-                                  gordian_error *error)
-{
-    for (uint32_t i = 0, number; i < from->count; i++)
-        TRY(labels_put(to, labels_text(from, i), strlen(labels_text(from, i)), &number, error));
     return GORDIAN_OK;
 }
 
@@ -50,12 +42,10 @@ static gordian_status copy_safety(struct safety *to, const struct safety *from,
                                   gordian_error *error)
 {
     const gordian_circuit *circuit = from->circuit;
-    gordian_status status = copy_labels(&to->places, &from->places, error);
-    THEN(status, copy_labels(&to->transitions, &from->transitions, error));
-    if (status == GORDIAN_OK && circuit)
-        status = gordian_circuit_join(&to->circuit, &circuit, 1, NULL, &to->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(labels_copy(&to->places, &from->places, NULL, error));
+    TRY(labels_copy(&to->transitions, &from->transitions, NULL, error));
+    if (circuit)
+        TRY(gordian_circuit_join(&to->circuit, &circuit, 1, NULL, &to->memory, error));
     to->place_count = from->place_count;
     to->marks = from->marks;
     to->alarm_count = from->alarm_count;
@@ -85,12 +75,6 @@ gordian_status safety_inherit(gordian_circuit *circuit, const gordian_circuit *f
 }
 
 /* ------------------------------------------------------------------ between the two circuits */
-
-static void state_text(const gordian_circuit *circuit, size_t automaton, uint32_t state,
-                       char text[32])
-{
-    gordian_circuit_state_text(circuit, automaton, state, text, 32);
-}
 
 /* The alarm that a name stands for; SIZE_MAX: it is a transition, or the monitor's own. */
 static size_t alarm_of(const struct safety *safety, const char *name)
@@ -160,10 +144,7 @@ static void fire_step(const gordian_circuit *circuit, const struct safety *safet
 /* The net is not 1-safe: what was said about deadlocks is void. */
 static void drop_found(gordian_compose_result *result)
 {
-    for (size_t i = 0; i < result->found_count; i++)
-        memory_free_all(&result->allocator, result->found[i].state, result->found[i].labels);
-    result->found_count = 0;
-    result->deadlocks = 0;
+    compose_forget_deadlocks(result);
     result->stop = GORDIAN_COMPOSE_STOP_UNSAFE;
 }
 
@@ -186,17 +167,14 @@ static gordian_status convert_way(const gordian_circuit *circuit, const struct s
                                   const gordian_compose_deadlock *way,
                                   gordian_compose_result *result, gordian_error *error)
 {
-    const gordian_allocator *memory = &result->allocator;
     size_t words = circuit->label_words, alarm = SIZE_MAX;
-    gordian_compose_deadlock described = {0};
-    described.state = memory_zeroed(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
-    described.labels = memory_alloc(memory, (way->step_count * words + 1) * sizeof(uint64_t));
+    gordian_compose_deadlock described;
     if (!result->found)
-        result->found = memory_zeroed(memory, sizeof *result->found);
-    if (!described.state || !described.labels || !result->found) {
-        memory_free_all(memory, described.state, described.labels);
+        result->found = memory_zeroed(&result->allocator, sizeof *result->found);
+    if (!result->found || !compose_deadlock_alloc(result, circuit, way->step_count, &described))
         return fail_memory(error);
-    }
+    described.step_count = 0;
+    memset(described.state, 0, circuit->factor_count * sizeof *described.state);
     while (described.step_count < way->step_count && alarm == SIZE_MAX) {
         const uint64_t *step = way->labels + described.step_count * safety->circuit->label_words;
         uint64_t *label = described.labels + described.step_count++ * words;
@@ -213,7 +191,7 @@ static gordian_status convert_way(const gordian_circuit *circuit, const struct s
 
 /* ------------------------------------------------------------------ searching */
 
-static gordian_compose_options search_options(const gordian_compose_options *options)
+static gordian_compose_options monitor_options(const gordian_compose_options *options)
 {
     gordian_compose_options own = *options;
     own.engine = "cpu";
@@ -225,11 +203,11 @@ static gordian_compose_options search_options(const gordian_compose_options *opt
 }
 
 /* In more and more states. *found is the caller's to free. */
-static gordian_status search_states(const struct safety *safety,
-                                    const gordian_compose_options *options, bool thorough,
-                                    gordian_compose_result *found, gordian_error *error)
+static gordian_status search_monitored(const struct safety *safety,
+                                       const gordian_compose_options *options, bool thorough,
+                                       gordian_compose_result *found, gordian_error *error)
 {
-    gordian_compose_options own = search_options(options);
+    gordian_compose_options own = monitor_options(options);
     for (uint64_t most = FIRST_STATES;; most *= STATES_FACTOR) {
         bool last = most > LAST_STATES || (options->max_states && options->max_states <= most);
         own.max_states = last ? options->max_states : most;
@@ -250,7 +228,7 @@ static gordian_status search_net(const gordian_circuit *circuit, const struct sa
     *stop = GORDIAN_COMPOSE_STOP_MEMORY;
     if (!safety->circuit)
         return GORDIAN_OK;
-    gordian_status status = search_states(safety, options, thorough, &found, error);
+    gordian_status status = search_monitored(safety, options, thorough, &found, error);
     if (status != GORDIAN_OK)
         return status;
     *stop = found.deadlocks > 0 ? GORDIAN_COMPOSE_STOP_UNSAFE : found.stop;
@@ -270,17 +248,14 @@ gordian_status safety_search(const gordian_circuit *circuit, const gordian_compo
                              bool thorough, gordian_compose_result *result,
                              gordian_compose_stop *stop, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     *stop = GORDIAN_COMPOSE_STOP_COMPLETE;
-    for (size_t i = 0;
-         i < circuit->safety_count && status == GORDIAN_OK && *stop != GORDIAN_COMPOSE_STOP_UNSAFE;
-         i++) {
+    for (size_t i = 0; i < circuit->safety_count && *stop != GORDIAN_COMPOSE_STOP_UNSAFE; i++) {
         gordian_compose_stop here;
-        status = search_net(circuit, circuit->safeties[i], options, thorough, result, &here, error);
-        if (status == GORDIAN_OK && here != GORDIAN_COMPOSE_STOP_COMPLETE)
+        TRY(search_net(circuit, circuit->safeties[i], options, thorough, result, &here, error));
+        if (here != GORDIAN_COMPOSE_STOP_COMPLETE)
             *stop = here;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ deadlocks that were found */
@@ -298,7 +273,8 @@ static size_t find_alarm(const gordian_circuit *circuit, const struct safety *sa
             size_t factor = monitored->users[u];
             char text[32] = "one";
             if (factor < safety->place_count)
-                state_text(circuit, safety->first + factor, state[safety->first + factor], text);
+                gordian_circuit_state_text(circuit, safety->first + factor,
+                                           state[safety->first + factor], text, sizeof text);
             on = strcmp(text, "one") == 0;
         }
         if (on)
@@ -329,15 +305,6 @@ static gordian_status extend_way(const gordian_circuit *circuit, const struct sa
     return GORDIAN_OK;
 }
 
-/* The nets cannot be watched: what looks like a deadlock need not be one. */
-static bool is_watched(const gordian_circuit *circuit)
-{
-    for (size_t k = 0; k < circuit->safety_count; k++)
-        if (!circuit->safeties[k]->circuit)
-            return false;
-    return true;
-}
-
 gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_result *result,
                              gordian_error *error)
 {
@@ -348,7 +315,10 @@ gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_res
             if (alarm != SIZE_MAX)
                 return extend_way(circuit, safety, alarm, &result->found[i], result, error);
         }
-    if (!is_watched(circuit)) {
+    bool watched = true; /* else what looks like a deadlock need not be one */
+    for (size_t k = 0; k < circuit->safety_count; k++)
+        watched &= circuit->safeties[k]->circuit != NULL;
+    if (!watched) {
         drop_found(result);
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
         snprintf(result->note, sizeof result->note,

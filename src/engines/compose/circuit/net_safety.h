@@ -3,7 +3,7 @@
  *
  * The automaton of a place has no state for a second token: a transition that would put one there
  * does not fire. So the circuit of a net tells the truth as long as that never happens: if the net
- * is 1-safe. Where the structure of the net does not prove that (format/net_proof.c), the circuit
+ * is 1-safe. Where the structure of the net does not prove that (format/net.c), the circuit
  * has a second one with it, in which the only deadlocks are states behind a second token: the same
  * places, a name "!N" for every transition and place that is unproved, enabled where the transition
  * is and the place has a token, and a monitor. The monitor takes part in every firing; after a "!N"

@@ -8,6 +8,8 @@
 
 #include "engines/compose/circuit/automaton.h"
 
+struct primitive_builder;
+
 struct primitive {
     const char *name;
     const char *usage;        /* "fifofull<d>(a?,b!)" */
@@ -15,8 +17,7 @@ struct primitive {
     bool more_ins, more_outs; /* ... or more of them */
     uint32_t arguments;       /* 0 or 1 */
     char argument;            /* 'd' a datum, 'P' a predicate, 'f' a function; 0: none */
-    gordian_status (*build)(struct automaton *automaton, uint32_t ins, uint32_t outs,
-                            uint32_t argument, gordian_error *error);
+    void (*build)(struct primitive_builder *builder);
 };
 
 const struct primitive *primitive_find(const char *name, size_t length);

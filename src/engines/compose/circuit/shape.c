@@ -1,8 +1,9 @@
 /* Unfolding an automaton over the data: control states and cells become plain states, guards become
  * transitions with concrete data. What the automaton can reach by itself comes first. */
 #include "engines/compose/circuit/circuit.h"
+#include "engines/compose/circuit/record_table.h"
 #include "foundation/base/error.h"
-#include "foundation/base/hash.h"
+#include "foundation/base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,11 +19,9 @@ struct unfolding {
     uint32_t most;
     size_t width; /* of a state: control and cells */
 
-    /* States as they are found, with a hash table over them. */
-    size_t value_room; /* in states */
-    struct hash table;
-    uint32_t *candidate; /* `width` numbers */
-    uint8_t *own;        /* by cell: it has a domain of its own */
+    struct record_table states; /* as they are found; the shape has the list */
+    uint32_t *candidate;        /* `width` numbers */
+    uint8_t *own;               /* by cell: it has a domain of its own */
 
     size_t *first_of; /* transitions of the automaton by control state: `by_state` */
     uint32_t *by_state;
@@ -49,52 +48,23 @@ void shape_free(struct shape *shape, const gordian_allocator *memory)
     *shape = (struct shape){0};
 }
 
-static uint64_t hash_state(const struct unfolding *unfolding, const uint32_t *values)
-{
-    return hash_bytes(values, unfolding->width * sizeof *values);
-}
-
-static void put_states(const void *context, struct hash *table)
-{
-    const struct unfolding *unfolding = context;
-    for (uint32_t s = 0; s < unfolding->shape->state_count; s++)
-        hash_put(table, hash_state(unfolding, unfolding->shape->values + s * unfolding->width), s);
-}
-
 /* The number of the state in `candidate`, new if need be. */
 static gordian_status number_state(struct unfolding *unfolding, uint32_t *number,
                                    gordian_error *error)
 {
     struct shape *shape = unfolding->shape;
-    size_t width = unfolding->width;
-    uint64_t hash = hash_state(unfolding, unfolding->candidate);
-    struct hash_probe probe = hash_probe(&unfolding->table, hash);
-    while (hash_meet(&unfolding->table, &probe)) {
-        *number = probe.number;
-        if (memcmp(shape->values + probe.number * width, unfolding->candidate,
-                   width * sizeof(uint32_t)) == 0)
-            return GORDIAN_OK;
-    }
+    uint64_t hash;
+    *number = record_table_find(&unfolding->states, unfolding->candidate, &hash);
+    if (*number != GORDIAN_NONE)
+        return GORDIAN_OK;
     if (shape->state_count >= unfolding->most)
         return fail(error, GORDIAN_STATUS_INPUT, "'%s' has more than %u states over these data",
                     unfolding->automaton->title, unfolding->most);
-    if (!hash_reserve(&unfolding->table, unfolding->memory, shape->state_count + 1,
-                      shape->state_count + 1, put_states, unfolding) ||
-        !memory_grow(unfolding->memory, &shape->values, &unfolding->value_room,
-                     ((size_t)shape->state_count + 1) * width, sizeof *shape->values))
+    if (!record_table_add(&unfolding->states, unfolding->candidate, hash))
         return fail_memory(error);
-    memcpy(shape->values + shape->state_count * width, unfolding->candidate,
-           width * sizeof(uint32_t));
     *number = shape->state_count++;
-    hash_put(&unfolding->table, hash, *number);
+    shape->values = unfolding->states.list;
     return GORDIAN_OK;
-}
-
-static void put_value(uint64_t *label, size_t bit, uint32_t bits, uint64_t value)
-{
-    for (uint32_t i = 0; i < bits; i++)
-        if (value >> i & 1)
-            bits_set(label, bit + i);
 }
 
 /* The label of a solution; false if ports that became one do not do the same. */
@@ -109,12 +79,11 @@ static bool make_label(struct unfolding *unfolding, const uint32_t *at_ports)
         size_t value_at = shape->port_count + (size_t)port * unfolding->value_bits;
         if (!bits_test(unfolding->label, port)) {
             bits_set(unfolding->label, port);
-            put_value(unfolding->label, value_at, unfolding->value_bits, at_ports[p] - 1);
+            label_set_bits(unfolding->label, value_at, unfolding->value_bits, at_ports[p] - 1);
             continue;
         }
-        for (uint32_t i = 0; i < unfolding->value_bits; i++)
-            if (bits_test(unfolding->label, value_at + i) != ((at_ports[p] - 1) >> i & 1))
-                return false;
+        if (label_bits(unfolding->label, value_at, unfolding->value_bits) != at_ports[p] - 1)
+            return false;
     }
     return true;
 }
@@ -136,14 +105,12 @@ static gordian_status take_solution(void *context, const uint32_t *at_ports, con
                     "'%s' has more than %u transitions over these data",
                     unfolding->automaton->title, unfolding->most);
     TRY(number_state(unfolding, &to, error));
-    if (!memory_grow(unfolding->memory, &shape->to, &unfolding->to_room, count + 1,
-                     sizeof *shape->to) ||
+    if (!memory_extend(unfolding->memory, shape->to, unfolding->to_room, count) ||
         !memory_grow(unfolding->memory, &shape->labels, &unfolding->label_room,
                      (count + 1) * shape->label_words, sizeof *shape->labels))
         return fail_memory(error);
     if (unfolding->automaton->costs) {
-        if (!memory_grow(unfolding->memory, &shape->costs, &unfolding->cost_room, count + 1,
-                         sizeof *shape->costs))
+        if (!memory_extend(unfolding->memory, shape->costs, unfolding->cost_room, count))
             return fail_memory(error);
         shape->costs[count] = (struct cost){unfolding->cost, unfolding->cost};
     }
@@ -168,7 +135,7 @@ static bool firing_fits(const struct unfolding *unfolding, const uint64_t *fires
 }
 
 /* Everything that leads out of a state. */
-static gordian_status expand_state(struct unfolding *unfolding, uint32_t state,
+static gordian_status unfold_state(struct unfolding *unfolding, uint32_t state,
                                    gordian_error *error)
 {
     const struct automaton *automaton = unfolding->automaton;
@@ -254,20 +221,19 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
 }
 
 /* What follows from the states numbered `from` and above. */
-static gordian_status explore_states(struct unfolding *unfolding, uint32_t from,
-                                     gordian_error *error)
+static gordian_status unfold_states(struct unfolding *unfolding, uint32_t from,
+                                    gordian_error *error)
 {
     struct shape *shape = unfolding->shape;
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t s = from; s < shape->state_count && status == GORDIAN_OK; s++) {
+    for (uint32_t s = from; s < shape->state_count; s++) {
         if (!memory_grow(unfolding->memory, &shape->first, &unfolding->first_room, (size_t)s + 2,
                          sizeof *shape->first))
             return fail_memory(error);
         shape->first[s] = shape->transition_count;
-        status = expand_state(unfolding, s, error);
+        TRY(unfold_state(unfolding, s, error));
         shape->first[s + 1] = shape->transition_count;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Control states that the automaton cannot get to by itself, last of all, with its cells as they
@@ -294,10 +260,9 @@ static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *
         memcpy(unfolding->candidate, cells, unfolding->width * sizeof *cells);
         unfolding->candidate[0] = (uint32_t)c;
         status = number_state(unfolding, &number, error);
-        THEN(status, explore_states(unfolding, from, error));
+        THEN(status, unfold_states(unfolding, from, error));
     }
-    memory_free(unfolding->memory, seen);
-    memory_free(unfolding->memory, cells);
+    memory_free_all(unfolding->memory, seen, cells);
     return status;
 }
 
@@ -388,6 +353,7 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
         .value_bits = data_value_bits(data),
         .most = most,
         .width = 1 + automaton->cell_count,
+        .states = {.memory = *memory, .size = (1 + automaton->cell_count) * sizeof(uint32_t)},
     };
     *shape = (struct shape){.automaton = automaton, .port_count = ports};
     shape->label_words = (uint32_t)bits_words((size_t)ports * (1 + unfolding.value_bits));
@@ -400,16 +366,13 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
         unfolding.own[c] = automaton->cells[c].own;
     THEN(status, sort_by_state(&unfolding, error));
     THEN(status, find_initial(&unfolding, error));
-    THEN(status, explore_states(&unfolding, 0, error));
+    THEN(status, unfold_states(&unfolding, 0, error));
     THEN(status, explore_stray(&unfolding, error));
     THEN(status, put_in_order(&unfolding, error));
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
-    memory_free(memory, unfolding.candidate);
-    memory_free(memory, unfolding.label);
-    memory_free(memory, unfolding.own);
-    hash_free(&unfolding.table, memory);
-    memory_free(memory, unfolding.first_of);
-    memory_free(memory, unfolding.by_state);
+    memory_free_all(memory, unfolding.candidate, unfolding.label, unfolding.own);
+    hash_free(&unfolding.states.table, memory);
+    memory_free_all(memory, unfolding.first_of, unfolding.by_state);
     if (status != GORDIAN_OK)
         shape_free(shape, memory);
     return status;

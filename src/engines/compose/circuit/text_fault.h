@@ -6,6 +6,9 @@
 
 #include <gordian/compose.h>
 
+#define TEXT_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define TEXT_DIGITS  "0123456789"
+
 /* Fills the fault (if not NULL) for a place in the text, line and column from 1. */
 void text_point(const struct text *text, uint64_t line, uint64_t column, gordian_fault *fault);
 

@@ -8,7 +8,6 @@
  * It is over when all have looked everywhere in vain. Whoever makes a block dirty looks everywhere
  * later on before he says so: what is dirty then is seen by him, if not by somebody else before. */
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/explore/word_firings.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -138,8 +137,8 @@ struct tally {
 
 /* Fires everything that can happen in the `fresh` states of a word. Returns how many states are
  * new; *again: some of them are in this block, at this word or before. */
-static uint64_t fire_word(const struct sweeping *sweeping, uint64_t word, uint64_t base,
-                          uint64_t fresh, struct tally *tally, bool *again)
+static uint64_t fire_bitmap_word(const struct sweeping *sweeping, uint64_t word, uint64_t base,
+                                 uint64_t fresh, struct tally *tally, bool *again)
 {
     struct space *space = sweeping->space;
     uint64_t found = 0, moving = 0;
@@ -189,7 +188,7 @@ static uint64_t sweep_block(const struct sweeping *sweeping, uint64_t block, str
                 if (!fresh)
                     break;
                 space->done[word] |= fresh;
-                found += fire_word(sweeping, word, base, fresh, tally, &again);
+                found += fire_bitmap_word(sweeping, word, base, fresh, tally, &again);
             }
         }
     }

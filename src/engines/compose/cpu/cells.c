@@ -57,7 +57,7 @@ struct word_shards {
 
 /* ------------------------------------------------------------------ letters */
 
-static struct letter *take_letter(struct word_shard *shard)
+static struct letter *take_blank_letter(struct word_shard *shard)
 {
     struct letter *letter = shard->spare;
     if (letter)
@@ -70,7 +70,7 @@ static struct letter *take_letter(struct word_shard *shard)
 static void post_letter(struct word_shard *shard, unsigned owner)
 {
     struct word_shards *shards = shard->shards;
-    struct letter *letter = shard->letters[owner], *blank = take_letter(shard);
+    struct letter *letter = shard->letters[owner], *blank = take_blank_letter(shard);
     struct letter *_Atomic *mailbox = &shards->list[owner].mailbox;
     struct cells_box *box = &shard->boxes[owner];
     if (!blank) { /* what it says is lost, and everybody will stop */
@@ -89,7 +89,7 @@ static void post_letter(struct word_shard *shard, unsigned owner)
         ;
 }
 
-static void hand_on(void *context, uint32_t owner)
+static void hand_box_on(void *context, uint32_t owner)
 {
     struct word_shard *shard = context;
     struct cells_box *box = &shard->boxes[owner];
@@ -126,15 +126,6 @@ static bool over_early(struct word_shards *shards)
     return cpu_halted(shards->cpu) || atomic_load_explicit(&shards->turn, memory_order_relaxed);
 }
 
-/* A bitmap with one state a word takes no more than a table of states would, and is much faster. */
-static bool bitmap_pays(const struct word_shards *shards)
-{
-    const struct cpu *cpu = shards->cpu;
-    if (!cpu->grid.words || shards->no_bitmap || (cpu->options->max_states && !cpu->options->full))
-        return false;
-    return atomic_load_explicit(&cpu->states, memory_order_relaxed) >= cpu->grid.words;
-}
-
 /* Tells the others how far it is. */
 static void tell_others(struct word_shard *shard)
 {
@@ -149,7 +140,10 @@ static void tell_others(struct word_shard *shard)
     shard->told_waiting = waiting;
     if (cells->no_memory)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
-    if (bitmap_pays(shards))
+    /* A bitmap with one state a word takes no more than a table of states would, and is faster. */
+    if (cpu->grid.words && !shards->no_bitmap &&
+        (!cpu->options->max_states || cpu->options->full) &&
+        atomic_load_explicit(&cpu->states, memory_order_relaxed) >= cpu->grid.words)
         atomic_store_explicit(&shards->turn, true, memory_order_relaxed);
 }
 
@@ -181,12 +175,12 @@ static void explore_cells(void *context, unsigned member)
     while (!over_early(shards)) {
         bool mail = read_mail(shard), work = cells_waiting(&shard->cells);
         if (work)
-            cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_on, shard);
+            cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_box_on, shard);
         else if (!mail) {
             /* Sends what is written, full or not. */
             for (unsigned owner = 0; owner < shard->shards->count; owner++)
                 if (shard->boxes[owner].count > 0)
-                    hand_on(shard, owner);
+                    hand_box_on(shard, owner);
         }
         tell_others(shard);
         if (!mail && !work && !cells_waiting(&shard->cells) && !wait_for_mail(shard))
@@ -260,7 +254,7 @@ static bool open_shard(struct word_shard *shard, struct word_shards *shards, uns
     shard->letters = memory_zeroed(memory, shards->count * sizeof *shard->letters);
     bool fine = shard->boxes && shard->letters;
     for (unsigned owner = 0; fine && owner < shards->count; owner++) {
-        shard->letters[owner] = take_letter(shard);
+        shard->letters[owner] = take_blank_letter(shard);
         fine = shard->letters[owner] != NULL;
         if (fine)
             shard->boxes[owner] =
@@ -304,14 +298,6 @@ static bool open_shards(struct cpu *cpu)
 
 /* ------------------------------------------------------------------ all of it */
 
-static void enter_pair_of(struct word_shards *shards, struct cell_pair pair)
-{
-    struct cells *cells = &shards->list[cells_owner(&shards->rules, pair.word)].cells;
-    cells_enter(cells, &pair, 1);
-    if (cells->no_memory)
-        cpu_halt(shards->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
-}
-
 static void enter_initial(struct word_shards *shards)
 {
     struct cpu *cpu = shards->cpu;
@@ -320,26 +306,14 @@ static void enter_initial(struct word_shards *shards)
     initial_first(cpu->circuit, locals);
     do {
         pack_state(&cpu->packing, locals, &state);
-        enter_pair_of(shards, (struct cell_pair){state >> 6, UINT64_C(1) << (state & 63)});
+        struct cell_pair pair = (struct cell_pair){state >> 6, UINT64_C(1) << (state & 63)};
+        struct cells *cells = &shards->list[cells_owner(&shards->rules, pair.word)].cells;
+        cells_enter(cells, &pair, 1);
+        if (cells->no_memory)
+            cpu_halt(shards->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         if (++put % 65536 == 0)
             cpu_report(cpu);
     } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
-}
-
-/* Enters what was on its way when they stopped. */
-static void enter_rest(struct word_shards *shards)
-{
-    for (unsigned i = 0; i < shards->count; i++) {
-        struct word_shard *shard = &shards->list[i];
-        for (unsigned owner = 0; owner < shards->count; owner++) {
-            cells_enter(&shards->list[owner].cells, shard->boxes[owner].pairs,
-                        shard->boxes[owner].count);
-            shard->boxes[owner].count = 0;
-        }
-        read_mail(shard);
-    }
-    for (unsigned i = 0; i < shards->count; i++)
-        tell_others(&shards->list[i]);
 }
 
 static void fill_bitmap(void *context, unsigned member)
@@ -351,7 +325,7 @@ static void fill_bitmap(void *context, unsigned member)
 }
 
 /* Everything into a bitmap. False: no memory for one. */
-static bool turn_to_bitmap(struct word_shards *shards)
+static bool words_to_bitmap(struct word_shards *shards)
 {
     struct cpu *cpu = shards->cpu;
     if (!cpu_bitmap_open(cpu))
@@ -361,27 +335,6 @@ static bool turn_to_bitmap(struct word_shards *shards)
     return true;
 }
 
-static void explore_all(struct word_shards *shards)
-{
-    gordian_compose_phase *phase = compose_phase(shards->cpu->result, "words");
-    atomic_store(&shards->turn, false);
-    atomic_store(&shards->open, shards->count);
-    cpu_work(shards->cpu, explore_cells, shards);
-    compose_phase_end(phase);
-    shards->cpu->stuck = 0; /* it may be the second time */
-    for (unsigned i = 0; i < shards->count; i++) {
-        shards->cpu->stuck += shards->list[i].cells.stuck;
-        if (shards->list[i].cells.stuck > 0)
-            cpu_note_stuck(shards->cpu, &shards->list[i].cells.stuck_state);
-    }
-    for (unsigned i = 0; phase && i < shards->count; i++) {
-        phase->fired += shards->list[i].cells.fired;
-        phase->found += shards->list[i].cells.entered;
-        phase->sent += shards->list[i].posted;
-        phase->idle_ns += shards->list[i].idle_ns;
-    }
-}
-
 gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
 {
     if (!open_shards(cpu))
@@ -389,11 +342,38 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
     struct word_shards *shards = cpu->shards;
     enter_initial(shards);
     for (;;) {
-        explore_all(shards);
+        gordian_compose_phase *phase = compose_phase(shards->cpu->result, "words");
+        atomic_store(&shards->turn, false);
+        atomic_store(&shards->open, shards->count);
+        cpu_work(shards->cpu, explore_cells, shards);
+        compose_phase_end(phase);
+        shards->cpu->stuck = 0; /* it may be the second time */
+        for (unsigned i = 0; i < shards->count; i++) {
+            shards->cpu->stuck += shards->list[i].cells.stuck;
+            if (shards->list[i].cells.stuck > 0)
+                cpu_note_stuck(shards->cpu, &shards->list[i].cells.stuck_state);
+        }
+        for (unsigned i = 0; phase && i < shards->count; i++) {
+            phase->fired += shards->list[i].cells.fired;
+            phase->found += shards->list[i].cells.entered;
+            phase->sent += shards->list[i].posted;
+            phase->idle_ns += shards->list[i].idle_ns;
+        }
         if (cpu_halted(cpu) || !atomic_load(&shards->turn))
             return GORDIAN_OK;
-        enter_rest(shards);
-        if (cpu_halted(cpu) || turn_to_bitmap(shards))
+        /* Enters what was on its way when they stopped. */
+        for (unsigned i = 0; i < shards->count; i++) {
+            struct word_shard *shard = &shards->list[i];
+            for (unsigned owner = 0; owner < shards->count; owner++) {
+                cells_enter(&shards->list[owner].cells, shard->boxes[owner].pairs,
+                            shard->boxes[owner].count);
+                shard->boxes[owner].count = 0;
+            }
+            read_mail(shard);
+        }
+        for (unsigned i = 0; i < shards->count; i++)
+            tell_others(&shards->list[i]);
+        if (cpu_halted(cpu) || words_to_bitmap(shards))
             return GORDIAN_OK;
         shards->no_bitmap = true;
     }
@@ -417,9 +397,13 @@ const struct cell *word_shards_cells(const struct cpu *cpu, unsigned member, siz
     return cells->list;
 }
 
-/* The cells of all in the first one's list. */
-static bool join_cells(struct word_shards *shards)
+gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error)
 {
+    struct word_shards *shards = cpu->shards;
+    struct cells *cells = &shards->list[0].cells;
+    for (unsigned i = 0; i < shards->count; i++)
+        cells_settle(&shards->list[i].cells);
+    /* The cells of all in the first one's list. */
     struct cells *first = &shards->list[0].cells;
     size_t count = 0;
     for (unsigned i = 0; i < shards->count; i++)
@@ -427,7 +411,7 @@ static bool join_cells(struct word_shards *shards)
     struct cell *list =
         first->memory.resize(first->memory.context, first->list, (count + 1) * sizeof *list);
     if (!list)
-        return false;
+        return fail_memory(error);
     first->list = list;
     for (unsigned i = 1; i < shards->count; i++) {
         struct cells *part = &shards->list[i].cells;
@@ -436,17 +420,6 @@ static bool join_cells(struct word_shards *shards)
         first->count += part->count;
         cells_close(part);
     }
-    return true;
-}
-
-gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error)
-{
-    struct word_shards *shards = cpu->shards;
-    struct cells *cells = &shards->list[0].cells;
-    for (unsigned i = 0; i < shards->count; i++)
-        cells_settle(&shards->list[i].cells);
-    if (!join_cells(shards))
-        return fail_memory(error);
     cpu->space = (struct space){.kind = SPACE_CELLS,
                                 .memory = cpu->meter.memory,
                                 .packing = &cpu->packing,

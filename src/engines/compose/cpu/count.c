@@ -2,7 +2,6 @@
  * a word are counted together: how many firings are enabled in each of the 64 is kept in planes,
  * bit i of plane p being bit p of the count of state i. */
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/explore/word_firings.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
@@ -40,7 +39,7 @@ bool cpu_can_fire(const struct cpu *cpu, const uint64_t *state)
     return false;
 }
 
-static void note_stuck(struct counting *counting, const uint64_t *state, uint64_t count)
+static void note_counted_deadlocks(struct counting *counting, const uint64_t *state, uint64_t count)
 {
     atomic_fetch_add_explicit(&counting->deadlocks, count, memory_order_relaxed);
     if (!counting->full)
@@ -59,7 +58,7 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
     if (!scene_look(scene, state))
         return false;
     if (scene->count == 0)
-        note_stuck(counting, state, 1);
+        note_counted_deadlocks(counting, state, 1);
     if (options->indivisible || !transitions)
         joint = scene->count;
     else if (!scene_count(scene, &joint))
@@ -121,8 +120,8 @@ static uint64_t count_enabled(const struct counting *counting, uint64_t base, ui
     return pairs;
 }
 
-static bool count_word(struct counting *counting, unsigned member, uint64_t base, uint64_t states,
-                       uint64_t *total)
+static bool count_state_word(struct counting *counting, unsigned member, uint64_t base,
+                             uint64_t states, uint64_t *total)
 {
     const gordian_compose_options *options = counting->cpu->options;
     uint64_t planes[PLANES], any = 0, rivals = 0, sum;
@@ -132,7 +131,7 @@ static bool count_word(struct counting *counting, unsigned member, uint64_t base
         count_enabled(counting, base, states, planes, &plane_count, &most, &any, &rivals);
     if (states & ~any) {
         uint64_t state = base | (uint64_t)__builtin_ctzll(states & ~any);
-        note_stuck(counting, &state, (uint64_t)__builtin_popcountll(states & ~any));
+        note_counted_deadlocks(counting, &state, (uint64_t)__builtin_popcountll(states & ~any));
     }
     if (!options->count_transitions || counting->unlooked)
         return true;
@@ -189,7 +188,7 @@ static uint64_t valid_places(const struct packing *packing, uint64_t base)
     return places;
 }
 
-static void count_blocks(void *context, unsigned member)
+static void count_bitmap_blocks(void *context, unsigned member)
 {
     struct counting *counting = context;
     struct cpu *cpu = counting->cpu;
@@ -211,7 +210,7 @@ static void count_blocks(void *context, unsigned member)
                 low = base & low_mask;
                 states = places;
             }
-            if (states && !count_word(counting, member, base, states, &total)) {
+            if (states && !count_state_word(counting, member, base, states, &total)) {
                 atomic_store(&counting->memory, true);
                 return;
             }
@@ -235,7 +234,7 @@ struct part_context {
     bool failed;
 };
 
-static void count_one(void *context, const uint64_t *state)
+static void count_table_state(void *context, const uint64_t *state)
 {
     struct part_context *part = context;
     if (part->failed || cpu_halted(part->counting->cpu))
@@ -249,7 +248,7 @@ static void count_part(void *context, unsigned member)
     struct cpu *cpu = counting->cpu;
     struct part_context part = {.counting = counting, .member = member};
     (counting->unlooked ? table_each_waiting : table_each)(
-        cpu->table, member, cpu->scenes[member].here, count_one, &part);
+        cpu->table, member, cpu->scenes[member].here, count_table_state, &part);
     if (part.failed)
         atomic_store(&counting->memory, true);
     add_transitions(counting, part.total);
@@ -263,7 +262,7 @@ static void count_cells(void *context, unsigned member)
     const struct cell *cells = word_shards_cells(counting->cpu, member, &count);
     for (size_t i = 0; i < count && (i % 1024 != 0 || !cpu_halted(counting->cpu)); i++) {
         uint64_t states = counting->unlooked ? cells[i].waiting : cells[i].visited;
-        if (states && !count_word(counting, member, cells[i].word << 6, states, &total)) {
+        if (states && !count_state_word(counting, member, cells[i].word << 6, states, &total)) {
             atomic_store(&counting->memory, true);
             break;
         }
@@ -272,7 +271,7 @@ static void count_cells(void *context, unsigned member)
 }
 
 /* Every combination, one after another: where there is no grid. */
-static void count_all(void *context, unsigned member)
+static void count_all_combinations(void *context, unsigned member)
 {
     struct counting *counting = context;
     struct cpu *cpu = counting->cpu;
@@ -296,11 +295,12 @@ static void count_all(void *context, unsigned member)
     add_transitions(counting, total);
 }
 
-static gordian_status count_with(struct cpu *cpu, struct counting *counting,
-                                 void (*work)(void *context, unsigned member), gordian_error *error)
+static gordian_status count_on_threads(struct cpu *cpu, struct counting *counting,
+                                       void (*work)(void *context, unsigned member),
+                                       gordian_error *error)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
-    if (work == count_blocks || work == count_cells) {
+    if (work == count_bitmap_blocks || work == count_cells) {
         counting->firing_count = cpu->firings.count;
         counting->firings =
             memory_alloc(memory, counting->firing_count * sizeof *counting->firings);
@@ -324,17 +324,18 @@ static gordian_status count_with(struct cpu *cpu, struct counting *counting,
 gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error)
 {
     struct counting counting = {.cpu = cpu, .full = true};
-    return count_with(cpu, &counting, cpu->grid.words ? count_blocks : count_all, error);
+    return count_on_threads(cpu, &counting,
+                            cpu->grid.words ? count_bitmap_blocks : count_all_combinations, error);
 }
 
 static gordian_status count_found(struct cpu *cpu, struct counting *counting, uint64_t *deadlocks,
                                   gordian_error *error)
 {
-    gordian_status status = count_with(cpu, counting,
-                                       cpu->shards  ? count_cells
-                                       : cpu->table ? count_part
-                                                    : count_blocks,
-                                       error);
+    gordian_status status = count_on_threads(cpu, counting,
+                                             cpu->shards  ? count_cells
+                                             : cpu->table ? count_part
+                                                          : count_bitmap_blocks,
+                                             error);
     *deadlocks = atomic_load(&counting->deadlocks);
     return status;
 }

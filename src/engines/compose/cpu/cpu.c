@@ -31,8 +31,7 @@ bool cpu_report(struct cpu *cpu)
         .memory = meter_now(&cpu->meter),
         .pass = cpu->pass,
     };
-    if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress) &&
-        clock_ns() >= cpu->grace)
+    if (!compose_goes_on(cpu->options, &progress) && clock_ns() >= cpu->grace)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STOPPED);
     return !cpu_halted(cpu);
 }
@@ -77,24 +76,23 @@ static void start_bitmap(struct cpu *cpu)
     atomic_store(&cpu->states, cpu->circuit->initial);
 }
 
-static gordian_status find_states(struct cpu *cpu, gordian_error *error)
+static gordian_status find_cpu_states(struct cpu *cpu, gordian_error *error)
 {
     uint64_t words = cpu->grid.words;
     bool exact = cpu->options->max_states && !cpu->options->full;
-    gordian_status status = GORDIAN_OK;
     bool by_words = word_shards_can(cpu) && !cpu->by_states;
     cpu->met = by_words;
     if (words && words <= SMALL_GRID && !exact)
         start_bitmap(cpu);
     if (cpu->space.kind != SPACE_BITMAP)
-        status = by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error);
-    if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)
-        status = cpu_bitmap(cpu, error);
-    if (status == GORDIAN_OK && cpu->shards)
+        TRY(by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error));
+    if (cpu->space.kind == SPACE_BITMAP)
+        TRY(cpu_bitmap(cpu, error));
+    if (cpu->shards)
         cpu->unlooked = word_shards_unlooked(cpu);
-    else if (status == GORDIAN_OK && cpu->table)
+    else if (cpu->table)
         cpu->unlooked = table_unlooked(cpu->table);
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the rest */
@@ -114,7 +112,7 @@ static gordian_status number_states(struct cpu *cpu, gordian_error *error)
     return status;
 }
 
-static void leave_out(struct cpu *cpu)
+static void leave_transitions_out(struct cpu *cpu)
 {
     if (!cpu->result->uncounted)
         cpu->result->note[0] = '\0'; /* of a count that does not matter any more */
@@ -132,19 +130,18 @@ gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gor
     else
         status = cpu_count_among(cpu, space, error);
     if (result->uncounted || cpu_halted(cpu))
-        leave_out(cpu);
+        leave_transitions_out(cpu);
     return status;
 }
 
 /* Everything the options ask for about the whole product, whose reachable part is known. */
 static gordian_status count_full(struct cpu *cpu, const struct space *full, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     atomic_store(&cpu->states, full->count);
     if (full->count < cpu->circuit->whole)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STATES);
     if (!cpu->options->count_transitions)
-        return status;
+        return GORDIAN_OK;
     atomic_store(&cpu->halt, false);
     return full->count < cpu->circuit->whole ? cpu_count_stopped(cpu, full, error)
                                              : cpu_count_full(cpu, error);
@@ -221,7 +218,7 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
 {
     gordian_compose_result *result = cpu->result;
     gordian_status status = look_soon(cpu, error);
-    leave_out(cpu);
+    leave_transitions_out(cpu);
     result->states = atomic_load(&cpu->states) - cpu->unlooked;
     result->transitions = 0;
     if (cpu->stuck > result->deadlocks)
@@ -235,7 +232,7 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
 
 /* Transitions and deadlocks. The latter have been met where every state has fired, if that is all
  * that is asked for: unless `again`. */
-static gordian_status count_states(struct cpu *cpu, bool again, gordian_error *error)
+static gordian_status count_found_states(struct cpu *cpu, bool again, gordian_error *error)
 {
     if (cpu->met && !again && !cpu->options->count_transitions) {
         cpu->result->deadlocks = cpu->stuck;
@@ -256,32 +253,30 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     if (stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED)
         return finish_soon(cpu, sink, error);
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
-    gordian_status status = count_states(cpu, stopped || full, error);
-    if (status == GORDIAN_OK && cpu_halted(cpu)) /* while it was counting */
+    TRY(count_found_states(cpu, stopped || full, error));
+    if (cpu_halted(cpu)) /* while it was counting */
         return finish_soon(cpu, sink, error);
     bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
     bool ways = cpu_described(cpu) > 0 && (stopped || full);
     bool numbers = fewer || ways || sink || (stopped && !full);
-    if (status == GORDIAN_OK && numbers)
-        status = number_states(cpu, error);
-    if (status == GORDIAN_OK && fewer)
-        status = cpu_count_dead(cpu, full, &result->deadlocks, error);
-    if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
-        status = cpu_count_stopped(cpu, &cpu->space, error);
-    if (status == GORDIAN_OK && full)
-        status = count_full(cpu, full, error);
-    if (status != GORDIAN_OK)
-        return status;
+    if (numbers)
+        TRY(number_states(cpu, error));
+    if (fewer)
+        TRY(cpu_count_dead(cpu, full, &result->deadlocks, error));
+    if (stopped && !full && cpu->options->count_transitions)
+        TRY(cpu_count_stopped(cpu, &cpu->space, error));
+    if (full)
+        TRY(count_full(cpu, full, error));
     result->states = atomic_load(&cpu->states);
     result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
     atomic_store(&cpu->transitions, result->transitions);
-    status = find_ways(cpu, full, error);
+    TRY(find_ways(cpu, full, error));
     cpu->pass = 2;
-    if (status == GORDIAN_OK && sink && result->uncounted)
+    if (sink && result->uncounted)
         return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
-    if (status == GORDIAN_OK && sink)
-        status = cpu_deliver(cpu, full ? full : &cpu->space, sink, error);
-    return status;
+    if (sink)
+        TRY(cpu_deliver(cpu, full ? full : &cpu->space, sink, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sink *sink,
@@ -292,42 +287,13 @@ static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sin
     gordian_status status = GORDIAN_OK;
     if (cpu->options->full)
         status = space_full(&full, &cpu->packing, cpu->options->max_states, memory, error);
-    THEN(status, find_states(cpu, error));
+    THEN(status, find_cpu_states(cpu, error));
     THEN(status, finish_states(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error));
     space_close(&full);
     return status;
 }
 
 /* ------------------------------------------------------------------ opening and closing */
-
-static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
-{
-    const gordian_allocator *memory = &cpu->meter.memory;
-    gordian_status status = firings_open(&cpu->firings, cpu->circuit, memory, error);
-    THEN(status, packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error));
-    THEN(status, grid_open(&cpu->grid, &cpu->packing, memory, error));
-    if (status != GORDIAN_OK)
-        return status;
-    if (!cpu->firings.complete)
-        cpu->grid.words = 0;
-    cpu->example = memory_zeroed(memory, (cpu->packing.words + 1) * sizeof *cpu->example);
-    if (!cpu->example)
-        return fail_memory(error);
-    unsigned wanted = cpu->options->threads;
-    if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
-        wanted = 1; /* it takes longer to start threads */
-    status = thread_pool_open(&cpu->workers, wanted, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    cpu->scenes = memory_zeroed(memory, thread_pool_size(cpu->workers) * sizeof *cpu->scenes);
-    if (!cpu->scenes)
-        return fail_memory(error);
-    while (cpu->scene_count < thread_pool_size(cpu->workers) && status == GORDIAN_OK) {
-        status = scene_open(&cpu->scenes[cpu->scene_count], &cpu->packing, memory, error);
-        cpu->scene_count += status == GORDIAN_OK;
-    }
-    return status;
-}
 
 void cpu_close(struct cpu *cpu)
 {
@@ -352,12 +318,34 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
     *cpu = (struct cpu){.circuit = circuit, .options = options, .result = result, .pass = 1};
     meter_open(&cpu->meter, options->allocator, options->max_memory);
     cpu->firings.memory = cpu->packing.memory = cpu->meter.memory;
-    return prepare_cpu(cpu, error);
+    const gordian_allocator *memory = &cpu->meter.memory;
+    TRY(firings_open(&cpu->firings, cpu->circuit, memory, error));
+    TRY(packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error));
+    TRY(grid_open(&cpu->grid, &cpu->packing, memory, error));
+    if (!cpu->firings.complete)
+        cpu->grid.words = 0;
+    cpu->example = memory_zeroed(memory, (cpu->packing.words + 1) * sizeof *cpu->example);
+    if (!cpu->example)
+        return fail_memory(error);
+    unsigned wanted = cpu->options->threads;
+    if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
+        wanted = 1; /* it takes longer to start threads */
+    gordian_status status = thread_pool_open(&cpu->workers, wanted, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    cpu->scenes = memory_zeroed(memory, thread_pool_size(cpu->workers) * sizeof *cpu->scenes);
+    if (!cpu->scenes)
+        return fail_memory(error);
+    while (cpu->scene_count < thread_pool_size(cpu->workers) && status == GORDIAN_OK) {
+        status = scene_open(&cpu->scenes[cpu->scene_count], &cpu->packing, memory, error);
+        cpu->scene_count += status == GORDIAN_OK;
+    }
+    return status;
 }
 
 /* Memory ran out after states were found: what was met until then is the result. The status is
  * GORDIAN_OK then, unless a sink has not got what belongs to it. */
-static gordian_status keep_found(struct cpu *cpu, bool delivers, gordian_status status)
+static gordian_status keep_partial_result(struct cpu *cpu, bool delivers, gordian_status status)
 {
     gordian_compose_result *result = cpu->result;
     uint64_t met = cpu->stuck > result->deadlocks ? cpu->stuck : result->deadlocks;
@@ -365,7 +353,7 @@ static gordian_status keep_found(struct cpu *cpu, bool delivers, gordian_status 
         return status;
     cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
     if (result->states == 0) {
-        leave_out(cpu);
+        leave_transitions_out(cpu);
         result->states = atomic_load(&cpu->states);
     }
     result->deadlocks = met;
@@ -387,7 +375,7 @@ static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
     if (status == GORDIAN_OK)
         result->workers = thread_pool_size(cpu.workers);
     THEN(status, find_and_finish(&cpu, sink, error));
-    status = keep_found(&cpu, sink != NULL, status);
+    status = keep_partial_result(&cpu, sink != NULL, status);
     cpu_close(&cpu);
     result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
     result->memory = cpu.meter.most;

@@ -23,7 +23,7 @@
  */
 #pragma once
 
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/enabled_firings.h"
 #include "engines/compose/explore/space.h"
 #include "foundation/base/meter.h"
@@ -91,6 +91,28 @@ bool cpu_report(struct cpu *cpu);
 /* A deadlock was met: it is the example, if it is the first. */
 void cpu_note_stuck(struct cpu *cpu, const uint64_t *state);
 
+/* A firing on 64 neighbouring states at once: the states of a word of the grid. */
+struct wide_firing {
+    uint64_t mask, value; /* of the base: what it asks of the factors outside the word */
+    uint64_t places;      /* what it asks of those inside: the states in which that holds */
+    int64_t delta;        /* to the word it leads to */
+    int shift;            /* and to the place */
+    bool rivals;
+};
+
+/* One for every listed firing; `wide` has room for them. */
+void wide_firings(struct wide_firing *wide, const struct packing *packing, const struct grid *grid);
+
+static inline bool wide_fits(const struct wide_firing *firing, uint64_t base)
+{
+    return (base & firing->mask) == firing->value;
+}
+
+static inline uint64_t wide_shift(const struct wide_firing *firing, uint64_t states)
+{
+    return firing->shift >= 0 ? states << firing->shift : states >> -firing->shift;
+}
+
 /* cpu/cells.c: finds states with a table of words, of circuits for which it can. It ends as
  * cpu_hash does. */
 bool word_shards_can(const struct cpu *cpu);
@@ -157,7 +179,11 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
 gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
                             uint64_t *found, size_t count, gordian_error *error);
 /* Describes the example, without a way. What cannot be allocated is left out. */
-void cpu_describe_example(struct cpu *cpu);
-/* cpu/near.c: the same for deadlocks that are near, if they are (*done), of a run that is complete,
+static inline void cpu_describe_example(struct cpu *cpu)
+{
+    if (atomic_load(&cpu->has_example) && cpu->options->max_deadlocks > 0)
+        packing_describe(&cpu->packing, cpu->example, cpu->result);
+}
+/* The same for deadlocks that are near, if they are (*done), of a run that is complete,
  * without its states. Numbers are left open. */
 gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error);

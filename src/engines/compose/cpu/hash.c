@@ -58,7 +58,7 @@ struct table {
     bool leave, turn; /* decided at the meeting: end; because a bitmap would be better */
 };
 
-static uint64_t hash_state(const uint64_t *state, size_t words)
+static uint64_t hash_packed(const uint64_t *state, size_t words)
 {
     uint64_t hash = 0;
     for (size_t w = 0; w < words; w++) {
@@ -179,7 +179,7 @@ static bool grow_shelf(struct table *table, const struct part *part, struct shel
             if (slot_free(table, shelf, i))
                 continue;
             slot_state(table, shelf, i, state);
-            size_t slot = slot_of(table, &grown, state, hash_state(state, table->words), &there);
+            size_t slot = slot_of(table, &grown, state, hash_packed(state, table->words), &there);
             memcpy(grown.slots + slot * table->bytes, state, table->bytes);
         }
         memory_free(memory, shelf->slots);
@@ -223,7 +223,7 @@ static void insert_state(struct table *table, struct part *part, const uint64_t 
     part->used++;
 }
 
-static unsigned owner_of(const struct table *table, uint64_t hash)
+static unsigned state_owner(const struct table *table, uint64_t hash)
 {
     return (unsigned)((hash >> 32) * table->part_count >> 32);
 }
@@ -231,7 +231,7 @@ static unsigned owner_of(const struct table *table, uint64_t hash)
 /* A state that has been found: into its owner's part, or the box for it. */
 static void hand_state(struct table *table, unsigned member, const uint64_t *state, uint64_t hash)
 {
-    unsigned owner = owner_of(table, hash);
+    unsigned owner = state_owner(table, hash);
     struct part *mine = &table->parts[member];
     if (owner == member)
         insert_state(table, mine, state, hash);
@@ -239,14 +239,15 @@ static void hand_state(struct table *table, unsigned member, const uint64_t *sta
         cpu_halt(table->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
 }
 
-static void note_stuck(struct table *table, unsigned member, const uint64_t *state)
+static void note_table_deadlock(struct table *table, unsigned member, const uint64_t *state)
 {
     table->parts[member].stuck++;
     cpu_note_stuck(table->cpu, state);
 }
 
 /* Everything an indivisible firing leads to from the state. */
-static void look_at(struct table *table, unsigned member, const uint64_t *state, uint64_t *to)
+static void fire_table_state(struct table *table, unsigned member, const uint64_t *state,
+                             uint64_t *to)
 {
     struct cpu *cpu = table->cpu;
     struct scene *scene = &cpu->scenes[member];
@@ -256,11 +257,11 @@ static void look_at(struct table *table, unsigned member, const uint64_t *state,
         return;
     }
     if (scene->count == 0)
-        note_stuck(table, member, state);
+        note_table_deadlock(table, member, state);
     for (size_t i = 0; i < scene->count; i++) {
         memcpy(to, state, words * sizeof *to);
         patches_flip(scene->enabled[i].patches, scene->enabled[i].patch_count, to);
-        hand_state(table, member, to, hash_state(to, words));
+        hand_state(table, member, to, hash_packed(to, words));
     }
 }
 
@@ -275,7 +276,7 @@ static inline void expect_state(const struct table *table, struct part *part, ui
 #define AHEAD 64 /* states found before they are inserted, so that their slots can be fetched */
 
 /* The same for states of one word, whose firings are one patch each, and listed. */
-static void look_at_word(struct table *table, unsigned member, uint64_t state)
+static void fire_word_state(struct table *table, unsigned member, uint64_t state)
 {
     const struct packing *packing = &table->cpu->packing;
     struct part *mine = &table->parts[member];
@@ -288,7 +289,7 @@ static void look_at_word(struct table *table, unsigned member, uint64_t state)
             if ((state & patch->mask) != patch->value)
                 continue;
             to[ready] = state ^ patch->flip;
-            hash[ready] = hash_state(&to[ready], 1);
+            hash[ready] = hash_packed(&to[ready], 1);
             expect_state(table, mine, hash[ready++]);
         }
         for (size_t k = 0; k < ready; k++)
@@ -296,23 +297,7 @@ static void look_at_word(struct table *table, unsigned member, uint64_t state)
         fired += ready;
     }
     if (fired == 0)
-        note_stuck(table, member, &state);
-}
-
-static void empty_boxes(struct table *table, unsigned member)
-{
-    struct part *mine = &table->parts[member];
-    size_t words = table->words;
-    for (unsigned from = 0; from < table->part_count; from++) {
-        struct states *box = &table->parts[from].boxes[member];
-        for (size_t i = 0; i < box->count; i += words) {
-            size_t later = i + 8 * words;
-            if (later < box->count)
-                expect_state(table, mine, hash_state(box->list + later, words));
-            insert_state(table, mine, box->list + i, hash_state(box->list + i, words));
-        }
-        box->count = 0;
-    }
+        note_table_deadlock(table, member, &state);
 }
 
 /* What next? One decides for all, while all are there. */
@@ -332,7 +317,7 @@ static void decide_next(struct table *table)
     table->leave = waiting == 0 || table->turn || cpu_halted(cpu);
 }
 
-static void find_states(void *context, unsigned member)
+static void explore_table_states(void *context, unsigned member)
 {
     struct table *table = context;
     struct part *mine = &table->parts[member];
@@ -346,9 +331,9 @@ static void find_states(void *context, unsigned member)
                !cpu_halted(table->cpu)) {
             pop_waiting(table, &mine->waiting, state);
             if (short_list)
-                look_at_word(table, member, *state);
+                fire_word_state(table, member, *state);
             else
-                look_at(table, member, state, to);
+                fire_table_state(table, member, state, to);
             looked++;
             boxed = 0;
             for (unsigned p = 0; p < table->part_count; p++)
@@ -356,7 +341,16 @@ static void find_states(void *context, unsigned member)
                     boxed = mine->boxes[p].count / words;
         }
         thread_pool_meet(table->cpu->workers);
-        empty_boxes(table, member);
+        for (unsigned from = 0; from < table->part_count; from++) {
+            struct states *box = &table->parts[from].boxes[member];
+            for (size_t i = 0; i < box->count; i += words) {
+                size_t later = i + 8 * words;
+                if (later < box->count)
+                    expect_state(table, mine, hash_packed(box->list + later, words));
+                insert_state(table, mine, box->list + i, hash_packed(box->list + i, words));
+            }
+            box->count = 0;
+        }
         thread_pool_meet(table->cpu->workers);
         if (member == 0)
             decide_next(table);
@@ -381,8 +375,7 @@ void table_free(struct cpu *cpu)
             memory_free(memory, part->boxes[b].list);
         memory_free(memory, part->boxes);
     }
-    memory_free(memory, table->parts);
-    memory_free(memory, table);
+    memory_free_all(memory, table->parts, table);
     cpu->table = NULL;
 }
 
@@ -416,21 +409,6 @@ static bool table_make(struct cpu *cpu)
     return fine;
 }
 
-static void put_initial(struct cpu *cpu)
-{
-    struct table *table = cpu->table;
-    uint32_t *locals = cpu->scenes[0].here_locals;
-    uint64_t *state = cpu->scenes[0].here, put = 0;
-    initial_first(cpu->circuit, locals);
-    do {
-        pack_state(&cpu->packing, locals, state);
-        uint64_t hash = hash_state(state, table->words);
-        insert_state(table, &table->parts[owner_of(table, hash)], state, hash);
-        if (++put % 65536 == 0)
-            cpu_report(cpu);
-    } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
-}
-
 void table_each(const struct table *table, unsigned part, uint64_t *state,
                 void (*each)(void *context, const uint64_t *state), void *context)
 {
@@ -462,7 +440,7 @@ static void put_done(void *context, const uint64_t *state)
 }
 
 /* Everything into a bitmap; what is waiting is not done yet. False: no memory for one. */
-static bool turn_to_bitmap(struct cpu *cpu)
+static bool table_to_bitmap(struct cpu *cpu)
 {
     struct table *table = cpu->table;
     uint64_t state;
@@ -484,15 +462,25 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
 {
     if (!table_make(cpu))
         return fail_memory(error);
-    put_initial(cpu);
+    struct table *table = cpu->table;
+    uint32_t *locals = cpu->scenes[0].here_locals;
+    uint64_t *state = cpu->scenes[0].here, put = 0;
+    initial_first(cpu->circuit, locals);
+    do {
+        pack_state(&cpu->packing, locals, state);
+        uint64_t hash = hash_packed(state, table->words);
+        insert_state(table, &table->parts[state_owner(table, hash)], state, hash);
+        if (++put % 65536 == 0)
+            cpu_report(cpu);
+    } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
     for (;;) {
         gordian_compose_phase *phase = compose_phase(cpu->result, "states");
-        cpu_work(cpu, find_states, cpu->table);
+        cpu_work(cpu, explore_table_states, cpu->table);
         compose_phase_end(phase);
         cpu->stuck = 0; /* it may be the second time */
         for (unsigned p = 0; p < cpu->table->part_count; p++)
             cpu->stuck += cpu->table->parts[p].stuck;
-        if (!cpu->table->turn || cpu_halted(cpu) || turn_to_bitmap(cpu))
+        if (!cpu->table->turn || cpu_halted(cpu) || table_to_bitmap(cpu))
             return GORDIAN_OK;
         cpu->table->no_bitmap = true;
     }

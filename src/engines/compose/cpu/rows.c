@@ -40,21 +40,16 @@ struct delivering {
 
 /* ------------------------------------------------------------------ order */
 
-/* Lists of names compare by their first difference: who has the name comes first, unless the other
- * list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that does not,
- * up to the last that fires, and 0 after that: then labels compare as these numbers do, first bit
- * most significant, and where they are equal the shorter list comes first. */
-static uint64_t reverse_bits(uint64_t word)
+static uint64_t label_sort_key(uint64_t word)
 {
+    /* Lists of names compare by their first difference: who has the name comes first, unless the
+     * other list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that
+     * does not, up to the last that fires, and 0 after that: then labels compare as these numbers
+     * do, first bit most significant, and where they are equal the shorter list comes first. */
     word = (word >> 1 & 0x5555555555555555u) | (word & 0x5555555555555555u) << 1;
     word = (word >> 2 & 0x3333333333333333u) | (word & 0x3333333333333333u) << 2;
     word = (word >> 4 & 0x0f0f0f0f0f0f0f0fu) | (word & 0x0f0f0f0f0f0f0f0fu) << 4;
-    return __builtin_bswap64(word);
-}
-
-static uint64_t key_of(uint64_t names)
-{
-    uint64_t reversed = reverse_bits(names);
+    uint64_t reversed = __builtin_bswap64(word);
     return reversed ? ~reversed & ~((reversed & -reversed) - 1) : 0;
 }
 
@@ -93,8 +88,8 @@ static bool sort_row(struct page *page, size_t start, const gordian_circuit *cir
     uint64_t *labels = page->labels + start * words, *copy = page->labels + page->used * words;
     memcpy(copy, labels, count * words * sizeof *copy);
     for (size_t i = 0; i < count; i++)
-        page->steps[i] =
-            (struct step){small ? key_of(copy[i]) : 0, page->to[start + i], copy + i * words};
+        page->steps[i] = (struct step){small ? label_sort_key(copy[i]) : 0, page->to[start + i],
+                                       copy + i * words};
     sort_with(page->steps, count, sizeof *page->steps, small ? compare_short : compare_long,
               (void *)circuit);
     for (size_t i = 0; i < count; i++) {
@@ -129,7 +124,7 @@ static bool take_transition(void *context, const struct scene *scene)
     taking->counted++;
     if (!taking->delivering->keep)
         return true;
-    if (!memory_grow(memory, &page->to, &page->to_room, page->used + 1, sizeof *page->to) ||
+    if (!memory_extend(memory, page->to, page->to_room, page->used) ||
         !memory_grow(memory, &page->labels, &page->label_room, (page->used + 1) * words,
                      sizeof *page->labels)) {
         taking->failed = true;
@@ -158,8 +153,8 @@ static bool may_count(struct delivering *delivering, struct scene *scene, bool *
 }
 
 /* The rows of `count` states from `first` on. */
-static bool make_rows(struct delivering *delivering, unsigned member, struct page *page,
-                      uint64_t first, uint64_t count)
+static bool make_page_rows(struct delivering *delivering, unsigned member, struct page *page,
+                           uint64_t first, uint64_t count)
 {
     struct cpu *cpu = delivering->cpu;
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -185,8 +180,7 @@ static bool make_rows(struct delivering *delivering, unsigned member, struct pag
         if (page->cut)
             break;
         if (delivering->keep) {
-            if (!memory_grow(memory, &page->ends, &page->end_room, page->count + 1,
-                             sizeof *page->ends) ||
+            if (!memory_extend(memory, page->ends, page->end_room, page->count) ||
                 !memory_grow(memory, &page->locals, &page->local_room, (page->count + 1) * factors,
                              sizeof *page->locals) ||
                 !sort_row(page, start, cpu->circuit, memory))
@@ -217,8 +211,9 @@ static void make_page(void *context, unsigned member)
         if (page->first >= delivering->space->count || (!delivering->keep && cpu_halted(cpu)))
             break;
         uint64_t left = delivering->space->count - page->first;
-        page->failed = !make_rows(delivering, member, page, page->first,
-                                  left < delivering->page_states ? left : delivering->page_states);
+        page->failed =
+            !make_page_rows(delivering, member, page, page->first,
+                            left < delivering->page_states ? left : delivering->page_states);
         if (delivering->keep || page->cut)
             break;
     }
@@ -226,13 +221,12 @@ static void make_page(void *context, unsigned member)
 
 /* ------------------------------------------------------------------ delivering */
 
-static gordian_status hand_over(struct cpu *cpu, const struct page *page,
-                                const gordian_compose_sink *sink, gordian_error *error)
+static gordian_status deliver_page(struct cpu *cpu, const struct page *page,
+                                   const gordian_compose_sink *sink, gordian_error *error)
 {
     const gordian_circuit *circuit = cpu->circuit;
-    gordian_status status = GORDIAN_OK;
     size_t start = 0;
-    for (size_t i = 0; i < page->count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < page->count; i++) {
         const uint32_t *locals = page->locals + i * circuit->factor_count;
         gordian_compose_row row = {
             .number = page->first + i,
@@ -242,11 +236,11 @@ static gordian_status hand_over(struct cpu *cpu, const struct page *page,
             .labels = page->labels + start * circuit->label_words,
             .to = page->to + start,
         };
-        status = sink->row(sink->context, &row, error);
+        TRY(sink->row(sink->context, &row, error));
         start = page->ends[i];
     }
     atomic_fetch_add_explicit(&cpu->written, start, memory_order_relaxed);
-    return status;
+    return GORDIAN_OK;
 }
 
 static void pages_free(struct delivering *delivering)
@@ -261,18 +255,17 @@ static void pages_free(struct delivering *delivering)
     memory_free(memory, delivering->pages);
 }
 
-static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
-                                    const gordian_compose_sink *sink, gordian_error *error)
+static gordian_status deliver_page_set(struct delivering *delivering, unsigned set,
+                                       const gordian_compose_sink *sink, gordian_error *error)
 {
     unsigned members = thread_pool_size(delivering->cpu->workers);
-    gordian_status status = GORDIAN_OK;
-    for (unsigned m = 0; m < members && status == GORDIAN_OK; m++) {
+    for (unsigned m = 0; m < members; m++) {
         const struct page *page = &delivering->pages[set * members + m];
-        status = page->failed ? fail_memory(error) : hand_over(delivering->cpu, page, sink, error);
+        TRY(page->failed ? fail_memory(error) : deliver_page(delivering->cpu, page, sink, error));
         if (page->cut)
             break;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status deliver_pages(struct delivering *delivering, const gordian_compose_sink *sink,
@@ -288,7 +281,7 @@ static gordian_status deliver_pages(struct delivering *delivering, const gordian
         if (more)
             thread_pool_start(cpu->workers, make_page, delivering);
         if (made)
-            status = hand_over_set(delivering, ready, sink, error);
+            status = deliver_page_set(delivering, ready, sink, error);
         if (more)
             cpu_wait(cpu);
         if (!cpu_report(cpu) && !more)

@@ -1,6 +1,7 @@
 /* The shortest way, in joint firings, to each deadlock described: breadth first over the states
  * found. The states of a level are looked at in the order of their numbers, so the first to lead to
  * a state is the smallest of those one level below that do: that is the way everybody finds. */
+#include "engines/compose/circuit/record_table.h"
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -40,8 +41,8 @@ static bool reach_number(struct tracing *tracing, uint64_t number, uint64_t from
 {
     if (number_before(tracing, number))
         return true;
-    if (!memory_grow(&tracing->cpu->meter.memory, &tracing->next, &tracing->next_room,
-                     tracing->next_count + 1, sizeof *tracing->next)) {
+    if (!memory_extend(&tracing->cpu->meter.memory, tracing->next, tracing->next_room,
+                       tracing->next_count)) {
         tracing->failed = true;
         return false;
     }
@@ -54,7 +55,7 @@ static bool reach_number(struct tracing *tracing, uint64_t number, uint64_t from
 }
 
 /* Reached from itself: an initial state. */
-static void reach_initial(struct tracing *tracing)
+static void trace_initial(struct tracing *tracing)
 {
     const struct cpu *cpu = tracing->cpu;
     initial_first(cpu->circuit, tracing->locals);
@@ -66,7 +67,7 @@ static void reach_initial(struct tracing *tracing)
     } while (initial_next(cpu->circuit, tracing->locals));
 }
 
-static bool take_step(void *context, const struct scene *scene)
+static bool trace_step(void *context, const struct scene *scene)
 {
     struct tracing *tracing = context;
     uint64_t number = space_number(tracing->space, scene->to);
@@ -95,7 +96,7 @@ static bool go_through(struct tracing *tracing, bool fire)
             !tracing->numbers || space_number(tracing->numbers, tracing->state) != UINT64_MAX;
         if (!fire && scene->count == 0 && counts)
             tracing->found[tracing->found_count++] = tracing->from;
-        if (fire && !scene_each(scene, tracing->state, false, take_step, tracing, &memory)) {
+        if (fire && !scene_each(scene, tracing->state, false, trace_step, tracing, &memory)) {
             tracing->failed |= memory;
             return false;
         }
@@ -106,7 +107,7 @@ static bool go_through(struct tracing *tracing, bool fire)
 /* Level after level until enough deadlocks are found. */
 static void search_levels(struct tracing *tracing)
 {
-    reach_initial(tracing);
+    trace_initial(tracing);
     while (tracing->next_count > 0 && tracing->found_count < tracing->wanted && !tracing->failed) {
         uint64_t *kept = tracing->level;
         size_t room = tracing->level_room;
@@ -152,31 +153,28 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
            scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
 }
 
-static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number,
-                                        gordian_compose_deadlock *deadlock, gordian_error *error)
+static gordian_status describe_traced_deadlock(struct tracing *tracing, uint64_t number,
+                                               gordian_compose_deadlock *deadlock,
+                                               gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
-    const gordian_allocator *memory = &cpu->result->allocator;
     size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
     struct space_walk walk;
     for (uint64_t n = number; number_before(tracing, n) != n + 1; n = number_before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
-    *deadlock = (gordian_compose_deadlock){.step_count = steps};
+    if (!compose_deadlock_alloc(cpu->result, cpu->circuit, steps, deadlock))
+        return fail_memory(error);
     if (tracing->numbers)
         deadlock->number = space_number(tracing->numbers, tracing->state);
-    deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
-    deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
-    bool fine = deadlock->state && deadlock->labels;
-    if (fine)
-        memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
+    memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
+    bool fine = true;
     for (uint64_t n = number; fine && steps > 0; n = number_before(tracing, n) - 1)
         fine = find_label(tracing, number_before(tracing, n) - 1, n,
                           deadlock->labels + --steps * words);
     if (fine)
         return GORDIAN_OK;
-    memory_free(memory, deadlock->state);
-    memory_free(memory, deadlock->labels);
+    memory_free_all(&cpu->result->allocator, deadlock->state, deadlock->labels);
     return fail_memory(error);
 }
 
@@ -190,7 +188,7 @@ static struct tracing start_tracing(struct cpu *cpu, const struct space *space)
 }
 
 /* All that were found; without memory for what it needs, none. */
-static gordian_status describe_all(struct tracing *tracing, gordian_error *error)
+static gordian_status describe_traced(struct tracing *tracing, gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -201,27 +199,11 @@ static gordian_status describe_all(struct tracing *tracing, gordian_error *error
     if (!result->found || !tracing->goal)
         status = fail_memory(error);
     for (size_t i = 0; i < tracing->found_count && status == GORDIAN_OK; i++) {
-        status = describe_deadlock(tracing, tracing->found[i], &result->found[i], error);
+        status = describe_traced_deadlock(tracing, tracing->found[i], &result->found[i], error);
         result->found_count += status == GORDIAN_OK;
     }
     memory_free(memory, tracing->goal);
     return status;
-}
-
-void cpu_describe_example(struct cpu *cpu)
-{
-    gordian_compose_result *result = cpu->result;
-    size_t size = (cpu->circuit->factor_count + 1) * sizeof(uint32_t);
-    if (!atomic_load(&cpu->has_example) || cpu->options->max_deadlocks == 0)
-        return;
-    if (!result->found)
-        result->found = memory_zeroed(&result->allocator, sizeof *result->found);
-    uint32_t *state = result->found ? memory_alloc(&result->allocator, size) : NULL;
-    if (!state)
-        return;
-    unpack_state(&cpu->packing, cpu->example, state);
-    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = state};
-    result->found_count = 1;
 }
 
 gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
@@ -231,7 +213,7 @@ gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t
     tracing.narrow = before;
     tracing.found = found;
     tracing.found_count = count;
-    return describe_all(&tracing, error);
+    return describe_traced(&tracing, error);
 }
 
 gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struct space *numbers,
@@ -249,8 +231,168 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
     if (fine)
         search_levels(&tracing);
     gordian_status status =
-        fine && !tracing.failed ? describe_all(&tracing, error) : fail_memory(error);
+        fine && !tracing.failed ? describe_traced(&tracing, error) : fail_memory(error);
     memory_free_all(memory, tracing.found, tracing.narrow, tracing.wide, tracing.level,
                     tracing.next);
+    return status;
+}
+
+/* ------------------------------------------------------------------ deadlocks that are near */
+
+/* Ways to deadlocks that are near: the states up to them are gone through once more, and each
+ * remembers where it was reached from. The states found do not have to be sorted then, nor to be
+ * where the ways are sought (mpi/): what is near is found from the circuit alone. As in trace.c the
+ * states of a level are looked at in the order of their numbers, which is that of their words. */
+#define NEAR_STATES (1u << 17) /* no more than so many are near ... */
+#define NEAR_STEPS  (1u << 18) /* ... or so many joint firings */
+
+struct nearby {
+    struct cpu *cpu;
+    size_t words; /* of a state */
+    struct record_table states;
+    uint32_t *before; /* by state: 1 + the one it was reached from, or 1 + itself */
+    size_t before_room;
+    uint32_t from;   /* whose steps are taken; GORDIAN_NONE: it begins */
+    uint64_t *found; /* deadlocks */
+    size_t found_count;
+    uint32_t steps;
+    bool failed, far;
+};
+
+/* False: no memory. */
+static bool add_near_state(struct nearby *nearby, const uint64_t *state)
+{
+    uint32_t count = nearby->states.count;
+    uint64_t hash;
+    if (record_table_find(&nearby->states, state, &hash) != GORDIAN_NONE)
+        return true;
+    nearby->failed =
+        !memory_extend(&nearby->states.memory, nearby->before, nearby->before_room, count) ||
+        !record_table_add(&nearby->states, state, hash);
+    if (!nearby->failed)
+        nearby->before[count] = 1 + (nearby->from == GORDIAN_NONE ? count : nearby->from);
+    return !nearby->failed;
+}
+
+static bool take_near_step(void *context, const struct scene *scene)
+{
+    struct nearby *nearby = context;
+    nearby->far = ++nearby->steps > NEAR_STEPS || nearby->states.count > NEAR_STATES ||
+                  (nearby->steps % 65536 == 0 && !cpu_report(nearby->cpu));
+    return !nearby->far && add_near_state(nearby, scene->to);
+}
+
+static void add_initial(struct nearby *nearby)
+{
+    const struct cpu *cpu = nearby->cpu;
+    uint64_t *state = cpu->scenes[0].here;
+    uint32_t *locals = cpu->scenes[0].here_locals;
+    nearby->far = cpu->circuit->initial > NEAR_STATES;
+    if (nearby->far)
+        return;
+    initial_first(cpu->circuit, locals);
+    do
+        pack_state(&cpu->packing, locals, state);
+    while (add_near_state(nearby, state) && initial_next(cpu->circuit, locals));
+}
+
+/* The first `most` of so many states, in order: their numbers instead. */
+static size_t number_in_order(const struct nearby *nearby, uint64_t *states, size_t count,
+                              size_t most)
+{
+    size_t words = nearby->words;
+    uint64_t hash;
+    sort_words(states, count, words);
+    for (size_t i = 0; i < count && i < most; i++)
+        states[i] = record_table_find(&nearby->states, states + i * words, &hash);
+    return count < most ? count : most;
+}
+
+/* Takes all steps of the states from `first` to `last`. */
+static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
+{
+    struct scene *scene = &nearby->cpu->scenes[0];
+    const gordian_allocator *memory = &nearby->cpu->meter.memory;
+    size_t words = nearby->words, count = last - first;
+    uint64_t *order = memory_alloc(memory, count * words * sizeof *order), *here = scene->here;
+    nearby->failed = !order;
+    if (order) {
+        memcpy(order, (uint64_t *)nearby->states.list + first * words,
+               count * words * sizeof *order);
+        number_in_order(nearby, order, count, count);
+    }
+    for (size_t i = 0; i < count && !nearby->far && !nearby->failed; i++) {
+        bool no_memory = false;
+        nearby->from = (uint32_t)order[i];
+        memcpy(here, (uint64_t *)nearby->states.list + order[i] * words, words * sizeof *here);
+        nearby->failed |= !scene_look(scene, here);
+        if (!nearby->failed && !scene_each(scene, here, false, take_near_step, nearby, &no_memory))
+            nearby->failed |= no_memory;
+    }
+    memory_free(memory, order);
+}
+
+/* Level after level, until there are enough deadlocks or it is too far. */
+static void go_around(struct nearby *nearby, size_t wanted)
+{
+    uint32_t first = 0, last;
+    add_initial(nearby);
+    for (; first < nearby->states.count && !nearby->far && !nearby->failed; first = last) {
+        last = nearby->states.count;
+        /* Looks for deadlocks among the states from `first` on. */
+        struct scene *scene = &nearby->cpu->scenes[0];
+        const gordian_allocator *memory = &nearby->cpu->meter.memory;
+        size_t words = nearby->words, count = 0, room = 0;
+        uint64_t *stuck = NULL;
+        for (uint32_t i = first; i < nearby->states.count && !nearby->failed; i++) {
+            const uint64_t *state = (uint64_t *)nearby->states.list + i * words;
+            if (cpu_can_fire(nearby->cpu, state))
+                continue;
+            nearby->failed = !scene_look(scene, state);
+            if (nearby->failed || scene->count > 0)
+                continue;
+            nearby->failed =
+                !memory_grow(memory, &stuck, &room, (count + 1) * words, sizeof *stuck);
+            if (!nearby->failed)
+                memcpy(stuck + count++ * words, state, words * sizeof *state);
+        }
+        if (!nearby->failed && count > 0) {
+            count = number_in_order(nearby, stuck, count, wanted - nearby->found_count);
+            memcpy(nearby->found + nearby->found_count, stuck, count * sizeof *stuck);
+            nearby->found_count += count;
+        }
+        memory_free(memory, stuck);
+        if (nearby->found_count >= wanted || nearby->failed)
+            return;
+        fire_level(nearby, first, last);
+    }
+}
+
+gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    size_t wanted = cpu_described(cpu);
+    struct nearby nearby = {
+        .cpu = cpu,
+        .words = cpu->packing.words,
+        .from = GORDIAN_NONE,
+        .states = {.memory = *memory, .size = cpu->packing.words * sizeof(uint64_t)}};
+    gordian_status status = GORDIAN_OK;
+    nearby.found = memory_alloc(memory, wanted * sizeof *nearby.found);
+    nearby.failed = !nearby.found;
+    if (!nearby.failed)
+        go_around(&nearby, wanted);
+    /* Who is in a hurry takes what there is. */
+    *done = !nearby.failed && (!nearby.far || (cpu->grace && nearby.found_count > 0));
+    hash_free(&nearby.states.table, memory);
+    struct space space = {.kind = SPACE_SORTED, /* in another order: only sought in */
+                          .memory = *memory,
+                          .packing = &cpu->packing,
+                          .count = nearby.states.count,
+                          .states = nearby.states.list};
+    if (*done)
+        status = cpu_describe(cpu, &space, nearby.before, nearby.found, nearby.found_count, error);
+    space_close(&space);
+    memory_free_all(memory, nearby.before, nearby.found);
     return status;
 }

@@ -16,8 +16,8 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
                                     struct compose_counts *counts, gordian_error *error)
 {
     uint64_t items = device_items(device);
-    gordian_status status = gpu_zero(device->gpu, CONTROL(device, counts), sizeof *counts, error);
-    for (uint64_t first = 0; first < items && status == GORDIAN_OK; first += SLICE) {
+    TRY(gpu_zero(device->gpu, CONTROL(device, counts), sizeof *counts, error));
+    for (uint64_t first = 0; first < items; first += SLICE) {
         struct compose_survey_arguments arguments = {.firings = device->view,
                                                      .set = device->set,
                                                      .first = first,
@@ -26,16 +26,16 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
                                                      .counts = CONTROL(device, counts),
                                                      .joint = joint};
         uint64_t states = arguments.last - first;
-        status = device_launch(device, "compose_survey",
-                               device->set.kind == COMPOSE_BITMAP ? states * 64 : states,
-                               &arguments, sizeof arguments, error);
-        THEN(status, gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error));
+        TRY(device_launch(device, "compose_survey",
+                          device->set.kind == COMPOSE_BITMAP ? states * 64 : states, &arguments,
+                          sizeof arguments, error));
+        TRY(gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error));
         device->progress.transitions = compose_joint_total(counts);
         /* What is known so far is told even if it is stopped: the states are all there. */
-        if (status == GORDIAN_OK && items > SLICE && !device_goes_on(device))
+        if (items > SLICE && !device_goes_on(device))
             break;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ stuck states */
@@ -73,10 +73,9 @@ static gordian_status narrow_down(struct compose_device *device,
                                   gordian_error *error)
 {
     uint64_t low = 0, high = question->below, count;
-    gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK && high - low > 1) {
+    while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        status = look_for_dead(device, question, middle, found, &count, error);
+        TRY(look_for_dead(device, question, middle, found, &count, error));
         if (count < wanted)
             low = middle;
         else
@@ -85,7 +84,7 @@ static gordian_status narrow_down(struct compose_device *device,
             break;
     }
     *limit = high;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The first `room` of those in `found`, sorted, after a look with fewer than `enough`. */
@@ -166,13 +165,9 @@ static gordian_status ask_distances(struct ways *ways, uint32_t count, uint32_t 
                                                    .mark = mark};
     if (count == 0)
         return GORDIAN_OK;
-    gordian_status status =
-        gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error);
-    THEN(status,
-         device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error));
-    THEN(status,
-         gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error));
-    return status;
+    TRY(gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error));
+    TRY(device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error));
+    return gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error);
 }
 
 static gordian_status mark_initial(struct ways *ways, gordian_error *error)
@@ -197,19 +192,18 @@ static gordian_status step_distances(struct ways *ways, uint32_t now, bool *chan
                                                .changed = CONTROL(device, changed),
                                                .now = now};
     uint32_t flag = 0;
-    gordian_status status = gpu_zero(device->gpu, CONTROL(device, changed), sizeof flag, error);
-    THEN(status,
-         device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments, error));
-    THEN(status, gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error));
+    TRY(gpu_zero(device->gpu, CONTROL(device, changed), sizeof flag, error));
+    TRY(device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments, error));
+    TRY(gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error));
     *changed = (flag & COMPOSE_CHANGED) != 0;
     *many = (flag & COMPOSE_TOO_MANY) != 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the way back */
 
 /* Of those before at the right distance the lowest, of its labels the first. */
-static void take_best(struct ways *ways, uint64_t from, const uint32_t *chosen)
+static void keep_first_step(struct ways *ways, uint64_t from, const uint32_t *chosen)
 {
     const gordian_circuit *circuit = ways->device->packed->circuit;
     if (ways->found && from > ways->best)
@@ -230,7 +224,7 @@ static void look_at_answers(struct ways *ways)
     if (ways->status == GORDIAN_OK)
         for (size_t i = 0; i < ways->waiting; i++)
             if (ways->told[i] == ways->wanted)
-                take_best(ways, ways->asked[i], ways->chosen + i * (COMPOSE_DEPTH + 1));
+                keep_first_step(ways, ways->asked[i], ways->chosen + i * (COMPOSE_DEPTH + 1));
     ways->waiting = 0;
 }
 
@@ -251,8 +245,8 @@ static bool consider_before(void *context, uint64_t from, const uint32_t *chosen
 }
 
 /* Fills the labels from the last to the first. */
-static gordian_status trace_back(struct ways *ways, uint64_t state, uint32_t distance,
-                                 gordian_compose_deadlock *deadlock, gordian_error *error)
+static gordian_status trace_path_back(struct ways *ways, uint64_t state, uint32_t distance,
+                                      gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     size_t words = ways->device->packed->circuit->label_words;
     for (size_t i = deadlock->step_count; i-- > 0;) {
@@ -298,19 +292,17 @@ static gordian_status ways_open(struct ways *ways, struct compose_device *device
     ways->best_label = memory_alloc(&device->memory, (words + 1) * sizeof *ways->label);
     if (!ways->asked || !ways->told || !ways->chosen || !ways->label || !ways->best_label)
         return fail_memory(error);
-    gordian_status status =
-        device_alloc(device, &ways->distances, ways->places * sizeof(uint32_t), error);
-    THEN(status, device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error));
-    THEN(status, device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error));
-    THEN(status, gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error));
-    return status;
+    TRY(device_alloc(device, &ways->distances, ways->places * sizeof(uint32_t), error));
+    TRY(device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error));
+    TRY(device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error));
+    return gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error);
 }
 
 /* ------------------------------------------------------------------ describing */
 
 /* How many states of the set are below this one. */
-static gordian_status number_of(struct compose_device *device, struct ways *ways, uint64_t state,
-                                bool full, uint64_t *number, gordian_error *error)
+static gordian_status rank_state(struct compose_device *device, struct ways *ways, uint64_t state,
+                                 bool full, uint64_t *number, gordian_error *error)
 {
     struct compose_below_arguments arguments = {.set = device->set,
                                                 .targets = ways->states,
@@ -331,25 +323,20 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
 {
     struct compose_device *device = ways->device;
     const gordian_circuit *circuit = device->packed->circuit;
-    const gordian_allocator *memory = &result->allocator;
     gordian_compose_deadlock *deadlock = &result->found[result->found_count];
-    *deadlock = (gordian_compose_deadlock){.step_count = distance - 1};
-    deadlock->state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *deadlock->state);
-    deadlock->labels = memory_alloc(memory, (deadlock->step_count * circuit->label_words + 1) *
-                                                sizeof *deadlock->labels);
-    result->found_count++; /* gordian_compose_result_free frees what there is of it */
-    if (!deadlock->state || !deadlock->labels)
+    if (!compose_deadlock_alloc(result, circuit, distance - 1, deadlock))
         return fail_memory(error);
+    result->found_count++; /* gordian_compose_result_free frees it */
     unpack_state(&device->packed->packing, &state, deadlock->state);
-    gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
-    return status == GORDIAN_OK ? trace_back(ways, state, distance, deadlock, error) : status;
+    TRY(rank_state(device, ways, state, full, &deadlock->number, error));
+    return trace_path_back(ways, state, distance, deadlock, error);
 }
 
 /* Distance by distance until enough are found, or there is nothing more to reach; in a run that was
  * stopped some may be known only by ways that were cut off. */
-static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t wanted, bool full,
-                                   uint64_t below, gordian_compose_result *result,
-                                   gordian_error *error)
+static gordian_status describe_nearest(struct ways *ways, uint64_t *states, size_t wanted,
+                                       bool full, uint64_t below, gordian_compose_result *result,
+                                       gordian_error *error)
 {
     bool changed = true, many = false;
     gordian_status status = mark_initial(ways, error);
@@ -375,19 +362,10 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
 static gordian_status describe_any(struct compose_device *device, uint64_t below,
                                    gordian_compose_result *result, gordian_error *error)
 {
-    const struct packed *packed = device->packed;
     uint64_t state, count = 0;
-    gordian_status status =
-        device_dead(device, &(struct dead_question){.below = below}, &state, 1, &count, error);
-    if (status != GORDIAN_OK || count == 0)
-        return status;
-    uint32_t *locals =
-        memory_alloc(&result->allocator, (packed->circuit->factor_count + 1) * sizeof *locals);
-    if (!locals)
+    TRY(device_dead(device, &(struct dead_question){.below = below}, &state, 1, &count, error));
+    if (count > 0 && !packing_describe(&device->packed->packing, &state, result))
         return fail_memory(error);
-    unpack_state(&packed->packing, &state, locals);
-    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = locals};
-    result->found_count = 1;
     return GORDIAN_OK;
 }
 
@@ -403,7 +381,7 @@ gordian_status device_describe(struct compose_device *device, uint64_t deadlocks
     result->found = memory_zeroed(&result->allocator, wanted * sizeof *result->found);
     gordian_status status = states && result->found ? GORDIAN_OK : fail_memory(error);
     THEN(status, ways_open(&ways, device, error));
-    THEN(status, describe_all(&ways, states, wanted, full, below, result, error));
+    THEN(status, describe_nearest(&ways, states, wanted, full, below, result, error));
     if (status == GORDIAN_OK && result->found_count == 0)
         status = describe_any(device, below, result, error);
     ways_close(&ways);

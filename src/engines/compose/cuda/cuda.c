@@ -2,7 +2,7 @@
 #include "engines/compose/cuda/cuda.h"
 
 #include "engines/compose/cuda/cuda_internal.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "foundation/base/error.h"
 #include "foundation/gpu/work.h"
 
@@ -31,12 +31,9 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
     const gordian_compose_options *options = device->options;
     struct compose_counts counts = {0};
     bool joint = options->count_transitions && !options->indivisible, many = false;
-    gordian_status status = GORDIAN_OK;
     if (joint && !device->set.closed)
-        status = too_many(device, &many, error);
-    THEN(status, compose_device_count(device, joint && !many, &counts, error));
-    if (status != GORDIAN_OK)
-        return status;
+        TRY(too_many(device, &many, error));
+    TRY(compose_device_count(device, joint && !many, &counts, error));
     result->states = device->set.count;
     if (options->count_transitions && !many)
         result->transitions = joint ? compose_joint_total(&counts) : counts.firings;
@@ -52,8 +49,8 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
 
 /* All combinations; deadlocks are those that can be reached. The set is all of them again in the
  * end. */
-static gordian_status run_full(struct compose_device *device, gordian_compose_result *result,
-                               gordian_error *error)
+static gordian_status run_cuda_full(struct compose_device *device, gordian_compose_result *result,
+                                    gordian_error *error)
 {
     uint64_t most = device->options->max_states, stuck = 0, states;
     gordian_status status = compose_device_take_all(device, most, error);
@@ -79,8 +76,8 @@ static gordian_status run_full(struct compose_device *device, gordian_compose_re
     return status;
 }
 
-static gordian_status run_reachable(struct compose_device *device, gordian_compose_result *result,
-                                    gordian_error *error)
+static gordian_status run_cuda_reachable(struct compose_device *device,
+                                         gordian_compose_result *result, gordian_error *error)
 {
     uint64_t states;
     gordian_compose_phase *phase = compose_phase(result, "levels");
@@ -100,15 +97,16 @@ static gordian_status run_reachable(struct compose_device *device, gordian_compo
 
 /* ------------------------------------------------------------------ running */
 
-static gordian_status run_on(struct gpu *gpu, const struct compose_tuning *tuning,
-                             const gordian_circuit *circuit, const gordian_compose_options *options,
-                             const gordian_compose_sink *sink, gordian_compose_result *result,
-                             bool *delivering, gordian_error *error)
+static gordian_status run_on_gpu(struct gpu *gpu, const struct compose_tuning *tuning,
+                                 const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 bool *delivering, gordian_error *error)
 {
     struct compose_device *device;
     TRY(compose_device_open(&device, gpu, tuning, circuit, options, error));
-    gordian_status status =
-        options->full ? run_full(device, result, error) : run_reachable(device, result, error);
+    gordian_status status = options->full ? run_cuda_full(device, result, error)
+                                          : run_cuda_reachable(device, result, error);
     if (status == GORDIAN_OK && sink) {
         *delivering = true;
         status = result->uncounted
@@ -140,7 +138,7 @@ gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tun
 {
     bool delivering = false;
     gordian_status status = begin_result(circuit, options, result, error);
-    THEN(status, run_on(gpu, tuning, circuit, options, sink, result, &delivering, error));
+    THEN(status, run_on_gpu(gpu, tuning, circuit, options, sink, result, &delivering, error));
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
     return status;
@@ -154,33 +152,33 @@ struct question {
     bool delivering; /* what the sink has got cannot be taken back */
 };
 
-static gordian_status on_device(void *context, struct gpu *gpu, gordian_error *error)
+static gordian_status compose_on_device(void *context, struct gpu *gpu, gordian_error *error)
 {
     struct question *asked = context;
-    gordian_status status = run_on(gpu, NULL, asked->circuit, asked->options, asked->sink,
-                                   asked->result, &asked->delivering, error);
+    gordian_status status = run_on_gpu(gpu, NULL, asked->circuit, asked->options, asked->sink,
+                                       asked->result, &asked->delivering, error);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(asked->result);
     return status;
 }
 
-static gordian_status on_cpu(void *context, gordian_error *error)
+static gordian_status compose_on_cpu(void *context, gordian_error *error)
 {
     struct question *asked = context;
     gordian_compose_result_free(asked->result);
     return compose_cpu.run(asked->circuit, asked->options, asked->sink, asked->result, error);
 }
 
-static gordian_status cuda_run(const gordian_circuit *circuit,
-                               const gordian_compose_options *options,
-                               const gordian_compose_sink *sink, gordian_compose_result *result,
-                               gordian_error *error)
+static gordian_status compose_cuda_run(const gordian_circuit *circuit,
+                                       const gordian_compose_options *options,
+                                       const gordian_compose_sink *sink,
+                                       gordian_compose_result *result, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
     struct question asked = {circuit, options, sink, result, false};
     struct gpu_work work = {.context = &asked,
-                            .on_device = on_device,
-                            .on_cpu = on_cpu,
+                            .on_device = compose_on_device,
+                            .on_cpu = compose_on_cpu,
                             .too_late = &asked.delivering,
                             .note = result->note,
                             .note_size = sizeof result->note};
@@ -199,5 +197,5 @@ const struct compose_engine compose_cuda = {
             .available = gpu_available,
             .supports = packed_supports,
         },
-    .run = cuda_run,
+    .run = compose_cuda_run,
 };

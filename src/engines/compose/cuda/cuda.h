@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/packed.h"
 #include "foundation/gpu/gpu.h"
 #include "foundation/gpu/kernels/compose/compose.h"

@@ -85,8 +85,7 @@ bool device_goes_on(struct compose_device *device)
     device->progress.memory = device->held;
     if (device->stop == GORDIAN_COMPOSE_STOP_STOPPED)
         return false;
-    if (!device->options->go_on ||
-        device->options->go_on(device->options->context, &device->progress))
+    if (compose_goes_on(device->options, &device->progress))
         return true;
     device->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;
@@ -120,33 +119,31 @@ static gordian_status send_radices(struct compose_device *device, gordian_error 
             radices[count++] = (struct compose_radix){packed->packing.fields[f].shift, states};
     }
     device->set.radix_count = count;
-    gordian_status status =
-        device_upload(device, &device->radices, radices, count * sizeof *radices, error);
+    TRY(device_upload(device, &device->radices, radices, count * sizeof *radices, error));
     device->set.radices = device->radices;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status send_circuit(struct compose_device *device, gordian_error *error)
 {
     const struct packed *packed = device->packed;
     size_t count = packed->firing_count;
-    gordian_status status = device_upload(device, &device->firings, packed->firings,
-                                          count * sizeof *packed->firings, error);
-    THEN(status, device_upload(device, &device->ends, packed->ends,
-                               packed->part_count * sizeof *packed->ends, error));
-    THEN(status,
-         device_upload(device, &device->labels, packed->labels,
-                       count * packed->circuit->label_words * sizeof *packed->labels, error));
-    THEN(status, send_word_firings(device, error));
-    THEN(status, send_radices(device, error));
-    THEN(status, device_alloc(device, &device->control, sizeof(struct compose_control), error));
-    THEN(status, gpu_zero(device->gpu, device->control, sizeof(struct compose_control), error));
+    TRY(device_upload(device, &device->firings, packed->firings, count * sizeof *packed->firings,
+                      error));
+    TRY(device_upload(device, &device->ends, packed->ends,
+                      packed->part_count * sizeof *packed->ends, error));
+    TRY(device_upload(device, &device->labels, packed->labels,
+                      count * packed->circuit->label_words * sizeof *packed->labels, error));
+    TRY(send_word_firings(device, error));
+    TRY(send_radices(device, error));
+    TRY(device_alloc(device, &device->control, sizeof(struct compose_control), error));
+    TRY(gpu_zero(device->gpu, device->control, sizeof(struct compose_control), error));
     device->view = (struct compose_firings){.firings = device->firings,
                                             .ends = device->ends,
                                             .count = (uint32_t)count,
                                             .singles = packed->singles,
                                             .parts = packed->part_count};
-    return status;
+    return GORDIAN_OK;
 }
 
 static void choose_tuning(struct compose_device *device)

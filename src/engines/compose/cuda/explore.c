@@ -28,8 +28,8 @@ static gordian_status make_bitmap(struct compose_device *device, gpu_address *bi
                                   gordian_error *error)
 {
     uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
-    gordian_status status = device_alloc(device, bitmap, bytes, error);
-    return status == GORDIAN_OK ? gpu_zero(device->gpu, *bitmap, bytes, error) : status;
+    TRY(device_alloc(device, bitmap, bytes, error));
+    return gpu_zero(device->gpu, *bitmap, bytes, error);
 }
 
 static gordian_status make_bitmaps(struct compose_device *device, gpu_address *visited,
@@ -62,8 +62,8 @@ static gordian_status mark_states(struct compose_device *device, gpu_address lis
 static gordian_status run_passes(struct compose_device *device, bool *over, gordian_error *error)
 {
     uint64_t found[CUDA_PASSES];
-    gordian_status status = gpu_zero(device->gpu, CONTROL(device, found), sizeof found, error);
-    for (uint32_t pass = 0; pass < CUDA_PASSES && status == GORDIAN_OK; pass++) {
+    TRY(gpu_zero(device->gpu, CONTROL(device, found), sizeof found, error));
+    for (uint32_t pass = 0; pass < CUDA_PASSES; pass++) {
         struct compose_pass_arguments arguments = {.visited = device->set.bitmap,
                                                    .waiting = device->waiting,
                                                    .words = device->set.words,
@@ -71,12 +71,10 @@ static gordian_status run_passes(struct compose_device *device, bool *over, gord
                                                    .firing_count = device->view.count,
                                                    .pass = pass,
                                                    .found = CONTROL(device, found)};
-        status = device_launch(device, "compose_pass", device->set.words, &arguments,
-                               sizeof arguments, error);
+        TRY(device_launch(device, "compose_pass", device->set.words, &arguments, sizeof arguments,
+                          error));
     }
-    THEN(status, gpu_read(device->gpu, found, CONTROL(device, found), sizeof found, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_read(device->gpu, found, CONTROL(device, found), sizeof found, error));
     device->progress.waiting = found[CUDA_PASSES - 1];
     for (uint32_t pass = 0; pass < CUDA_PASSES; pass++) {
         device->progress.states += found[pass];
@@ -114,7 +112,8 @@ static gordian_status write_tally(struct compose_device *device, uint64_t size,
 }
 
 /* Room for more of the list; what is over the limit does not come. */
-static gordian_status grow_list(struct compose_device *device, uint64_t room, gordian_error *error)
+static gordian_status grow_state_list(struct compose_device *device, uint64_t room,
+                                      gordian_error *error)
 {
     uint64_t limit = device->options->max_memory;
     uint64_t before = gpu_range_mapped(device->list), bytes = room * sizeof(uint64_t);
@@ -150,23 +149,21 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
                                                 .table = set->table,
                                                 .slots = set->slots,
                                                 .tally = CONTROL(device, tally)};
-    gordian_status status = gpu_fill32(device->gpu, set->table, UINT32_MAX, set->slots * 2, error);
-    THEN(status, write_tally(device, count, error));
-    if (status == GORDIAN_OK && count)
-        status = device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
+    TRY(gpu_fill32(device->gpu, set->table, UINT32_MAX, set->slots * 2, error));
+    TRY(write_tally(device, count, error));
+    if (count)
+        TRY(device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error));
     set->count = count;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* A larger table and list; the first `count` states stay. GORDIAN_STATUS_MEMORY: as it was. */
-static gordian_status grow_table(struct compose_device *device, uint64_t count,
-                                 gordian_error *error)
+static gordian_status grow_state_table(struct compose_device *device, uint64_t count,
+                                       gordian_error *error)
 {
     uint64_t slots = device->set.slots * 2;
-    gordian_status status = grow_list(device, slots / 2, error);
-    THEN(status, new_table(device, slots, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(grow_state_list(device, slots / 2, error));
+    TRY(new_table(device, slots, error));
     device->room = slots / 2;
     return refill_table(device, count, error);
 }
@@ -174,14 +171,11 @@ static gordian_status grow_table(struct compose_device *device, uint64_t count,
 static gordian_status make_table(struct compose_device *device, gordian_error *error)
 {
     uint64_t most = device->info.memory / 2;
-    gordian_status status = GORDIAN_OK;
     if (!device->list) {
-        status = gpu_range_create(&device->list, device->gpu, most, error);
-        THEN(status, grow_list(device, device->tuning.slots / 2, error));
-        THEN(status, new_table(device, device->tuning.slots, error));
+        TRY(gpu_range_create(&device->list, device->gpu, most, error));
+        TRY(grow_state_list(device, device->tuning.slots / 2, error));
+        TRY(new_table(device, device->tuning.slots, error));
     }
-    if (status != GORDIAN_OK)
-        return status;
     device->room = device->set.slots / 2;
     device->set.kind = COMPOSE_LIST;
     device->set.list = gpu_range_address(device->list);
@@ -202,7 +196,7 @@ static gordian_status settle_level(struct compose_device *device, uint64_t befor
         /* States before this launch are in the list for sure; those it found follow without
          * a gap as far as there is room. */
         uint64_t kept = tally.size < device->room ? tally.size : device->room;
-        status = grow_table(device, kept > before ? kept : before, error);
+        status = grow_state_table(device, kept > before ? kept : before, error);
         if (status == GORDIAN_STATUS_MEMORY) {
             device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
             *again = false;
@@ -305,19 +299,18 @@ static gordian_status launch_levels(struct compose_device *device, const struct 
                                                  .full = CONTROL(device, level_full),
                                                  .barrier = CONTROL(device, barrier),
                                                  .levels = COMPOSE_LEVELS};
-    gordian_status status = GORDIAN_OK;
     if (!device->resident)
-        status = gpu_resident_blocks(device->gpu, "compose_levels", threads, 0, &device->resident,
-                                     error);
-    THEN(status, gpu_zero(device->gpu, CONTROL(device, level_found),
-                          2 * COMPOSE_LEVELS * sizeof(uint64_t), error));
+        TRY(gpu_resident_blocks(device->gpu, "compose_levels", threads, 0, &device->resident,
+                                error));
+    TRY(gpu_zero(device->gpu, CONTROL(device, level_found), 2 * COMPOSE_LEVELS * sizeof(uint64_t),
+                 error));
     struct gpu_launch launch = {.kernel = "compose_levels",
                                 .blocks = wanted < device->resident ? wanted : device->resident,
                                 .threads = threads,
                                 .cooperative = true,
                                 .arguments = &arguments,
                                 .arguments_size = sizeof arguments};
-    return status == GORDIAN_OK ? gpu_launch(device->gpu, &launch, error) : status;
+    return gpu_launch(device->gpu, &launch, error);
 }
 
 /* A level ran out of room: more of it, and the level once more. States before it are in the list
@@ -326,7 +319,7 @@ static gordian_status make_more_room(struct compose_device *device, uint64_t siz
                                      gordian_error *error)
 {
     uint64_t kept = size < device->room ? size : device->room;
-    gordian_status status = grow_table(device, kept, error);
+    gordian_status status = grow_state_table(device, kept, error);
     if (status != GORDIAN_STATUS_MEMORY)
         return status;
     device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
@@ -334,14 +327,12 @@ static gordian_status make_more_room(struct compose_device *device, uint64_t siz
 }
 
 /* Some levels; *level is the next one then. */
-static gordian_status run_levels(struct compose_device *device, struct level *level,
-                                 gordian_error *error)
+static gordian_status run_search_levels(struct compose_device *device, struct level *level,
+                                        gordian_error *error)
 {
     uint64_t told[2 * COMPOSE_LEVELS], most = most_states(device);
-    gordian_status status = launch_levels(device, level, most, error);
-    THEN(status, gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(launch_levels(device, level, most, error));
+    TRY(gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error));
     /* What all blocks have seen. */
     for (uint32_t i = 0; i < COMPOSE_LEVELS && level->first < level->last; i++) {
         uint64_t size = device->set.count + told[i];
@@ -353,7 +344,7 @@ static gordian_status run_levels(struct compose_device *device, struct level *le
         if (size > most)
             break;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* So many states may be in a bitmap, unless it turns out that there is no room for one. */
@@ -403,9 +394,8 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
 {
     uint64_t limit = device->options->max_states;
     struct level level = {0, device->set.count};
-    gordian_status status = GORDIAN_OK;
     device->dense = dense_from(device);
-    while (status == GORDIAN_OK && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
+    while (device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
         device->progress.states = device->set.count;
         device->progress.waiting = device->set.count - level.first;
         if (limit && device->set.count > limit) {
@@ -417,11 +407,11 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
             break;
         if (dense_enough(device))
             return move_to_bitmap(device, level.first, error);
-        status = run_levels(device, &level, error);
+        TRY(run_search_levels(device, &level, error));
     }
     device->set.closed =
         level.first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status explore_from(struct compose_device *device, bool bitmap, gpu_address buffer,
@@ -440,9 +430,15 @@ static gordian_status explore_from(struct compose_device *device, bool bitmap, g
     return status == GORDIAN_OK ? explore_table(device, error) : status;
 }
 
-/* The set goes; a table of a run before, which has grown as far as it had to, may stay. */
-static void forget_set(struct compose_device *device, bool keep)
+gordian_status compose_device_explore(struct compose_device *device, uint64_t *states,
+                                      gordian_error *error)
 {
+    gpu_address buffer;
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    bool bitmap = bits <= device->tuning.direct_bits &&
+                  (limit == 0 || limit >= UINT64_C(1) << bits) && bitmap_fits(device);
+    /* The set goes; a table of a run before, which has grown as far as it had to, may stay. */
+    bool keep = !bitmap;
     struct compose_set *set = &device->set;
     gpu_address table = set->table;
     uint64_t slots = set->slots;
@@ -458,16 +454,6 @@ static void forget_set(struct compose_device *device, bool keep)
         set->slots = slots;
         device->list = list;
     }
-}
-
-gordian_status compose_device_explore(struct compose_device *device, uint64_t *states,
-                                      gordian_error *error)
-{
-    gpu_address buffer;
-    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
-    bool bitmap = bits <= device->tuning.direct_bits &&
-                  (limit == 0 || limit >= UINT64_C(1) << bits) && bitmap_fits(device);
-    forget_set(device, !bitmap);
     device->rounds = 0;
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress = (gordian_compose_progress){.pass = 1};

@@ -34,10 +34,17 @@ struct writer {
 
 /* ------------------------------------------------------------------ numbering */
 
-/* Counts words of the bitmap into the directory. */
-static gordian_status fill_directory(struct writer *writer, gordian_error *error)
+static gordian_status number_bitmap(struct writer *writer, gordian_error *error)
 {
     struct compose_device *device = writer->device;
+    uint64_t entries = (device->set.words + COMPOSE_STRIDE - 1) / COMPOSE_STRIDE;
+    /* As device_forget frees it. */
+    uint64_t bytes = (device->set.words / COMPOSE_STRIDE + 2) * sizeof(uint64_t);
+    writer->units = entries;
+    writer->directory = memory_zeroed(&device->memory, bytes);
+    if (!writer->directory)
+        return fail_memory(error);
+    /* Counts words of the bitmap into the directory. */
     uint64_t words = device->set.words, at = 0;
     size_t step = words < 65536 ? words : 65536;
     uint64_t *some = memory_alloc(&device->memory, step * sizeof *some);
@@ -53,20 +60,7 @@ static gordian_status fill_directory(struct writer *writer, gordian_error *error
     }
     writer->directory[writer->units] = at;
     memory_free(&device->memory, some);
-    return status;
-}
-
-static gordian_status number_bitmap(struct writer *writer, gordian_error *error)
-{
-    struct compose_device *device = writer->device;
-    uint64_t entries = (device->set.words + COMPOSE_STRIDE - 1) / COMPOSE_STRIDE;
-    /* As device_forget frees it. */
-    uint64_t bytes = (device->set.words / COMPOSE_STRIDE + 2) * sizeof(uint64_t);
-    writer->units = entries;
-    writer->directory = memory_zeroed(&device->memory, bytes);
-    if (!writer->directory)
-        return fail_memory(error);
-    TRY(fill_directory(writer, error));
+    TRY(status);
     if (!device->set.directory)
         TRY(device_alloc(device, &device->set.directory, bytes, error));
     return gpu_write(device->gpu, device->set.directory, writer->directory,
@@ -113,7 +107,7 @@ static struct copy_layout layout_copy(const struct writer *writer)
     return at;
 }
 
-static void free_blocks(struct writer *writer)
+static void free_row_blocks(struct writer *writer)
 {
     struct compose_device *device = writer->device;
     for (int b = 0; b < 2; b++) {
@@ -128,7 +122,7 @@ static void free_blocks(struct writer *writer)
     }
 }
 
-static gordian_status make_blocks(struct writer *writer, gordian_error *error)
+static gordian_status allocate_row_blocks(struct writer *writer, gordian_error *error)
 {
     struct compose_device *device = writer->device;
     gordian_status status = GORDIAN_OK;
@@ -145,28 +139,14 @@ static gordian_status make_blocks(struct writer *writer, gordian_error *error)
                 gpu_map(device->gpu, &block->host, &block->mapped, layout_copy(writer).size, error);
     }
     if (status != GORDIAN_OK)
-        free_blocks(writer);
+        free_row_blocks(writer);
     return status;
 }
 
 static void writer_close(struct writer *writer)
 {
-    free_blocks(writer);
+    free_row_blocks(writer);
     memory_free(&writer->device->memory, writer->directory);
-}
-
-/* No more room than so many states will take: for a small product, taking and copying it would be
- * most of the work. A row that is longer makes its room when it is met. */
-static void bound_room(struct writer *writer)
-{
-    const uint64_t states = writer->directory ? writer->directory[writer->units] : writer->units;
-    const uint64_t longest = states > 1024 ? states : 1024;
-    if (writer->state_room > states)
-        writer->state_room = states;
-    if (writer->state_room < COMPOSE_STRIDE * 64)
-        writer->state_room = COMPOSE_STRIDE * 64;
-    if (writer->room / longest > states)
-        writer->room = (states + 1) * longest;
 }
 
 static gordian_status writer_open(struct writer *writer, struct compose_device *device, bool copied,
@@ -191,8 +171,18 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
         }
     }
     if (status == GORDIAN_OK) {
-        bound_room(writer);
-        status = make_blocks(writer, error);
+        /* No more room than so many states will take: for a small product, taking and copying it
+         * would be most of the work. A row that is longer makes its room when it is met. */
+        const uint64_t states =
+            writer->directory ? writer->directory[writer->units] : writer->units;
+        const uint64_t longest = states > 1024 ? states : 1024;
+        if (writer->state_room > states)
+            writer->state_room = states;
+        if (writer->state_room < COMPOSE_STRIDE * 64)
+            writer->state_room = COMPOSE_STRIDE * 64;
+        if (writer->room / longest > states)
+            writer->room = (states + 1) * longest;
+        status = allocate_row_blocks(writer, error);
     }
     if (status != GORDIAN_OK)
         writer_close(writer);
@@ -241,20 +231,18 @@ static gordian_status copy_block(struct writer *writer, struct block *block, gpu
 {
     struct gpu *gpu = writer->device->gpu;
     struct copy_layout at = layout_copy(writer);
-    gordian_status status =
-        gpu_copy(gpu, block->mapped, CONTROL(writer->device, taken), sizeof(uint64_t), error);
-    THEN(status, gpu_copy(gpu, block->mapped + at.states, states, block->count * 8, error));
-    THEN(status, gpu_copy(gpu, block->mapped + at.rows, block->rows,
-                          block->count * sizeof(struct compose_row_place), error));
-    THEN(status,
-         gpu_copy(gpu, block->mapped + at.targets, block->targets, writer->room * 8, error));
-    THEN(status, gpu_copy(gpu, block->mapped + at.names, block->names,
-                          writer->room * label_words(writer) * 8, error));
-    return status;
+    TRY(gpu_copy(gpu, block->mapped, CONTROL(writer->device, taken), sizeof(uint64_t), error));
+    TRY(gpu_copy(gpu, block->mapped + at.states, states, block->count * 8, error));
+    TRY(gpu_copy(gpu, block->mapped + at.rows, block->rows,
+                 block->count * sizeof(struct compose_row_place), error));
+    TRY(gpu_copy(gpu, block->mapped + at.targets, block->targets, writer->room * 8, error));
+    return gpu_copy(gpu, block->mapped + at.names, block->names,
+                    writer->room * label_words(writer) * 8, error);
 }
 
 /* Starts the work on a block. */
-static gordian_status start_block(struct writer *writer, struct block *block, gordian_error *error)
+static gordian_status start_row_block(struct writer *writer, struct block *block,
+                                      gordian_error *error)
 {
     struct compose_device *device = writer->device;
     gpu_address states = 0;
@@ -299,14 +287,14 @@ static gordian_status finish_block(struct writer *writer, int which, gordian_err
             lay_block(writer, block, block->from, units - 1);
         } else {
             struct block kept = *block;
-            free_blocks(writer);
+            free_row_blocks(writer);
             writer->room = taken + taken / 4;
-            status = make_blocks(writer, error);
+            status = allocate_row_blocks(writer, error);
             if (status != GORDIAN_OK)
                 return status;
             lay_block(writer, block, kept.from, units);
         }
-        status = start_block(writer, block, error);
+        status = start_row_block(writer, block, error);
         THEN(status, gpu_wait(device->gpu, error));
     }
     return status;
@@ -347,14 +335,14 @@ static gordian_status deliver_blocks(struct writer *writer, struct packed_row *r
     if (writer->units == 0)
         return GORDIAN_OK;
     lay_block(writer, &writer->blocks[now], 0, UINT64_MAX);
-    gordian_status status = start_block(writer, &writer->blocks[now], error);
+    gordian_status status = start_row_block(writer, &writer->blocks[now], error);
     THEN(status, finish_block(writer, now, error));
     while (status == GORDIAN_OK) {
         const struct block *block = &writer->blocks[now];
         bool more = block->to < writer->units;
         if (more) {
             lay_block(writer, &writer->blocks[!now], block->to, UINT64_MAX);
-            status = start_block(writer, &writer->blocks[!now], error);
+            status = start_row_block(writer, &writer->blocks[!now], error);
         }
         THEN(status, deliver_block(writer, block, row, sink, error));
         if (status == GORDIAN_OK && more)
@@ -396,7 +384,7 @@ gordian_status compose_device_write(struct compose_device *device, uint64_t *tra
     struct block *block = &writer.blocks[0];
     for (uint64_t from = 0; from < writer.units && status == GORDIAN_OK; from = block->to) {
         lay_block(&writer, block, from, UINT64_MAX);
-        status = start_block(&writer, block, error);
+        status = start_row_block(&writer, block, error);
         THEN(status, finish_block(&writer, 0, error));
     }
     *transitions = writer.written;

@@ -1,26 +1,10 @@
 /* The order to compose in. */
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
 #include <string.h>
-
-static bool seen_before(const gordian_circuit *circuit, const uint32_t *order, size_t count)
-{
-    uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
-    bool twice = false;
-    for (size_t i = 0; i < count && !twice; i++) {
-        for (size_t k = 0; !seen && k < i; k++) /* no memory to be had: the long way */
-            twice |= order[k] == order[i];
-        if (seen) {
-            twice = bits_test(seen, order[i]);
-            bits_set(seen, order[i]);
-        }
-    }
-    memory_free(&circuit->memory, seen);
-    return twice;
-}
 
 bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, size_t count,
                          const char **why)
@@ -36,7 +20,18 @@ bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, 
         }
     }
     *why = "a factor is there twice";
-    return !seen_before(circuit, order, count);
+    uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
+    bool twice = false;
+    for (size_t i = 0; i < count && !twice; i++) {
+        for (size_t k = 0; !seen && k < i; k++) /* no memory to be had: the long way */
+            twice |= order[k] == order[i];
+        if (seen) {
+            twice = bits_test(seen, order[i]);
+            bits_set(seen, order[i]);
+        }
+    }
+    memory_free(&circuit->memory, seen);
+    return !twice;
 }
 
 /* A factor that shares a name with the part, and what it was worth when it was put in the heap. */
@@ -79,7 +74,7 @@ static int64_t gain_of(const struct ordering *ordering, uint32_t factor, uint32_
     return closed;
 }
 
-static bool is_better(const struct candidate *one, const struct candidate *other)
+static bool candidate_before(const struct candidate *one, const struct candidate *other)
 {
     if (one->gain != other->gain)
         return one->gain > other->gain;
@@ -92,23 +87,23 @@ static bool offer_factor(struct ordering *ordering, uint32_t factor)
 {
     struct candidate fresh = {.factor = factor};
     fresh.gain = gain_of(ordering, factor, &fresh.shared);
-    if (!memory_grow(&ordering->memory, &ordering->heap, &ordering->heap_room,
-                     ordering->heap_count + 1, sizeof *ordering->heap))
+    if (!memory_extend(&ordering->memory, ordering->heap, ordering->heap_room,
+                       ordering->heap_count))
         return false;
     size_t at = ordering->heap_count++;
-    for (; at > 0 && is_better(&fresh, &ordering->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && candidate_before(&fresh, &ordering->heap[(at - 1) / 2]); at = (at - 1) / 2)
         ordering->heap[at] = ordering->heap[(at - 1) / 2];
     ordering->heap[at] = fresh;
     return true;
 }
 
-static struct candidate take_best(struct ordering *ordering)
+static struct candidate pop_candidate(struct ordering *ordering)
 {
     struct candidate *heap = ordering->heap, best = heap[0], last = heap[--ordering->heap_count];
     size_t at = 0, count = ordering->heap_count;
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && is_better(&heap[child + 1], &heap[child]);
-        if (!is_better(&heap[child], &last))
+        child += child + 1 < count && candidate_before(&heap[child + 1], &heap[child]);
+        if (!candidate_before(&heap[child], &last))
             break;
         heap[at] = heap[child];
     }
@@ -117,11 +112,11 @@ static struct candidate take_best(struct ordering *ordering)
 }
 
 /* The best factor beside the part; NONE: no other shares a name with it. */
-static uint32_t choose_next(struct ordering *ordering)
+static uint32_t choose_factor(struct ordering *ordering)
 {
     while (ordering->heap_count > 0) {
         uint32_t shared;
-        struct candidate best = take_best(ordering);
+        struct candidate best = pop_candidate(ordering);
         if (!ordering->placed[best.factor] &&
             gain_of(ordering, best.factor, &shared) == best.gain && shared == best.shared)
             return best.factor;
@@ -162,7 +157,7 @@ gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
         ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
     uint32_t lowest = 0;
     for (size_t i = 0; fine && i < factors; i++) {
-        uint32_t next = choose_next(&ordering);
+        uint32_t next = choose_factor(&ordering);
         while (next == GORDIAN_NONE && ordering.placed[lowest])
             lowest++;
         order[i] = next == GORDIAN_NONE ? lowest : next;
@@ -192,5 +187,135 @@ gordian_status compose_take_order(const gordian_circuit *circuit,
         memory_free(&result->allocator, result->order);
         result->order = NULL;
     }
+    return status;
+}
+
+/* ------------------------------------------------------------------ what an order costs */
+
+/* What composing two at a time would cost: the parts that an order goes through. */
+/* The first factors of an order, as a circuit of their own: everything is borrowed from the whole
+ * but what depends on who is in it. Names that nobody in it has simply never fire. */
+struct part {
+    gordian_circuit circuit;
+    const gordian_circuit *whole;
+    gordian_allocator memory;
+    uint32_t *inside; /* by name: how many in the part have it */
+    uint32_t open;
+};
+
+static void part_free(struct part *part)
+{
+    memory_free_all(&part->memory, part->circuit.factors, part->circuit.users_first,
+                    part->circuit.users, part->inside);
+}
+
+/* Room for as many factors as the whole has. */
+static gordian_status part_make(struct part *part, const gordian_circuit *whole,
+                                const gordian_allocator *wanted, gordian_error *error)
+{
+    gordian_circuit *circuit = &part->circuit;
+    *part = (struct part){.circuit = *whole, .whole = whole, .memory = memory_allocator(wanted)};
+    const gordian_allocator *memory = &part->memory;
+    circuit->factor_count = 0;
+    circuit->factors = memory_alloc(memory, (whole->factor_count + 1) * sizeof *circuit->factors);
+    circuit->users_first =
+        memory_alloc(memory, ((size_t)whole->name_count + 1) * sizeof *circuit->users_first);
+    circuit->users =
+        memory_alloc(memory, (whole->users_first[whole->name_count] + 1) * sizeof *circuit->users);
+    part->inside = memory_zeroed(memory, ((size_t)whole->name_count + 1) * sizeof *part->inside);
+    if (circuit->factors && circuit->users_first && circuit->users && part->inside)
+        return GORDIAN_OK;
+    part_free(part);
+    return fail_memory(error);
+}
+
+/* What circuit_seal works out. */
+static void part_settle(struct part *part)
+{
+    gordian_circuit *circuit = &part->circuit;
+    /* Who has each name: counted, then filled in from behind. */
+    for (uint32_t n = 0; n <= circuit->name_count; n++)
+        circuit->users_first[n] = 0;
+    for (uint32_t f = 0; f < circuit->factor_count; f++)
+        for (uint32_t p = 0; p < factor_shape(circuit, f)->port_count; p++)
+            circuit->users_first[circuit->factors[f].names[p]]++;
+    for (uint32_t n = 1; n <= circuit->name_count; n++)
+        circuit->users_first[n] += circuit->users_first[n - 1];
+    for (uint32_t f = (uint32_t)circuit->factor_count; f-- > 0;)
+        for (uint32_t p = 0; p < factor_shape(circuit, f)->port_count; p++)
+            circuit->users[--circuit->users_first[circuit->factors[f].names[p]]] = f;
+    circuit->whole = circuit->initial = 1;
+    circuit->whole_fits = true;
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
+        const struct shape *shape = factor_shape(circuit, f);
+        circuit->whole_fits &=
+            !__builtin_mul_overflow(circuit->whole, shape->state_count, &circuit->whole);
+        if (__builtin_mul_overflow(circuit->initial, shape->initial_count, &circuit->initial))
+            circuit->initial = UINT64_MAX;
+    }
+}
+
+/* Each part is composed from the beginning, so a long order costs its square. What the parts took
+ * in memory tells how much was done; beyond this they are not looked at any more. */
+#define EXPLAIN_MOST (UINT64_C(1) << 29)
+
+static gordian_status measure_prefix(const struct part *part, uint64_t max_states,
+                                     const gordian_allocator *memory, gordian_compose_stage *stage,
+                                     uint64_t *spent, gordian_error *error)
+{
+    const struct compose_engine *engine;
+    gordian_compose_options options;
+    gordian_compose_result result = {0};
+    gordian_compose_options_init(&options);
+    options.max_states = max_states;
+    options.max_deadlocks = 0;
+    options.allocator = memory;
+    TRY(compose_choose(&part->circuit, &options, &engine, error));
+    TRY(engine->run(&part->circuit, &options, NULL, &result, error));
+    if (result.stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
+        stage->states = result.states;
+        stage->transitions = result.transitions;
+    }
+    *spent += result.memory;
+    gordian_compose_result_free(&result);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_compose_explain(const gordian_circuit *circuit, const uint32_t *order,
+                                       uint64_t max_states, gordian_compose_stage *stages,
+                                       const gordian_allocator *memory, gordian_error *error)
+{
+    struct part part;
+    bool fits = true;
+    uint64_t spent = 0;
+    gordian_compose_result chosen = {.allocator = memory_allocator(memory)};
+    gordian_status status =
+        compose_take_order(circuit, &(gordian_compose_options){.order = order}, &chosen, error);
+    THEN(status, part_make(&part, circuit, memory, error));
+    if (status != GORDIAN_OK) {
+        gordian_compose_result_free(&chosen);
+        return status;
+    }
+    for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++) {
+        /* One more factor. Open names are those that somebody in the part shares with somebody to
+         * come. */
+        uint32_t factor = chosen.order[i];
+        const gordian_circuit *whole = part.whole;
+        for (uint32_t p = 0; p < factor_shape(whole, factor)->port_count; p++) {
+            uint32_t name = whole->factors[factor].names[p];
+            size_t users = whole->users_first[name + 1] - whole->users_first[name];
+            part.open += part.inside[name]++ == 0;
+            part.open -= part.inside[name] == users;
+        }
+        part.circuit.factors[part.circuit.factor_count++] = whole->factors[factor];
+        stages[i] = (gordian_compose_stage){chosen.order[i], UINT64_MAX, UINT64_MAX, part.open};
+        if (!fits)
+            continue;
+        part_settle(&part);
+        status = measure_prefix(&part, max_states, memory, &stages[i], &spent, error);
+        fits = stages[i].states != UINT64_MAX && spent < EXPLAIN_MOST;
+    }
+    part_free(&part);
+    gordian_compose_result_free(&chosen);
     return status;
 }

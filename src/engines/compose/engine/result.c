@@ -22,14 +22,8 @@ void compose_leave_out(gordian_compose_result *result)
 
 void gordian_compose_result_free(gordian_compose_result *result)
 {
-    for (size_t i = 0; i < result->found_count; i++) {
-        memory_free(&result->allocator, result->found[i].state);
-        memory_free(&result->allocator, result->found[i].labels);
-    }
-    if (result->found)
-        memory_free(&result->allocator, result->found);
-    if (result->order)
-        memory_free(&result->allocator, result->order);
+    compose_forget_deadlocks(result);
+    memory_free_all(&result->allocator, result->found, result->order);
     *result = (gordian_compose_result){.allocator = result->allocator};
 }
 

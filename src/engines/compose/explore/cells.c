@@ -69,7 +69,7 @@ static void put_cells(const void *context, struct hash *table)
 
 /* Room in the list for so many. A long one grows by a quarter: what is not used yet counts more
  * than the time it takes. */
-static bool grow_list(struct cells *cells, uint32_t count)
+static bool grow_cell_list(struct cells *cells, uint32_t count)
 {
     if (count <= cells->room)
         return true;
@@ -82,23 +82,6 @@ static bool grow_list(struct cells *cells, uint32_t count)
     cells->list = list;
     cells->room = room;
     return true;
-}
-
-/* A large table is filled further than others are: it is what a cell costs beside itself. */
-static bool grow_table(struct cells *cells, uint32_t count)
-{
-    uint32_t slots = cells->table.slot_count;
-    if (slots > HASH_SMALL && count <= slots - slots / 8 && count <= cells->table.mask)
-        return true;
-    return hash_reserve(&cells->table, &cells->memory, count, count, put_cells, cells);
-}
-
-/* Room for so many more cells, or as many that have to fire again. */
-static bool make_room(struct cells *cells, uint32_t more)
-{
-    return grow_table(cells, cells->count + more) && grow_list(cells, cells->count + more) &&
-           memory_grow(&cells->memory, &cells->again, &cells->again_room, cells->again_last + more,
-                       sizeof *cells->again);
 }
 
 /* The word's cell, new if need be: there is room. */
@@ -151,10 +134,18 @@ void cells_enter(struct cells *cells, const struct cell_pair *pairs, size_t coun
     cells->entered += count;
     for (size_t at = 0; at < count && !cells->no_memory; at += TOGETHER) {
         size_t some = count - at < TOGETHER ? count - at : TOGETHER;
-        if (make_room(cells, (uint32_t)some))
+        uint32_t count_then = cells->count + (uint32_t)some, slots = cells->table.slot_count;
+        /* A large table is filled further than others are: it is what a cell costs besides itself.
+         */
+        bool fits = slots > HASH_SMALL && count_then <= slots - slots / 8 &&
+                    count_then <= cells->table.mask;
+        cells->no_memory = (!fits && !hash_reserve(&cells->table, &cells->memory, count_then,
+                                                   count_then, put_cells, cells)) ||
+                           !grow_cell_list(cells, count_then) ||
+                           !memory_grow(&cells->memory, &cells->again, &cells->again_room,
+                                        cells->again_last + some, sizeof *cells->again);
+        if (!cells->no_memory)
             enter_some(cells, pairs + at, some);
-        else
-            cells->no_memory = true;
     }
 }
 
@@ -197,8 +188,8 @@ static uint64_t close_cell(struct cells *cells, const struct cells_rules *rules,
 }
 
 /* The states that fire into other words. */
-static uint64_t fire_word(const struct cells_rules *rules, uint64_t word, uint64_t states,
-                          struct cells_box *boxes, cells_hand_on *hand_on, void *context)
+static uint64_t fire_outer(const struct cells_rules *rules, uint64_t word, uint64_t states,
+                           struct cells_box *boxes, cells_hand_on *hand_on, void *context)
 {
     uint64_t moving = 0;
     for (uint32_t i = 0; i < rules->outer_count; i++) {
@@ -243,13 +234,6 @@ static struct cell *next_cell(struct cells *cells)
     return cell;
 }
 
-static void note_stuck(struct cells *cells, uint64_t word, uint64_t states)
-{
-    if (cells->stuck == 0)
-        cells->stuck_state = word << 6 | (uint64_t)__builtin_ctzll(states);
-    cells->stuck += (uint64_t)__builtin_popcountll(states);
-}
-
 void cells_fire(struct cells *cells, const struct cells_rules *rules, size_t most,
                 struct cells_box *boxes, cells_hand_on *hand_on, void *context)
 {
@@ -257,9 +241,11 @@ void cells_fire(struct cells *cells, const struct cells_rules *rules, size_t mos
         struct cell *cell = next_cell(cells);
         uint64_t word = cell->word, moving = 0; /* cells move when a box is handed on */
         uint64_t states = close_cell(cells, rules, cell, &moving);
-        moving |= fire_word(rules, word, states, boxes, hand_on, context);
-        if (states & ~moving)
-            note_stuck(cells, word, states & ~moving);
+        moving |= fire_outer(rules, word, states, boxes, hand_on, context);
+        uint64_t stuck = states & ~moving;
+        if (stuck && cells->stuck == 0)
+            cells->stuck_state = word << 6 | (uint64_t)__builtin_ctzll(stuck);
+        cells->stuck += (uint64_t)__builtin_popcountll(stuck);
         cells->fired++;
     }
 }

@@ -41,12 +41,11 @@ void scene_close(struct scene *scene)
 
 /* ------------------------------------------------------------------ what is enabled */
 
-static bool add_listed(struct scene *scene, size_t i)
+static bool add_listed_firing(struct scene *scene, size_t i)
 {
     const struct packing *packing = scene->packing;
     const struct firings *firings = packing->firings;
-    if (!memory_grow(&scene->memory, &scene->enabled, &scene->room, scene->count + 1,
-                     sizeof *scene->enabled))
+    if (!memory_extend(&scene->memory, scene->enabled, scene->room, scene->count))
         return false;
     scene->enabled[scene->count++] = (struct enabled){
         packing->patches + packing->first[i], firings->moves + firings->first[i],
@@ -57,7 +56,7 @@ static bool add_listed(struct scene *scene, size_t i)
 }
 
 /* Only the firings whose lowest moving factor is in the right state are looked at. */
-static bool look_up(struct scene *scene, const uint64_t *state)
+static bool look_up_firings(struct scene *scene, const uint64_t *state)
 {
     const struct packing *packing = scene->packing;
     const struct firings *firings = packing->firings;
@@ -66,30 +65,28 @@ static bool look_up(struct scene *scene, const uint64_t *state)
         for (size_t i = firings->bucket[b]; i < firings->bucket[b + 1]; i++)
             if (patches_fit(packing->patches + packing->first[i],
                             packing->first[i + 1] - packing->first[i], state) &&
-                !add_listed(scene, i))
+                !add_listed_firing(scene, i))
                 return false;
     }
     return true;
 }
 
-static gordian_status keep_found(void *context, const struct firing_move *moves, size_t count,
-                                 gordian_error *error)
+static gordian_status keep_found_firing(void *context, const struct firing_move *moves,
+                                        size_t count, gordian_error *error)
 {
     struct scene *scene = context;
     const gordian_circuit *circuit = scene->packing->circuit;
     const gordian_allocator *memory = &scene->memory;
     size_t n = scene->count, words = circuit->label_words;
-    if (!memory_grow(memory, &scene->enabled, &scene->room, n + 1, sizeof *scene->enabled) ||
+    if (!memory_extend(memory, scene->enabled, scene->room, n) ||
         !memory_grow(memory, &scene->moves, &scene->move_room, scene->move_count + count,
                      sizeof *scene->moves) ||
         !memory_grow(memory, &scene->patches, &scene->patch_room, scene->patch_count + count,
                      sizeof *scene->patches) ||
         !memory_grow(memory, &scene->labels, &scene->label_room, (n + 1) * words,
                      sizeof *scene->labels) ||
-        !memory_grow(memory, &scene->move_first, &scene->move_first_room, n + 1,
-                     sizeof *scene->move_first) ||
-        !memory_grow(memory, &scene->patch_first, &scene->patch_first_room, n + 1,
-                     sizeof *scene->patch_first))
+        !memory_extend(memory, scene->move_first, scene->move_first_room, n) ||
+        !memory_extend(memory, scene->patch_first, scene->patch_first_room, n))
         return fail_memory(error);
     struct firing_move *mine = scene->moves + scene->move_count;
     moves_keep(circuit, moves, count, mine, scene->labels + n * words);
@@ -108,7 +105,8 @@ static bool seek_firings(struct scene *scene, const uint64_t *state)
 {
     scene->move_count = scene->patch_count = 0;
     unpack_state(scene->packing, state, scene->locals);
-    if (seeker_find(scene->seeker, scene->locals, NULL, keep_found, scene, NULL) != GORDIAN_OK)
+    if (seeker_find(scene->seeker, scene->locals, NULL, keep_found_firing, scene, NULL) !=
+        GORDIAN_OK)
         return false;
     for (size_t i = 0; i < scene->count; i++) { /* the arrays do not move any more */
         scene->enabled[i].moves = scene->moves + scene->move_first[i];
@@ -123,7 +121,7 @@ bool scene_look(struct scene *scene, const uint64_t *state)
 {
     scene->count = 0;
     scene->rivals = scene->compared = false;
-    return scene->seeker ? seek_firings(scene, state) : look_up(scene, state);
+    return scene->seeker ? seek_firings(scene, state) : look_up_firings(scene, state);
 }
 
 /* ------------------------------------------------------------------ who gets into whose way */
@@ -189,32 +187,16 @@ static bool compare_enabled(struct scene *scene)
     return true;
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
+static uint64_t saturated_sum(uint64_t a, uint64_t b)
 {
     uint64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static uint64_t multiply_saturated(uint64_t a, uint64_t b)
+static uint64_t saturated_product(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-static size_t set_size(const uint64_t *set, size_t words)
-{
-    size_t size = 0;
-    for (size_t w = 0; w < words; w++)
-        size += (size_t)__builtin_popcountll(set[w]);
-    return size;
-}
-
-static bool set_empty(const uint64_t *set, size_t words)
-{
-    for (size_t w = 0; w < words; w++)
-        if (set[w])
-            return false;
-    return true;
 }
 
 /* The next member from `from` on; there is one, or it returns words * 64. */
@@ -229,7 +211,7 @@ static size_t set_next(const uint64_t *set, size_t words, size_t from)
 }
 
 /* Moves the connected part of `set` that contains its lowest member into `part`. */
-static void take_part(const struct scene *scene, uint64_t *set, uint64_t *part)
+static void split_component(const struct scene *scene, uint64_t *set, uint64_t *part)
 {
     size_t words = scene->row_words, lowest = set_next(set, words, 0);
     memset(part, 0, words * sizeof *part);
@@ -252,7 +234,7 @@ static uint64_t count_path(size_t length)
 {
     uint64_t now = 1, next = 2;
     for (size_t i = 0; i < length; i++) {
-        uint64_t sum = add_saturated(now, next);
+        uint64_t sum = saturated_sum(now, next);
         now = next;
         next = sum;
     }
@@ -265,12 +247,13 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
 {
     size_t words = scene->row_words;
     uint64_t result = 1, *part = work, *without = work + words, *deeper = work + 2 * words;
-    while (!set_empty(set, words)) {
-        take_part(scene, set, part);
-        size_t size = set_size(part, words), arcs = 0, most = 0, hub = 0;
+    while (bits_any(set, words)) {
+        split_component(scene, set, part);
+        size_t size = 0, arcs = 0, most = 0, hub = 0;
         for (size_t i = set_next(part, words, 0); i < words * 64;
              i = set_next(part, words, i + 1)) {
             size_t degree = 0;
+            size++;
             for (size_t w = 0; w < words; w++)
                 degree += (size_t)__builtin_popcountll(part[w] & scene->apart[i * words + w]);
             arcs += degree;
@@ -280,11 +263,11 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
             }
         }
         if (arcs == size * (size - 1)) { /* each in the way of each other */
-            result = multiply_saturated(result, size + 1);
+            result = saturated_product(result, size + 1);
         } else if (most <= 2) {
-            result = multiply_saturated(
+            result = saturated_product(
                 result, arcs == 2 * size
-                            ? (add_saturated(count_path(size - 1), count_path(size - 3)))
+                            ? (saturated_sum(count_path(size - 1), count_path(size - 3)))
                             : count_path(size));
         } else {
             bits_clear(part, hub);
@@ -293,7 +276,7 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
                 part[w] &= ~scene->apart[hub * words + w];
             uint64_t with = count_sets(scene, part, deeper);
             result =
-                multiply_saturated(result, add_saturated(with, count_sets(scene, without, deeper)));
+                saturated_product(result, saturated_sum(with, count_sets(scene, without, deeper)));
         }
     }
     return result;

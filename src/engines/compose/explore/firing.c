@@ -62,13 +62,8 @@ gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
 static uint64_t port_says(const gordian_circuit *circuit, const struct shape *shape,
                           const uint64_t *label, uint32_t port)
 {
-    uint64_t datum = 0;
     size_t at = shape->port_count + (size_t)port * circuit->value_bits;
-    if (!bits_test(label, port))
-        return 0;
-    for (uint32_t i = 0; i < circuit->value_bits; i++)
-        datum |= (uint64_t)bits_test(label, at + i) << i;
-    return 1 + datum;
+    return bits_test(label, port) ? 1 + label_bits(label, at, circuit->value_bits) : 0;
 }
 
 /* Takes back what asked[which] has settled. */
@@ -124,10 +119,8 @@ static uint32_t next_unanswered(const struct seeker *seeker, const struct asked 
 /* Asks a factor to move; it has not chosen a transition yet. */
 static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
 {
-    if (!memory_grow(&seeker->memory, &seeker->asked, &seeker->room, seeker->count + 1,
-                     sizeof *seeker->asked) ||
-        !memory_grow(&seeker->memory, &seeker->moves, &seeker->move_room, seeker->count + 1,
-                     sizeof *seeker->moves))
+    if (!memory_extend(&seeker->memory, seeker->asked, seeker->room, seeker->count) ||
+        !memory_extend(&seeker->memory, seeker->moves, seeker->move_room, seeker->count))
         return false;
     const struct shape *shape = factor_shape(seeker->circuit, factor);
     uint32_t first = seeker->locals ? seeker->locals[factor] : 0;
@@ -220,33 +213,10 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
 gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64_t *work,
                            firing_found *found, void *context, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     seeker->locals = locals;
-    for (uint32_t f = 0; f < seeker->circuit->factor_count && status == GORDIAN_OK; f++)
-        status = find_from(seeker, f, work, found, context, error);
-    return status;
-}
-
-/* label_words words, overwritten. */
-static void moves_label(const gordian_circuit *circuit, const struct firing_move *moves,
-                        size_t count, uint64_t *label)
-{
-    memset(label, 0, circuit->label_words * sizeof *label);
-    for (size_t i = 0; i < count; i++) {
-        const struct factor *factor = &circuit->factors[moves[i].factor];
-        const struct shape *shape = &circuit->shapes[factor->shape];
-        const uint64_t *mine = shape->labels + moves[i].transition * shape->label_words;
-        for (uint32_t p = 0; p < shape->port_count; p++) {
-            uint64_t says = port_says(circuit, shape, mine, p);
-            if (says == 0)
-                continue;
-            bits_set(label, factor->names[p]);
-            size_t at = circuit->name_count + (size_t)factor->names[p] * circuit->value_bits;
-            for (uint32_t b = 0; b < circuit->value_bits; b++)
-                if ((says - 1) >> b & 1)
-                    bits_set(label, at + b);
-        }
-    }
+    for (uint32_t f = 0; f < seeker->circuit->factor_count; f++)
+        TRY(find_from(seeker, f, work, found, context, error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of a circuit */
@@ -262,7 +232,21 @@ void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves,
 {
     memcpy(kept, moves, count * sizeof *kept);
     sort_in_place(kept, count, sizeof *kept, move_before, NULL);
-    moves_label(circuit, kept, count, label);
+    /* label_words words, overwritten. */
+    memset(label, 0, circuit->label_words * sizeof *label);
+    for (size_t i = 0; i < count; i++) {
+        const struct factor *factor = &circuit->factors[kept[i].factor];
+        const struct shape *shape = &circuit->shapes[factor->shape];
+        const uint64_t *mine = shape->labels + kept[i].transition * shape->label_words;
+        for (uint32_t p = 0; p < shape->port_count; p++) {
+            uint64_t says = port_says(circuit, shape, mine, p);
+            if (says == 0)
+                continue;
+            bits_set(label, factor->names[p]);
+            size_t at = circuit->name_count + (size_t)factor->names[p] * circuit->value_bits;
+            label_set_bits(label, at, circuit->value_bits, says - 1);
+        }
+    }
 }
 
 static gordian_status list_firing(void *context, const struct firing_move *moves, size_t count,

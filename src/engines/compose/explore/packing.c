@@ -12,30 +12,6 @@ void packing_close(struct packing *packing)
     *packing = (struct packing){.memory = packing->memory};
 }
 
-static uint8_t bits_for(uint32_t states)
-{
-    uint8_t bits = 0;
-    while (states > (UINT64_C(1) << bits))
-        bits++;
-    return bits;
-}
-
-static void lay_out(struct packing *packing)
-{
-    uint32_t word = 0, used = 0;
-    for (uint32_t f = 0; f < packing->circuit->factor_count; f++) {
-        uint8_t bits = bits_for(factor_shape(packing->circuit, f)->state_count);
-        if (used + bits > 63) {
-            word++;
-            used = 0;
-        }
-        packing->fields[f] = (struct packed_field){word, (uint8_t)used, bits};
-        used += bits;
-        packing->bits += bits;
-    }
-    packing->words = (size_t)word + 1;
-}
-
 void pack_state(const struct packing *packing, const uint32_t *locals, uint64_t *state)
 {
     memset(state, 0, packing->words * sizeof *state);
@@ -116,8 +92,7 @@ static bool find_rivals(struct packing *packing)
             list[next[firings->bucket_of[firings->moves[m].factor] + firings->moves[m].from]++] = i;
     for (size_t b = 0; fine && b < buckets; b++)
         compare_rivals(packing, list + start[b], start[b + 1] - start[b]);
-    memory_free(memory, start);
-    memory_free(memory, list);
+    memory_free_all(memory, start, list);
     return fine;
 }
 
@@ -146,14 +121,43 @@ gordian_status packing_open(struct packing *packing, const gordian_circuit *circ
     *packing = (struct packing){.memory = *memory, .circuit = circuit, .firings = firings};
     packing->fields = memory_alloc(memory, circuit->factor_count * sizeof *packing->fields);
     bool fine = packing->fields;
-    if (fine)
-        lay_out(packing);
+    if (fine) {
+        uint32_t word = 0, used = 0;
+        for (uint32_t f = 0; f < packing->circuit->factor_count; f++) {
+            uint8_t bits = 0;
+            while (factor_shape(circuit, f)->state_count > (UINT64_C(1) << bits))
+                bits++;
+            if (used + bits > 63) {
+                word++;
+                used = 0;
+            }
+            packing->fields[f] = (struct packed_field){word, (uint8_t)used, bits};
+            used += bits;
+            packing->bits += bits;
+        }
+        packing->words = (size_t)word + 1;
+    }
     if (fine && firings && firings->complete)
         fine = make_patches(packing);
     if (fine)
         return GORDIAN_OK;
     packing_close(packing);
     return fail_memory(error);
+}
+
+bool packing_describe(const struct packing *packing, const uint64_t *state,
+                      gordian_compose_result *result)
+{
+    size_t size = (packing->circuit->factor_count + 1) * sizeof(uint32_t);
+    if (!result->found)
+        result->found = memory_zeroed(&result->allocator, sizeof *result->found);
+    uint32_t *locals = result->found ? memory_alloc(&result->allocator, size) : NULL;
+    if (!locals)
+        return false;
+    unpack_state(packing, state, locals);
+    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = locals};
+    result->found_count = 1;
+    return true;
 }
 
 void initial_first(const gordian_circuit *circuit, uint32_t *locals)

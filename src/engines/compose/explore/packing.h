@@ -92,6 +92,11 @@ static inline uint64_t packed_places(uint64_t mask, uint64_t value)
     return places;
 }
 
+/* Describes a deadlock, without a way there and without its number, as the only one of the result.
+ * False: out of memory. */
+bool packing_describe(const struct packing *packing, const uint64_t *state,
+                      gordian_compose_result *result);
+
 /* The first combination of initial states, and the next one; false: there is none left. */
 void initial_first(const gordian_circuit *circuit, uint32_t *locals);
 bool initial_next(const gordian_circuit *circuit, uint32_t *locals);

@@ -7,6 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
+#define CELL_WORDS 3u
+static_assert(sizeof(struct cell) == CELL_WORDS * sizeof(uint64_t), "cells are sorted as words");
+
 /* ------------------------------------------------------------------ the grid */
 
 gordian_status grid_open(struct grid *grid, const struct packing *packing,
@@ -92,13 +95,27 @@ gordian_status space_rank(struct space *space, gordian_error *error)
 
 void space_sort_cells(struct space *space)
 {
-    static_assert(sizeof(struct cell) == 3 * sizeof(uint64_t), "cells are sorted as words");
-    sort_words(&space->cells->waiting, space->cell_count, 3);
+    sort_words(&space->cells->waiting, space->cell_count, CELL_WORDS);
     space->count = 0;
     for (size_t i = 0; i < space->cell_count; i++) {
         space->cells[i].waiting = space->count;
         space->count += (uint64_t)__builtin_popcountll(space->cells[i].visited);
     }
+}
+
+/* The last of the numbers, every `stride`-th of an ascending list, that is at most `value`; 0 if
+ * none is. */
+static uint64_t last_at_most(const uint64_t *list, size_t stride, uint64_t count, uint64_t value)
+{
+    uint64_t low = 0, high = count - 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (list[middle * stride] <= value)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
 }
 
 static uint64_t number_in_bitmap(const struct space *space, uint64_t state)
@@ -111,36 +128,14 @@ static uint64_t number_in_bitmap(const struct space *space, uint64_t state)
            (uint64_t)__builtin_popcountll(seen & (bit - 1));
 }
 
-static uint64_t number_in_list(const struct space *space, const uint64_t *state)
-{
-    size_t words = space->packing->words;
-    uint64_t low = 0, high = space->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        int order = packed_compare(space->states + middle * words, state, words);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return UINT64_MAX;
-}
-
 static uint64_t number_in_cells(const struct space *space, uint64_t state)
 {
-    size_t low = 0, high = space->cell_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (space->cells[middle].word < state >> 6)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct cell *cell = &space->cells[low];
+    if (space->cell_count == 0)
+        return UINT64_MAX;
+    const struct cell *cell =
+        space->cells + last_at_most(&space->cells->word, CELL_WORDS, space->cell_count, state >> 6);
     uint64_t bit = UINT64_C(1) << (state & 63);
-    if (low == space->cell_count || cell->word != state >> 6 || !(cell->visited & bit))
+    if (cell->word != state >> 6 || !(cell->visited & bit))
         return UINT64_MAX;
     return cell->waiting + (uint64_t)__builtin_popcountll(cell->visited & (bit - 1));
 }
@@ -151,8 +146,21 @@ uint64_t space_number(const struct space *space, const uint64_t *state)
         return number_in_cells(space, *state);
     if (space->kind == SPACE_BITMAP)
         return number_in_bitmap(space, *state);
-    if (space->kind == SPACE_SORTED)
-        return number_in_list(space, state);
+    if (space->kind == SPACE_SORTED) {
+        size_t words = space->packing->words;
+        uint64_t low = 0, high = space->count;
+        while (low < high) {
+            uint64_t middle = low + (high - low) / 2;
+            int order = packed_compare(space->states + middle * words, state, words);
+            if (order == 0)
+                return middle;
+            if (order < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return UINT64_MAX;
+    }
     uint64_t number = 0;
     for (uint32_t f = 0; f < space->packing->circuit->factor_count; f++)
         number += packed_local(space->packing, state, f) * space->strides[f];
@@ -173,16 +181,10 @@ static void find_bit(struct space_walk *walk)
 static void seek_in_bitmap(struct space_walk *walk)
 {
     const struct space *space = walk->space;
-    uint64_t low = 0, high = (space->grid->words - 1) / GRID_BLOCK;
-    while (low < high) { /* the last block that begins at or before the number */
-        uint64_t middle = low + (high - low + 1) / 2;
-        if (space->block_rank[middle] <= walk->number)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    uint64_t left = walk->number - space->block_rank[low];
-    walk->word = low * GRID_BLOCK;
+    uint64_t blocks = (space->grid->words - 1) / GRID_BLOCK + 1;
+    uint64_t block = last_at_most(space->block_rank, 1, blocks, walk->number);
+    uint64_t left = walk->number - space->block_rank[block];
+    walk->word = block * GRID_BLOCK;
     while (walk->word + 1 < space->grid->words && (walk->word + 1) % GRID_BLOCK != 0 &&
            space->word_rank[walk->word + 1] <= left)
         walk->word++;
@@ -202,24 +204,6 @@ static void find_in_cells(struct space_walk *walk)
     *walk->state = cells[walk->word].word << 6 | (uint64_t)__builtin_ctzll(walk->bits);
 }
 
-static void seek_in_cells(struct space_walk *walk)
-{
-    const struct cell *cells = walk->space->cells;
-    uint64_t low = 0, high = walk->space->cell_count - 1;
-    while (low < high) { /* the last cell that begins at or before the number */
-        uint64_t middle = low + (high - low + 1) / 2;
-        if (cells[middle].waiting <= walk->number)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    walk->word = low;
-    walk->bits = cells[low].visited;
-    for (uint64_t left = walk->number - cells[low].waiting; left > 0; left--)
-        walk->bits &= walk->bits - 1;
-    find_in_cells(walk);
-}
-
 void space_seek(struct space_walk *walk, const struct space *space, uint64_t number,
                 uint64_t *state, uint32_t *locals)
 {
@@ -228,7 +212,12 @@ void space_seek(struct space_walk *walk, const struct space *space, uint64_t num
     if (space->kind == SPACE_BITMAP) {
         seek_in_bitmap(walk);
     } else if (space->kind == SPACE_CELLS) {
-        seek_in_cells(walk);
+        const struct cell *cells = walk->space->cells;
+        walk->word = last_at_most(&cells->waiting, CELL_WORDS, space->cell_count, number);
+        walk->bits = cells[walk->word].visited;
+        for (uint64_t left = number - cells[walk->word].waiting; left > 0; left--)
+            walk->bits &= walk->bits - 1;
+        find_in_cells(walk);
     } else if (space->kind == SPACE_SORTED) {
         memcpy(state, space->states + number * words, words * sizeof *state);
     } else {

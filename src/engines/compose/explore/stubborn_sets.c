@@ -1,10 +1,10 @@
 #include "engines/compose/explore/stubborn_sets.h"
 
+#include "engines/compose/circuit/record_table.h"
 #include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/firing.h"
 #include "engines/compose/explore/symmetry.h"
 #include "foundation/base/error.h"
-#include "foundation/base/hash.h"
 #include "foundation/base/memory.h"
 
 #include <string.h>
@@ -29,12 +29,10 @@ struct reduction {
     uint32_t *needs, *makes;
 
     /* States as they are found, with the way to them. */
-    uint32_t *locals; /* `factors` numbers each */
-    uint32_t *parent; /* GORDIAN_NONE: initial */
-    uint32_t *by;     /* firing */
-    size_t local_room, parent_room, by_room;
-    uint32_t count;
-    struct hash table;
+    struct record_table states; /* `factors` numbers each */
+    uint32_t *parent;           /* GORDIAN_NONE: initial */
+    uint32_t *by;               /* firing */
+    size_t parent_room, by_room;
 
     /* Of the state at hand. */
     uint32_t *here;
@@ -49,17 +47,14 @@ struct reduction {
     uint32_t set;
 
     /* With symmetries, all deadlocks: one is found, the others are its images. */
-    uint32_t *dead; /* `factors` numbers each */
-    size_t dead_room;
-    uint32_t dead_count;
-    struct hash dead_table;
+    struct record_table dead; /* `factors` numbers each */
     uint32_t *whose, *as;
     gordian_error *error;
 };
 
 /* ------------------------------------------------------------------ lists of firings */
 
-static bool is_in(const struct firing_move *move, bool makes)
+static bool is_counted_move(const struct firing_move *move, bool makes)
 {
     return !makes || move->from != move->to;
 }
@@ -79,13 +74,13 @@ static bool list_firings(struct reduction *r, bool makes, size_t places)
         return false;
     size_t *next = first + 1; /* shifted by one: ends up as the starts */
     for (size_t m = 0; m < r->firings.move_count; m++)
-        if (is_in(&r->firings.moves[m], makes))
+        if (is_counted_move(&r->firings.moves[m], makes))
             next[place_of_move(r, &r->firings.moves[m], makes) + 1]++;
     for (size_t p = 1; p <= places; p++)
         next[p] += next[p - 1];
     for (size_t i = 0; i < r->firings.count; i++)
         for (size_t m = r->firings.first[i]; m < r->firings.first[i + 1]; m++)
-            if (is_in(&r->firings.moves[m], makes))
+            if (is_counted_move(&r->firings.moves[m], makes))
                 list[next[place_of_move(r, &r->firings.moves[m], makes)]++] = (uint32_t)i;
     return true;
 }
@@ -114,23 +109,11 @@ static gordian_status open_reduction(struct reduction *r)
     return symmetry_open(&r->symmetry, &r->firings, &r->memory, r->error);
 }
 
-static void close_reduction(struct reduction *r)
-{
-    symmetry_close(&r->symmetry);
-    hash_free(&r->table, &r->memory);
-    hash_free(&r->dead_table, &r->memory);
-    memory_free_all(&r->memory, r->dead, r->whose, r->as);
-    memory_free_all(&r->memory, r->place_of, r->needs_first, r->makes_first, r->needs, r->makes,
-                    r->locals, r->parent, r->by);
-    memory_free_all(&r->memory, r->here, r->met, r->touched, r->enabled, r->stamp, r->work,
-                    r->best);
-}
-
 /* ------------------------------------------------------------------ states */
 
-static uint64_t hash_locals(const struct reduction *r, const uint32_t *locals)
+static const uint32_t *state_locals(const struct reduction *r, uint32_t state)
 {
-    return hash_bytes(locals, r->factors * sizeof *locals);
+    return (const uint32_t *)r->states.list + state * r->factors;
 }
 
 /* There may be no automata at all, and no list then. */
@@ -140,27 +123,11 @@ static void copy_locals(const struct reduction *r, uint32_t *to, const uint32_t 
         memcpy(to, from, r->factors * sizeof *to);
 }
 
-static void put_states(const void *context, struct hash *table)
-{
-    const struct reduction *r = context;
-    for (uint32_t s = 0; s < r->count; s++)
-        hash_put(table, hash_locals(r, r->locals + s * r->factors), s);
-}
-
-static bool is_among(const struct reduction *r, const struct hash *table, const uint32_t *list,
-                     const uint32_t *locals, uint64_t hash)
-{
-    struct hash_probe probe = hash_probe(table, hash);
-    while (hash_meet(table, &probe))
-        if (memcmp(list + probe.number * r->factors, locals, r->factors * sizeof *locals) == 0)
-            return true;
-    return false;
-}
-
 /* May there be one more, of so many? If not, the result says why. */
-static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
+static bool within_limits(struct reduction *r, uint32_t count, uint64_t most)
 {
-    uint64_t held = (uint64_t)r->count * (r->factors + 4) + (uint64_t)r->dead_count * r->factors;
+    uint64_t held =
+        (uint64_t)r->states.count * (r->factors + 4) + (uint64_t)r->dead.count * r->factors;
     uint64_t bytes = (held + r->factors + 4) * sizeof(uint32_t);
     if ((most && count >= most) || count == GORDIAN_NONE - 1)
         r->result->stop = GORDIAN_COMPOSE_STOP_STATES;
@@ -173,31 +140,27 @@ static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
 
 /* Takes a state, or the image of it that stands for all, unless that is known or there are
  * enough. */
-static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_t parent,
-                                  uint32_t by)
+static gordian_status reach_reduced(struct reduction *r, uint32_t *locals, uint32_t parent,
+                                    uint32_t by)
 {
     symmetry_settle(&r->symmetry, locals, NULL);
-    uint64_t hash = hash_locals(r, locals);
-    if (is_among(r, &r->table, r->locals, locals, hash) ||
+    uint32_t count = r->states.count;
+    uint64_t hash;
+    if (record_table_find(&r->states, locals, &hash) != GORDIAN_NONE ||
         r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
-        !has_room(r, r->count, r->options->max_states))
+        !within_limits(r, r->states.count, r->options->max_states))
         return GORDIAN_OK;
-    if (!hash_reserve(&r->table, &r->memory, r->count + 1, r->count + 1, put_states, r) ||
-        !memory_grow(&r->memory, &r->locals, &r->local_room, ((size_t)r->count + 1) * r->factors,
-                     sizeof *r->locals) ||
-        !memory_grow(&r->memory, &r->parent, &r->parent_room, (size_t)r->count + 1,
-                     sizeof *r->parent) ||
-        !memory_grow(&r->memory, &r->by, &r->by_room, (size_t)r->count + 1, sizeof *r->by))
+    if (!memory_extend(&r->memory, r->parent, r->parent_room, count) ||
+        !memory_extend(&r->memory, r->by, r->by_room, count) ||
+        !record_table_add(&r->states, locals, hash))
         return fail_memory(r->error);
-    copy_locals(r, r->locals + r->count * r->factors, locals);
-    r->parent[r->count] = parent;
-    r->by[r->count] = by;
-    hash_put(&r->table, hash, r->count++);
+    r->parent[count] = parent;
+    r->by[count] = by;
     return GORDIAN_OK;
 }
 
 /* Every combination of initial states. */
-static gordian_status reach_initial(struct reduction *r)
+static gordian_status reach_initial_locals(struct reduction *r)
 {
     for (uint64_t i = 0; i < r->circuit->initial; i++) {
         uint64_t rest = i;
@@ -206,14 +169,14 @@ static gordian_status reach_initial(struct reduction *r)
             r->here[f] = (uint32_t)(rest % initial);
             rest /= initial;
         }
-        TRY(reach_state(r, r->here, GORDIAN_NONE, 0));
+        TRY(reach_reduced(r, r->here, GORDIAN_NONE, 0));
     }
     return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ what can fire */
 
-static void find_enabled(struct reduction *r)
+static void find_enabled_firings(struct reduction *r)
 {
     for (size_t i = 0; i < r->touched_count; i++)
         r->met[r->touched[i]] = 0;
@@ -237,7 +200,7 @@ static bool is_enabled(const struct reduction *r, uint32_t t)
 
 /* ------------------------------------------------------------------ stubborn sets */
 
-static size_t add_firing(struct reduction *r, uint32_t t, size_t count)
+static size_t add_to_set(struct reduction *r, uint32_t t, size_t count)
 {
     if (r->stamp[t] == r->set)
         return count;
@@ -252,7 +215,7 @@ static size_t add_rivals(struct reduction *r, uint32_t t, size_t count)
     for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++) {
         size_t place = place_of_move(r, &r->firings.moves[m], false);
         for (size_t i = r->needs_first[place]; i < r->needs_first[place + 1]; i++)
-            count = add_firing(r, r->needs[i], count);
+            count = add_to_set(r, r->needs[i], count);
     }
     return count;
 }
@@ -272,7 +235,7 @@ static size_t add_helpers(struct reduction *r, uint32_t t, size_t count)
         }
     }
     for (size_t i = r->makes_first[at]; i < r->makes_first[at + 1]; i++)
-        count = add_firing(r, r->makes[i], count);
+        count = add_to_set(r, r->makes[i], count);
     return count;
 }
 
@@ -284,7 +247,7 @@ static void try_seed(struct reduction *r, uint32_t seed)
         memset(r->stamp, 0, (r->firings.count + 1) * sizeof *r->stamp);
         r->set = 1;
     }
-    count = add_firing(r, seed, 0);
+    count = add_to_set(r, seed, 0);
     for (size_t at = 0; at < count; at++) {
         uint32_t t = r->work[at];
         if (is_enabled(r, t) && ++enabled >= r->best_count)
@@ -297,14 +260,6 @@ static void try_seed(struct reduction *r, uint32_t seed)
             r->best[r->best_count++] = r->work[at];
 }
 
-static void choose_set(struct reduction *r)
-{
-    memcpy(r->best, r->enabled, r->enabled_count * sizeof *r->best);
-    r->best_count = r->enabled_count;
-    for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
-        try_seed(r, r->enabled[i]);
-}
-
 /* ------------------------------------------------------------------ the way to a deadlock */
 
 static void fire_at(const struct reduction *r, uint32_t t, uint32_t *locals)
@@ -313,54 +268,43 @@ static void fire_at(const struct reduction *r, uint32_t t, uint32_t *locals)
         locals[r->firings.moves[m].factor] = r->firings.moves[m].to;
 }
 
-/* A state that was taken stands for an image of it. On the way, as[f] is the automaton that is
- * where f is in the state taken: what fires is the image of the firing taken, and what the state it
- * led to was changed for changes who is who once more. */
-static void trace_back(struct reduction *r, const uint32_t *chain, size_t steps,
-                       gordian_compose_deadlock *found)
+static gordian_status describe_state(struct reduction *r, uint32_t state)
 {
+    gordian_compose_result *result = r->result;
+    gordian_compose_deadlock found;
+    size_t steps = 0;
+    for (uint32_t s = state; r->parent[s] != GORDIAN_NONE; s = r->parent[s])
+        steps++;
+    uint32_t *chain = memory_alloc(&r->memory, (steps + 1) * sizeof *chain);
+    if (!chain || !compose_deadlock_alloc(result, r->circuit, steps, &found)) {
+        memory_free(&r->memory, chain);
+        return fail_memory(r->error);
+    }
+    found.number = state;
+    size_t at = steps;
+    for (uint32_t s = state; at > 0; s = r->parent[s])
+        chain[--at] = s;
+    /* A state that was taken stands for an image of it. On the way, as[f] is the automaton that is
+     * where f is in the state taken: what fires is the image of the firing taken, and what the
+     * state it led to was changed for changes who is who once more. */
     size_t words = r->circuit->label_words;
     uint32_t *locals = r->here;
     for (uint32_t f = 0; f < r->factors; f++)
         r->as[f] = f;
     for (size_t i = 0; i < steps; i++) {
         uint32_t t = r->by[chain[i]];
-        copy_locals(r, locals, r->locals + r->parent[chain[i]] * r->factors);
+        copy_locals(r, locals, state_locals(r, r->parent[chain[i]]));
         fire_at(r, t, locals);
         uint32_t fired = r->symmetry.count > 0 ? symmetry_firing(&r->symmetry, t, r->as) : t;
-        memcpy(found->labels + i * words, firing_label(&r->firings, fired),
+        memcpy(found.labels + i * words, firing_label(&r->firings, fired),
                words * sizeof(uint64_t));
         symmetry_settle(&r->symmetry, locals, r->whose);
         for (uint32_t f = 0; f < r->factors; f++)
-            found->state[f] = r->as[r->whose[f]];
-        copy_locals(r, r->as, found->state);
+            found.state[f] = r->as[r->whose[f]];
+        copy_locals(r, r->as, found.state);
     }
-}
-
-static gordian_status describe_state(struct reduction *r, uint32_t state)
-{
-    gordian_compose_result *result = r->result;
-    const gordian_allocator *memory = &result->allocator;
-    size_t words = r->circuit->label_words, steps = 0;
-    gordian_compose_deadlock found = {.number = state};
-    for (uint32_t s = state; r->parent[s] != GORDIAN_NONE; s = r->parent[s])
-        steps++;
-    uint32_t *chain = memory_alloc(&r->memory, (steps + 1) * sizeof *chain);
-    found.step_count = steps;
-    found.state = memory_alloc(memory, (r->factors + 1) * sizeof(uint32_t));
-    found.labels = memory_alloc(memory, (steps * words + 1) * sizeof(uint64_t));
-    if (!found.state || !found.labels || !chain) {
-        memory_free(memory, found.state);
-        memory_free(memory, found.labels);
-        memory_free(&r->memory, chain);
-        return fail_memory(r->error);
-    }
-    size_t at = steps;
-    for (uint32_t s = state; at > 0; s = r->parent[s])
-        chain[--at] = s;
-    trace_back(r, chain, steps, &found);
     for (uint32_t f = 0; f < r->factors; f++)
-        found.state[r->as[f]] = r->locals[state * r->factors + f];
+        found.state[r->as[f]] = state_locals(r, state)[f];
     result->found[result->found_count++] = found;
     memory_free(&r->memory, chain);
     return GORDIAN_OK;
@@ -368,25 +312,14 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-static void put_dead(const void *context, struct hash *table)
+static gordian_status count_new_deadlock(struct reduction *r, const uint32_t *locals)
 {
-    const struct reduction *r = context;
-    for (uint32_t d = 0; d < r->dead_count; d++)
-        hash_put(table, hash_locals(r, r->dead + d * r->factors), d);
-}
-
-static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
-{
-    uint64_t hash = hash_locals(r, locals);
-    if (is_among(r, &r->dead_table, r->dead, locals, hash) || !has_room(r, r->dead_count, 0))
+    uint64_t hash;
+    if (record_table_find(&r->dead, locals, &hash) != GORDIAN_NONE ||
+        !within_limits(r, r->dead.count, 0))
         return GORDIAN_OK;
-    if (!hash_reserve(&r->dead_table, &r->memory, r->dead_count + 1, r->dead_count + 1, put_dead,
-                      r) ||
-        !memory_grow(&r->memory, &r->dead, &r->dead_room, ((size_t)r->dead_count + 1) * r->factors,
-                     sizeof *r->dead))
+    if (!record_table_add(&r->dead, locals, hash))
         return fail_memory(r->error);
-    copy_locals(r, r->dead + r->dead_count * r->factors, locals);
-    hash_put(&r->dead_table, hash, r->dead_count++);
     r->result->deadlocks++;
     return GORDIAN_OK;
 }
@@ -394,25 +327,25 @@ static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
 /* A deadlock and all images of it that are not counted yet. */
 static gordian_status count_images(struct reduction *r, const uint32_t *locals)
 {
-    uint32_t next = r->dead_count;
-    TRY(count_dead(r, locals));
-    for (; next < r->dead_count; next++)
+    uint32_t next = r->dead.count;
+    TRY(count_new_deadlock(r, locals));
+    for (; next < r->dead.count; next++)
         for (size_t p = 0; p < r->symmetry.count; p++) {
-            copy_locals(r, r->whose, r->dead + next * r->factors);
+            copy_locals(r, r->whose, (uint32_t *)r->dead.list + next * r->factors);
             symmetry_apply(&r->symmetry, p, r->whose);
-            TRY(count_dead(r, r->whose));
+            TRY(count_new_deadlock(r, r->whose));
         }
     return GORDIAN_OK;
 }
 
-static gordian_status take_deadlock(struct reduction *r, uint32_t state)
+static gordian_status record_deadlock(struct reduction *r, uint32_t state)
 {
     gordian_compose_result *result = r->result;
     size_t most = r->options->max_deadlocks;
     uint64_t before = result->deadlocks;
     gordian_status status = GORDIAN_OK;
     if (r->symmetry.count > 0)
-        status = count_images(r, r->locals + state * r->factors);
+        status = count_images(r, state_locals(r, state));
     else
         result->deadlocks++;
     if (status != GORDIAN_OK || result->found_count >= most || result->deadlocks == before)
@@ -424,38 +357,40 @@ static gordian_status take_deadlock(struct reduction *r, uint32_t state)
 
 /* ------------------------------------------------------------------ the search */
 
-static gordian_status expand_state(struct reduction *r, uint32_t state)
+static gordian_status expand_reduced(struct reduction *r, uint32_t state)
 {
-    gordian_status status = GORDIAN_OK;
-    copy_locals(r, r->here, r->locals + state * r->factors);
-    find_enabled(r);
+    copy_locals(r, r->here, state_locals(r, state));
+    find_enabled_firings(r);
     if (r->enabled_count == 0)
-        return take_deadlock(r, state);
-    choose_set(r);
-    for (size_t i = 0; i < r->best_count && status == GORDIAN_OK; i++) {
-        copy_locals(r, r->here, r->locals + state * r->factors);
+        return record_deadlock(r, state);
+    memcpy(r->best, r->enabled, r->enabled_count * sizeof *r->best);
+    r->best_count = r->enabled_count;
+    for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
+        try_seed(r, r->enabled[i]);
+    for (size_t i = 0; i < r->best_count; i++) {
+        copy_locals(r, r->here, state_locals(r, state));
         fire_at(r, r->best[i], r->here);
-        status = reach_state(r, r->here, state, r->best[i]);
+        TRY(reach_reduced(r, r->here, state, r->best[i]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static bool may_go_on(struct reduction *r, uint32_t done)
 {
     const gordian_compose_progress now = {
-        .states = r->count, .waiting = r->count - done, .pass = 1};
-    if (done % ASK_EVERY != 0 || !r->options->go_on || r->options->go_on(r->options->context, &now))
+        .states = r->states.count, .waiting = r->states.count - done, .pass = 1};
+    if (done % ASK_EVERY != 0 || compose_goes_on(r->options, &now))
         return true;
     r->result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;
 }
 
-static gordian_status search_states(struct reduction *r)
+static gordian_status search_reduced(struct reduction *r)
 {
     uint32_t done = 0;
-    gordian_status status = reach_initial(r);
-    for (; done < r->count && status == GORDIAN_OK && may_go_on(r, done); done++)
-        status = expand_state(r, done);
+    gordian_status status = reach_initial_locals(r);
+    for (; done < r->states.count && status == GORDIAN_OK && may_go_on(r, done); done++)
+        status = expand_reduced(r, done);
     r->result->states = done; /* those that were looked at */
     r->result->engine = "reduced";
     if (status != GORDIAN_STATUS_MEMORY || r->result->deadlocks == 0)
@@ -475,6 +410,8 @@ gordian_status compose_reduced(const gordian_circuit *circuit,
                           .factors = circuit->factor_count,
                           .error = error};
     *result = (gordian_compose_result){.allocator = r.memory};
+    r.states.memory = r.dead.memory = r.memory;
+    r.states.size = r.dead.size = r.factors * sizeof(uint32_t);
     if (circuit->initial > INITIAL_MAX)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "too many initial states to reduce");
     gordian_status status = firings_open(&r.firings, circuit, &r.memory, error);
@@ -484,8 +421,13 @@ gordian_status compose_reduced(const gordian_circuit *circuit,
         status = fail(error, GORDIAN_STATUS_UNAVAILABLE,
                       "the circuit has more firings than can be listed: it cannot be reduced");
     THEN(status, open_reduction(&r));
-    THEN(status, search_states(&r));
-    close_reduction(&r);
+    THEN(status, search_reduced(&r));
+    symmetry_close(&r.symmetry);
+    record_table_free(&r.states);
+    record_table_free(&r.dead);
+    memory_free_all(&r.memory, r.whose, r.as, r.place_of, r.needs_first, r.makes_first, r.needs,
+                    r.makes, r.parent, r.by);
+    memory_free_all(&r.memory, r.here, r.met, r.touched, r.enabled, r.stamp, r.work, r.best);
     firings_free(&r.firings);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);

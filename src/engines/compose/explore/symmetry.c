@@ -1,5 +1,6 @@
 #include "engines/compose/explore/symmetry.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
 
@@ -131,7 +132,7 @@ static size_t refine_colours(struct colours *c, struct colouring *side, struct c
     return classes;
 }
 
-static bool is_alone(const struct colours *c, const uint64_t *of, uint32_t factor)
+static bool has_own_colour(const struct colours *c, const uint64_t *of, uint32_t factor)
 {
     size_t count = 0;
     for (uint32_t f = 0; f < c->symmetry->factors && count < 2; f++)
@@ -165,7 +166,7 @@ static size_t pair_up(struct colours *c, uint32_t from, uint32_t to)
 static size_t pair_next(struct colours *c, uint32_t *next)
 {
     uint32_t factors = c->symmetry->factors;
-    while (*next < factors && is_alone(c, c->from.of, *next))
+    while (*next < factors && has_own_colour(c, c->from.of, *next))
         ++*next;
     size_t classes = *next < factors ? pair_up(c, *next, *next) : 0;
     for (uint32_t to = 0; to < factors && classes == 0 && c->work < WORK_MAX; to++)
@@ -210,7 +211,7 @@ static bool read_image(struct colours *c)
     return true;
 }
 
-static bool is_known(const struct symmetry *s, size_t first, size_t count)
+static bool is_known_permutation(const struct symmetry *s, size_t first, size_t count)
 {
     for (size_t p = 0; p < s->count; p++)
         if (s->first[p + 1] - s->first[p] == count &&
@@ -233,7 +234,7 @@ static bool keep_image(struct colours *c)
     for (uint32_t f = 0; f < s->factors; f++)
         if (from[f] != f)
             s->points[at++] = (struct symmetry_point){f, from[f]};
-    if (at > first && !is_known(s, first, at - first))
+    if (at > first && !is_known_permutation(s, first, at - first))
         s->first[++s->count] = at;
     return true;
 }
@@ -254,13 +255,6 @@ static bool seek_image(struct colours *c, uint32_t from, uint32_t to)
 
 /* ------------------------------------------------------------------ those that are looked for */
 
-static uint32_t head_of(const struct colours *c, uint32_t factor)
-{
-    while (c->heads[factor] != factor)
-        factor = c->heads[factor];
-    return factor;
-}
-
 /* Whom the permutations found, of those that leave the first `fixed` alone, take to whom. */
 static void join_heads(struct colours *c, uint32_t fixed)
 {
@@ -270,7 +264,8 @@ static void join_heads(struct colours *c, uint32_t fixed)
     for (size_t p = 0; p < s->count; p++)
         for (size_t i = s->first[p]; i < s->first[p + 1] && s->points[s->first[p]].at >= fixed;
              i++) {
-            uint32_t at = head_of(c, s->points[i].at), from = head_of(c, s->points[i].from);
+            uint32_t at = union_find_root(c->heads, s->points[i].at),
+                     from = union_find_root(c->heads, s->points[i].from);
             c->heads[at > from ? at : from] = at > from ? from : at;
         }
 }
@@ -286,7 +281,8 @@ static bool seek_images_of(struct colours *c, uint32_t fixed)
     bool fine = true;
     join_heads(c, fixed);
     for (uint32_t to = fixed + 1; to < c->symmetry->factors && fine && may_seek(c); to++)
-        if (c->base[to] == c->base[fixed] && head_of(c, to) != head_of(c, fixed)) {
+        if (c->base[to] == c->base[fixed] &&
+            union_find_root(c->heads, to) != union_find_root(c->heads, fixed)) {
             fine = seek_image(c, fixed, to);
             join_heads(c, fixed);
         }

@@ -19,7 +19,7 @@
 
 /* ------------------------------------------------------------------ reading */
 
-static void skip_blanks(struct text_scan *reader)
+static void skip_aut_blanks(struct text_scan *reader)
 {
     for (; reader->at < reader->end; reader->at++) {
         char c = *reader->at;
@@ -31,10 +31,10 @@ static void skip_blanks(struct text_scan *reader)
     }
 }
 
-static gordian_status take_char(struct text_scan *reader, char wanted)
+static gordian_status read_aut_char(struct text_scan *reader, char wanted)
 {
     char what[32];
-    skip_blanks(reader);
+    skip_aut_blanks(reader);
     if (reader->at < reader->end && *reader->at == wanted) {
         reader->at++;
         return GORDIAN_OK;
@@ -43,10 +43,10 @@ static gordian_status take_char(struct text_scan *reader, char wanted)
     return scan_complain(reader, reader->at, what);
 }
 
-static gordian_status take_number(struct text_scan *reader, uint64_t *number)
+static gordian_status read_aut_number(struct text_scan *reader, uint64_t *number)
 {
     const char *why, *start;
-    skip_blanks(reader);
+    skip_aut_blanks(reader);
     start = reader->at;
     while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
         reader->at++;
@@ -57,12 +57,12 @@ static gordian_status take_number(struct text_scan *reader, uint64_t *number)
     return GORDIAN_OK;
 }
 
-static gordian_status take_state(struct text_scan *reader, uint64_t states, uint32_t *state)
+static gordian_status read_aut_state(struct text_scan *reader, uint64_t states, uint32_t *state)
 {
     uint64_t number;
-    skip_blanks(reader);
+    skip_aut_blanks(reader);
     const char *start = reader->at;
-    TRY(take_number(reader, &number));
+    TRY(read_aut_number(reader, &number));
     if (number >= states)
         return scan_complain(reader, start, "the header says that there are fewer states");
     *state = (uint32_t)number;
@@ -71,9 +71,9 @@ static gordian_status take_state(struct text_scan *reader, uint64_t states, uint
 
 /* "text" or text; without quotes it ends at the last comma of the line, and has no blanks around
  * it. */
-static gordian_status take_label(struct text_scan *reader, const char **label, size_t *length)
+static gordian_status read_aut_label(struct text_scan *reader, const char **label, size_t *length)
 {
-    skip_blanks(reader);
+    skip_aut_blanks(reader);
     const char *start = reader->at;
     const char *newline = memchr(start, '\n', (size_t)(reader->end - start));
     const char *line_end = newline ? newline : reader->end, *stop = NULL;
@@ -114,47 +114,43 @@ struct aut_lines {
     bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
 };
 
-static gordian_status read_header(struct text_scan *reader, struct aut_lines *lines)
+static gordian_status read_aut_header(struct text_scan *reader, struct aut_lines *lines)
 {
-    skip_blanks(reader);
+    skip_aut_blanks(reader);
     const char *start = reader->at;
     if (reader->end - start < 3 || memcmp(start, "des", 3) != 0)
         return scan_complain(reader, start, "expected 'des (FIRST,TRANSITIONS,STATES)'");
     reader->at += 3;
-    gordian_status status = take_char(reader, '(');
-    THEN(status, take_number(reader, &lines->first));
-    THEN(status, take_char(reader, ','));
-    THEN(status, take_number(reader, &lines->transitions));
-    THEN(status, take_char(reader, ','));
-    THEN(status, take_number(reader, &lines->states));
-    THEN(status, take_char(reader, ')'));
-    lines->unfinished = status == GORDIAN_OK && reader->at < reader->end && *reader->at == PADDING;
-    if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
+    TRY(read_aut_char(reader, '('));
+    TRY(read_aut_number(reader, &lines->first));
+    TRY(read_aut_char(reader, ','));
+    TRY(read_aut_number(reader, &lines->transitions));
+    TRY(read_aut_char(reader, ','));
+    TRY(read_aut_number(reader, &lines->states));
+    TRY(read_aut_char(reader, ')'));
+    lines->unfinished = reader->at < reader->end && *reader->at == PADDING;
+    if (lines->states > GRAPH_STATES_MAX)
         return scan_complain(reader, start, "so many states do not fit a graph in memory");
-    if (status == GORDIAN_OK && lines->first >= lines->states)
+    if (lines->first >= lines->states)
         return scan_complain(reader, start, "the first state is not among the states");
-    return status;
+    return GORDIAN_OK;
 }
 
-static gordian_status read_line(struct text_scan *reader, struct aut_lines *lines)
+static gordian_status read_aut_line(struct text_scan *reader, struct aut_lines *lines)
 {
     const char *label = NULL;
     size_t length = 0;
     uint32_t from = 0, to = 0, number;
-    gordian_status status = take_char(reader, '(');
-    THEN(status, take_state(reader, lines->states, &from));
-    THEN(status, take_char(reader, ','));
-    THEN(status, take_label(reader, &label, &length));
-    THEN(status, take_char(reader, ','));
-    THEN(status, take_state(reader, lines->states, &to));
-    THEN(status, take_char(reader, ')'));
-    THEN(status, labels_put(&lines->labels, label, length, &number, reader->error));
-    if (status != GORDIAN_OK)
-        return status;
-    if (!memory_grow(&lines->memory, &lines->from, &lines->from_room, lines->count + 1,
-                     sizeof *lines->from) ||
-        !memory_grow(&lines->memory, &lines->arcs, &lines->arc_room, lines->count + 1,
-                     sizeof *lines->arcs))
+    TRY(read_aut_char(reader, '('));
+    TRY(read_aut_state(reader, lines->states, &from));
+    TRY(read_aut_char(reader, ','));
+    TRY(read_aut_label(reader, &label, &length));
+    TRY(read_aut_char(reader, ','));
+    TRY(read_aut_state(reader, lines->states, &to));
+    TRY(read_aut_char(reader, ')'));
+    TRY(labels_put(&lines->labels, label, length, &number, reader->error));
+    if (!memory_extend(&lines->memory, lines->from, lines->from_room, lines->count) ||
+        !memory_extend(&lines->memory, lines->arcs, lines->arc_room, lines->count))
         return fail_memory(reader->error);
     if (lines->mentioned <= from)
         lines->mentioned = (uint64_t)from + 1;
@@ -163,13 +159,6 @@ static gordian_status read_line(struct text_scan *reader, struct aut_lines *line
     lines->from[lines->count] = from;
     lines->arcs[lines->count++] = (gordian_graph_arc){number, to};
     return GORDIAN_OK;
-}
-
-static bool ends_stopped(const struct text_scan *reader)
-{
-    size_t length = strlen(STOPPED_LINE), left = (size_t)(reader->end - reader->text->bytes);
-    return left > length && reader->end[-1 - (int)length] == '\n' &&
-           memcmp(reader->end - length, STOPPED_LINE, length) == 0;
 }
 
 /* Of a file that was cut short only the states that are mentioned count. */
@@ -193,18 +182,20 @@ static gordian_status settle_states(struct text_scan *reader, struct aut_lines *
 
 /* The lines the header promises. What comes after them, a line that a killed run had begun, does
  * not count. */
-static gordian_status read_lines(struct text_scan *reader, struct aut_lines *lines)
+static gordian_status read_aut_lines(struct text_scan *reader, struct aut_lines *lines)
 {
     gordian_status status = GORDIAN_OK;
     while (lines->count < lines->transitions && status == GORDIAN_OK) {
-        skip_blanks(reader);
+        skip_aut_blanks(reader);
         if (reader->at == reader->end)
             break;
-        status = read_line(reader, lines);
+        status = read_aut_line(reader, lines);
     }
-    skip_blanks(reader);
-    lines->unfinished |=
-        lines->count < lines->transitions || reader->at < reader->end || ends_stopped(reader);
+    skip_aut_blanks(reader);
+    size_t length = strlen(STOPPED_LINE), left = (size_t)(reader->end - reader->text->bytes);
+    bool stopped = left > length && reader->end[-1 - (int)length] == '\n' &&
+                   memcmp(reader->end - length, STOPPED_LINE, length) == 0;
+    lines->unfinished |= lines->count < lines->transitions || reader->at < reader->end || stopped;
     return status == GORDIAN_OK ? settle_states(reader, lines) : status;
 }
 
@@ -217,8 +208,8 @@ gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
     if (fault)
         *fault = (gordian_fault){0};
     gordian_status status = labels_init(&lines.labels, &lines.memory, error);
-    THEN(status, read_header(&reader, &lines));
-    THEN(status, read_lines(&reader, &lines));
+    THEN(status, read_aut_header(&reader, &lines));
+    THEN(status, read_aut_lines(&reader, &lines));
     THEN(status, graph_build(out, &lines.labels, (uint32_t)lines.states, (uint32_t)lines.first,
                              lines.from, lines.arcs, lines.count, &lines.memory, error));
     if (status == GORDIAN_OK)
@@ -226,21 +217,20 @@ gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
     if (cut)
         *cut = status == GORDIAN_OK && lines.unfinished;
     labels_free(&lines.labels);
-    memory_free(&lines.memory, lines.from);
-    memory_free(&lines.memory, lines.arcs);
+    memory_free_all(&lines.memory, lines.from, lines.arcs);
     return status;
 }
 
 /* ------------------------------------------------------------------ writing a graph */
 
-static void write_begin(struct output *out, uint64_t from)
+static void begin_aut_line(struct output *out, uint64_t from)
 {
     output_char(out, '(');
     output_u64(out, from);
     output_text(out, ",\"");
 }
 
-static void write_end(struct output *out, uint64_t to)
+static void end_aut_line(struct output *out, uint64_t to)
 {
     output_text(out, "\",");
     output_u64(out, to);
@@ -253,9 +243,9 @@ void aut_write(const gordian_graph *graph, struct output *out)
                   graph->state_count);
     for (uint32_t s = 0; s < graph->state_count; s++) {
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
-            write_begin(out, s);
+            begin_aut_line(out, s);
             output_text(out, labels_text(&graph->labels, graph->arcs[i].label));
-            write_end(out, graph->arcs[i].to);
+            end_aut_line(out, graph->arcs[i].to);
         }
     }
     if (graph->incomplete)
@@ -322,15 +312,16 @@ static gordian_status begin_aut(void *context, const gordian_circuit *circuit, u
     return output_flush(sink->out) ? GORDIAN_OK : write_failed(sink, error);
 }
 
-static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
+static gordian_status write_aut_row(void *context, const gordian_compose_row *row,
+                                    gordian_error *error)
 {
     struct aut_sink *sink = context;
     struct output *out = sink->out;
     for (size_t i = 0; i < row->count; i++) {
         size_t before = out->used;
-        write_begin(out, row->number);
+        begin_aut_line(out, row->number);
         circuit_write_label(sink->circuit, row->labels + i * sink->circuit->label_words, out);
-        write_end(out, row->to[i]);
+        end_aut_line(out, row->to[i]);
         sink->transitions++;
         /* The output flushes when it is full, in the middle of a line if need be; the header then
          * counts fewer lines than there are, which is fine: what it counts is there. */
@@ -346,8 +337,9 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 
 void aut_sink_open(struct aut_sink *sink, struct output *out)
 {
-    *sink = (struct aut_sink){
-        .sink = {.context = sink, .begin = begin_aut, .row = take_row}, .out = out, .patched = 0};
+    *sink = (struct aut_sink){.sink = {.context = sink, .begin = begin_aut, .row = write_aut_row},
+                              .out = out,
+                              .patched = 0};
     sink->in_place = out->writer && out->writer->rewrite;
 }
 

@@ -55,7 +55,7 @@ static void read_definition(struct ca_reader *reader)
     parser_take(parser, ';');
     if (!expr || parser->status != GORDIAN_OK)
         return;
-    parser->status = value_of(&reader->treo, &reader->place, expr, &value);
+    parser->status = value_evaluate(&reader->place, expr, &value);
     if (parser->status != GORDIAN_OK)
         return;
     const char *key = parser_text(parser, name);
@@ -102,11 +102,9 @@ static gordian_status add_automaton(struct ca_reader *reader, const struct compo
     uint32_t *names = arena_alloc(&treo->arena, (count + 1) * sizeof *names);
     if (!ports || !names)
         return fail_memory(treo->error);
-    gordian_status status = name_ports(reader, component, ports, names);
-    THEN(status, atom_build(treo, component, title, &reader->place, ports, count, &automaton));
-    if (status != GORDIAN_OK)
-        return status;
-    status = circuit_automaton(treo->circuit, automaton, &number, treo->error);
+    TRY(name_ports(reader, component, ports, names));
+    TRY(atom_build(&reader->place, component, title, ports, count, &automaton));
+    gordian_status status = circuit_automaton(treo->circuit, automaton, &number, treo->error);
     if (status != GORDIAN_OK) {
         automaton_free(automaton);
         return status;
@@ -132,27 +130,6 @@ static void read_automaton(struct ca_reader *reader)
     const char *text = parser->status == GORDIAN_OK ? parser_text(parser, title) : NULL;
     if (text)
         parser->status = add_automaton(reader, &component, text);
-}
-
-static gordian_status read_all(struct ca_reader *reader)
-{
-    char shown[80];
-    struct parser *parser = &reader->parser;
-    while (parser->status == GORDIAN_OK && !parser_sees(parser, TOKEN_END)) {
-        const struct token *token = parser_token(parser);
-        if (token_is(token, "automaton"))
-            read_automaton(reader);
-        else if (token_is(token, "define"))
-            read_definition(reader);
-        else if (token_is(token, CA_INCOMPLETE) && reader->treo.circuit->factor_count > 0)
-            reader->treo.circuit->incomplete = parser_take(parser, TOKEN_NAME);
-        else if (token_is(token, "data") && reader->treo.circuit->factor_count == 0)
-            read_data(reader);
-        else
-            parser_complain(parser, token, "expected 'automaton', not %s",
-                            token_show(token, shown, sizeof shown));
-    }
-    return parser->status;
 }
 
 /* A name that one automaton has is a port of the whole; one that several share is an inner one. */
@@ -184,14 +161,30 @@ gordian_status ca_read(gordian_circuit **out, const struct text *text,
 {
     gordian_error ignored = {0};
     static const gordian_circuit_options defaults = {0};
-    struct ca_reader reader = {.place = {0}};
+    struct ca_reader reader = {.place.treo = &reader.treo};
     error = error ? error : &ignored;
     gordian_status status =
         treo_begin(&reader.treo, text, options ? options : &defaults, fault, error);
     if (status == GORDIAN_OK) {
         parser_open(&reader.parser, &reader.treo.modules[0]->tokens, &reader.treo.arena, fault,
                     error);
-        status = read_all(&reader);
+        char shown[80];
+        struct parser *parser = &reader.parser;
+        while (parser->status == GORDIAN_OK && !parser_sees(parser, TOKEN_END)) {
+            const struct token *token = parser_token(parser);
+            if (token_is(token, "automaton"))
+                read_automaton(&reader);
+            else if (token_is(token, "define"))
+                read_definition(&reader);
+            else if (token_is(token, CA_INCOMPLETE) && reader.treo.circuit->factor_count > 0)
+                reader.treo.circuit->incomplete = parser_take(parser, TOKEN_NAME);
+            else if (token_is(token, "data") && reader.treo.circuit->factor_count == 0)
+                read_data(&reader);
+            else
+                parser_complain(parser, token, "expected 'automaton', not %s",
+                                token_show(token, shown, sizeof shown));
+        }
+        status = parser->status;
     }
     gordian_circuit *circuit = reader.treo.circuit;
     if (status == GORDIAN_OK && circuit->factor_count == 0)

@@ -66,25 +66,21 @@ static gordian_status rename_inside(struct joining *joining, size_t own, char **
 
 /* ------------------------------------------------------------------ the text */
 
-static bool is_datum_of(const gordian_circuit *circuit, const char *text)
+static gordian_status write_joined(struct joining *joining)
 {
-    for (uint32_t d = 0; d < circuit->data.port_size; d++)
-        if (strcmp(data_text(&circuit->data, circuit->data.domain[d]), text) == 0)
-            return true;
-    return false;
-}
-
-/* Every datum of every circuit, once. */
-static void write_data(struct joining *joining)
-{
+    size_t functions = 0;
+    /* Every datum of every circuit, once. */
     output_text(&joining->text, "data");
     for (size_t k = 0; k < joining->count; k++) {
         const struct data *data = &joining->circuits[k]->data;
         for (uint32_t d = 0; d < data->port_size; d++) {
             const char *text = data_text(data, data->domain[d]);
             bool known = false;
-            for (size_t before = 0; before < k && !known; before++)
-                known = is_datum_of(joining->circuits[before], text);
+            for (size_t before = 0; before < k; before++) {
+                const struct data *other = &joining->circuits[before]->data;
+                for (uint32_t o = 0; o < other->port_size; o++)
+                    known |= strcmp(data_text(other, other->domain[o]), text) == 0;
+            }
             if (known)
                 continue;
             output_char(&joining->text, ' ');
@@ -92,30 +88,19 @@ static void write_data(struct joining *joining)
         }
     }
     output_char(&joining->text, '\n');
-}
-
-static gordian_status write_joint(struct joining *joining, size_t k, size_t first_function)
-{
-    const gordian_circuit *circuit = joining->circuits[k];
-    char **renamed = memory_zeroed(&joining->memory, (circuit->name_count + 1) * sizeof *renamed);
-    if (!renamed)
-        return fail_memory(joining->error);
-    gordian_status status = rename_inside(joining, k, renamed);
-    THEN(status,
-         ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error));
-    uint32_t count = circuit->name_count;
-    for (uint32_t n = 0; renamed && n < count; n++)
-        memory_free(&joining->memory, renamed[n]);
-    memory_free(&joining->memory, renamed);
-    return status;
-}
-
-static gordian_status write_all(struct joining *joining)
-{
-    size_t functions = 0;
-    write_data(joining);
     for (size_t k = 0; k < joining->count; k++) {
-        TRY(write_joint(joining, k, functions));
+        const gordian_circuit *circuit = joining->circuits[k];
+        char **renamed =
+            memory_zeroed(&joining->memory, (circuit->name_count + 1) * sizeof *renamed);
+        if (!renamed)
+            return fail_memory(joining->error);
+        gordian_status status = rename_inside(joining, k, renamed);
+        THEN(status, ca_write_factors(circuit, renamed, functions, &joining->text, joining->error));
+        uint32_t count = circuit->name_count;
+        for (uint32_t n = 0; renamed && n < count; n++)
+            memory_free(&joining->memory, renamed[n]);
+        memory_free(&joining->memory, renamed);
+        TRY(status);
         functions += joining->circuits[k]->data.function_count;
     }
     return joining->text.failure ? fail_memory(joining->error) : GORDIAN_OK;
@@ -157,7 +142,7 @@ gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit
     *out = NULL;
     if (!output_open(&joining.text, -1))
         return fail_memory(error);
-    gordian_status status = write_all(&joining);
+    gordian_status status = write_joined(&joining);
     THEN(status, text_copy(&text, "the files together", joining.text.buffer, joining.text.used,
                            &joining.memory, joining.error));
     output_close(&joining.text);

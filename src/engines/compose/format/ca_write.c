@@ -1,5 +1,6 @@
 /* Writing .ca. */
 #include "engines/compose/format/ca.h"
+#include "engines/compose/graph/graph.h"
 #include "engines/compose/treo/lex.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"
@@ -18,25 +19,21 @@ struct writing {
 
 /* ------------------------------------------------------------------ names and data */
 
-static bool is_word(const char *text)
+static bool is_ca_word(const char *text)
 {
     static const char *const reserved[] = {"true",   "false",     "null",
                                            "memory", "automaton", "define"};
-    if (!((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z')))
+    if (strspn(text, TEXT_LETTERS) == 0 || text[strspn(text, TEXT_LETTERS TEXT_DIGITS "_")])
         return false;
-    for (const char *c = text; *c; c++)
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-              *c == '_'))
-            return false;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (strcmp(text, reserved[i]) == 0)
             return false;
     return true;
 }
 
-static void write_name(struct output *out, const char *text)
+static void write_ca_name(struct output *out, const char *text)
 {
-    bool word = is_word(text);
+    bool word = is_ca_word(text);
     if (!word)
         output_char(out, '`');
     output_text(out, text);
@@ -47,10 +44,10 @@ static void write_name(struct output *out, const char *text)
 static void write_port(const struct writing *w, uint32_t name)
 {
     bool other = w->renamed && w->renamed[name];
-    write_name(w->out, other ? w->renamed[name] : names_text(&w->circuit->names, name));
+    write_ca_name(w->out, other ? w->renamed[name] : names_text(&w->circuit->names, name));
 }
 
-static void write_datum(struct output *out, const char *text)
+void ca_write_datum(const char *text, struct output *out)
 {
     output_char(out, '"');
     output_text(out, text);
@@ -72,29 +69,18 @@ static const char *way_mark(uint8_t way)
     return marks[way];
 }
 
-static void write_data(const gordian_circuit *circuit, struct output *out)
+static void write_data_line(const gordian_circuit *circuit, struct output *out)
 {
     output_text(out, "data");
     for (uint32_t d = 0; d < circuit->data.port_size; d++) {
         output_char(out, ' ');
-        write_datum(out, data_text(&circuit->data, circuit->data.domain[d]));
+        ca_write_datum(data_text(&circuit->data, circuit->data.domain[d]), out);
     }
     output_text(out, "\n");
 }
 
-static const char *builtin_name(uint8_t kind)
-{
-    static const char *const names[] = {
-        [FUNCTION_EVEN] = "even",    [FUNCTION_ODD] = "odd",    [FUNCTION_ANY] = "any",
-        [FUNCTION_NONE] = "none",    [FUNCTION_ID] = "id",      [FUNCTION_SUCC] = "succ",
-        [FUNCTION_PRED] = "pred",    [FUNCTION_ADD] = "add",    [FUNCTION_SUBTRACT] = "sub",
-        [FUNCTION_MULTIPLY] = "mul", [FUNCTION_DIVIDE] = "div", [FUNCTION_MODULO] = "mod",
-    };
-    return kind < sizeof names / sizeof *names ? names[kind] : NULL;
-}
-
 /* Rows as [[a,b],c]; a predicate's end in true. */
-static void write_tables(const struct writing *w)
+static void write_function_tables(const struct writing *w)
 {
     struct output *out = w->out;
     const struct data *data = &w->circuit->data;
@@ -102,7 +88,7 @@ static void write_tables(const struct writing *w)
         const struct function *function = &data->functions[f];
         bool table = function->kind == FUNCTION_TABLE;
         size_t width = (size_t)function->arity + table;
-        if (builtin_name(function->kind))
+        if (data_builtin_name(function->kind))
             continue;
         output_format(out, "define f%zu = {", w->first_function + f);
         for (uint32_t r = 0; r < function->row_count; r++) {
@@ -113,11 +99,11 @@ static void write_tables(const struct writing *w)
                 if (function->rows[r * width + i] == FUNCTION_ANY_DATUM)
                     output_char(out, '*');
                 else
-                    write_datum(out, data_text(data, function->rows[r * width + i]));
+                    ca_write_datum(data_text(data, function->rows[r * width + i]), out);
             }
             output_text(out, "],");
-            write_datum(out, table ? data_text(data, function->rows[r * width + function->arity])
-                                   : "true");
+            ca_write_datum(
+                table ? data_text(data, function->rows[r * width + function->arity]) : "true", out);
             output_char(out, ']');
         }
         output_text(out, "}\n");
@@ -138,7 +124,8 @@ static void write_node(const struct guard_writer *writer, uint32_t number);
 static void write_application(const struct guard_writer *writer, const struct guard_node *node)
 {
     const struct guard_node *nodes = writer->automaton->guards.nodes;
-    const char *builtin = builtin_name(writer->writing->circuit->data.functions[node->symbol].kind);
+    const char *builtin =
+        data_builtin_name(writer->writing->circuit->data.functions[node->symbol].kind);
     if (builtin)
         output_text(writer->out, builtin);
     else
@@ -198,12 +185,12 @@ static void write_node(const struct guard_writer *writer, uint32_t number)
     case TERM_NOW:
     case TERM_NEXT:
         output_char(out, '$');
-        write_name(out, writer->automaton->cells[node->symbol].name);
+        write_ca_name(out, writer->automaton->cells[node->symbol].name);
         if (node->kind == TERM_NEXT)
             output_char(out, '\'');
         break;
     case TERM_CONSTANT:
-        write_datum(out, data_text(&writer->writing->circuit->data, node->symbol));
+        ca_write_datum(data_text(&writer->writing->circuit->data, node->symbol), out);
         break;
     case TERM_NULL:
     case TERM_LIST:
@@ -234,7 +221,7 @@ static void write_guard(const struct guard_writer *writer, uint32_t guard)
 static void write_state(struct output *out, const struct automaton *automaton, uint32_t state)
 {
     if (automaton->states[state].name)
-        write_name(out, automaton->states[state].name);
+        write_ca_name(out, automaton->states[state].name);
     else
         output_u64(out, state);
 }
@@ -253,8 +240,8 @@ static void write_cost(struct output *out, double cost)
     output_format(out, ", %s,", text);
 }
 
-static void write_head(const struct writing *w, const struct factor *factor,
-                       const struct shape *shape, bool merged)
+static void write_automaton_head(const struct writing *w, const struct factor *factor,
+                                 const struct shape *shape, bool merged)
 {
     struct output *out = w->out;
     output_text(out, "automaton ");
@@ -278,10 +265,10 @@ static void write_symbolic(const struct writing *w, const struct factor *factor,
     size_t words = automaton_words(automaton);
     for (size_t c = 0; c < automaton->cell_count; c++) {
         output_text(out, "    memory ");
-        write_name(out, automaton->cells[c].name);
+        write_ca_name(out, automaton->cells[c].name);
         if (automaton->cells[c].initial != GORDIAN_NONE) {
             output_text(out, " = ");
-            write_datum(out, data_text(&w->circuit->data, automaton->cells[c].initial));
+            ca_write_datum(data_text(&w->circuit->data, automaton->cells[c].initial), out);
         }
         output_char(out, '\n');
     }
@@ -316,7 +303,7 @@ static void write_symbolic(const struct writing *w, const struct factor *factor,
 }
 
 /* {a, b} a = 0, b = 1, for a label of the circuit */
-static void write_label(const struct writing *w, const uint64_t *label, double cost)
+static void write_ca_label(const struct writing *w, const uint64_t *label, double cost)
 {
     const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
@@ -341,8 +328,8 @@ static void write_label(const struct writing *w, const uint64_t *label, double c
         any = true;
         write_port(w, n);
         output_text(out, " = ");
-        write_datum(out,
-                    data_value_text(&circuit->data, 1 + gordian_circuit_value(circuit, label, n)));
+        ca_write_datum(
+            data_value_text(&circuit->data, 1 + gordian_circuit_value(circuit, label, n)), out);
     }
     output_char(out, '\n');
 }
@@ -363,11 +350,11 @@ static bool write_unfolded(const struct writing *w, uint32_t factor)
             struct cost cost = shape->costs ? shape->costs[t] : (struct cost){NAN, NAN};
             factor_label(circuit, factor, t, label);
             output_format(out, "    %u -> %u : ", s, shape->to[t]);
-            write_label(w, label, cost.least);
+            write_ca_label(w, label, cost.least);
             if (cost.least == cost.greatest || isnan(cost.least))
                 continue;
             output_format(out, "    %u -> %u : ", s, shape->to[t]);
-            write_label(w, label, cost.greatest);
+            write_ca_label(w, label, cost.greatest);
         }
     }
     memory_free(&circuit->memory, label);
@@ -378,12 +365,12 @@ static gordian_status write_factors(const struct writing *w, gordian_error *erro
 {
     const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
-    write_tables(w);
+    write_function_tables(w);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(circuit, f);
         const struct factor *factor = &circuit->factors[f];
         bool merged = shape->port_count != shape->automaton->port_count;
-        write_head(w, factor, shape, merged);
+        write_automaton_head(w, factor, shape, merged);
         if (!merged)
             write_symbolic(w, factor, shape->automaton);
         else if (!write_unfolded(w, f))
@@ -399,11 +386,11 @@ gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *o
                                 gordian_error *error)
 {
     struct writing w = {.circuit = circuit, .out = out};
-    write_data(circuit, out);
-    gordian_status status = write_factors(&w, error);
+    write_data_line(circuit, out);
+    TRY(write_factors(&w, error));
     if (circuit->incomplete)
         output_text(out, CA_INCOMPLETE "\n");
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *renamed,
@@ -411,11 +398,6 @@ gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *ren
 {
     struct writing w = {circuit, out, renamed, first_function};
     return write_factors(&w, error);
-}
-
-void ca_write_datum(const char *text, struct output *out)
-{
-    write_datum(out, text);
 }
 
 /* ------------------------------------------------------------------ a product */
@@ -427,20 +409,21 @@ static gordian_status begin_ca(void *context, const gordian_circuit *circuit, ui
     struct output *out = sink->out;
     (void)states, (void)transitions, (void)error;
     sink->circuit = circuit;
-    write_data(circuit, out);
+    write_data_line(circuit, out);
     output_text(out, "automaton ");
     ca_write_title(circuit->title, out);
     output_text(out, " (");
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         output_text(out, n ? ", " : "");
-        write_name(out, names_text(&circuit->names, n));
+        write_ca_name(out, names_text(&circuit->names, n));
         output_text(out, circuit->boundary[n] ? way_mark(circuit->ways[n]) : "");
     }
     output_text(out, ") {\n");
     return GORDIAN_OK;
 }
 
-static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
+static gordian_status write_ca_row(void *context, const gordian_compose_row *row,
+                                   gordian_error *error)
 {
     struct ca_sink *sink = context;
     struct output *out = sink->out;
@@ -450,7 +433,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
     for (size_t i = 0; i < row->count; i++) {
         output_format(out, "    %llu -> %llu : ", (unsigned long long)row->number,
                       (unsigned long long)row->to[i]);
-        write_label(&w, row->labels + i * sink->circuit->label_words, NAN);
+        write_ca_label(&w, row->labels + i * sink->circuit->label_words, NAN);
     }
     if (out->failure)
         return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
@@ -459,8 +442,8 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 
 void ca_sink_open(struct ca_sink *sink, struct output *out)
 {
-    *sink =
-        (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = take_row}, .out = out};
+    *sink = (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = write_ca_row},
+                             .out = out};
 }
 
 void ca_sink_close(struct ca_sink *sink, bool incomplete)
@@ -469,4 +452,118 @@ void ca_sink_close(struct ca_sink *sink, bool incomplete)
         return;
     output_flush(sink->out); /* the brace and the mark go to the file in one write */
     output_text(sink->out, incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
+}
+
+/* ------------------------------------------------------------------ a graph */
+
+/* Writing a graph as .ca. */
+/* The names and data that labels mention, each once. */
+struct mentioned {
+    struct label_table names, data;
+    bool bare;              /* a name without a datum is among them */
+    gordian_circuit *rules; /* what says no to names and data that a .ca cannot have */
+    gordian_error *error;
+};
+
+static gordian_status mention_graph_label(struct mentioned *mentioned, const char *label)
+{
+    struct label_part part;
+    gordian_error *error = mentioned->error;
+    while (label_next(&label, &part)) {
+        uint32_t number;
+        char plain[GORDIAN_NAME_MAX + 1];
+        mentioned->bare |= !part.datum;
+        TRY(circuit_name(mentioned->rules, part.name, part.name_length, &number, error));
+        TRY(labels_put(&mentioned->names, part.name, part.name_length, &number, error));
+        if (!part.datum)
+            continue;
+        size_t length = data_read_shown(part.datum, part.datum_length, plain, sizeof plain);
+        TRY(data_symbol(&mentioned->rules->data, plain, length, &number, error));
+        TRY(labels_put(&mentioned->data, plain, length, &number, error));
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status mention_graph_labels(struct mentioned *mentioned, const gordian_graph *graph)
+{
+    for (size_t i = 0; i < graph->arc_count; i++) {
+        if (graph->arcs[i].label == LABEL_TAU)
+            return fail(mentioned->error, GORDIAN_STATUS_INPUT,
+                        "a step that shows nothing cannot be written as .ca; --hide removes it");
+        TRY(mention_graph_label(mentioned, labels_text(&graph->labels, graph->arcs[i].label)));
+    }
+    if (mentioned->bare && mentioned->data.count > 0)
+        return fail(mentioned->error, GORDIAN_STATUS_INPUT,
+                    "some names have a datum and others none: that cannot be written as .ca");
+    return GORDIAN_OK;
+}
+
+/* All data of the circuit, or those that the labels of a graph have. A single one would not be
+ * shown in labels: then there is another that never occurs. */
+static void write_graph_data(const struct mentioned *mentioned, const gordian_circuit *circuit,
+                             struct output *out)
+{
+    if (mentioned->data.count == 0)
+        return;
+    output_text(out, "data");
+    if (circuit) {
+        for (uint32_t d = 0; d < circuit->data.port_size; d++)
+            output_format(out, " \"%s\"", data_text(&circuit->data, circuit->data.domain[d]));
+    } else {
+        for (uint32_t d = 0; d < mentioned->data.count; d++)
+            output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
+        if (mentioned->data.count == 1)
+            output_format(out, " \"not_%s\"", labels_text(&mentioned->data, 0));
+    }
+    output_char(out, '\n');
+}
+
+static void write_graph_firing(const char *label, struct output *out)
+{
+    struct label_part part;
+    const char *at = label;
+    for (bool first = true; label_next(&at, &part); first = false)
+        output_format(out, "%s`%.*s`", first ? "{" : ",", (int)part.name_length, part.name);
+    output_text(out, *label ? "}" : "{}");
+    at = label;
+    for (bool first = true; label_next(&at, &part); first &= !part.datum) {
+        char datum[GORDIAN_NAME_MAX + 1];
+        if (part.datum)
+            output_format(
+                out, "%s`%.*s` = \"%.*s\"", first ? " " : ", ", (int)part.name_length, part.name,
+                (int)data_read_shown(part.datum, part.datum_length, datum, sizeof datum), datum);
+    }
+    output_char(out, '\n');
+}
+
+gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit *circuit,
+                              const char *title, struct output *out, gordian_error *error)
+{
+    gordian_allocator memory = graph->memory;
+    struct mentioned mentioned = {.error = error};
+    mentioned.names.memory = mentioned.data.memory = memory;
+    gordian_status status = circuit_new(&mentioned.rules, "", &memory, error);
+    THEN(status, mention_graph_labels(&mentioned, graph));
+    if (status == GORDIAN_OK) {
+        write_graph_data(&mentioned, circuit, out);
+        /* Names stand in backquotes and data in quotes: any of them can be read back. */
+        output_text(out, "automaton ");
+        ca_write_title(title, out);
+        output_text(out, " (");
+        for (uint32_t n = 0; n < mentioned.names.count; n++)
+            output_format(out, "%s`%s`", n ? ", " : "", labels_text(&mentioned.names, n));
+        output_text(out, ") {\n");
+        for (size_t i = 0; i < graph->initial_count; i++)
+            output_format(out, "    %u : initial\n", graph->initial[i]);
+        for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
+            for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+                output_format(out, "    %u -> %u : ", s, graph->arcs[i].to);
+                write_graph_firing(labels_text(&graph->labels, graph->arcs[i].label), out);
+            }
+        output_text(out, graph->incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
+    }
+    gordian_circuit_close(mentioned.rules);
+    labels_free(&mentioned.names);
+    labels_free(&mentioned.data);
+    return status;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A text inside quotes. */
-static void write_escaped(struct output *out, const char *text)
+static void write_dot_escaped(struct output *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
@@ -15,17 +15,17 @@ static void write_escaped(struct output *out, const char *text)
     }
 }
 
-static void write_head(struct output *out, const char *title)
+static void write_dot_head(struct output *out, const char *title)
 {
     output_text(out, "digraph \"");
-    write_escaped(out, title);
+    write_dot_escaped(out, title);
     output_text(out, "\" {\n"
                      "    rankdir=LR;\n"
                      "    node [shape=circle, fontname=\"Helvetica\", fontsize=11];\n"
                      "    edge [fontname=\"Helvetica\", fontsize=10];\n");
 }
 
-static void write_incomplete(struct output *out)
+static void write_dot_incomplete(struct output *out)
 {
     output_text(out, "    label=\"incomplete: transitions are missing\";\n");
 }
@@ -49,25 +49,17 @@ static void write_arcs(const gordian_graph *graph, uint32_t s, size_t i, struct 
             continue;
         if (k > i)
             output_text(out, "\\n");
-        write_escaped(out, labels_text(&graph->labels, graph->arcs[k].label));
+        write_dot_escaped(out, labels_text(&graph->labels, graph->arcs[k].label));
     }
     output_text(out, "\"];\n");
-}
-
-static bool seen_before(const gordian_graph *graph, uint32_t s, size_t i)
-{
-    for (size_t k = graph->first[s]; k < i; k++)
-        if (graph->arcs[k].to == graph->arcs[i].to)
-            return true;
-    return false;
 }
 
 void dot_write_graph(const gordian_graph *graph, const char *title, struct output *out)
 {
     size_t next = 0;
-    write_head(out, title);
+    write_dot_head(out, title);
     if (graph->incomplete)
-        write_incomplete(out);
+        write_dot_incomplete(out);
     for (uint32_t s = 0; s < graph->state_count; s++) {
         bool initial = next < graph->initial_count && graph->initial[next] == s;
         next += initial;
@@ -75,9 +67,13 @@ void dot_write_graph(const gordian_graph *graph, const char *title, struct outpu
         write_attributes(out, initial, graph_is_deadlock(graph, s) && !graph->incomplete);
     }
     for (uint32_t s = 0; s < graph->state_count; s++)
-        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
-            if (!seen_before(graph, s, i))
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            size_t k = graph->first[s];
+            while (graph->arcs[k].to != graph->arcs[i].to)
+                k++;
+            if (k == i) /* the first arc to that state */
                 write_arcs(graph, s, i, out);
+        }
     output_text(out, "}\n");
 }
 
@@ -88,7 +84,7 @@ void dot_write_graph(const gordian_graph *graph, const char *title, struct outpu
 static void write_name_edges(const gordian_circuit *circuit, uint32_t name, struct output *out)
 {
     output_format(out, "    n%u [label=\"", name);
-    write_escaped(out, names_text(&circuit->names, name));
+    write_dot_escaped(out, names_text(&circuit->names, name));
     output_text(out, circuit->boundary[name] ? "\", shape=circle" : "\", shape=plain");
     output_text(out, "];\n");
     for (size_t u = circuit->users_first[name]; u < circuit->users_first[name + 1]; u++) {
@@ -110,14 +106,14 @@ static void write_name_edges(const gordian_circuit *circuit, uint32_t name, stru
 
 void dot_write_circuit(const gordian_circuit *circuit, struct output *out)
 {
-    write_head(out, circuit->title);
+    write_dot_head(out, circuit->title);
     if (circuit->incomplete)
-        write_incomplete(out);
+        write_dot_incomplete(out);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct factor *factor = &circuit->factors[f];
         output_format(out, "    f%u [shape=box, label=\"", f);
-        write_escaped(out,
-                      factor->title ? factor->title : factor_shape(circuit, f)->automaton->title);
+        write_dot_escaped(out, factor->title ? factor->title
+                                             : factor_shape(circuit, f)->automaton->title);
         output_text(out, "\"];\n");
     }
     for (uint32_t n = 0; n < circuit->name_count; n++)
@@ -133,7 +129,7 @@ static gordian_status begin_dot(void *context, const gordian_circuit *circuit, u
     struct dot_sink *sink = context;
     (void)states, (void)transitions, (void)error;
     sink->circuit = circuit;
-    write_head(sink->out, circuit->title);
+    write_dot_head(sink->out, circuit->title);
     return GORDIAN_OK;
 }
 
@@ -158,14 +154,14 @@ static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
 /* Whether the run is complete is known at the end only: the state is kept until then. */
 static bool keep_end(struct dot_sink *sink, uint64_t state)
 {
-    if (!memory_grow(&sink->memory, &sink->ends, &sink->end_room, sink->end_count + 1,
-                     sizeof *sink->ends))
+    if (!memory_extend(&sink->memory, sink->ends, sink->end_room, sink->end_count))
         return false;
     sink->ends[sink->end_count++] = state;
     return true;
 }
 
-static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
+static gordian_status write_dot_row(void *context, const gordian_compose_row *row,
+                                    gordian_error *error)
 {
     struct dot_sink *sink = context;
     struct output *out = sink->out;
@@ -189,7 +185,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 
 void dot_sink_open(struct dot_sink *sink, struct output *out)
 {
-    *sink = (struct dot_sink){.sink = {.context = sink, .begin = begin_dot, .row = take_row},
+    *sink = (struct dot_sink){.sink = {.context = sink, .begin = begin_dot, .row = write_dot_row},
                               .out = out,
                               .memory = memory_allocator(NULL)};
 }
@@ -200,7 +196,7 @@ void dot_sink_close(struct dot_sink *sink, bool incomplete)
     for (size_t i = 0; i < sink->end_count && incomplete; i++)
         output_format(out, "    %llu [style=\"\"];\n", (unsigned long long)sink->ends[i]);
     if (sink->circuit && incomplete)
-        write_incomplete(out);
+        write_dot_incomplete(out);
     if (sink->circuit)
         output_text(out, "}\n");
     memory_free(&sink->memory, sink->ends);

@@ -101,8 +101,10 @@ struct pnml {
     gordian_error *error;
 };
 
-__attribute__((format(printf, 3, 4))) static gordian_status
-complain_at(struct pnml *pnml, const char *where, const char *format, ...)
+static gordian_status pnml_complain(struct pnml *pnml, const char *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static gordian_status pnml_complain(struct pnml *pnml, const char *where, const char *format, ...)
 {
     char text[300];
     va_list list;
@@ -115,33 +117,21 @@ complain_at(struct pnml *pnml, const char *where, const char *format, ...)
 
 /* ------------------------------------------------------------------ nodes and arcs */
 
-/* What a name of a circuit, written in backquotes, cannot have. */
-static bool is_good_id(const char *id)
-{
-    const char *why;
-    return names_valid(id, strlen(id), &why) && !id[strcspn(id, "|\"`")] && strcmp(id, "tau") != 0;
-}
-
-static gordian_status add_node(struct pnml *pnml, struct label_table *table)
+static gordian_status add_net_node(struct pnml *pnml, struct label_table *table)
 {
     char id[ID_SIZE];
     uint32_t number;
     struct net *net = &pnml->net;
     if (!xml_attribute(&pnml->xml, "id", id, sizeof id))
         return xml_complain(&pnml->xml, "this has no id, or one of more than 255 bytes");
-    if (!is_good_id(id))
+    /* What a name of a circuit, written in backquotes, cannot have. */
+    const char *why;
+    if (!names_valid(id, strlen(id), &why) || id[strcspn(id, "|\"`")] || strcmp(id, "tau") == 0)
         return xml_complain(&pnml->xml, "this id has a blank, a quote, '#', '=' or '|' in it");
     if (labels_find(&net->places, id, strlen(id)) != GORDIAN_NONE ||
         labels_find(&net->transitions, id, strlen(id)) != GORDIAN_NONE)
         return xml_complain(&pnml->xml, "this id is there twice");
     return labels_put(table, id, strlen(id), &number, pnml->error);
-}
-
-static char *copy_id(const struct pnml *pnml, const char *id)
-{
-    size_t size = strlen(id) + 1;
-    char *copy = memory_alloc(&pnml->net.memory, size);
-    return copy ? memcpy(copy, id, size) : NULL;
 }
 
 /* "normal" in any case of letters, or nothing. */
@@ -152,8 +142,8 @@ static gordian_status check_arc_type(struct pnml *pnml, const char *where, const
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         normal |= strcmp(type, names[i]) == 0;
     return normal ? GORDIAN_OK
-                  : complain_at(pnml, where, "an arc of type '%.80s': only normal arcs are read",
-                                type);
+                  : pnml_complain(pnml, where, "an arc of type '%.80s': only normal arcs are read",
+                                  type);
 }
 
 static gordian_status add_arc(struct pnml *pnml)
@@ -166,10 +156,10 @@ static gordian_status add_arc(struct pnml *pnml)
     if (xml_has(xml, "type") && !xml_attribute(xml, "type", type, sizeof type))
         return xml_complain(xml, "this arc has a type that cannot be read");
     TRY(check_arc_type(pnml, xml->place, type));
-    if (!memory_grow(&pnml->net.memory, &pnml->ends, &pnml->end_room, pnml->end_count + 1,
-                     sizeof *pnml->ends))
+    if (!memory_extend(&pnml->net.memory, pnml->ends, pnml->end_room, pnml->end_count))
         return fail_memory(pnml->error);
-    struct arc_ends ends = {copy_id(pnml, source), copy_id(pnml, target), xml->place};
+    struct arc_ends ends = {memory_copy_text(&pnml->net.memory, source),
+                            memory_copy_text(&pnml->net.memory, target), xml->place};
     pnml->ends[pnml->end_count++] = ends;
     return ends.source && ends.target ? GORDIAN_OK : fail_memory(pnml->error);
 }
@@ -189,7 +179,7 @@ static gordian_status begin_net(struct pnml *pnml)
         return xml_complain(xml, "this net has a type that cannot be read");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(type, others[i]))
-            return complain_at(
+            return pnml_complain(
                 pnml, pnml->xml.place,
                 "a coloured or timed net (type '%.120s'): only place/transition nets are read",
                 type);
@@ -208,34 +198,36 @@ static bool token_number(const char *text, uint64_t *number)
     return parse_u64(text, strlen(text), number, &why);
 }
 
-static gordian_status take_tokens(struct pnml *pnml)
+static gordian_status end_tokens(struct pnml *pnml)
 {
     uint64_t number = 0;
     if (pnml->value_length > 0 && !token_number(pnml->value, &number))
-        return complain_at(pnml, pnml->value_where, "'%.80s' is no number of tokens", pnml->value);
+        return pnml_complain(pnml, pnml->value_where, "'%.80s' is no number of tokens",
+                             pnml->value);
     if (number > 1)
-        return complain_at(pnml, pnml->value_where,
-                           "a place begins with %.30s tokens: only nets with 0 or 1 tokens in a "
-                           "place are read",
-                           pnml->value);
+        return pnml_complain(pnml, pnml->value_where,
+                             "a place begins with %.30s tokens: only nets with 0 or 1 tokens in a "
+                             "place are read",
+                             pnml->value);
     pnml->net.marked[pnml->net.places.count - 1] = (uint8_t)number;
     return GORDIAN_OK;
 }
 
-static gordian_status take_weight(struct pnml *pnml)
+static gordian_status end_weight(struct pnml *pnml)
 {
     uint64_t number = 1;
     if (pnml->value_length > 0 && !token_number(pnml->value, &number))
-        return complain_at(pnml, pnml->value_where, "'%.80s' is no weight of an arc", pnml->value);
+        return pnml_complain(pnml, pnml->value_where, "'%.80s' is no weight of an arc",
+                             pnml->value);
     if (number != 1)
-        return complain_at(pnml, pnml->value_where,
-                           "an arc of weight %.30s: only arcs that move one token are read",
-                           pnml->value);
+        return pnml_complain(pnml, pnml->value_where,
+                             "an arc of weight %.30s: only arcs that move one token are read",
+                             pnml->value);
     return GORDIAN_OK;
 }
 
 /* An extension that changes what the net does unless it has its default value. */
-static gordian_status take_default(struct pnml *pnml)
+static gordian_status end_default(struct pnml *pnml)
 {
     const struct property *property = pnml->property;
     for (size_t i = 0; i < 2; i++)
@@ -243,21 +235,22 @@ static gordian_status take_default(struct pnml *pnml)
             return GORDIAN_OK;
     if (pnml->value_length == 0)
         return GORDIAN_OK;
-    return complain_at(pnml, pnml->value_where,
-                       "<%.80s> is not read with any other value than its default", property->name);
+    return pnml_complain(pnml, pnml->value_where,
+                         "<%.80s> is not read with any other value than its default",
+                         property->name);
 }
 
 static gordian_status end_property(struct pnml *pnml)
 {
     switch (pnml->property->meaning) {
     case MEANS_TOKENS:
-        return take_tokens(pnml);
+        return end_tokens(pnml);
     case MEANS_WEIGHT:
-        return take_weight(pnml);
+        return end_weight(pnml);
     case MEANS_ARC_TYPE:
         return check_arc_type(pnml, pnml->value_where, pnml->value);
     case MEANS_DEFAULT:
-        return take_default(pnml);
+        return end_default(pnml);
     case MEANS_NOTHING:
         break;
     }
@@ -265,15 +258,15 @@ static gordian_status end_property(struct pnml *pnml)
 }
 
 /* A piece of the text of a property, which comments and CDATA may divide. */
-static gordian_status take_text(struct pnml *pnml)
+static gordian_status collect_text(struct pnml *pnml)
 {
     char *to = pnml->value + pnml->value_length;
     if (!pnml->property)
         return GORDIAN_OK;
     if (!xml_text(&pnml->xml, to, sizeof pnml->value - pnml->value_length))
-        return complain_at(pnml, pnml->xml.place,
-                           "this text of <%.80s> is too long, or has an unknown entity",
-                           pnml->property->name);
+        return pnml_complain(pnml, pnml->xml.place,
+                             "this text of <%.80s> is too long, or has an unknown entity",
+                             pnml->property->name);
     if (*to && pnml->value_length == 0)
         pnml->value_where = pnml->xml.place;
     pnml->value_length += strlen(to);
@@ -294,8 +287,8 @@ static gordian_status begin_property(struct pnml *pnml, const struct property *p
     /* <type value="inhibitor"/> */
     if (xml_has(&pnml->xml, "value") &&
         !xml_attribute(&pnml->xml, "value", pnml->value, sizeof pnml->value))
-        return complain_at(pnml, pnml->xml.place, "this value of <%.80s> cannot be read",
-                           property->name);
+        return pnml_complain(pnml, pnml->xml.place, "this value of <%.80s> cannot be read",
+                             property->name);
     pnml->value_length = strlen(pnml->value);
     return GORDIAN_OK;
 }
@@ -309,17 +302,17 @@ static gordian_status refuse_element(struct pnml *pnml)
     snprintf(name, sizeof name, "%.*s", (int)(slice.length < 80 ? slice.length : 80), slice.text);
     for (size_t i = 0; i < sizeof coloured / sizeof *coloured; i++)
         if (strcmp(name, coloured[i]) == 0)
-            return complain_at(pnml, pnml->xml.place,
-                               "<%s> is of a coloured net: only place/transition nets are read",
-                               name);
+            return pnml_complain(pnml, pnml->xml.place,
+                                 "<%s> is of a coloured net: only place/transition nets are read",
+                                 name);
     if (strcmp(name, "type") == 0) /* of a place, or of tokens */
         return xml_complain(&pnml->xml,
                             "<type> is of a coloured net: only place/transition nets are read");
     if (strcmp(name, "referencePlace") == 0 || strcmp(name, "referenceTransition") == 0)
-        return complain_at(pnml, pnml->xml.place, "<%s>: references between pages are not read",
-                           name);
-    return complain_at(pnml, pnml->xml.place, "<%s> is not known: it may change what the net does",
-                       name);
+        return pnml_complain(pnml, pnml->xml.place, "<%s>: references between pages are not read",
+                             name);
+    return pnml_complain(pnml, pnml->xml.place,
+                         "<%s> is not known: it may change what the net does", name);
 }
 
 static gordian_status check_attributes(struct pnml *pnml)
@@ -332,34 +325,16 @@ static gordian_status check_attributes(struct pnml *pnml)
         if (foreign[i].value && xml_attribute(xml, foreign[i].attribute, value, sizeof value) &&
             strcmp(value, foreign[i].value) == 0)
             continue;
-        return complain_at(pnml, pnml->xml.place,
-                           "the attribute '%.80s' is of TAPAAL's own format, which is not read: "
-                           "export the net as PNML of ISO 15909-2",
-                           foreign[i].attribute);
+        return pnml_complain(pnml, pnml->xml.place,
+                             "the attribute '%.80s' is of TAPAAL's own format, which is not read: "
+                             "export the net as PNML of ISO 15909-2",
+                             foreign[i].attribute);
     }
     return GORDIAN_OK;
 }
 
-static gordian_status open_owner(struct pnml *pnml, enum owner owner)
-{
-    pnml->owners[pnml->xml.depth - 1] = owner;
-    TRY(check_attributes(pnml));
-    if (owner == OWNER_PLACE) {
-        struct net *net = &pnml->net;
-        TRY(add_node(pnml, &net->places));
-        if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room, net->places.count,
-                                1))
-            return fail_memory(pnml->error);
-        net->marked[net->places.count - 1] = 0;
-        return GORDIAN_OK;
-    }
-    if (owner == OWNER_TRANSITION)
-        return add_node(pnml, &pnml->net.transitions);
-    return owner == OWNER_ARC ? add_arc(pnml) : GORDIAN_OK;
-}
-
 /* What an element directly within `within` is; 0: a property, or unknown. */
-static enum owner owner_of(const struct xml *xml, enum owner within)
+static enum owner element_owner(const struct xml *xml, enum owner within)
 {
     static const struct {
         const char *name;
@@ -392,12 +367,26 @@ static gordian_status open_element(struct pnml *pnml)
         pnml->owners[0] = OWNER_PNML;
         return xml_is(xml, "pnml") ? GORDIAN_OK : xml_complain(xml, "there is no net in this");
     }
-    enum owner within = pnml->owners[xml->depth - 2], owner = owner_of(xml, within);
+    enum owner within = pnml->owners[xml->depth - 2], owner = element_owner(xml, within);
     if (owner == OWNER_NET && within == OWNER_PNML)
         TRY(begin_net(pnml));
 
-    if (owner)
-        return open_owner(pnml, owner);
+    if (owner) {
+        pnml->owners[pnml->xml.depth - 1] = owner;
+        TRY(check_attributes(pnml));
+        if (owner == OWNER_PLACE) {
+            struct net *net = &pnml->net;
+            TRY(add_net_node(pnml, &net->places));
+            if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room,
+                                    net->places.count, 1))
+                return fail_memory(pnml->error);
+            net->marked[net->places.count - 1] = 0;
+            return GORDIAN_OK;
+        }
+        if (owner == OWNER_TRANSITION)
+            return add_net_node(pnml, &pnml->net.transitions);
+        return owner == OWNER_ARC ? add_arc(pnml) : GORDIAN_OK;
+    }
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
         if (properties[i].owners & within && xml_is(xml, properties[i].name))
             return begin_property(pnml, &properties[i]);
@@ -407,14 +396,13 @@ static gordian_status open_element(struct pnml *pnml)
 static gordian_status close_element(struct pnml *pnml)
 {
     size_t closed = pnml->xml.depth + 1;
-    gordian_status status = GORDIAN_OK;
     if (pnml->skipped == closed)
         pnml->skipped = 0;
     if (pnml->property && pnml->property_depth == closed) {
-        status = end_property(pnml);
+        TRY(end_property(pnml));
         pnml->property = NULL;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status read_elements(struct pnml *pnml)
@@ -430,7 +418,7 @@ static gordian_status read_elements(struct pnml *pnml)
         else if (event == XML_CLOSE)
             status = close_element(pnml);
         else if (!pnml->skipped)
-            status = take_text(pnml);
+            status = collect_text(pnml);
     }
     if (status == GORDIAN_OK && !pnml->seen)
         return xml_complain(&pnml->xml, "there is no net in this");
@@ -485,24 +473,21 @@ static gordian_status join_arcs(struct pnml *pnml, struct net_arc *into, const s
 static gordian_status resolve_arcs(struct pnml *pnml)
 {
     struct net *net = &pnml->net;
-    gordian_status status = GORDIAN_OK;
     net->arcs = memory_alloc(&net->memory, (pnml->end_count + 1) * sizeof *net->arcs);
     if (!net->arcs)
         return fail_memory(pnml->error);
-    for (size_t i = 0; i < pnml->end_count && status == GORDIAN_OK; i++)
-        status = resolve_arc(pnml, &pnml->ends[i], &net->arcs[i]);
-    if (status != GORDIAN_OK)
-        return status;
+    for (size_t i = 0; i < pnml->end_count; i++)
+        TRY(resolve_arc(pnml, &pnml->ends[i], &net->arcs[i]));
     if (pnml->end_count > 0)
         qsort(net->arcs, pnml->end_count, sizeof *net->arcs, compare_arcs);
-    for (size_t i = 0; i < pnml->end_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < pnml->end_count; i++) {
         struct net_arc *last = net->arc_count ? &net->arcs[net->arc_count - 1] : NULL;
         if (last && compare_arcs(last, &net->arcs[i]) == 0)
-            status = join_arcs(pnml, last, &net->arcs[i]);
+            TRY(join_arcs(pnml, last, &net->arcs[i]));
         else
             net->arcs[net->arc_count++] = net->arcs[i];
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of it */

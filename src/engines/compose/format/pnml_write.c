@@ -4,7 +4,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"
 
-static void write_escaped(struct output *out, const char *text)
+static void write_xml_escaped(struct output *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '<' || *text == '>' || *text == '&' || *text == '"')
@@ -14,19 +14,19 @@ static void write_escaped(struct output *out, const char *text)
     }
 }
 
-static void write_name(struct output *out, const char *text)
+static void write_pnml_name(struct output *out, const char *text)
 {
     output_text(out, "<name><text>");
-    write_escaped(out, text);
+    write_xml_escaped(out, text);
     output_text(out, "</text></name>");
 }
 
-static void write_head(struct output *out, const char *title)
+static void write_pnml_head(struct output *out, const char *title)
 {
     output_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                      "<pnml xmlns=\"http://www.pnml.org/version-2009/grammar/pnml\">\n"
                      "<net id=\"net\" type=\"http://www.pnml.org/version-2009/grammar/ptnet\">\n");
-    write_name(out, title);
+    write_pnml_name(out, title);
     output_text(out, "\n<page id=\"page\">\n");
 }
 
@@ -50,7 +50,7 @@ gordian_status pnml_write_graph(const gordian_graph *graph, const char *title, s
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a net has one initial state, this graph has %zu: .ca keeps all",
                     graph->initial_count);
-    write_head(out, title);
+    write_pnml_head(out, title);
     for (uint32_t s = 0; s < graph->state_count; s++) {
         output_format(out, "<place id=\"s%u\">", s);
         write_marking(out, s == graph->initial[0]);
@@ -58,7 +58,7 @@ gordian_status pnml_write_graph(const gordian_graph *graph, const char *title, s
     for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
             output_format(out, "<transition id=\"t%zu\">", i);
-            write_name(out, labels_text(&graph->labels, graph->arcs[i].label));
+            write_pnml_name(out, labels_text(&graph->labels, graph->arcs[i].label));
             output_format(out,
                           "</transition>\n<arc id=\"i%zu\" source=\"s%u\" target=\"t%zu\"/>"
                           "<arc id=\"o%zu\" source=\"t%zu\" target=\"s%u\"/>\n",
@@ -70,27 +70,22 @@ gordian_status pnml_write_graph(const gordian_graph *graph, const char *title, s
 
 /* ------------------------------------------------------------------ circuits */
 
-/* The text that `write` makes, escaped. */
-static bool write_place_name(const gordian_circuit *circuit, uint32_t factor, uint32_t state,
-                             struct output *text, struct output *out)
-{
-    text->used = 0;
-    circuit_write_factor(circuit, factor, text);
-    output_text(text, ": ");
-    circuit_write_state(circuit, factor, state, text);
-    output_char(text, '\0');
-    if (!text->failure)
-        write_name(out, text->buffer);
-    return !text->failure;
-}
-
-static bool write_places(const gordian_circuit *circuit, struct output *text, struct output *out)
+static bool write_pnml_places(const gordian_circuit *circuit, struct output *text,
+                              struct output *out)
 {
     bool fine = true;
     for (uint32_t f = 0; f < circuit->factor_count && fine; f++)
         for (uint32_t s = 0; s < factor_shape(circuit, f)->state_count && fine; s++) {
             output_format(out, "<place id=\"f%us%u\">", f, s);
-            fine = write_place_name(circuit, f, s, text, out);
+            /* The text that `write` makes, escaped. */
+            text->used = 0;
+            circuit_write_factor(circuit, f, text);
+            output_text(text, ": ");
+            circuit_write_state(circuit, f, s, text);
+            output_char(text, '\0');
+            if (!text->failure)
+                write_pnml_name(out, text->buffer);
+            fine = !text->failure;
             write_marking(out, s == 0);
         }
     return fine;
@@ -103,7 +98,7 @@ static bool write_firings(const struct firings *firings, struct output *text, st
         circuit_write_label(firings->circuit, firing_label(firings, i), text);
         output_char(text, '\0');
         output_format(out, "<transition id=\"t%zu\">", i);
-        write_name(out, text->failure ? "" : text->buffer);
+        write_pnml_name(out, text->failure ? "" : text->buffer);
         output_text(out, "</transition>\n");
         for (size_t m = firings->first[i]; m < firings->first[i + 1]; m++) {
             const struct firing_move *move = &firings->moves[m];
@@ -133,8 +128,8 @@ gordian_status pnml_write_circuit(const gordian_circuit *circuit, struct output 
     else if (!output_open(&text, OUTPUT_MEMORY))
         status = fail_memory(error);
     if (status == GORDIAN_OK) {
-        write_head(out, circuit->title);
-        bool fine = write_places(circuit, &text, out) && write_firings(&firings, &text, out);
+        write_pnml_head(out, circuit->title);
+        bool fine = write_pnml_places(circuit, &text, out) && write_firings(&firings, &text, out);
         write_tail(out);
         output_close(&text);
         status = fine ? GORDIAN_OK : fail_memory(error);

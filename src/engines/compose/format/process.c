@@ -1,6 +1,7 @@
 #include "engines/compose/format/process.h"
 
 #include "engines/compose/circuit/data.h"
+#include "engines/compose/circuit/text_fault.h"
 #include "engines/compose/explore/firing.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"
@@ -32,17 +33,16 @@ static bool is_reserved(const char *text)
     return false;
 }
 
-static bool is_word(const char *text)
+static bool is_process_word(const char *text)
 {
-    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    size_t all = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    size_t letters = strspn(text, TEXT_LETTERS), all = strspn(text, TEXT_LETTERS TEXT_DIGITS "_");
     return letters > 0 && !text[all] && !is_reserved(text);
 }
 
-static void write_name(const struct mentioned *mentioned, uint32_t number)
+static void write_process_name(const struct mentioned *mentioned, uint32_t number)
 {
     const char *text = labels_text(&mentioned->names, number);
-    if (is_word(text)) {
+    if (is_process_word(text)) {
         output_text(mentioned->out, text);
         return;
     }
@@ -54,45 +54,27 @@ static void write_name(const struct mentioned *mentioned, uint32_t number)
     output_text(mentioned->out, made);
 }
 
-/* The next name=datum of a label; *datum NULL: without one. Returns what follows. */
-static const char *take_part(const char *label, size_t *name, const char **datum, size_t *length)
+static gordian_status mention_process_labels(struct mentioned *mentioned,
+                                             const gordian_graph *graph, struct output *out,
+                                             gordian_error *error)
 {
-    size_t part = strcspn(label, "|");
-    *name = strcspn(label, "=|");
-    *datum = *name < part ? label + *name + 1 : NULL;
-    *length = *datum ? part - *name - 1 : 0;
-    return label + part + (label[part] == '|');
-}
-
-static gordian_status mention_label(struct mentioned *mentioned, const char *label,
-                                    gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    while (*label && status == GORDIAN_OK) {
-        size_t name, length;
-        const char *datum, *rest = take_part(label, &name, &datum, &length);
-        uint32_t number;
-        mentioned->bare |= !datum;
-        status = labels_put(&mentioned->names, label, name, &number, error);
-        if (status == GORDIAN_OK && datum)
-            status = labels_put(&mentioned->data, datum, length, &number, error);
-        label = rest;
-    }
-    return status;
-}
-
-static gordian_status mention_all(struct mentioned *mentioned, const gordian_graph *graph,
-                                  struct output *out, gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
     *mentioned = (struct mentioned){.graph = graph, .out = out};
     mentioned->names.memory = mentioned->data.memory = graph->memory;
-    for (uint32_t l = 1; l < graph->labels.count && status == GORDIAN_OK; l++)
-        status = mention_label(mentioned, labels_text(&graph->labels, l), error);
-    if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
+    for (uint32_t l = 1; l < graph->labels.count; l++) {
+        const char *label = labels_text(&graph->labels, l);
+        struct label_part part;
+        uint32_t number;
+        while (label_next(&label, &part)) {
+            mentioned->bare |= !part.datum;
+            TRY(labels_put(&mentioned->names, part.name, part.name_length, &number, error));
+            if (part.datum)
+                TRY(labels_put(&mentioned->data, part.datum, part.datum_length, &number, error));
+        }
+    }
+    if (mentioned->bare && mentioned->data.count > 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "some names have a datum and others none: that cannot be written so");
-    return status;
+    return GORDIAN_OK;
 }
 
 static void forget_all(struct mentioned *mentioned)
@@ -105,40 +87,31 @@ static void forget_all(struct mentioned *mentioned)
 static void explain_names(const struct mentioned *mentioned, const char *open, const char *close)
 {
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
-        if (is_word(labels_text(&mentioned->names, n)))
+        if (is_process_word(labels_text(&mentioned->names, n)))
             continue;
         output_text(mentioned->out, open);
-        write_name(mentioned, n);
+        write_process_name(mentioned, n);
         output_format(mentioned->out, " is %s%s\n", labels_text(&mentioned->names, n), close);
     }
 }
 
-static void write_title(struct output *out, const char *title)
+static void write_comment_title(struct output *out, const char *title)
 {
     for (; *title; title++)
         output_char(out, *title == '*' || (unsigned char)*title < ' ' ? ' ' : *title);
 }
 
-static uint32_t name_number(const struct mentioned *mentioned, const char *label, size_t length)
-{
-    return labels_find(&mentioned->names, label, length);
-}
-
 /* ------------------------------------------------------------------ mCRL2 */
 
-static void write_action(const struct mentioned *mentioned, const char *label)
+static void write_mcrl2_action(const struct mentioned *mentioned, const char *label)
 {
-    struct output *out = mentioned->out;
-    bool first = true;
-    while (*label) {
-        size_t name, length;
-        const char *datum, *rest = take_part(label, &name, &datum, &length);
-        output_text(out, first ? "" : "|");
-        write_name(mentioned, name_number(mentioned, label, name));
-        if (datum)
-            output_format(out, "(d%u)", labels_find(&mentioned->data, datum, length));
-        first = false;
-        label = rest;
+    struct label_part part;
+    for (bool first = true; label_next(&label, &part); first = false) {
+        output_text(mentioned->out, first ? "" : "|");
+        write_process_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
+        if (part.datum)
+            output_format(mentioned->out, "(d%u)",
+                          labels_find(&mentioned->data, part.datum, part.datum_length));
     }
 }
 
@@ -152,7 +125,7 @@ static void write_declarations(const struct mentioned *mentioned)
                       d + 1 == mentioned->data.count ? ";\n" : "");
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
         output_text(out, n ? ", " : "act ");
-        write_name(mentioned, n);
+        write_process_name(mentioned, n);
     }
     if (mentioned->names.count > 0)
         output_text(out, mentioned->data.count > 0 ? ": D;\n" : ";\n");
@@ -162,10 +135,10 @@ gordian_status mcrl2_write(const gordian_graph *graph, const char *title, struct
                            gordian_error *error)
 {
     struct mentioned mentioned;
-    gordian_status status = mention_all(&mentioned, graph, out, error);
+    gordian_status status = mention_process_labels(&mentioned, graph, out, error);
     if (status == GORDIAN_OK) {
         output_text(out, "% ");
-        write_title(out, title);
+        write_comment_title(out, title);
         output_char(out, '\n');
         explain_names(&mentioned, "% ", "");
         write_declarations(&mentioned);
@@ -176,7 +149,8 @@ gordian_status mcrl2_write(const gordian_graph *graph, const char *title, struct
                 if (graph->arcs[i].label == LABEL_TAU)
                     output_text(out, "tau");
                 else
-                    write_action(&mentioned, labels_text(&graph->labels, graph->arcs[i].label));
+                    write_mcrl2_action(&mentioned,
+                                       labels_text(&graph->labels, graph->arcs[i].label));
                 output_format(out, " . P(%u)\n", graph->arcs[i].to);
             }
         output_text(out, "  ;\ninit ");
@@ -207,7 +181,7 @@ gordian_status promela_write(const gordian_graph *graph, const char *title, stru
 {
     (void)error;
     output_text(out, "/* ");
-    write_title(out, title);
+    write_comment_title(out, title);
     output_text(out, ": what fires is printed. A state that nothing leads out of is an invalid end "
                      "state. */\nactive proctype product()\n{\n    goto start;\n");
     for (uint32_t s = 0; s < graph->state_count && !out->failure; s++) {
@@ -227,10 +201,16 @@ gordian_status promela_write(const gordian_graph *graph, const char *title, stru
     return GORDIAN_OK;
 }
 
-/* The state of every automaton, in as few bits as SPIN has for it; several initial ones are a
- * choice that is made once. */
-static bool write_variables(const gordian_circuit *circuit, struct output *text, struct output *out)
+static bool write_model(const struct firings *firings, struct output *text, struct output *out)
 {
+    const gordian_circuit *circuit = firings->circuit;
+    output_text(out, "/* ");
+    write_comment_title(out, circuit->title);
+    output_text(out, ": a variable an automaton, a step for all that fires at once and not in "
+                     "smaller pieces.\n   What fires is printed. A state that nothing leads out of "
+                     "is an invalid end state. */\n");
+    /* The state of every automaton, in as few bits as SPIN has for it; several initial ones are a
+     * choice that is made once. */
     for (uint32_t f = 0; f < circuit->factor_count && !text->failure; f++) {
         uint32_t states = factor_shape(circuit, f)->state_count;
         text->used = 0;
@@ -242,14 +222,11 @@ static bool write_variables(const gordian_circuit *circuit, struct output *text,
                       : states <= 32768 ? "short"
                                         : "int",
                       f);
-        write_title(out, text->failure ? "" : text->buffer);
+        write_comment_title(out, text->failure ? "" : text->buffer);
         output_text(out, " */\n");
     }
-    return !text->failure;
-}
-
-static void write_choices(const gordian_circuit *circuit, struct output *out)
-{
+    bool fine = !text->failure;
+    output_text(out, "active proctype circuit()\n{\n");
     for (uint32_t f = 0; f < circuit->factor_count && circuit->initial != 1; f++) {
         uint32_t count = factor_shape(circuit, f)->initial_count;
         output_text(out, f ? "" : "    atomic {\n");
@@ -259,43 +236,25 @@ static void write_choices(const gordian_circuit *circuit, struct output *out)
         output_text(out, count > 1 ? "        fi;\n" : "");
         output_text(out, f + 1 == circuit->factor_count ? "        skip\n    }\n" : "");
     }
-}
-
-/* One step: everybody is where the firing needs him, and then where it brings him. */
-static bool write_step(const struct firings *firings, size_t firing, struct output *text,
-                       struct output *out)
-{
-    size_t first = firings->first[firing], end = firings->first[firing + 1];
-    for (size_t m = first; m < end; m++)
-        output_format(out, "%sf%u == %u", m == first ? "    :: d_step { " : " && ",
-                      firings->moves[m].factor, firings->moves[m].from);
-    output_text(out, " -> ");
-    for (size_t m = first; m < end; m++)
-        if (firings->moves[m].from != firings->moves[m].to)
-            output_format(out, "f%u = %u; ", firings->moves[m].factor, firings->moves[m].to);
-    text->used = 0;
-    circuit_write_label(firings->circuit, firing_label(firings, firing), text);
-    output_char(text, '\0');
-    output_text(out, "printf(\"");
-    write_printed(out, text->failure ? "" : text->buffer);
-    output_text(out, "\\n\") }\n");
-    return !text->failure;
-}
-
-static bool write_model(const struct firings *firings, struct output *text, struct output *out)
-{
-    const gordian_circuit *circuit = firings->circuit;
-    output_text(out, "/* ");
-    write_title(out, circuit->title);
-    output_text(out, ": a variable an automaton, a step for all that fires at once and not in "
-                     "smaller pieces.\n   What fires is printed. A state that nothing leads out of "
-                     "is an invalid end state. */\n");
-    bool fine = write_variables(circuit, text, out);
-    output_text(out, "active proctype circuit()\n{\n");
-    write_choices(circuit, out);
     output_text(out, firings->count > 0 ? "    do\n" : "    false\n");
-    for (size_t i = 0; i < firings->count && fine && !out->failure; i++)
-        fine = write_step(firings, i, text, out);
+    for (size_t i = 0; i < firings->count && fine && !out->failure; i++) {
+        /* One step: everybody is where the firing needs him, and then where it brings him. */
+        size_t first = firings->first[i], end = firings->first[i + 1];
+        for (size_t m = first; m < end; m++)
+            output_format(out, "%sf%u == %u", m == first ? "    :: d_step { " : " && ",
+                          firings->moves[m].factor, firings->moves[m].from);
+        output_text(out, " -> ");
+        for (size_t m = first; m < end; m++)
+            if (firings->moves[m].from != firings->moves[m].to)
+                output_format(out, "f%u = %u; ", firings->moves[m].factor, firings->moves[m].to);
+        text->used = 0;
+        circuit_write_label(firings->circuit, firing_label(firings, i), text);
+        output_char(text, '\0');
+        output_text(out, "printf(\"");
+        write_printed(out, text->failure ? "" : text->buffer);
+        output_text(out, "\\n\") }\n");
+        fine = !text->failure;
+    }
     output_text(out, firings->count > 0 ? "    od\n}\n" : "}\n");
     return fine;
 }
@@ -324,37 +283,32 @@ gordian_status promela_write_circuit(const gordian_circuit *circuit, struct outp
 /* ------------------------------------------------------------------ .treo */
 
 /* {a,~b}: everybody is told whether it fires. */
-static void write_firing(const struct mentioned *mentioned, const char *label)
+static void write_treo_firing(const struct mentioned *mentioned, const char *label)
 {
     struct output *out = mentioned->out;
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
-        const char *text = labels_text(&mentioned->names, n), *datum, *rest;
-        size_t name, length;
+        struct label_part part;
         bool fires = false;
-        for (const char *at = label; *at; at = rest) {
-            rest = take_part(at, &name, &datum, &length);
-            fires |= strlen(text) == name && memcmp(at, text, name) == 0;
-        }
+        for (const char *at = label; label_next(&at, &part);)
+            fires |= label_part_is(&part, labels_text(&mentioned->names, n));
         output_text(out, n ? "," : "{");
         output_text(out, fires ? "" : "~");
-        write_name(mentioned, n);
+        write_process_name(mentioned, n);
     }
     output_char(out, '}');
 }
 
-static void write_data(const struct mentioned *mentioned, const char *label)
+static void write_treo_data(const struct mentioned *mentioned, const char *label)
 {
-    while (*label) {
+    struct label_part part;
+    while (label_next(&label, &part)) {
         char plain[GORDIAN_NAME_MAX + 1];
-        size_t name, length;
-        const char *datum, *rest = take_part(label, &name, &datum, &length);
-        if (datum) {
-            size_t bytes = data_read_shown(datum, length, plain, sizeof plain);
-            output_text(mentioned->out, ", ");
-            write_name(mentioned, name_number(mentioned, label, name));
-            output_format(mentioned->out, " = \"%.*s\"", (int)bytes, plain);
-        }
-        label = rest;
+        if (!part.datum)
+            continue;
+        size_t bytes = data_read_shown(part.datum, part.datum_length, plain, sizeof plain);
+        output_text(mentioned->out, ", ");
+        write_process_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
+        output_format(mentioned->out, " = \"%.*s\"", (int)bytes, plain);
     }
 }
 
@@ -367,15 +321,17 @@ static void write_rules(const struct mentioned *mentioned)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
             const char *label = labels_text(&graph->labels, graph->arcs[i].label);
             output_text(out, "    ");
-            write_firing(mentioned, label);
+            write_treo_firing(mentioned, label);
             output_format(out, " $q = \"s%u\", $q' = \"s%u\"", s, graph->arcs[i].to);
-            write_data(mentioned, label);
+            write_treo_data(mentioned, label);
             output_char(out, '\n');
         }
 }
 
-static gordian_status check_treo(const gordian_graph *graph, gordian_error *error)
+gordian_status treo_write(const gordian_graph *graph, const char *title, struct output *out,
+                          gordian_error *error)
 {
+    struct mentioned mentioned = {0};
     if (graph->initial_count != 1)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a component has one initial state, this graph has %zu: .ca keeps all",
@@ -384,24 +340,16 @@ static gordian_status check_treo(const gordian_graph *graph, gordian_error *erro
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(error, GORDIAN_STATUS_INPUT,
                         "a step that shows nothing cannot be written as .treo; --hide removes it");
-    return GORDIAN_OK;
-}
-
-gordian_status treo_write(const gordian_graph *graph, const char *title, struct output *out,
-                          gordian_error *error)
-{
-    struct mentioned mentioned = {0};
-    TRY(check_treo(graph, error));
-    gordian_status status = mention_all(&mentioned, graph, out, error);
+    gordian_status status = mention_process_labels(&mentioned, graph, out, error);
     if (status == GORDIAN_OK) {
         output_text(out, "// ");
-        write_title(out, title);
+        write_comment_title(out, title);
         output_char(out, '\n');
         explain_names(&mentioned, "// ", "");
         output_text(out, "main(");
         for (uint32_t n = 0; n < mentioned.names.count; n++) {
             output_text(out, n ? ", " : "");
-            write_name(&mentioned, n);
+            write_process_name(&mentioned, n);
         }
         output_text(out, ") {\n");
         write_rules(&mentioned);

@@ -33,7 +33,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static void skip_blanks(struct xml *xml)
+static void skip_xml_blanks(struct xml *xml)
 {
     while (xml->scan.at < xml->scan.end && is_blank(*xml->scan.at))
         xml->scan.at++;
@@ -61,7 +61,7 @@ static bool is_name_byte(char c)
            c == '-' || c == '.' || c == ':' || (unsigned char)c >= 0x80;
 }
 
-static struct xml_slice take_name(struct xml *xml)
+static struct xml_slice read_xml_name(struct xml *xml)
 {
     struct xml_slice name = {xml->scan.at, 0};
     while (xml->scan.at < xml->scan.end && is_name_byte(*xml->scan.at))
@@ -78,14 +78,14 @@ static struct xml_slice without_prefix(struct xml_slice name)
     return (struct xml_slice){name.text + skip, name.length - skip};
 }
 
-static gordian_status take_attribute(struct xml *xml)
+static gordian_status read_xml_attribute(struct xml *xml)
 {
-    struct xml_slice name = take_name(xml), value;
-    skip_blanks(xml);
+    struct xml_slice name = read_xml_name(xml), value;
+    skip_xml_blanks(xml);
     if (name.length == 0 || !sees_text(xml, "="))
         return xml_complain(xml, "expected name=\"value\" or '>' in this element");
     xml->scan.at++;
-    skip_blanks(xml);
+    skip_xml_blanks(xml);
     if (!sees_text(xml, "\"") && !sees_text(xml, "'"))
         return xml_complain(xml, "a value in this element has no quotes");
     const char quote[2] = {*xml->scan.at++, '\0'};
@@ -97,33 +97,11 @@ static gordian_status take_attribute(struct xml *xml)
     return GORDIAN_OK;
 }
 
-static gordian_status take_open(struct xml *xml)
-{
-    xml->scan.at++;
-    struct xml_slice name = take_name(xml);
-    xml->attribute_count = 0;
-    if (name.length == 0)
-        return xml_complain(xml, "expected the name of an element after '<'");
-    if (xml->depth == XML_DEPTH_MAX)
-        return xml_complain(xml, "elements are nested too deep");
-    for (;;) {
-        skip_blanks(xml);
-        xml->empty = sees_text(xml, "/>");
-        if (xml->empty || sees_text(xml, ">"))
-            break;
-        TRY(take_attribute(xml));
-    }
-    xml->scan.at += xml->empty ? 2 : 1;
-    xml->open[xml->depth++] = name;
-    xml->name = without_prefix(name);
-    return GORDIAN_OK;
-}
-
-static gordian_status take_close(struct xml *xml)
+static gordian_status read_xml_close(struct xml *xml)
 {
     xml->scan.at += 2;
-    struct xml_slice name = take_name(xml);
-    skip_blanks(xml);
+    struct xml_slice name = read_xml_name(xml);
+    skip_xml_blanks(xml);
     if (!sees_text(xml, ">"))
         return xml_complain(xml, "'>' is missing");
     xml->scan.at++;
@@ -135,7 +113,7 @@ static gordian_status take_close(struct xml *xml)
     return GORDIAN_OK;
 }
 
-static void take_text(struct xml *xml)
+static void read_xml_text(struct xml *xml)
 {
     const char *start = xml->scan.at;
     const char *end = memchr(start, '<', left_of(xml));
@@ -189,14 +167,31 @@ gordian_status xml_next(struct xml *xml, enum xml_event *event)
         return xml_complain(xml, "document types are not read");
     if (sees_text(xml, "</")) {
         *event = XML_CLOSE;
-        return take_close(xml);
+        return read_xml_close(xml);
     }
     if (sees_text(xml, "<")) {
         *event = XML_OPEN;
-        return take_open(xml);
+        xml->scan.at++;
+        struct xml_slice name = read_xml_name(xml);
+        xml->attribute_count = 0;
+        if (name.length == 0)
+            return xml_complain(xml, "expected the name of an element after '<'");
+        if (xml->depth == XML_DEPTH_MAX)
+            return xml_complain(xml, "elements are nested too deep");
+        for (;;) {
+            skip_xml_blanks(xml);
+            xml->empty = sees_text(xml, "/>");
+            if (xml->empty || sees_text(xml, ">"))
+                break;
+            TRY(read_xml_attribute(xml));
+        }
+        xml->scan.at += xml->empty ? 2 : 1;
+        xml->open[xml->depth++] = name;
+        xml->name = without_prefix(name);
+        return GORDIAN_OK;
     }
     *event = XML_TEXT;
-    take_text(xml);
+    read_xml_text(xml);
     return GORDIAN_OK;
 }
 
@@ -207,7 +202,7 @@ bool xml_is(const struct xml *xml, const char *name)
 
 /* ------------------------------------------------------------------ what texts stand for */
 
-static size_t put_character(uint32_t code, char bytes[4])
+static size_t encode_utf8(uint32_t code, char bytes[4])
 {
     if (code < 0x80) {
         bytes[0] = (char)code;
@@ -241,7 +236,7 @@ static uint32_t numbered_character(const char *text, size_t length)
 }
 
 /* The bytes of the entity that begins at text[0]; *used: its length. 0: it is none. */
-static size_t take_entity(const char *text, size_t length, char bytes[4], size_t *used)
+static size_t decode_entity(const char *text, size_t length, char bytes[4], size_t *used)
 {
     static const struct {
         const char *name;
@@ -258,7 +253,7 @@ static size_t take_entity(const char *text, size_t length, char bytes[4], size_t
             return 1;
         }
     uint32_t code = inside > 1 && text[1] == '#' ? numbered_character(text + 1, inside) : 0;
-    return code ? put_character(code, bytes) : 0;
+    return code ? encode_utf8(code, bytes) : 0;
 }
 
 static bool decode_slice(struct xml_slice slice, bool plain, char *buffer, size_t size)
@@ -268,7 +263,7 @@ static bool decode_slice(struct xml_slice slice, bool plain, char *buffer, size_
         char bytes[4] = {slice.text[i]};
         size_t count = 1, taken = 1;
         if (slice.text[i] == '&' && !plain)
-            count = take_entity(slice.text + i, slice.length - i, bytes, &taken);
+            count = decode_entity(slice.text + i, slice.length - i, bytes, &taken);
         if (count == 0 || used + count + 1 > size)
             return false;
         memcpy(buffer + used, bytes, count);

@@ -80,7 +80,7 @@ static void sets_close(struct sets *sets, const gordian_allocator *memory)
 static bool new_interval(struct sets *sets, const gordian_allocator *memory, size_t begin,
                          size_t end, uint32_t bunch)
 {
-    if (!memory_grow(memory, &sets->list, &sets->room, sets->count + 1, sizeof *sets->list))
+    if (!memory_extend(memory, sets->list, sets->room, sets->count))
         return false;
     sets->list[sets->count] = (struct interval){begin, end, begin, bunch, false};
     for (size_t i = begin; i < end; i++)
@@ -109,8 +109,8 @@ static bool touch_interval(struct refining *refining, struct sets *sets, uint32_
 {
     if (sets->list[interval].touched)
         return true;
-    if (!memory_grow(&refining->memory, &refining->touched, &refining->touched_room,
-                     refining->touched_count + 1, sizeof *refining->touched))
+    if (!memory_extend(&refining->memory, refining->touched, refining->touched_room,
+                       refining->touched_count))
         return false;
     sets->list[interval].touched = true;
     refining->touched[refining->touched_count++] = interval;
@@ -142,15 +142,15 @@ static bool split_set(struct sets *sets, const gordian_allocator *memory, uint32
 
 /* ------------------------------------------------------------------ arcs follow blocks */
 
-static bool wait_for(struct refining *refining, uint32_t bunch)
+static bool queue_bunch(struct refining *refining, uint32_t bunch)
 {
     struct bunch *waiting = &refining->bunches[bunch];
     const struct sets *slices = &refining->slices;
     if (waiting->waiting || slices->of[slices->element[waiting->begin]] ==
                                 slices->of[slices->element[waiting->end - 1]])
         return true;
-    if (!memory_grow(&refining->memory, &refining->waiting, &refining->waiting_room,
-                     refining->waiting_count + 1, sizeof *refining->waiting))
+    if (!memory_extend(&refining->memory, refining->waiting, refining->waiting_room,
+                       refining->waiting_count))
         return false;
     waiting->waiting = true;
     refining->waiting[refining->waiting_count++] = bunch;
@@ -177,7 +177,7 @@ static bool slice_arcs(struct refining *refining, uint32_t block)
         bool done;
         slices->list[slice].touched = false;
         if (!split_set(slices, &refining->memory, slice, &done) ||
-            (done && !wait_for(refining, slices->list[slice].bunch)))
+            (done && !queue_bunch(refining, slices->list[slice].bunch)))
             return false;
     }
     return true;
@@ -199,13 +199,6 @@ static bool split_block(struct refining *refining, uint32_t block, bool arcs, ui
 
 /* ------------------------------------------------------------------ one bunch */
 
-static size_t new_counter(struct refining *refining)
-{
-    if (refining->free_count > 0)
-        return refining->free_counters[--refining->free_count];
-    return refining->counter_count++;
-}
-
 /* Splits off the smaller one of the slices at the two ends. */
 static bool split_bunch(struct refining *refining, uint32_t number, size_t *begin, size_t *end)
 {
@@ -216,8 +209,8 @@ static bool split_bunch(struct refining *refining, uint32_t number, size_t *begi
     size_t sizes[2] = {slices->list[one].end - slices->list[one].begin,
                        slices->list[other].end - slices->list[other].begin};
     uint32_t small = sizes[0] <= sizes[1] ? one : other;
-    if (!memory_grow(&refining->memory, &refining->bunches, &refining->bunch_room,
-                     refining->bunch_count + 1, sizeof *refining->bunches))
+    if (!memory_extend(&refining->memory, refining->bunches, refining->bunch_room,
+                       refining->bunch_count))
         return false;
     bunch = &refining->bunches[number];
     *begin = slices->list[small].begin;
@@ -228,7 +221,7 @@ static bool split_bunch(struct refining *refining, uint32_t number, size_t *begi
         bunch->end = *begin;
     slices->list[small].bunch = (uint32_t)refining->bunch_count;
     refining->bunches[refining->bunch_count++] = (struct bunch){*begin, *end, false};
-    return wait_for(refining, number);
+    return queue_bunch(refining, number);
 }
 
 /* Moves the arcs begin .. end-1, those of the bunch split off, to counters of their own and marks
@@ -241,7 +234,9 @@ static bool count_arcs(struct refining *refining, size_t begin, size_t end, size
         uint32_t state = refining->source[arc];
         size_t old = refining->counter_of[arc];
         if (refining->taken[state] == 0) {
-            size_t fresh = new_counter(refining);
+            size_t fresh = refining->free_count > 0
+                               ? refining->free_counters[--refining->free_count]
+                               : refining->counter_count++;
             refining->counters[fresh] = 0;
             refining->taken[state] = fresh + 1;
             if (!touch_interval(refining, blocks, blocks->of[state]))
@@ -345,31 +340,11 @@ static bool start_bunches(struct refining *refining)
         }
         for (size_t i = begin; i < end; i++)
             refining->taken[refining->source[refining->slices.element[i]]] = 0;
-        if (!memory_grow(&refining->memory, &refining->bunches, &refining->bunch_room,
-                         refining->bunch_count + 1, sizeof *refining->bunches))
+        if (!memory_extend(&refining->memory, refining->bunches, refining->bunch_room,
+                           refining->bunch_count))
             return false;
         refining->bunches[refining->bunch_count++] = (struct bunch){begin, end, false};
         if (!split_touched(refining, NULL, false))
-            return false;
-    }
-    return true;
-}
-
-/* The first slices: arcs are sorted by label and block. */
-static bool start_slices(struct refining *refining)
-{
-    const uint32_t *block_of = refining->blocks.of;
-    for (uint32_t b = 0; b < refining->bunch_count; b++) {
-        size_t end = refining->bunches[b].end, to;
-        for (size_t begin = refining->bunches[b].begin; begin < end; begin = to) {
-            to = begin + 1;
-            while (to < end &&
-                   block_of[arc_at(refining, to)->to] == block_of[arc_at(refining, begin)->to])
-                to++;
-            if (!new_interval(&refining->slices, &refining->memory, begin, to, b))
-                return false;
-        }
-        if (!wait_for(refining, b))
             return false;
     }
     return true;
@@ -385,7 +360,22 @@ static bool start_refining(struct refining *refining, size_t *scratch, size_t *k
         return false;
     sort_arcs(refining, refining->blocks.of, refining->blocks.count, keys, scratch);
     sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
-    return start_slices(refining);
+    /* The first slices: arcs are sorted by label and block. */
+    const uint32_t *block_of = refining->blocks.of;
+    for (uint32_t b = 0; b < refining->bunch_count; b++) {
+        size_t end = refining->bunches[b].end, to;
+        for (size_t begin = refining->bunches[b].begin; begin < end; begin = to) {
+            to = begin + 1;
+            while (to < end &&
+                   block_of[arc_at(refining, to)->to] == block_of[arc_at(refining, begin)->to])
+                to++;
+            if (!new_interval(&refining->slices, &refining->memory, begin, to, b))
+                return false;
+        }
+        if (!queue_bunch(refining, b))
+            return false;
+    }
+    return true;
 }
 
 static bool refine_blocks(struct refining *refining, size_t *rest)
@@ -401,7 +391,7 @@ static bool refine_blocks(struct refining *refining, size_t *rest)
     return true;
 }
 
-static bool make_room(struct refining *refining)
+static bool allocate_refinement(struct refining *refining)
 {
     const gordian_allocator *memory = &refining->memory;
     const gordian_graph *graph = refining->graph;
@@ -431,20 +421,6 @@ static bool make_room(struct refining *refining)
     return true;
 }
 
-/* Numbers the blocks by their smallest states. */
-static uint32_t number_blocks(const struct refining *refining, uint32_t *class_of, size_t *number)
-{
-    uint32_t next = 0;
-    memset(number, 0xff, refining->blocks.count * sizeof *number);
-    for (uint32_t s = 0; s < refining->graph->state_count; s++) {
-        size_t *mine = &number[refining->blocks.of[s]];
-        if (*mine == SIZE_MAX)
-            *mine = next++;
-        class_of[s] = (uint32_t)*mine;
-    }
-    return next;
-}
-
 gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
                              gordian_error *error)
 {
@@ -455,10 +431,20 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
     size_t *scratch = memory_alloc(memory, graph->arc_count * sizeof *scratch);
     size_t *numbers = memory_alloc(memory, (keys + 2) * sizeof *numbers);
     size_t *rest = memory_alloc(memory, states * sizeof *rest);
-    bool fine = scratch && numbers && rest && make_room(&refining) &&
+    bool fine = scratch && numbers && rest && allocate_refinement(&refining) &&
                 start_refining(&refining, scratch, numbers) && refine_blocks(&refining, rest);
-    if (fine)
-        *class_count = number_blocks(&refining, class_of, numbers);
+    if (fine) {
+        /* Numbers the blocks by their smallest states. */
+        uint32_t next = 0;
+        memset(numbers, 0xff, refining.blocks.count * sizeof *numbers);
+        for (uint32_t s = 0; s < refining.graph->state_count; s++) {
+            size_t *mine = &numbers[refining.blocks.of[s]];
+            if (*mine == SIZE_MAX)
+                *mine = next++;
+            class_of[s] = (uint32_t)*mine;
+        }
+        *class_count = next;
+    }
     memory_free_all(memory, scratch, numbers, rest, refining.source, refining.into,
                     refining.into_first, refining.counter_of, refining.counters,
                     refining.free_counters, refining.taken, refining.bunches, refining.waiting,
@@ -469,17 +455,6 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
 }
 
 /* ------------------------------------------------------------------ the quotient */
-
-static gordian_status copy_labels(gordian_graph *to, const gordian_graph *from,
-                                  gordian_error *error)
-{
-    for (uint32_t i = 0; i < from->labels.count; i++) {
-        uint32_t same;
-        const char *text = labels_text(&from->labels, i);
-        TRY(labels_put(&to->labels, text, strlen(text), &same, error));
-    }
-    return GORDIAN_OK;
-}
 
 /* Marks the reachable states by number 0, the others by NONE. */
 static gordian_status mark_reachable(const gordian_graph *graph, uint32_t *number,
@@ -513,7 +488,6 @@ static gordian_status write_quotient(gordian_graph *result, const gordian_graph 
                                      gordian_error *error)
 {
     uint32_t next = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t s = 0; s < graph->state_count; s++) {
         if (number[s] == GORDIAN_NONE)
             continue;
@@ -522,17 +496,17 @@ static gordian_status write_quotient(gordian_graph *result, const gordian_graph 
         else
             number[s] = GORDIAN_NONE; /* another one stands for it */
     }
-    for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
+    for (uint32_t s = 0; s < graph->state_count; s++) {
         if (number[s] == GORDIAN_NONE)
             continue;
-        status = graph_state(result, error);
-        for (size_t i = graph->first[s]; i < graph->first[s + 1] && status == GORDIAN_OK; i++)
-            status =
-                graph_arc(result, graph->arcs[i].label, chosen[class_of[graph->arcs[i].to]], error);
+        TRY(graph_state(result, error));
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
+            TRY(graph_arc(result, graph->arcs[i].label, chosen[class_of[graph->arcs[i].to]],
+                          error));
     }
-    for (size_t i = 0; i < graph->initial_count && status == GORDIAN_OK; i++)
-        status = graph_initial(result, chosen[class_of[graph->initial[i]]], error);
-    return status == GORDIAN_OK ? graph_finish(result, error) : status;
+    for (size_t i = 0; i < graph->initial_count; i++)
+        TRY(graph_initial(result, chosen[class_of[graph->initial[i]]], error));
+    return graph_finish(result, error);
 }
 
 gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *graph,
@@ -547,7 +521,7 @@ gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *
     THEN(status, graph_classes(graph, class_of, &class_count, error));
     THEN(status, mark_reachable(graph, number, error));
     THEN(status, graph_new(&result, &graph->memory, error));
-    THEN(status, copy_labels(result, graph, error));
+    THEN(status, labels_copy(&result->labels, &graph->labels, NULL, error));
     if (status == GORDIAN_OK) {
         memset(chosen, 0xff, class_count * sizeof *chosen);
         status = write_quotient(result, graph, class_of, number, chosen, error);

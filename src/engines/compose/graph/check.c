@@ -12,12 +12,7 @@
 
 void gordian_check_free(gordian_check *check)
 {
-    if (check->path)
-        memory_free(&check->allocator, check->path);
-    if (check->cycle)
-        memory_free(&check->allocator, check->cycle);
-    if (check->costs)
-        memory_free(&check->allocator, check->costs);
+    memory_free_all(&check->allocator, check->path, check->cycle, check->costs);
     *check = (gordian_check){.allocator = check->allocator};
 }
 
@@ -26,13 +21,10 @@ void gordian_check_free(gordian_check *check)
 /* Does a label have this name? */
 static bool label_has(const char *label, const char *name)
 {
-    size_t wanted = strlen(name);
-    while (*label) {
-        size_t part = strcspn(label, "|"), length = strcspn(label, "=|");
-        if (length == wanted && memcmp(label, name, wanted) == 0)
+    struct label_part part;
+    while (label_next(&label, &part))
+        if (label_part_is(&part, name))
             return true;
-        label += part + (label[part] == '|');
-    }
     return false;
 }
 
@@ -45,27 +37,20 @@ uint8_t *check_labels_with(const gordian_graph *graph, const char *name)
     return with;
 }
 
-/* States with a step in which the name fires, that leads to one of `to` (NULL: anywhere). */
+/* States with a step in which the name (NULL: any) fires, that leads to one of `to` (NULL:
+ * anywhere). */
 static gordian_status find_steps(struct check *check, const char *name, const uint8_t *to,
                                  uint8_t *holds)
 {
     const gordian_graph *graph = check->graph;
-    uint8_t *with = check_labels_with(graph, name);
-    if (!with)
+    uint8_t *with = name ? check_labels_with(graph, name) : NULL;
+    if (name && !with)
         return fail_memory(check->error);
     for (uint32_t s = 0; s < graph->state_count; s++)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
-            holds[s] |= with[graph->arcs[i].label] && (!to || to[graph->arcs[i].to]);
+            holds[s] |= (!with || with[graph->arcs[i].label]) && (!to || to[graph->arcs[i].to]);
     memory_free(&graph->memory, with);
     return GORDIAN_OK;
-}
-
-static void find_next(const struct check *check, const uint8_t *to, uint8_t *holds)
-{
-    const gordian_graph *graph = check->graph;
-    for (uint32_t s = 0; s < graph->state_count; s++)
-        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
-            holds[s] |= to[graph->arcs[i].to];
 }
 
 /* E[f U g]: backwards from g through f. */
@@ -146,8 +131,7 @@ static gordian_status evaluate_node(struct check *check, uint32_t number)
             holds[s] = left[s] | right[s];
         break;
     case FORMULA_EX:
-        find_next(check, left, holds);
-        break;
+        return find_steps(check, NULL, left, holds);
     case FORMULA_EG:
         find_globally(check, left, holds);
         break;
@@ -184,15 +168,14 @@ static gordian_status add_way(struct check *check, uint32_t start, uint32_t end)
 {
     const gordian_graph *graph = check->graph;
     size_t length = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t s = end; s != start; length++)
         s = check->number[s];
     uint32_t *states = check->queue; /* no longer needed */
     for (uint32_t s = end, i = (uint32_t)length; i > 0; s = check->number[s])
         states[--i] = s;
-    for (size_t i = 0; i < length && status == GORDIAN_OK; i++)
-        status = check_add_arc(check, false, graph->arcs[check->by[states[i]] - 1]);
-    return status;
+    for (size_t i = 0; i < length; i++)
+        TRY(check_add_arc(check, false, graph->arcs[check->by[states[i]] - 1]));
+    return GORDIAN_OK;
 }
 
 /* A shortest way from `start` to a state of g, through states of f only; *end: where it ends. */
@@ -256,7 +239,7 @@ static gordian_status explain_node(struct check *check, uint32_t number, uint32_
                                    bool wanted);
 
 /* <a> f and EX f: the first step that does it. */
-static gordian_status explain_step(struct check *check, const struct formula_node *node,
+static gordian_status explain_next(struct check *check, const struct formula_node *node,
                                    uint32_t state)
 {
     const gordian_graph *graph = check->graph;
@@ -266,9 +249,8 @@ static gordian_status explain_step(struct check *check, const struct formula_nod
                      label_has(labels_text(&graph->labels, graph->arcs[i].label), node->name);
         if (!named || !left[graph->arcs[i].to])
             continue;
-        gordian_status status = check_add_arc(check, false, graph->arcs[i]);
-        return status == GORDIAN_OK ? explain_node(check, node->left, graph->arcs[i].to, true)
-                                    : status;
+        TRY(check_add_arc(check, false, graph->arcs[i]));
+        return explain_node(check, node->left, graph->arcs[i].to, true);
     }
     return GORDIAN_OK;
 }
@@ -320,7 +302,7 @@ static gordian_status explain_node(struct check *check, uint32_t number, uint32_
         return explain_pair(check, node, state, wanted);
     case FORMULA_EX:
     case FORMULA_STEP:
-        return wanted ? explain_step(check, node, state) : GORDIAN_OK;
+        return wanted ? explain_next(check, node, state) : GORDIAN_OK;
     case FORMULA_EG:
         return wanted ? walk_globally(check, state, check->holds[number]) : GORDIAN_OK;
     case FORMULA_EU:

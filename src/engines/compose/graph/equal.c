@@ -10,10 +10,7 @@ void gordian_difference_free(gordian_difference *difference)
 {
     for (size_t i = 0; difference->labels && i < difference->count; i++)
         memory_free(&difference->allocator, difference->labels[i]);
-    if (difference->labels)
-        memory_free(&difference->allocator, difference->labels);
-    if (difference->by_left)
-        memory_free(&difference->allocator, difference->by_left);
+    memory_free_all(&difference->allocator, difference->labels, difference->by_left);
     *difference = (gordian_difference){.allocator = difference->allocator};
 }
 
@@ -23,10 +20,7 @@ static gordian_status append_graph(gordian_graph *both, const gordian_graph *gra
 {
     uint32_t *new_of = memory_alloc(&both->memory, graph->labels.count * sizeof *new_of);
     gordian_status status = new_of ? GORDIAN_OK : fail_memory(error);
-    for (uint32_t i = 0; i < graph->labels.count && status == GORDIAN_OK; i++) {
-        const char *text = labels_text(&graph->labels, i);
-        status = labels_put(&both->labels, text, strlen(text), &new_of[i], error);
-    }
+    THEN(status, labels_copy(&both->labels, &graph->labels, new_of, error));
     for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
         status = graph_state(both, error);
         for (size_t i = graph->first[s]; i < graph->first[s + 1] && status == GORDIAN_OK; i++)
@@ -92,8 +86,7 @@ static bool next_round(struct rounds *rounds, uint64_t *shows)
     const gordian_graph *graph = rounds->graph;
     const gordian_allocator *memory = &graph->memory;
     const uint32_t *before = rounds->classes[rounds->count - 1];
-    if (!memory_grow(memory, &rounds->classes, &rounds->room, rounds->count + 1,
-                     sizeof *rounds->classes))
+    if (!memory_extend(memory, rounds->classes, rounds->room, rounds->count))
         return false;
     uint32_t *now = memory_alloc(memory, graph->state_count * sizeof *now);
     if (!now)
@@ -120,7 +113,7 @@ static bool next_round(struct rounds *rounds, uint64_t *shows)
 }
 
 /* In how many rounds can two states be told apart? As many as there are: in none of them. */
-static size_t round_of(const struct rounds *rounds, uint32_t left, uint32_t right)
+static size_t distinguishing_round(const struct rounds *rounds, uint32_t left, uint32_t right)
 {
     size_t round = 0;
     while (round < rounds->count && rounds->classes[round][left] == rounds->classes[round][right])
@@ -139,8 +132,9 @@ static uint32_t best_answer(const struct rounds *rounds, const gordian_graph_arc
     for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++) {
         if (graph->arcs[i].label != arc->label)
             continue;
-        size_t mine =
-            graph->arcs[i].to == arc->to ? SIZE_MAX : round_of(rounds, arc->to, graph->arcs[i].to);
+        size_t mine = graph->arcs[i].to == arc->to
+                          ? SIZE_MAX
+                          : distinguishing_round(rounds, arc->to, graph->arcs[i].to);
         if (best == GORDIAN_NONE || mine > *round) {
             best = graph->arcs[i].to;
             *round = mine;
@@ -173,26 +167,6 @@ static uint32_t best_attack(const struct rounds *rounds, const uint32_t pair[2],
     return answer;
 }
 
-static gordian_status add_label(gordian_difference *difference, size_t *room, size_t *side_room,
-                                const char *text, bool by_left, gordian_error *error)
-{
-    const gordian_allocator *memory = &difference->allocator;
-    size_t length = strlen(text) + 1;
-    char *copy = memory_alloc(memory, length);
-    if (!copy ||
-        !memory_grow(memory, &difference->labels, room, difference->count + 1,
-                     sizeof *difference->labels) ||
-        !memory_grow(memory, &difference->by_left, side_room, difference->count + 1,
-                     sizeof *difference->by_left)) {
-        memory_free(memory, copy);
-        return fail_memory(error);
-    }
-    memcpy(copy, text, length);
-    difference->labels[difference->count] = copy;
-    difference->by_left[difference->count++] = by_left;
-    return GORDIAN_OK;
-}
-
 /* Plays from a pair of states that differ until one cannot answer. `left_first`: the first of the
  * pair is the left graph's. */
 static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint32_t other,
@@ -201,18 +175,28 @@ static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint3
 {
     uint32_t pair[2] = {one, other};
     size_t room = 0, side_room = 0;
-    gordian_status status = GORDIAN_OK;
-    while (pair[1] != GORDIAN_NONE && pair[0] != GORDIAN_NONE && status == GORDIAN_OK) {
+    while (pair[1] != GORDIAN_NONE && pair[0] != GORDIAN_NONE) {
         const gordian_graph_arc *arc = NULL;
         int side = 0;
         uint32_t answer = best_attack(rounds, pair, &side, &arc);
-        status = add_label(difference, &room, &side_room,
-                           labels_text(&rounds->graph->labels, arc->label),
-                           (side == 0) == left_first, error);
+        const char *text = labels_text(&rounds->graph->labels, arc->label);
+        bool by_left = (side == 0) == left_first;
+        const gordian_allocator *memory = &difference->allocator;
+        char *copy = memory_copy_text(memory, text);
+        if (!copy ||
+            !memory_grow(memory, &difference->labels, &room, difference->count + 1,
+                         sizeof *difference->labels) ||
+            !memory_grow(memory, &difference->by_left, &side_room, difference->count + 1,
+                         sizeof *difference->by_left)) {
+            memory_free(memory, copy);
+            return fail_memory(error);
+        }
+        difference->labels[difference->count] = copy;
+        difference->by_left[difference->count++] = by_left;
         pair[side] = arc->to;
         pair[1 - side] = answer;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Is `one` told apart from all the others in the last round? */
@@ -226,38 +210,33 @@ static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t
     return true;
 }
 
-/* Rounds until `one` can be told apart from the others, which it can: the graph is minimal. */
-static gordian_status make_rounds(struct rounds *rounds, uint32_t one, const uint32_t *others,
-                                  size_t count, const uint32_t *number, gordian_error *error)
-{
-    const gordian_graph *graph = rounds->graph;
-    const gordian_allocator *memory = &graph->memory;
-    uint64_t *shows = memory_alloc(memory, graph->arc_count * sizeof *shows);
-    rounds->marks = memory_alloc(memory, graph->state_count * sizeof *rounds->marks);
-    bool fine = shows && rounds->marks &&
-                memory_grow(memory, &rounds->classes, &rounds->room, 1, sizeof *rounds->classes);
-    if (fine) {
-        rounds->classes[0] = memory_zeroed(memory, graph->state_count * sizeof(uint32_t));
-        rounds->count = rounds->classes[0] != NULL;
-        fine = rounds->count;
-    }
-    while (fine && !told_apart(rounds, one, others, count, number))
-        fine = next_round(rounds, shows);
-    memory_free(memory, shows);
-    return fine ? GORDIAN_OK : fail_memory(error);
-}
-
 /* `one` has no partner among `others`: plays against the partner that holds out longest. */
 static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const uint32_t *others,
                                  size_t count, const uint32_t *number, bool left_first,
                                  gordian_difference *difference, gordian_error *error)
 {
     struct rounds rounds = {.graph = both};
-    gordian_status status = make_rounds(&rounds, one, others, count, number, error);
+    /* Rounds until `one` can be told apart from the others, which it can: the graph is minimal. */
+    const gordian_graph *graph = rounds.graph;
+    const gordian_allocator *memory = &graph->memory;
+    uint64_t *shows = memory_alloc(memory, graph->arc_count * sizeof *shows);
+    rounds.marks = memory_alloc(memory, graph->state_count * sizeof *rounds.marks);
+    bool fine = shows && rounds.marks &&
+                memory_grow(memory, &rounds.classes, &rounds.room, 1, sizeof *rounds.classes);
+    if (fine) {
+        rounds.classes[0] = memory_zeroed(memory, graph->state_count * sizeof(uint32_t));
+        rounds.count = rounds.classes[0] != NULL;
+        fine = rounds.count;
+    }
+    while (fine && !told_apart(&rounds, one, others, count, number))
+        fine = next_round(&rounds, shows);
+    memory_free(memory, shows);
+    gordian_status status = fine ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK && count > 0) {
         uint32_t best = number[others[0]];
         for (size_t i = 1; i < count; i++)
-            if (round_of(&rounds, one, number[others[i]]) > round_of(&rounds, one, best))
+            if (distinguishing_round(&rounds, one, number[others[i]]) >
+                distinguishing_round(&rounds, one, best))
                 best = number[others[i]];
         status = play_game(&rounds, one, best, left_first, difference, error);
     }
@@ -289,21 +268,17 @@ static size_t first_lonely(const uint32_t *ones, size_t count, const uint32_t *o
 static gordian_status quotient_graph(gordian_graph **out, const gordian_graph *both,
                                      const uint32_t *class_of, gordian_error *error)
 {
-    gordian_status status = graph_new(out, &both->memory, error);
-    for (uint32_t i = 0; i < both->labels.count && status == GORDIAN_OK; i++) {
-        uint32_t same;
-        const char *text = labels_text(&both->labels, i);
-        status = labels_put(&(*out)->labels, text, strlen(text), &same, error);
-    }
-    for (uint32_t s = 0; s < both->state_count && status == GORDIAN_OK; s++) {
+    TRY(graph_new(out, &both->memory, error));
+    TRY(labels_copy(&(*out)->labels, &both->labels, NULL, error));
+    for (uint32_t s = 0; s < both->state_count; s++) {
         if (class_of[s] != (*out)->state_count)
             continue; /* classes are numbered by their smallest states */
-        status = graph_state(*out, error);
-        for (size_t i = both->first[s]; i < both->first[s + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(*out, both->arcs[i].label, class_of[both->arcs[i].to], error);
+        TRY(graph_state(*out, error));
+        for (size_t i = both->first[s]; i < both->first[s + 1]; i++)
+            TRY(graph_arc(*out, both->arcs[i].label, class_of[both->arcs[i].to], error));
     }
-    THEN(status, graph_initial(*out, 0, error));
-    return status == GORDIAN_OK ? graph_finish(*out, error) : status;
+    TRY(graph_initial(*out, 0, error));
+    return graph_finish(*out, error);
 }
 
 static gordian_status compare_initial(const gordian_graph *both, size_t left_count,

@@ -1,5 +1,6 @@
 #include "engines/compose/graph/explicit.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "engines/compose/explore/packing.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -17,15 +18,6 @@ static void explicit_locals(const gordian_circuit *circuit, uint64_t number, uin
     }
 }
 
-static uint32_t leader_of(uint32_t *group, uint32_t factor)
-{
-    while (group[factor] != factor) {
-        group[factor] = group[group[factor]];
-        factor = group[factor];
-    }
-    return factor;
-}
-
 /* Do the factors that move under this label hang together by names that fire? `group`: scratch, one
  * number a factor. */
 static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label,
@@ -39,13 +31,13 @@ static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t 
             continue;
         for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++) {
             any = circuit->users[circuit->users_first[n]];
-            group[leader_of(group, circuit->users[u])] = leader_of(group, any);
+            group[union_find_root(group, circuit->users[u])] = union_find_root(group, any);
         }
     }
     for (uint32_t n = 0; n < circuit->name_count; n++)
         if (label_fires(label, n))
             for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++)
-                if (leader_of(group, circuit->users[u]) != leader_of(group, any))
+                if (union_find_root(group, circuit->users[u]) != union_find_root(group, any))
                     return false;
     return true;
 }
@@ -102,7 +94,7 @@ static bool is_initial(const struct finishing *finishing, uint32_t state)
 }
 
 /* Takes a state, unless there are enough. */
-static void reach_state(struct finishing *finishing, uint32_t state, uint32_t level)
+static void reach_explicit(struct finishing *finishing, uint32_t state, uint32_t level)
 {
     uint64_t most = finishing->options->full ? 0 : finishing->options->max_states;
     if (finishing->level[state] != GORDIAN_NONE)
@@ -115,22 +107,22 @@ static void reach_state(struct finishing *finishing, uint32_t state, uint32_t le
     finishing->queue[finishing->found++] = state;
 }
 
-static void explore_states(struct finishing *finishing)
+static void explore_reachable(struct finishing *finishing)
 {
     const struct explicit_product *product = finishing->product;
     memset(finishing->level, 0xff, product->state_count * sizeof(uint32_t));
     for (uint32_t s = 0; s < product->state_count; s++)
         if (is_initial(finishing, s))
-            reach_state(finishing, s, 0);
+            reach_explicit(finishing, s, 0);
     for (uint32_t at = 0; at < finishing->found; at++) {
         uint32_t s = finishing->queue[at];
         for (size_t i = finishing->first[s]; i < finishing->first[s + 1]; i++)
-            reach_state(finishing, product->steps[i].to, finishing->level[s] + 1);
+            reach_explicit(finishing, product->steps[i].to, finishing->level[s] + 1);
     }
 }
 
 /* Which states are kept, and the counts. */
-static void count_states(struct finishing *finishing)
+static void count_delivered(struct finishing *finishing)
 {
     const struct explicit_product *product = finishing->product;
     const gordian_compose_options *options = finishing->options;
@@ -170,20 +162,14 @@ static const struct explicit_step *step_before(const struct finishing *finishing
     return NULL;
 }
 
-static gordian_status describe_deadlock(const struct finishing *finishing, uint32_t state,
+static gordian_status describe_explicit(const struct finishing *finishing, uint32_t state,
                                         gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     const gordian_circuit *circuit = finishing->product->circuit;
-    const gordian_allocator *memory = &finishing->result->allocator;
     size_t words = circuit->label_words, steps = finishing->level[state];
-    *deadlock = (gordian_compose_deadlock){.number = finishing->rank[state], .step_count = steps};
-    deadlock->state = memory_alloc(memory, circuit->factor_count * sizeof(uint32_t));
-    deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
-    if (!deadlock->state || !deadlock->labels) {
-        memory_free(memory, deadlock->state);
-        memory_free(memory, deadlock->labels);
+    if (!compose_deadlock_alloc(finishing->result, circuit, steps, deadlock))
         return fail_memory(error);
-    }
+    deadlock->number = finishing->rank[state];
     explicit_locals(circuit, state, deadlock->state);
     for (size_t i = steps; i-- > 0;) {
         const struct explicit_step *step = step_before(finishing, state);
@@ -195,7 +181,7 @@ static gordian_status describe_deadlock(const struct finishing *finishing, uint3
 
 /* The nearest ones: the order of discovery is that of the levels, but within a level it is not that
  * of the numbers. */
-static gordian_status describe_all(struct finishing *finishing, gordian_error *error)
+static gordian_status describe_deadlocks(struct finishing *finishing, gordian_error *error)
 {
     gordian_compose_result *result = finishing->result;
     const uint32_t *queue = finishing->queue;
@@ -218,7 +204,7 @@ static gordian_status describe_all(struct finishing *finishing, gordian_error *e
             if (finishing->rank[s] == GORDIAN_NONE ||
                 finishing->first[s] != finishing->first[s + 1])
                 continue;
-            status = describe_deadlock(finishing, s, &result->found[result->found_count], error);
+            status = describe_explicit(finishing, s, &result->found[result->found_count], error);
             result->found_count += status == GORDIAN_OK;
         }
     }
@@ -264,12 +250,11 @@ static gordian_status deliver_rows(const struct finishing *finishing,
     for (uint32_t s = 0; s < product->state_count && status == GORDIAN_OK; s++)
         if (finishing->rank[s] != GORDIAN_NONE)
             status = deliver_row(finishing, s, labels, to, sink, error);
-    memory_free(finishing->memory, labels);
-    memory_free(finishing->memory, to);
+    memory_free_all(finishing->memory, labels, to);
     return status;
 }
 
-static bool make_room(struct finishing *finishing)
+static bool allocate_finishing(struct finishing *finishing)
 {
     size_t states = finishing->product->state_count;
     size_t factors = finishing->product->circuit->factor_count;
@@ -291,12 +276,12 @@ gordian_status explicit_finish(struct explicit_product *product,
 {
     struct finishing finishing = {
         .product = product, .options = options, .result = result, .memory = memory};
-    gordian_status status = make_room(&finishing) ? GORDIAN_OK : fail_memory(error);
+    gordian_status status = allocate_finishing(&finishing) ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK) {
         sort_steps(&finishing);
-        explore_states(&finishing);
-        count_states(&finishing);
-        status = describe_all(&finishing, error);
+        explore_reachable(&finishing);
+        count_delivered(&finishing);
+        status = describe_deadlocks(&finishing, error);
     }
     if (status == GORDIAN_OK && sink)
         status = deliver_rows(&finishing, sink, error);

@@ -1,14 +1,199 @@
-/* Does a formula of LTL hold in every fair run? Not if the runs that contradict it (runs.h) have a
+/* Does a formula of LTL hold in every fair run? Not if the runs that contradict it (below) have a
  * strongly connected part in which all can be had again and again that has to be: every until that
  * is promised comes to its end, every name has its due. Strong fairness takes states away from a
  * part in which a name can fire and never does, and looks at what is left. */
-#include "engines/compose/graph/runs.h"
+#include "engines/compose/graph/check.h"
+#include "engines/compose/graph/linear.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/scc.h"
 
 #include <string.h>
+
+/* ------------------------------------------------------------------ runs */
+
+/*
+ * Runs of a graph that a formula of LTL does not hold in: the graph and the automaton of the
+ * formula's contrary, step by step together, as one graph; an edge is a step of both. A state that
+ * nothing leads out of has one step that fires nothing and stays.
+ */
+#define RUNS_STAY UINT32_MAX /* of an edge: the graph stays where nothing leads on */
+
+struct run_node {
+    uint32_t state, at; /* of the graph, of the automaton */
+    uint32_t from, by;  /* a shortest way from a beginning: the node and the edge before;
+                           GORDIAN_NONE: this is one */
+};
+
+struct run_edge {
+    uint32_t arc; /* of the state: from graph->first[state] on; or RUNS_STAY */
+    uint32_t move;
+    uint32_t to;
+};
+
+struct runs {
+    gordian_allocator memory;
+    const gordian_graph *graph;
+    const struct check *check;
+    struct linear linear;
+    uint8_t **with; /* by part: PART_FIRES, by label; else NULL */
+
+    /* In the order they were found, so that those before are no farther from a beginning. */
+    struct run_node *nodes;
+    uint32_t node_count, node_room;
+    size_t *first; /* edges of node n: first[n] .. first[n + 1] - 1 */
+    size_t first_room;
+    struct run_edge *edges;
+    size_t edge_count, edge_room;
+    struct hash table;
+};
+
+static uint64_t node_hash(uint32_t state, uint32_t at)
+{
+    return hash_word((uint64_t)at << 32 | state);
+}
+
+static void refill_nodes(const void *context, struct hash *table)
+{
+    const struct runs *runs = context;
+    for (uint32_t n = 0; n < runs->node_count; n++)
+        hash_put(table, node_hash(runs->nodes[n].state, runs->nodes[n].at), n);
+}
+
+static gordian_status put_node(struct runs *runs, struct run_node node, uint32_t *number,
+                               gordian_error *error)
+{
+    uint64_t hash = node_hash(node.state, node.at);
+    struct hash_probe probe = hash_probe(&runs->table, hash);
+    while (hash_meet(&runs->table, &probe)) {
+        const struct run_node *other = &runs->nodes[probe.number];
+        if (other->state == node.state && other->at == node.at) {
+            *number = probe.number;
+            return GORDIAN_OK;
+        }
+    }
+    if (runs->node_count == GRAPH_STATES_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "more than %u states with those of the formula",
+                    GRAPH_STATES_MAX);
+    if (!hash_reserve(&runs->table, &runs->memory, runs->node_count + 1, runs->node_count + 1,
+                      refill_nodes, runs) ||
+        !memory_grow32(&runs->memory, &runs->nodes, &runs->node_room, runs->node_count + 1,
+                       sizeof node))
+        return fail_memory(error);
+    *number = runs->node_count;
+    runs->nodes[runs->node_count++] = node;
+    hash_put(&runs->table, hash, *number);
+    return GORDIAN_OK;
+}
+
+/* Does what the move says of this kind hold: of the state, or of the label (GORDIAN_NONE: nothing
+ * fires)? */
+static bool literals_hold(const struct runs *runs, const struct linear_move *move,
+                          enum part_kind kind, uint32_t of)
+{
+    for (uint32_t i = 0; i < LINEAR_PARTS / 64; i++)
+        for (uint64_t word = move->literals.words[i]; word; word &= word - 1) {
+            uint32_t number = i * 64 + (uint32_t)__builtin_ctzll(word);
+            const struct part *part = &runs->linear.parts[number];
+            if (part->kind != kind)
+                continue;
+            bool holds = kind == PART_STATE   ? runs->check->holds[part->node][of]
+                         : of != GORDIAN_NONE ? runs->with[number][of]
+                                              : false;
+            if (holds == part->negated)
+                return false;
+        }
+    return true;
+}
+
+static gordian_status put_run_edge(struct runs *runs, uint32_t from, uint32_t state,
+                                   struct run_edge edge, gordian_error *error)
+{
+    struct run_node target = {.state = state,
+                              .at = runs->linear.moves[edge.move].to,
+                              .from = from,
+                              .by = (uint32_t)runs->edge_count};
+    TRY(put_node(runs, target, &edge.to, error));
+    if (runs->edge_count == UINT32_MAX - 1)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "more than %u transitions with those of the formula", UINT32_MAX - 1);
+    if (!memory_extend(&runs->memory, runs->edges, runs->edge_room, runs->edge_count))
+        return fail_memory(error);
+    runs->edges[runs->edge_count++] = edge;
+    return GORDIAN_OK;
+}
+
+/* The steps of a node that follow one move of the automaton. */
+static gordian_status follow_move(struct runs *runs, uint32_t from, uint32_t number,
+                                  gordian_error *error)
+{
+    const gordian_graph *graph = runs->graph;
+    const struct linear_move *move = &runs->linear.moves[number];
+    uint32_t state = runs->nodes[from].state;
+    if (!literals_hold(runs, move, PART_STATE, state))
+        return GORDIAN_OK;
+    if (graph_is_deadlock(graph, state))
+        return literals_hold(runs, move, PART_FIRES, GORDIAN_NONE)
+                   ? put_run_edge(runs, from, state, (struct run_edge){RUNS_STAY, number, 0}, error)
+                   : GORDIAN_OK;
+    for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++) {
+        struct run_edge edge = {.arc = (uint32_t)(i - graph->first[state]), .move = number};
+        if (literals_hold(runs, move, PART_FIRES, graph->arcs[i].label))
+            TRY(put_run_edge(runs, from, graph->arcs[i].to, edge, error));
+    }
+    return GORDIAN_OK;
+}
+
+/* All that can be reached. runs_close it whatever happened. */
+static gordian_status runs_open(struct runs *runs, const struct check *check, gordian_error *error)
+{
+    const gordian_graph *graph = check->graph;
+    *runs = (struct runs){.memory = graph->memory, .graph = graph, .check = check};
+    TRY(linear_open(&runs->linear, check->formula, &runs->memory, error));
+    runs->with = memory_zeroed(&runs->memory, runs->linear.part_count * sizeof *runs->with);
+    if (!runs->with)
+        return fail_memory(error);
+    for (size_t p = 0; p < runs->linear.part_count; p++) {
+        const struct part *part = &runs->linear.parts[p];
+        if (part->kind != PART_FIRES)
+            continue;
+        runs->with[p] = check_labels_with(graph, check->formula->nodes[part->node].name);
+        if (!runs->with[p])
+            return fail_memory(error);
+    }
+    const struct linear *linear = &runs->linear;
+    uint32_t number;
+    for (size_t i = 0; i < runs->graph->initial_count; i++)
+        TRY(put_node(runs,
+                     (struct run_node){.state = runs->graph->initial[i],
+                                       .from = GORDIAN_NONE,
+                                       .by = GORDIAN_NONE},
+                     &number, error));
+    for (uint32_t n = 0;; n++) {
+        if (!memory_extend(&runs->memory, runs->first, runs->first_room, n))
+            return fail_memory(error);
+        runs->first[n] = runs->edge_count;
+        if (n == runs->node_count)
+            break;
+        uint32_t at = runs->nodes[n].at;
+        for (size_t m = linear->first[at]; m < linear->first[at + 1]; m++)
+            TRY(follow_move(runs, n, (uint32_t)m, error));
+    }
+    return GORDIAN_OK;
+}
+
+static void runs_close(struct runs *runs)
+{
+    for (size_t p = 0; runs->with && p < runs->linear.part_count; p++)
+        memory_free(&runs->memory, runs->with[p]);
+    memory_free_all(&runs->memory, runs->with, runs->nodes, runs->first, runs->edges);
+    hash_free(&runs->table, &runs->memory);
+    linear_close(&runs->linear);
+    *runs = (struct runs){.memory = runs->memory};
+}
+
+/* ------------------------------------------------------------------ what is looked for */
 
 struct node_set {
     uint32_t *nodes; /* ascending in the first one */
@@ -50,55 +235,19 @@ struct fair {
 
 /* ------------------------------------------------------------------ names */
 
-/* The next name of a label, without its datum; NULL: that was the last. */
-static const char *next_name(const char **at, size_t *length)
-{
-    const char *name = **at ? *at : NULL;
-    size_t part = strcspn(*at, "|");
-    *length = strcspn(*at, "=|");
-    *at += part + ((*at)[part] == '|');
-    return name;
-}
-
-static gordian_status number_names(struct fair *fair, struct label_table *names)
+static gordian_status number_label_names(struct fair *fair, struct label_table *names)
 {
     const struct label_table *labels = &fair->check->graph->labels;
-    gordian_status status = GORDIAN_OK;
-    const char *name;
-    size_t length;
+    struct label_part part;
     uint32_t number;
     for (uint32_t l = 1; l < labels->count; l++)
-        for (const char *at = labels_text(labels, l);
-             status == GORDIAN_OK && (name = next_name(&at, &length));)
-            status = labels_put(names, name, length, &number, fair->error);
-    return status;
-}
-
-/* Which names fire with each label. */
-static gordian_status list_names(struct fair *fair)
-{
-    const struct label_table *labels = &fair->check->graph->labels;
-    struct label_table names;
-    const char *name;
-    size_t length;
-    gordian_status status = labels_init(&names, &fair->memory, fair->error);
-    THEN(status, number_names(fair, &names));
-    if (status == GORDIAN_OK) {
-        fair->words = bits_words(names.count);
-        fair->fires = memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
-        status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
-    }
-    if (status == GORDIAN_OK)
-        bits_set(fair->fires, LABEL_TAU);
-    for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
-        for (const char *at = labels_text(labels, l); (name = next_name(&at, &length));)
-            bits_set(fair->fires + l * fair->words, labels_find(&names, name, length));
-    labels_free(&names);
-    return status;
+        for (const char *at = labels_text(labels, l); label_next(&at, &part);)
+            TRY(labels_put(names, part.name, part.name_length, &number, fair->error));
+    return GORDIAN_OK;
 }
 
 /* Into fair->here: what can fire in a node. */
-static void find_enabled(struct fair *fair, uint32_t node)
+static void find_enabled_names(struct fair *fair, uint32_t node)
 {
     const gordian_graph *graph = fair->check->graph;
     uint32_t state = fair->runs.nodes[node].state;
@@ -136,7 +285,7 @@ static void clear_totals(struct fair *fair)
 
 static void add_node_totals(struct fair *fair, uint32_t node)
 {
-    find_enabled(fair, node);
+    find_enabled_names(fair, node);
     for (size_t w = 0; w < fair->words; w++) {
         fair->totals.all[w] &= fair->here[w];
         fair->totals.any[w] |= fair->here[w];
@@ -175,8 +324,8 @@ static struct goal find_goal(const struct fair *fair)
 static gordian_status push_set(struct fair *fair, const uint32_t *nodes, uint32_t count)
 {
     struct node_set set = {memory_alloc(&fair->memory, (count + 1) * sizeof *nodes), count};
-    if (!set.nodes || !memory_grow(&fair->memory, &fair->pending, &fair->pending_room,
-                                   fair->pending_count + 1, sizeof set)) {
+    if (!set.nodes ||
+        !memory_extend(&fair->memory, fair->pending, fair->pending_room, fair->pending_count)) {
         memory_free(&fair->memory, set.nodes);
         return fail_memory(fair->error);
     }
@@ -191,7 +340,7 @@ static gordian_status push_rest(struct fair *fair, uint32_t *nodes, uint32_t cou
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
         bool stays = true;
-        find_enabled(fair, nodes[i]);
+        find_enabled_names(fair, nodes[i]);
         for (size_t w = 0; w < fair->words; w++)
             stays &= !(fair->here[w] & fair->totals.any[w] & ~fair->totals.fired[w]);
         if (stays)
@@ -207,19 +356,6 @@ static uint32_t first_of(const uint32_t *nodes, uint32_t count)
         if (nodes[i] < first)
             first = nodes[i];
     return first;
-}
-
-/* Keeps the part that is nearest to a beginning. */
-static gordian_status keep_best(struct fair *fair, const uint32_t *nodes, uint32_t count)
-{
-    if (fair->best.nodes && first_of(fair->best.nodes, fair->best.count) <= first_of(nodes, count))
-        return GORDIAN_OK;
-    uint32_t *copy = memory_alloc(&fair->memory, count * sizeof *nodes);
-    if (!copy)
-        return fail_memory(fair->error);
-    memory_free(&fair->memory, fair->best.nodes);
-    fair->best = (struct node_set){memcpy(copy, nodes, count * sizeof *nodes), count};
-    return GORDIAN_OK;
 }
 
 /* A strongly connected part: `nodes` are its members. */
@@ -239,14 +375,24 @@ static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint3
     struct goal missing = find_goal(fair);
     if (fair->totals.edges == 0 || missing.kind == GOAL_UNTIL)
         return GORDIAN_OK;
-    if (missing.kind == GOAL_NONE)
-        return keep_best(fair, nodes, count);
+    if (missing.kind == GOAL_NONE) {
+        /* Keeps the part that is nearest to a beginning. */
+        if (fair->best.nodes &&
+            first_of(fair->best.nodes, fair->best.count) <= first_of(nodes, count))
+            return GORDIAN_OK;
+        uint32_t *copy = memory_alloc(&fair->memory, count * sizeof *nodes);
+        if (!copy)
+            return fail_memory(fair->error);
+        memory_free(&fair->memory, fair->best.nodes);
+        fair->best = (struct node_set){memcpy(copy, nodes, count * sizeof *nodes), count};
+        return GORDIAN_OK;
+    }
     return fair->fairness == GORDIAN_FAIRNESS_STRONG ? push_rest(fair, nodes, count) : GORDIAN_OK;
 }
 
 /* The edges among the nodes of a set as the search wants them; `targets` NULL: counts them. */
-static size_t list_edges(const struct fair *fair, const struct node_set *set,
-                         struct scc_node *nodes, uint32_t *targets)
+static size_t list_set_edges(const struct fair *fair, const struct node_set *set,
+                             struct scc_node *nodes, uint32_t *targets)
 {
     const struct runs *runs = &fair->runs;
     size_t count = 0;
@@ -289,12 +435,12 @@ static gordian_status judge_set(struct fair *fair, const struct node_set *set)
     gordian_status status = nodes ? GORDIAN_OK : fail_memory(fair->error);
     place_set(fair, set, true);
     if (status == GORDIAN_OK) {
-        size_t count = list_edges(fair, set, nodes, NULL);
+        size_t count = list_set_edges(fair, set, nodes, NULL);
         targets = memory_alloc(&fair->memory, (count + 1) * sizeof *targets);
         status = targets ? GORDIAN_OK : fail_memory(fair->error);
     }
     if (status == GORDIAN_OK) {
-        list_edges(fair, set, nodes, targets);
+        list_set_edges(fair, set, nodes, targets);
         status = scc_open(&scc, &fair->memory, nodes, targets) && scc_run(&scc, NULL, set->count)
                      ? judge_parts(fair, set, &scc)
                      : fail_memory(fair->error);
@@ -338,7 +484,7 @@ static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
     case GOAL_NAME:
         if (fires && bits_test(fires, goal.number))
             return true;
-        find_enabled(fair, node);
+        find_enabled_names(fair, node);
         return fair->fairness == GORDIAN_FAIRNESS_WEAK && !bits_test(fair->here, goal.number);
     default:
         return true;
@@ -455,13 +601,13 @@ static gordian_status show_run(struct fair *fair)
 {
     uint32_t start = first_of(fair->best.nodes, fair->best.count), node = start;
     place_set(fair, &fair->best, true);
-    gordian_status status = make_cycle(fair, start);
-    THEN(status, show_path(fair, start));
-    for (size_t i = 0; i < fair->cycle_count && status == GORDIAN_OK; i++) {
-        status = show_edge(fair, true, node, fair->cycle[i]);
+    TRY(make_cycle(fair, start));
+    TRY(show_path(fair, start));
+    for (size_t i = 0; i < fair->cycle_count; i++) {
+        TRY(show_edge(fair, true, node, fair->cycle[i]));
         node = fair->runs.edges[fair->cycle[i]].to;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -469,8 +615,27 @@ static gordian_status show_run(struct fair *fair)
 static gordian_status open_fair(struct fair *fair)
 {
     gordian_status status = runs_open(&fair->runs, fair->check, fair->error);
-    if (status == GORDIAN_OK && fair->fairness != GORDIAN_FAIRNESS_NONE)
-        status = list_names(fair);
+    if (status == GORDIAN_OK && fair->fairness != GORDIAN_FAIRNESS_NONE) {
+        /* Which names fire with each label. */
+        const struct label_table *labels = &fair->check->graph->labels;
+        struct label_table names;
+        struct label_part part;
+        status = labels_init(&names, &fair->memory, fair->error);
+        THEN(status, number_label_names(fair, &names));
+        if (status == GORDIAN_OK) {
+            fair->words = bits_words(names.count);
+            fair->fires =
+                memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
+            status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
+        }
+        if (status == GORDIAN_OK)
+            bits_set(fair->fires, LABEL_TAU);
+        for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
+            for (const char *at = labels_text(labels, l); label_next(&at, &part);)
+                bits_set(fair->fires + l * fair->words,
+                         labels_find(&names, part.name, part.name_length));
+        labels_free(&names);
+    }
     if (status != GORDIAN_OK)
         return status;
     uint64_t *sets = memory_zeroed(&fair->memory, (4 * fair->words + 1) * sizeof *sets);

@@ -1,5 +1,6 @@
 #include "engines/compose/graph/formula.h"
 
+#include "engines/compose/circuit/text_fault.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
@@ -42,15 +43,15 @@ static void deepen(struct reader *reader)
         complain_here(reader, "nested more than %u deep", DEPTH_MAX);
 }
 
-static void skip_blanks(struct reader *reader)
+static void skip_formula_blanks(struct reader *reader)
 {
     while (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\n')
         reader->at++;
 }
 
-static bool take_mark(struct reader *reader, const char *mark)
+static bool accept_mark(struct reader *reader, const char *mark)
 {
-    skip_blanks(reader);
+    skip_formula_blanks(reader);
     if (reader->status != GORDIAN_OK || strncmp(reader->at, mark, strlen(mark)) != 0)
         return false;
     reader->at += strlen(mark);
@@ -59,28 +60,19 @@ static bool take_mark(struct reader *reader, const char *mark)
 
 static void expect_mark(struct reader *reader, const char *mark)
 {
-    if (!take_mark(reader, mark))
+    if (!accept_mark(reader, mark))
         complain_here(reader, "expected '%s'", mark);
 }
 
-static bool is_word_byte(char c)
+static size_t formula_word_length(const char *text)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
+    return strspn(text, TEXT_LETTERS TEXT_DIGITS "_.");
 }
 
-static size_t word_length(const char *text)
+static bool accept_word(struct reader *reader, const char *word)
 {
-    size_t length = 0;
-    while (is_word_byte(text[length]))
-        length++;
-    return length;
-}
-
-static bool take_word(struct reader *reader, const char *word)
-{
-    skip_blanks(reader);
-    if (reader->status != GORDIAN_OK || word_length(reader->at) != strlen(word) ||
+    skip_formula_blanks(reader);
+    if (reader->status != GORDIAN_OK || formula_word_length(reader->at) != strlen(word) ||
         strncmp(reader->at, word, strlen(word)) != 0)
         return false;
     reader->at += strlen(word);
@@ -88,12 +80,12 @@ static bool take_word(struct reader *reader, const char *word)
 }
 
 /* A word, or anything in backquotes or quotes. */
-static bool take_text(struct reader *reader, char *buffer, size_t size)
+static bool read_quoted(struct reader *reader, char *buffer, size_t size)
 {
-    skip_blanks(reader);
+    skip_formula_blanks(reader);
     char quote = *reader->at == '`' || *reader->at == '"' ? *reader->at : '\0';
     const char *start = reader->at + (quote != '\0');
-    const char *end = quote ? strchr(start, quote) : start + word_length(start);
+    const char *end = quote ? strchr(start, quote) : start + formula_word_length(start);
     size_t length = end ? (size_t)(end - start) : 0;
     if (reader->status != GORDIAN_OK || !end || (length == 0 && !quote) || length + 1 > size) {
         complain_here(reader, "expected a name");
@@ -108,14 +100,13 @@ static bool take_text(struct reader *reader, char *buffer, size_t size)
 
 /* ------------------------------------------------------------------ nodes */
 
-static uint32_t add_node(struct reader *reader, enum formula_kind kind, uint32_t left,
-                         uint32_t right)
+static uint32_t add_formula_node(struct reader *reader, enum formula_kind kind, uint32_t left,
+                                 uint32_t right)
 {
     struct formula *formula = reader->formula;
     if (reader->status != GORDIAN_OK)
         return 0;
-    if (!memory_grow(&formula->memory, &formula->nodes, &formula->room, formula->count + 1,
-                     sizeof *formula->nodes)) {
+    if (!memory_extend(&formula->memory, formula->nodes, formula->room, formula->count)) {
         reader->status = fail_memory(reader->error);
         return 0;
     }
@@ -126,13 +117,13 @@ static uint32_t add_node(struct reader *reader, enum formula_kind kind, uint32_t
 
 static uint32_t negate(struct reader *reader, uint32_t node)
 {
-    return add_node(reader, FORMULA_NOT, node, 0);
+    return add_formula_node(reader, FORMULA_NOT, node, 0);
 }
 
 static uint32_t add_named(struct reader *reader, enum formula_kind kind, uint32_t left,
                           const char *name)
 {
-    uint32_t node = add_node(reader, kind, left, 0);
+    uint32_t node = add_formula_node(reader, kind, left, 0);
     if (reader->status != GORDIAN_OK)
         return 0;
     if (reader->circuit &&
@@ -140,13 +131,10 @@ static uint32_t add_named(struct reader *reader, enum formula_kind kind, uint32_
         complain_here(reader, "the circuit has no name '%.80s'", name);
         return 0;
     }
-    size_t size = strlen(name) + 1;
-    char *copy = memory_alloc(&reader->formula->memory, size);
-    if (!copy) {
+    char *copy = memory_copy_text(&reader->formula->memory, name);
+    reader->formula->nodes[node].name = copy;
+    if (!copy)
         reader->status = fail_memory(reader->error);
-        return 0;
-    }
-    reader->formula->nodes[node].name = memcpy(copy, name, size);
     return node;
 }
 
@@ -154,10 +142,10 @@ static uint32_t add_named(struct reader *reader, enum formula_kind kind, uint32_
 static uint32_t always_until(struct reader *reader, uint32_t f, uint32_t g)
 {
     uint32_t not_g = negate(reader, g);
-    uint32_t neither = add_node(reader, FORMULA_AND, negate(reader, f), not_g);
-    uint32_t fails = add_node(reader, FORMULA_EU, not_g, neither);
-    uint32_t never = add_node(reader, FORMULA_EG, not_g, 0);
-    return negate(reader, add_node(reader, FORMULA_OR, fails, never));
+    uint32_t neither = add_formula_node(reader, FORMULA_AND, negate(reader, f), not_g);
+    uint32_t fails = add_formula_node(reader, FORMULA_EU, not_g, neither);
+    uint32_t never = add_formula_node(reader, FORMULA_EG, not_g, 0);
+    return negate(reader, add_formula_node(reader, FORMULA_OR, fails, never));
 }
 
 /* ------------------------------------------------------------------ memory and control states */
@@ -175,7 +163,7 @@ static uint32_t find_factor(struct reader *reader, const char *cell)
         complain_here(reader, "a graph has no memory: names and 'deadlock' only");
         return GORDIAN_NONE;
     }
-    if (!cell || take_mark(reader, "#")) {
+    if (!cell || accept_mark(reader, "#")) {
         char *end;
         unsigned long number = strtoul(reader->at, &end, 10);
         if (number < 1 || number > reader->circuit->factor_count) {
@@ -223,12 +211,12 @@ static bool local_is(const struct reader *reader, uint32_t factor, uint32_t stat
 static uint32_t read_local(struct reader *reader, uint32_t factor, size_t field)
 {
     char wanted[GORDIAN_NAME_MAX + 1];
-    bool differs = take_mark(reader, "!=");
+    bool differs = accept_mark(reader, "!=");
     if (!differs)
         expect_mark(reader, "=");
-    if (!take_text(reader, wanted, sizeof wanted))
+    if (!read_quoted(reader, wanted, sizeof wanted))
         return 0;
-    uint32_t node = add_node(reader, FORMULA_LOCAL, 0, 0);
+    uint32_t node = add_formula_node(reader, FORMULA_LOCAL, 0, 0);
     if (reader->status != GORDIAN_OK)
         return 0;
     uint32_t count = factor_shape(reader->circuit, factor)->state_count;
@@ -248,7 +236,7 @@ static uint32_t read_local(struct reader *reader, uint32_t factor, size_t field)
 static uint32_t read_cell(struct reader *reader)
 {
     char cell[GORDIAN_NAME_MAX + 1];
-    if (!take_text(reader, cell, sizeof cell))
+    if (!read_quoted(reader, cell, sizeof cell))
         return 0;
     uint32_t factor = find_factor(reader, cell);
     if (reader->status != GORDIAN_OK)
@@ -267,11 +255,11 @@ static uint32_t read_until(struct reader *reader, bool always)
 {
     expect_mark(reader, "[");
     uint32_t f = read_formula(reader);
-    if (!take_word(reader, "U"))
+    if (!accept_word(reader, "U"))
         complain_here(reader, "expected 'U'");
     uint32_t g = read_formula(reader);
     expect_mark(reader, "]");
-    return always ? always_until(reader, f, g) : add_node(reader, FORMULA_EU, f, g);
+    return always ? always_until(reader, f, g) : add_formula_node(reader, FORMULA_EU, f, g);
 }
 
 static uint32_t read_temporal(struct reader *reader, char path, char when)
@@ -281,100 +269,70 @@ static uint32_t read_temporal(struct reader *reader, char path, char when)
         f = negate(reader, f);
     if (when == 'F' || when == 'G') /* EF, EG of f; AF f is !EG !f, AG f is !EF !f */
         when = (path == 'A') == (when == 'F') ? 'G' : 'F';
-    uint32_t node = when == 'X'   ? add_node(reader, FORMULA_EX, f, 0)
-                    : when == 'G' ? add_node(reader, FORMULA_EG, f, 0)
+    uint32_t node = when == 'X'   ? add_formula_node(reader, FORMULA_EX, f, 0)
+                    : when == 'G' ? add_formula_node(reader, FORMULA_EG, f, 0)
                                   : 0;
     if (when == 'F') {
-        uint32_t always = add_node(reader, FORMULA_TRUE, 0, 0);
-        node = add_node(reader, FORMULA_EU, always, f);
+        uint32_t always = add_formula_node(reader, FORMULA_TRUE, 0, 0);
+        node = add_formula_node(reader, FORMULA_EU, always, f);
     }
     return path == 'A' ? negate(reader, node) : node;
-}
-
-/* <a> f, [a] f */
-static uint32_t read_step(struct reader *reader, bool every)
-{
-    char name[GORDIAN_NAME_MAX + 1];
-    if (!take_text(reader, name, sizeof name))
-        return 0;
-    expect_mark(reader, every ? "]" : ">");
-    uint32_t f = read_unary(reader);
-    if (!every)
-        return add_named(reader, FORMULA_STEP, f, name);
-    return negate(reader, add_named(reader, FORMULA_STEP, negate(reader, f), name));
-}
-
-static uint32_t read_atom(struct reader *reader)
-{
-    char name[GORDIAN_NAME_MAX + 1];
-    if (take_word(reader, "true"))
-        return add_node(reader, FORMULA_TRUE, 0, 0);
-    if (take_word(reader, "false"))
-        return add_node(reader, FORMULA_FALSE, 0, 0);
-    if (take_word(reader, "deadlock"))
-        return add_node(reader, FORMULA_DEADLOCK, 0, 0);
-    if (take_mark(reader, "$"))
-        return read_cell(reader);
-    if (take_mark(reader, "@")) {
-        uint32_t factor = find_factor(reader, NULL);
-        return reader->status == GORDIAN_OK ? read_local(reader, factor, 0) : 0;
-    }
-    return take_text(reader, name, sizeof name) ? add_named(reader, FORMULA_NAME, 0, name) : 0;
 }
 
 /* Does an operand follow, or what goes between two, or the end? */
 static bool operand_follows(struct reader *reader)
 {
     static const char *const words[] = {"U", "W", "R", "V"};
-    skip_blanks(reader);
+    skip_formula_blanks(reader);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (word_length(reader->at) == 1 && *reader->at == *words[i])
+        if (formula_word_length(reader->at) == 1 && *reader->at == *words[i])
             return false;
     return *reader->at && !strchr(")]&|-", *reader->at) && strncmp(reader->at, "<->", 3) != 0;
 }
 
-/* <a> f, [a] f, <a> of LTL, where the step is the one that the run takes. */
-static uint32_t read_fires(struct reader *reader, bool every)
+/* <a> f, [a] f; in LTL the step is the one that the run takes, and <a> alone says that it fires a.
+ */
+static uint32_t read_step(struct reader *reader, bool every)
 {
     char name[GORDIAN_NAME_MAX + 1];
-    if (!take_text(reader, name, sizeof name))
+    if (!read_quoted(reader, name, sizeof name))
         return 0;
     expect_mark(reader, every ? "]" : ">");
+    if (!reader->linear) {
+        uint32_t f = read_unary(reader);
+        uint32_t step = add_named(reader, FORMULA_STEP, every ? negate(reader, f) : f, name);
+        return every ? negate(reader, step) : step;
+    }
     uint32_t fires = add_named(reader, FORMULA_FIRES, 0, name);
     if (!every && !operand_follows(reader))
         return fires;
-    uint32_t then = add_node(reader, FORMULA_NEXT, read_unary(reader), 0);
-    return every ? add_node(reader, FORMULA_OR, negate(reader, fires), then)
-                 : add_node(reader, FORMULA_AND, fires, then);
+    uint32_t then = add_formula_node(reader, FORMULA_NEXT, read_unary(reader), 0);
+    return every ? add_formula_node(reader, FORMULA_OR, negate(reader, fires), then)
+                 : add_formula_node(reader, FORMULA_AND, fires, then);
 }
 
 /* G f is false R f, F f is true U f. */
-static uint32_t read_always(struct reader *reader)
+static uint32_t read_when(struct reader *reader, bool always)
 {
-    uint32_t never = add_node(reader, FORMULA_FALSE, 0, 0);
-    return add_node(reader, FORMULA_RELEASE, never, read_unary(reader));
-}
-
-static uint32_t read_sometime(struct reader *reader)
-{
-    uint32_t always = add_node(reader, FORMULA_TRUE, 0, 0);
-    return add_node(reader, FORMULA_UNTIL, always, read_unary(reader));
+    uint32_t left = add_formula_node(reader, always ? FORMULA_FALSE : FORMULA_TRUE, 0, 0);
+    return add_formula_node(reader, always ? FORMULA_RELEASE : FORMULA_UNTIL, left,
+                            read_unary(reader));
 }
 
 /* What LTL has and CTL has not; *found: it was there. */
 static uint32_t read_linear(struct reader *reader, bool *found)
 {
     *found = true;
-    if (take_word(reader, "X"))
-        return add_node(reader, FORMULA_NEXT, read_unary(reader), 0);
-    if (take_word(reader, "G"))
-        return read_always(reader);
-    if (take_word(reader, "F"))
-        return read_sometime(reader);
-    if (take_mark(reader, "["))
-        return take_mark(reader, "]") ? read_always(reader) : read_fires(reader, true);
-    if (take_mark(reader, "<"))
-        return take_mark(reader, ">") ? read_sometime(reader) : read_fires(reader, false);
+    if (accept_word(reader, "X"))
+        return add_formula_node(reader, FORMULA_NEXT, read_unary(reader), 0);
+    if (accept_word(reader, "G"))
+        return read_when(reader, true);
+    if (accept_word(reader, "F"))
+        return read_when(reader, false);
+    if (accept_mark(reader, "["))
+        return accept_mark(reader, "]") ? read_when(reader, true) : read_step(reader, true);
+    if (accept_mark(reader, "<"))
+        return accept_mark(reader, ">") ? read_when(reader, false) : read_step(reader, false);
     *found = false;
     return 0;
 }
@@ -384,15 +342,15 @@ static uint32_t read_branching(struct reader *reader, bool *found)
     static const char *const words[] = {"EX", "EF", "EG", "AX", "AF", "AG"};
     *found = true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (take_word(reader, words[i]))
+        if (accept_word(reader, words[i]))
             return read_temporal(reader, words[i][0], words[i][1]);
-    if (take_word(reader, "E"))
+    if (accept_word(reader, "E"))
         return read_until(reader, false);
-    if (take_word(reader, "A"))
+    if (accept_word(reader, "A"))
         return read_until(reader, true);
-    if (take_mark(reader, "<"))
+    if (accept_mark(reader, "<"))
         return read_step(reader, false);
-    if (take_mark(reader, "["))
+    if (accept_mark(reader, "["))
         return read_step(reader, true);
     *found = false;
     return 0;
@@ -405,14 +363,27 @@ static uint32_t read_operator(struct reader *reader)
         reader->linear ? read_linear(reader, &found) : read_branching(reader, &found);
     if (found)
         return temporal;
-    if (take_mark(reader, "!"))
+    if (accept_mark(reader, "!"))
         return negate(reader, read_unary(reader));
-    if (take_mark(reader, "(")) {
+    if (accept_mark(reader, "(")) {
         uint32_t inner = read_formula(reader);
         expect_mark(reader, ")");
         return inner;
     }
-    return read_atom(reader);
+    char name[GORDIAN_NAME_MAX + 1];
+    if (accept_word(reader, "true"))
+        return add_formula_node(reader, FORMULA_TRUE, 0, 0);
+    if (accept_word(reader, "false"))
+        return add_formula_node(reader, FORMULA_FALSE, 0, 0);
+    if (accept_word(reader, "deadlock"))
+        return add_formula_node(reader, FORMULA_DEADLOCK, 0, 0);
+    if (accept_mark(reader, "$"))
+        return read_cell(reader);
+    if (accept_mark(reader, "@")) {
+        uint32_t factor = find_factor(reader, NULL);
+        return reader->status == GORDIAN_OK ? read_local(reader, factor, 0) : 0;
+    }
+    return read_quoted(reader, name, sizeof name) ? add_named(reader, FORMULA_NAME, 0, name) : 0;
 }
 
 static uint32_t read_unary(struct reader *reader)
@@ -427,38 +398,30 @@ static uint32_t read_unary(struct reader *reader)
 static uint32_t read_pair(struct reader *reader)
 {
     uint32_t left = read_unary(reader);
-    bool until = reader->linear && take_word(reader, "U");
-    bool weak = reader->linear && !until && take_word(reader, "W");
+    bool until = reader->linear && accept_word(reader, "U");
+    bool weak = reader->linear && !until && accept_word(reader, "W");
     bool release =
-        reader->linear && !until && !weak && (take_word(reader, "R") || take_word(reader, "V"));
+        reader->linear && !until && !weak && (accept_word(reader, "R") || accept_word(reader, "V"));
     if (!until && !weak && !release)
         return left;
     deepen(reader);
     uint32_t right = reader->status == GORDIAN_OK ? read_pair(reader) : 0;
     reader->depth--;
     if (until)
-        return add_node(reader, FORMULA_UNTIL, left, right);
-    return weak
-               ? add_node(reader, FORMULA_RELEASE, right, add_node(reader, FORMULA_OR, left, right))
-               : add_node(reader, FORMULA_RELEASE, left, right);
+        return add_formula_node(reader, FORMULA_UNTIL, left, right);
+    return weak ? add_formula_node(reader, FORMULA_RELEASE, right,
+                                   add_formula_node(reader, FORMULA_OR, left, right))
+                : add_formula_node(reader, FORMULA_RELEASE, left, right);
 }
 
-static uint32_t read_and(struct reader *reader)
+/* Operands joined by one operator, which LTL also has with one character; && binds tighter. */
+static uint32_t read_joined(struct reader *reader, enum formula_kind kind)
 {
-    uint32_t left = read_pair(reader);
-    while (take_mark(reader, "&&") || (reader->linear && take_mark(reader, "&"))) {
-        uint32_t right = read_pair(reader);
-        left = add_node(reader, FORMULA_AND, left, right);
-    }
-    return left;
-}
-
-static uint32_t read_or(struct reader *reader)
-{
-    uint32_t left = read_and(reader);
-    while (take_mark(reader, "||") || (reader->linear && take_mark(reader, "|"))) {
-        uint32_t right = read_and(reader);
-        left = add_node(reader, FORMULA_OR, left, right);
+    const char *mark = kind == FORMULA_AND ? "&&" : "||";
+    uint32_t left = kind == FORMULA_AND ? read_pair(reader) : read_joined(reader, FORMULA_AND);
+    while (accept_mark(reader, mark) || (reader->linear && accept_mark(reader, mark + 1))) {
+        uint32_t right = kind == FORMULA_AND ? read_pair(reader) : read_joined(reader, FORMULA_AND);
+        left = add_formula_node(reader, kind, left, right);
     }
     return left;
 }
@@ -466,16 +429,16 @@ static uint32_t read_or(struct reader *reader)
 static uint32_t read_formula(struct reader *reader)
 {
     deepen(reader);
-    uint32_t left = read_or(reader);
-    if (take_mark(reader, "->")) {
+    uint32_t left = read_joined(reader, FORMULA_OR);
+    if (accept_mark(reader, "->")) {
         uint32_t right = read_formula(reader);
-        left = add_node(reader, FORMULA_OR, negate(reader, left), right);
-    } else if (take_mark(reader, "<->")) {
+        left = add_formula_node(reader, FORMULA_OR, negate(reader, left), right);
+    } else if (accept_mark(reader, "<->")) {
         uint32_t right = read_formula(reader);
-        uint32_t both = add_node(reader, FORMULA_AND, left, right);
+        uint32_t both = add_formula_node(reader, FORMULA_AND, left, right);
         uint32_t neither =
-            add_node(reader, FORMULA_AND, negate(reader, left), negate(reader, right));
-        left = add_node(reader, FORMULA_OR, both, neither);
+            add_formula_node(reader, FORMULA_AND, negate(reader, left), negate(reader, right));
+        left = add_formula_node(reader, FORMULA_OR, both, neither);
     }
     reader->depth--;
     return left;
@@ -493,7 +456,7 @@ gordian_status formula_read(struct formula *formula, const char *text, bool line
                             .linear = linear,
                             .error = error};
     formula->top = read_formula(&reader);
-    skip_blanks(&reader);
+    skip_formula_blanks(&reader);
     if (reader.status == GORDIAN_OK && *reader.at)
         complain_here(&reader, "expected the end of the formula");
     return reader.status;
@@ -502,8 +465,7 @@ gordian_status formula_read(struct formula *formula, const char *text, bool line
 void formula_free(struct formula *formula)
 {
     for (size_t i = 0; i < formula->count; i++) {
-        memory_free(&formula->memory, formula->nodes[i].name);
-        memory_free(&formula->memory, formula->nodes[i].states);
+        memory_free_all(&formula->memory, formula->nodes[i].name, formula->nodes[i].states);
     }
     if (formula->nodes)
         memory_free(&formula->memory, formula->nodes);

@@ -48,8 +48,7 @@ gordian_status graph_state(gordian_graph *graph, gordian_error *error)
 
 gordian_status graph_arc(gordian_graph *graph, uint32_t label, uint32_t to, gordian_error *error)
 {
-    if (!memory_grow(&graph->memory, &graph->arcs, &graph->arc_room, graph->arc_count + 1,
-                     sizeof *graph->arcs))
+    if (!memory_extend(&graph->memory, graph->arcs, graph->arc_room, graph->arc_count))
         return fail_memory(error);
     graph->arcs[graph->arc_count++] = (gordian_graph_arc){label, to};
     graph->first[graph->state_count] = graph->arc_count;
@@ -63,8 +62,7 @@ gordian_status graph_initial(gordian_graph *graph, uint32_t state, gordian_error
         at--;
     if (at < graph->initial_count && graph->initial[at] == state)
         return GORDIAN_OK;
-    if (!memory_grow(&graph->memory, &graph->initial, &graph->initial_room,
-                     graph->initial_count + 1, sizeof *graph->initial))
+    if (!memory_extend(&graph->memory, graph->initial, graph->initial_room, graph->initial_count))
         return fail_memory(error);
     memmove(graph->initial + at + 1, graph->initial + at,
             (graph->initial_count - at) * sizeof *graph->initial);
@@ -87,7 +85,7 @@ static bool ends_name(char c)
 }
 
 /* The names of two labels as lists, what comes after '=' passed over. */
-static int compare_names(const char *left, const char *right)
+static int compare_label_names(const char *left, const char *right)
 {
     for (;;) {
         while (!ends_name(*left) && *left == *right) {
@@ -111,7 +109,7 @@ static int compare_names(const char *left, const char *right)
 static int compare_ranked(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
-    int names = compare_names(a->text, b->text);
+    int names = compare_label_names(a->text, b->text);
     return names ? names : strcmp(a->text, b->text);
 }
 
@@ -134,7 +132,7 @@ static uint32_t *rank_labels(const struct label_table *labels, const gordian_all
     return rank;
 }
 
-static int compare_arcs(const void *left, const void *right)
+int graph_compare_arcs(const void *left, const void *right)
 {
     const gordian_graph_arc *a = left, *b = right;
     if (a->label != b->label)
@@ -142,7 +140,7 @@ static int compare_arcs(const void *left, const void *right)
     return (a->to > b->to) - (a->to < b->to);
 }
 
-static gordian_status check_arcs(const gordian_graph *graph, gordian_error *error)
+gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
 {
     if (graph->initial_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no initial state");
@@ -155,17 +153,10 @@ static gordian_status check_arcs(const gordian_graph *graph, gordian_error *erro
             return fail(error, GORDIAN_STATUS_INPUT,
                         "a transition to state %u: there are only %u states", graph->arcs[i].to,
                         graph->state_count);
-    return GORDIAN_OK;
-}
-
-gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
-{
-    TRY(check_arcs(graph, error));
     uint32_t *rank = rank_labels(&graph->labels, &graph->memory);
     uint32_t *label_at = memory_alloc(&graph->memory, graph->labels.count * sizeof *label_at);
     if (!rank || !label_at) {
-        memory_free(&graph->memory, rank);
-        memory_free(&graph->memory, label_at);
+        memory_free_all(&graph->memory, rank, label_at);
         return fail_memory(error);
     }
     for (uint32_t i = 0; i < graph->labels.count; i++)
@@ -176,18 +167,17 @@ gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
         for (size_t i = start; i < end; i++)
             graph->arcs[i].label = rank[graph->arcs[i].label];
         if (end > start)
-            qsort(graph->arcs + start, end - start, sizeof *graph->arcs, compare_arcs);
+            qsort(graph->arcs + start, end - start, sizeof *graph->arcs, graph_compare_arcs);
         graph->first[s] = kept;
         for (size_t i = start; i < end; i++)
-            if (i == start || compare_arcs(&graph->arcs[i - 1], &graph->arcs[i]) != 0)
+            if (i == start || graph_compare_arcs(&graph->arcs[i - 1], &graph->arcs[i]) != 0)
                 graph->arcs[kept++] = graph->arcs[i];
     }
     graph->first[graph->state_count] = kept;
     graph->arc_count = kept;
     for (size_t i = 0; i < kept; i++)
         graph->arcs[i].label = label_at[graph->arcs[i].label];
-    memory_free(&graph->memory, rank);
-    memory_free(&graph->memory, label_at);
+    memory_free_all(&graph->memory, rank, label_at);
     return GORDIAN_OK;
 }
 

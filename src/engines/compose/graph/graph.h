@@ -50,6 +50,9 @@ gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint
 gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
                              gordian_error *error);
 
+/* For qsort: by label, then by where they lead. */
+int graph_compare_arcs(const void *left, const void *right);
+
 static inline bool graph_is_deadlock(const gordian_graph *graph, uint32_t state)
 {
     return graph->first[state] == graph->first[state + 1];

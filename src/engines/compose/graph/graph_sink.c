@@ -17,7 +17,8 @@ static gordian_status begin_graph(void *context, const gordian_circuit *circuit,
     return GORDIAN_OK;
 }
 
-static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
+static gordian_status collect_row(void *context, const gordian_compose_row *row,
+                                  gordian_error *error)
 {
     struct graph_sink *sink = context;
     gordian_graph *graph = sink->graph;
@@ -40,7 +41,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 gordian_status graph_sink_open(struct graph_sink *sink, const gordian_allocator *memory,
                                gordian_error *error)
 {
-    *sink = (struct graph_sink){.sink = {.context = sink, .begin = begin_graph, .row = take_row},
+    *sink = (struct graph_sink){.sink = {.context = sink, .begin = begin_graph, .row = collect_row},
                                 .memory = memory_allocator(memory)};
     TRY(graph_new(&sink->graph, &sink->memory, error));
     sink->text = memory_alloc(&sink->memory, sizeof *sink->text);

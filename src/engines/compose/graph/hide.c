@@ -26,23 +26,6 @@ gordian_hiding gordian_hide_inner(const gordian_circuit *circuit)
 
 /* ------------------------------------------------------------------ labels */
 
-/* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
-static void strike_out(const char *label, const gordian_hiding *hiding, struct output *text)
-{
-    text->used = 0;
-    while (*label) {
-        size_t length = strcspn(label, "|"), name = strcspn(label, "=|");
-        if (!hiding->hides(hiding->context, label, name)) {
-            if (text->used > 0)
-                output_char(text, '|');
-            output_bytes(text, label, length);
-        }
-        label += length + (label[length] == '|');
-    }
-    if (text->used == 0)
-        output_text(text, "tau");
-}
-
 gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *hiding,
                              struct label_table *labels, uint32_t *new_of, gordian_error *error)
 {
@@ -55,12 +38,75 @@ gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *h
             new_of[i] = LABEL_TAU;
             continue;
         }
-        strike_out(labels_text(&graph->labels, i), hiding, &text);
+        /* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
+        const char *label = labels_text(&graph->labels, i);
+        struct label_part part;
+        text.used = 0;
+        while (label_next(&label, &part)) {
+            if (hiding->hides(hiding->context, part.name, part.name_length))
+                continue;
+            if (text.used > 0)
+                output_char(&text, '|');
+            output_bytes(&text, part.name, part.length);
+        }
+        if (text.used == 0)
+            output_text(&text, "tau");
         status = text.failure ? fail_memory(error)
                               : labels_put(labels, text.buffer, text.used, &new_of[i], error);
     }
     output_close(&text);
     return status;
+}
+
+/* ------------------------------------------------------------------ components of hidden steps */
+
+/* The hidden arcs as the search wants them; `targets` NULL: only counts them. */
+static size_t list_hidden(const gordian_graph *graph, const uint32_t *new_of,
+                          struct scc_node *nodes, uint32_t *targets)
+{
+    size_t count = 0;
+    for (uint32_t s = 0; s < graph->state_count; s++) {
+        nodes[s].first = (uint32_t)count;
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            if (!arc_is_hidden(new_of, &graph->arcs[i]))
+                continue;
+            if (targets)
+                targets[count] = graph->arcs[i].to;
+            count++;
+        }
+        nodes[s].end = (uint32_t)count;
+    }
+    return count;
+}
+
+gordian_status components_find(struct components *parts, const gordian_graph *graph,
+                               const uint32_t *new_of, gordian_error *error)
+{
+    const gordian_allocator *memory = &graph->memory;
+    *parts = (struct components){.scc.memory = *memory};
+    parts->nodes = memory_zeroed(memory, graph->state_count * sizeof *parts->nodes);
+    if (!parts->nodes)
+        return fail_memory(error);
+    size_t count = list_hidden(graph, new_of, parts->nodes, NULL);
+    if (count > UINT32_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "more than %u hidden transitions", UINT32_MAX);
+    parts->targets = memory_alloc(memory, count * sizeof *parts->targets);
+    if (!parts->targets)
+        return fail_memory(error);
+    list_hidden(graph, new_of, parts->nodes, parts->targets);
+    return scc_open(&parts->scc, memory, parts->nodes, parts->targets) &&
+                   scc_run(&parts->scc, NULL, graph->state_count)
+               ? GORDIAN_OK
+               : fail_memory(error);
+}
+
+void components_free(struct components *parts)
+{
+    if (!parts->nodes)
+        return;
+    memory_free_all(&parts->scc.memory, parts->nodes, parts->targets);
+    scc_close(&parts->scc);
+    *parts = (struct components){0};
 }
 
 /* ------------------------------------------------------------------ hiding */
@@ -84,25 +130,16 @@ struct hider {
     uint32_t found;
 };
 
-static int compare_arcs(const void *left, const void *right)
-{
-    const gordian_graph_arc *a = left, *b = right;
-    if (a->label != b->label)
-        return a->label < b->label ? -1 : 1;
-    return (a->to > b->to) - (a->to < b->to);
-}
-
 static bool add_step(struct hider *hider, gordian_graph_arc step)
 {
-    if (!memory_grow(&hider->memory, &hider->steps, &hider->step_room, hider->step_count + 1,
-                     sizeof *hider->steps))
+    if (!memory_extend(&hider->memory, hider->steps, hider->step_room, hider->step_count))
         return false;
     hider->steps[hider->step_count++] = step;
     return true;
 }
 
 /* What component c takes over along one hidden arc. */
-static bool take_over(struct hider *hider, uint32_t c, uint32_t from)
+static bool inherit_steps(struct hider *hider, uint32_t c, uint32_t from)
 {
     if (from == c || hider->seen_in[from] == c + 1)
         return true;
@@ -124,7 +161,7 @@ static bool collect_steps(struct hider *hider, uint32_t c)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
             const gordian_graph_arc *arc = &graph->arcs[i];
             uint32_t label = hider->new_of[arc->label];
-            bool fine = label == LABEL_TAU ? take_over(hider, c, scc_component(scc, arc->to))
+            bool fine = label == LABEL_TAU ? inherit_steps(hider, c, scc_component(scc, arc->to))
                                            : add_step(hider, (gordian_graph_arc){label, arc->to});
             if (!fine)
                 return false;
@@ -132,16 +169,17 @@ static bool collect_steps(struct hider *hider, uint32_t c)
     }
     size_t kept = start;
     if (hider->step_count > start)
-        qsort(hider->steps + start, hider->step_count - start, sizeof *hider->steps, compare_arcs);
+        qsort(hider->steps + start, hider->step_count - start, sizeof *hider->steps,
+              graph_compare_arcs);
     for (size_t i = start; i < hider->step_count; i++)
-        if (i == start || compare_arcs(&hider->steps[i - 1], &hider->steps[i]) != 0)
+        if (i == start || graph_compare_arcs(&hider->steps[i - 1], &hider->steps[i]) != 0)
             hider->steps[kept++] = hider->steps[i];
     hider->step_count = kept;
     hider->first[c + 1] = kept;
     return true;
 }
 
-static void reach_state(struct hider *hider, uint32_t state)
+static void reach_visible(struct hider *hider, uint32_t state)
 {
     if (hider->number[state] != GORDIAN_NONE)
         return;
@@ -156,54 +194,43 @@ static uint32_t explore_visible(struct hider *hider)
     const gordian_graph *graph = hider->graph;
     memset(hider->number, 0xff, graph->state_count * sizeof(uint32_t));
     for (size_t i = 0; i < graph->initial_count; i++)
-        reach_state(hider, graph->initial[i]);
+        reach_visible(hider, graph->initial[i]);
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t s = hider->queue[at];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
             if (hider->new_of[graph->arcs[i].label] == LABEL_TAU)
-                reach_state(hider, graph->arcs[i].to);
+                reach_visible(hider, graph->arcs[i].to);
     }
     uint32_t initial_count = hider->found;
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t c = scc_component(&hider->parts.scc, hider->queue[at]);
         for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
-            reach_state(hider, hider->steps[i].to);
+            reach_visible(hider, hider->steps[i].to);
     }
     return initial_count;
 }
 
-static gordian_status write_result(struct hider *hider, uint32_t initial_count,
-                                   gordian_error *error)
+static gordian_status write_hidden_graph(struct hider *hider, uint32_t initial_count,
+                                         gordian_error *error)
 {
     const gordian_graph *graph = hider->graph;
     uint32_t next = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t s = 0; s < graph->state_count; s++)
         if (hider->number[s] != GORDIAN_NONE)
             hider->number[s] = next++;
-    for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
+    for (uint32_t s = 0; s < graph->state_count; s++) {
         if (hider->number[s] == GORDIAN_NONE)
             continue;
         uint32_t c = scc_component(&hider->parts.scc, s);
-        status = graph_state(hider->result, error);
-        for (size_t i = hider->first[c]; i < hider->first[c + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(hider->result, hider->steps[i].label,
-                               hider->number[hider->steps[i].to], error);
+        TRY(graph_state(hider->result, error));
+        for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
+            TRY(graph_arc(hider->result, hider->steps[i].label, hider->number[hider->steps[i].to],
+                          error));
     }
     sort_u32(hider->queue, initial_count);
-    for (uint32_t i = 0; i < initial_count && status == GORDIAN_OK; i++)
-        status = graph_initial(hider->result, hider->number[hider->queue[i]], error);
-    return status == GORDIAN_OK ? graph_finish(hider->result, error) : status;
-}
-
-static bool make_room(struct hider *hider)
-{
-    size_t states = hider->graph->state_count, parts = hider->parts.scc.count;
-    hider->first = memory_alloc(&hider->memory, (parts + 1) * sizeof(size_t));
-    hider->seen_in = memory_zeroed(&hider->memory, parts * sizeof(uint32_t));
-    hider->queue = memory_alloc(&hider->memory, states * sizeof(uint32_t));
-    hider->number = memory_alloc(&hider->memory, states * sizeof(uint32_t));
-    return hider->first && hider->seen_in && hider->queue && hider->number;
+    for (uint32_t i = 0; i < initial_count; i++)
+        TRY(graph_initial(hider->result, hider->number[hider->queue[i]], error));
+    return graph_finish(hider->result, error);
 }
 
 static gordian_status hide_names(struct hider *hider, const gordian_hiding *hiding,
@@ -215,17 +242,19 @@ static gordian_status hide_names(struct hider *hider, const gordian_hiding *hidi
         memory_alloc(&hider->memory, hider->graph->labels.count * sizeof *hider->new_of);
     if (!hider->new_of)
         return fail_memory(error);
-    gordian_status status =
-        hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error);
-    THEN(status, components_find(&hider->parts, hider->graph, hider->new_of, error));
-    if (status != GORDIAN_OK)
-        return status;
-    if (!make_room(hider))
+    TRY(hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error));
+    TRY(components_find(&hider->parts, hider->graph, hider->new_of, error));
+    size_t states = hider->graph->state_count, parts = hider->parts.scc.count;
+    hider->first = memory_alloc(&hider->memory, (parts + 1) * sizeof(size_t));
+    hider->seen_in = memory_zeroed(&hider->memory, parts * sizeof(uint32_t));
+    hider->queue = memory_alloc(&hider->memory, states * sizeof(uint32_t));
+    hider->number = memory_alloc(&hider->memory, states * sizeof(uint32_t));
+    if (!hider->first || !hider->seen_in || !hider->queue || !hider->number)
         return fail_memory(error);
-    for (uint32_t c = 0; c < hider->parts.scc.count; c++) /* what it leads to comes before */
+    for (uint32_t c = 0; c < parts; c++) /* what it leads to comes before */
         if (!collect_steps(hider, c))
             return fail_memory(error);
-    return write_result(hider, explore_visible(hider), error);
+    return write_hidden_graph(hider, explore_visible(hider), error);
 }
 
 gordian_status gordian_graph_hide(gordian_graph **out, const gordian_graph *graph,

@@ -53,19 +53,6 @@ void linear_timeless(const struct formula *formula, uint8_t *timeless)
     }
 }
 
-static void find_begins(struct builder *builder)
-{
-    for (uint32_t n = 0; n < builder->formula->count; n++) {
-        const struct formula_node *node = &builder->formula->nodes[n];
-        unsigned operands = operand_count(node->kind);
-        builder->begin[n] = n;
-        if (operands > 0)
-            builder->begin[n] = builder->begin[node->left];
-        if (operands > 1 && builder->begin[node->right] < builder->begin[n])
-            builder->begin[n] = builder->begin[node->right];
-    }
-}
-
 /* Does the same stand at both places? Operands are compared by where they are from there. */
 static bool same_node(const struct formula_node *a, const struct formula_node *b, uint32_t apart)
 {
@@ -115,8 +102,7 @@ static gordian_status put_part(struct builder *builder, struct part part, uint32
         return fail(builder->error, GORDIAN_STATUS_INPUT,
                     "a formula of LTL may have %u different parts, and this one has more",
                     LINEAR_PARTS);
-    if (!memory_grow(&linear->memory, &linear->parts, &linear->part_room, linear->part_count + 1,
-                     sizeof part))
+    if (!memory_extend(&linear->memory, linear->parts, linear->part_room, linear->part_count))
         return fail_memory(builder->error);
     linear->parts[linear->part_count++] = part;
     return GORDIAN_OK;
@@ -125,35 +111,6 @@ static gordian_status put_part(struct builder *builder, struct part part, uint32
 static bool part_is(const struct builder *builder, uint32_t part, enum part_kind kind)
 {
     return builder->linear->parts[part].kind == kind;
-}
-
-/* What true and false make simpler: the kind, `left` or `right` to stand for the whole; or the part
- * as it is. */
-static struct part simplify_part(const struct builder *builder, struct part part)
-{
-    const struct part *parts = builder->linear->parts;
-    bool left_true = part_is(builder, part.left, PART_TRUE);
-    bool left_false = part_is(builder, part.left, PART_FALSE);
-    bool right_true = part_is(builder, part.right, PART_TRUE);
-    bool right_false = part_is(builder, part.right, PART_FALSE);
-    switch ((enum part_kind)part.kind) {
-    case PART_AND:
-        return left_false || right_true                              ? parts[part.left]
-               : right_false || left_true || part.left == part.right ? parts[part.right]
-                                                                     : part;
-    case PART_OR:
-        return left_true || right_false                              ? parts[part.left]
-               : right_true || left_false || part.left == part.right ? parts[part.right]
-                                                                     : part;
-    case PART_NEXT:
-        return left_true || left_false ? parts[part.left] : part;
-    case PART_UNTIL:
-        return right_true || right_false || left_false ? parts[part.right] : part;
-    case PART_RELEASE:
-        return right_true || right_false || left_true ? parts[part.right] : part;
-    default:
-        return part;
-    }
 }
 
 /* The part that a node stands for, negated or not; those of its operands are there. */
@@ -180,12 +137,36 @@ static struct part part_of(const struct builder *builder, uint32_t number, bool 
                 : node->kind == FORMULA_OR                 ? (negated ? PART_AND : PART_OR)
                 : (node->kind == FORMULA_UNTIL) != negated ? PART_UNTIL
                                                            : PART_RELEASE;
-    return simplify_part(builder, part);
+    /* What true and false make simpler: the kind, `left` or `right` to stand for the whole; or the
+     * part as it is. */
+    const struct part *parts = builder->linear->parts;
+    bool left_true = part_is(builder, part.left, PART_TRUE);
+    bool left_false = part_is(builder, part.left, PART_FALSE);
+    bool right_true = part_is(builder, part.right, PART_TRUE);
+    bool right_false = part_is(builder, part.right, PART_FALSE);
+    switch ((enum part_kind)part.kind) {
+    case PART_AND:
+        return left_false || right_true                              ? parts[part.left]
+               : right_false || left_true || part.left == part.right ? parts[part.right]
+                                                                     : part;
+    case PART_OR:
+        return left_true || right_false                              ? parts[part.left]
+               : right_true || left_false || part.left == part.right ? parts[part.right]
+                                                                     : part;
+    case PART_NEXT:
+        return left_true || left_false ? parts[part.left] : part;
+    case PART_UNTIL:
+        return right_true || right_false || left_false ? parts[part.right] : part;
+    case PART_RELEASE:
+        return right_true || right_false || left_true ? parts[part.right] : part;
+    default:
+        return part;
+    }
 }
 
-/* From the top down: which nodes are wanted, as they are or negated. */
-static void mark_wanted(struct builder *builder)
+static gordian_status make_formula_parts(struct builder *builder)
 {
+    /* From the top down: which nodes are wanted, as they are or negated. */
     const struct formula *formula = builder->formula;
     builder->wanted[formula->top] |= 2;
     for (size_t n = formula->count; n-- > 0;) {
@@ -199,18 +180,12 @@ static void mark_wanted(struct builder *builder)
         if (operands > 1)
             builder->wanted[node->right] |= wanted;
     }
-}
-
-static gordian_status make_parts(struct builder *builder)
-{
-    gordian_status status = GORDIAN_OK;
-    mark_wanted(builder);
     for (uint32_t n = 0; n < builder->formula->count; n++)
-        for (unsigned negated = 0; negated < 2 && status == GORDIAN_OK; negated++)
+        for (unsigned negated = 0; negated < 2; negated++)
             if (builder->wanted[n] >> negated & 1)
-                status = put_part(builder, part_of(builder, n, negated),
-                                  &builder->parts[2 * (size_t)n + negated]);
-    return status;
+                TRY(put_part(builder, part_of(builder, n, negated),
+                             &builder->parts[2 * (size_t)n + negated]));
+    return GORDIAN_OK;
 }
 
 static void find_opposites(struct builder *builder)
@@ -229,16 +204,6 @@ static void find_opposites(struct builder *builder)
 }
 
 /* ------------------------------------------------------------------ sets of parts */
-
-static void set_put(struct part_set *set, uint32_t part)
-{
-    bits_set(set->words, part);
-}
-
-static bool set_has(const struct part_set *set, uint32_t part)
-{
-    return bits_test(set->words, part);
-}
 
 static bool set_within(const struct part_set *small, const struct part_set *large)
 {
@@ -272,8 +237,7 @@ static gordian_status put_state(struct builder *builder, const struct part_set *
     if (linear->state_count == LINEAR_STATES)
         return fail(builder->error, GORDIAN_STATUS_INPUT,
                     "the formula's automaton has more than %u states", LINEAR_STATES);
-    if (!memory_grow(&linear->memory, &linear->states, &linear->state_room, linear->state_count + 1,
-                     sizeof *wanted))
+    if (!memory_extend(&linear->memory, linear->states, linear->state_room, linear->state_count))
         return fail_memory(builder->error);
     linear->states[linear->state_count++] = *wanted;
     return GORDIAN_OK;
@@ -285,28 +249,6 @@ struct moment {
     struct part_set literals, promises;
 };
 
-/* A move, unless another of the state allows as much. */
-static gordian_status put_move(struct builder *builder, const struct moment *done)
-{
-    struct linear *linear = builder->linear;
-    struct linear_move move = {.literals = done->literals, .promises = done->promises};
-    TRY(put_state(builder, &done->next, &move.to));
-    for (size_t i = linear->first[linear->explored]; i < linear->move_count; i++) {
-        const struct linear_move *other = &linear->moves[i];
-        if (other->to == move.to && set_within(&other->literals, &move.literals) &&
-            set_within(&other->promises, &move.promises))
-            return GORDIAN_OK;
-    }
-    if (linear->move_count == LINEAR_MOVES)
-        return fail(builder->error, GORDIAN_STATUS_INPUT,
-                    "the formula's automaton has more than %u moves", LINEAR_MOVES);
-    if (!memory_grow(&linear->memory, &linear->moves, &linear->move_room, linear->move_count + 1,
-                     sizeof move))
-        return fail_memory(builder->error);
-    linear->moves[linear->move_count++] = move;
-    return GORDIAN_OK;
-}
-
 static gordian_status split_moment(struct builder *builder, struct moment now);
 
 /* One way of two: `first` now; or `second` now, and perhaps the whole again later. */
@@ -315,16 +257,16 @@ static gordian_status split_choice(struct builder *builder, const struct moment 
 {
     const struct part *part = &builder->linear->parts[number];
     struct moment one = *now, other = *now;
-    set_put(&one.todo, first);
-    set_put(&other.todo, second);
+    bits_set(one.todo.words, first);
+    bits_set(other.todo.words, second);
     if (part->kind == PART_RELEASE)
-        set_put(&one.todo, second); /* g and f: over */
+        bits_set(one.todo.words, second); /* g and f: over */
     if (part->kind != PART_OR)
-        set_put(&other.next, number);
+        bits_set(other.next.words, number);
     if (part->kind == PART_UNTIL)
-        set_put(&other.promises, number);
-    gordian_status status = split_moment(builder, one);
-    return status == GORDIAN_OK ? split_moment(builder, other) : status;
+        bits_set(other.promises.words, number);
+    TRY(split_moment(builder, one));
+    return split_moment(builder, other);
 }
 
 /* Takes apart what is to be fulfilled, until literals, what comes next and promises are left. */
@@ -336,9 +278,9 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
         return fail(builder->error, GORDIAN_STATUS_INPUT, "the formula is too large");
     while (set_take(&now.todo, &number)) {
         const struct part *part = &parts[number];
-        if (set_has(&now.seen, number))
+        if (bits_test(now.seen.words, number))
             continue;
-        set_put(&now.seen, number);
+        bits_set(now.seen.words, number);
         switch ((enum part_kind)part->kind) {
         case PART_TRUE:
             break;
@@ -346,16 +288,16 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
             return GORDIAN_OK;
         case PART_STATE:
         case PART_FIRES:
-            if (part->opposite != GORDIAN_NONE && set_has(&now.literals, part->opposite))
+            if (part->opposite != GORDIAN_NONE && bits_test(now.literals.words, part->opposite))
                 return GORDIAN_OK;
-            set_put(&now.literals, number);
+            bits_set(now.literals.words, number);
             break;
         case PART_AND:
-            set_put(&now.todo, part->left);
-            set_put(&now.todo, part->right);
+            bits_set(now.todo.words, part->left);
+            bits_set(now.todo.words, part->right);
             break;
         case PART_NEXT:
-            set_put(&now.next, part->left);
+            bits_set(now.next.words, part->left);
             break;
         case PART_OR:
         case PART_RELEASE:
@@ -364,7 +306,23 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
             return split_choice(builder, &now, number, part->right, part->left);
         }
     }
-    return put_move(builder, &now);
+    /* A move, unless another of the state allows as much. */
+    struct linear *linear = builder->linear;
+    struct linear_move move = {.literals = now.literals, .promises = now.promises};
+    TRY(put_state(builder, &now.next, &move.to));
+    for (size_t i = linear->first[linear->explored]; i < linear->move_count; i++) {
+        const struct linear_move *other = &linear->moves[i];
+        if (other->to == move.to && set_within(&other->literals, &move.literals) &&
+            set_within(&other->promises, &move.promises))
+            return GORDIAN_OK;
+    }
+    if (linear->move_count == LINEAR_MOVES)
+        return fail(builder->error, GORDIAN_STATUS_INPUT,
+                    "the formula's automaton has more than %u moves", LINEAR_MOVES);
+    if (!memory_extend(&linear->memory, linear->moves, linear->move_room, linear->move_count))
+        return fail_memory(builder->error);
+    linear->moves[linear->move_count++] = move;
+    return GORDIAN_OK;
 }
 
 /* The moves of every state, those that are found on the way included. */
@@ -374,11 +332,10 @@ static gordian_status make_moves(struct builder *builder)
     const struct formula *formula = builder->formula;
     struct part_set all = {{0}};
     uint32_t number;
-    set_put(&all, builder->parts[2 * (size_t)formula->top + 1]);
+    bits_set(all.words, builder->parts[2 * (size_t)formula->top + 1]);
     TRY(put_state(builder, &all, &number));
     for (linear->explored = 0;; linear->explored++) {
-        if (!memory_grow(&linear->memory, &linear->first, &linear->first_room, linear->explored + 1,
-                         sizeof *linear->first))
+        if (!memory_extend(&linear->memory, linear->first, linear->first_room, linear->explored))
             return fail_memory(builder->error);
         linear->first[linear->explored] = linear->move_count;
         if (linear->explored == linear->state_count)
@@ -402,8 +359,16 @@ gordian_status linear_open(struct linear *linear, const struct formula *formula,
         status = fail_memory(error);
     if (status == GORDIAN_OK) {
         linear_timeless(formula, builder.timeless);
-        find_begins(&builder);
-        status = make_parts(&builder);
+        for (uint32_t n = 0; n < builder.formula->count; n++) {
+            const struct formula_node *node = &builder.formula->nodes[n];
+            unsigned operands = operand_count(node->kind);
+            builder.begin[n] = n;
+            if (operands > 0)
+                builder.begin[n] = builder.begin[node->left];
+            if (operands > 1 && builder.begin[node->right] < builder.begin[n])
+                builder.begin[n] = builder.begin[node->right];
+        }
+        status = make_formula_parts(&builder);
     }
     if (status == GORDIAN_OK) {
         find_opposites(&builder);

@@ -7,17 +7,13 @@
 
 void gordian_livelock_free(gordian_livelock *livelock)
 {
-    if (livelock->path)
-        memory_free(&livelock->allocator, livelock->path);
-    if (livelock->cycle)
-        memory_free(&livelock->allocator, livelock->cycle);
+    memory_free_all(&livelock->allocator, livelock->path, livelock->cycle);
     *livelock = (gordian_livelock){.allocator = livelock->allocator};
 }
 
 void gordian_graph_deadlocks_free(gordian_graph_deadlocks *found)
 {
-    if (found->path)
-        memory_free(&found->allocator, found->path);
+    memory_free(&found->allocator, found->path);
     *found = (gordian_graph_deadlocks){.allocator = found->allocator};
 }
 
@@ -43,11 +39,10 @@ static gordian_status looking_open(struct looking *looking, const gordian_graph 
 
 static void looking_close(struct looking *looking)
 {
-    memory_free(&looking->graph->memory, looking->queue);
-    memory_free(&looking->graph->memory, looking->by);
+    memory_free_all(&looking->graph->memory, looking->queue, looking->by);
 }
 
-static void reach_state(struct looking *looking, uint32_t state, size_t by)
+static void reach_by_arc(struct looking *looking, uint32_t state, size_t by)
 {
     if (looking->by[state])
         return;
@@ -65,14 +60,14 @@ static void start_at_initial(struct looking *looking)
 {
     start_anew(looking);
     for (size_t i = 0; i < looking->graph->initial_count; i++)
-        reach_state(looking, looking->graph->initial[i], SIZE_MAX);
+        reach_by_arc(looking, looking->graph->initial[i], SIZE_MAX);
 }
 
-static void go_further(struct looking *looking, uint32_t state)
+static void reach_successors(struct looking *looking, uint32_t state)
 {
     const gordian_graph *graph = looking->graph;
     for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++)
-        reach_state(looking, graph->arcs[i].to, i + 1);
+        reach_by_arc(looking, graph->arcs[i].to, i + 1);
 }
 
 static uint32_t source_of(const gordian_graph *graph, size_t arc)
@@ -121,7 +116,7 @@ gordian_status gordian_graph_find_deadlocks(const gordian_graph *graph,
         start_at_initial(&looking);
     for (; found->states < looking.found; found->states++) {
         uint32_t s = looking.queue[found->states];
-        go_further(&looking, s);
+        reach_successors(&looking, s);
         found->transitions += graph->first[s + 1] - graph->first[s];
         if (graph_is_deadlock(graph, s) && found->deadlocks++ == 0)
             found->state = s;
@@ -161,7 +156,7 @@ static gordian_status find_nearest(struct looking *looking, gordian_livelock *li
         uint32_t s = looking->queue[at];
         if (on_cycle(looking, s) && livelock->states++ == 0)
             livelock->state = s;
-        go_further(looking, s);
+        reach_successors(looking, s);
     }
     return livelock->states == 0 ? GORDIAN_OK
                                  : way_to(looking, livelock->state, SIZE_MAX, &livelock->path,
@@ -169,12 +164,12 @@ static gordian_status find_nearest(struct looking *looking, gordian_livelock *li
 }
 
 /* The shortest way back to the state along hidden steps. */
-static gordian_status find_cycle(struct looking *looking, gordian_livelock *livelock,
-                                 gordian_error *error)
+static gordian_status find_hidden_cycle(struct looking *looking, gordian_livelock *livelock,
+                                        gordian_error *error)
 {
     const gordian_graph *graph = looking->graph;
     start_anew(looking);
-    reach_state(looking, livelock->state, SIZE_MAX);
+    reach_by_arc(looking, livelock->state, SIZE_MAX);
     for (uint32_t at = 0; at < looking->found; at++) {
         uint32_t s = looking->queue[at];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
@@ -183,7 +178,7 @@ static gordian_status find_cycle(struct looking *looking, gordian_livelock *live
             if (graph->arcs[i].to == livelock->state)
                 return way_to(looking, s, i, &livelock->cycle, &livelock->cycle_count,
                               &livelock->allocator, error);
-            reach_state(looking, graph->arcs[i].to, i + 1);
+            reach_by_arc(looking, graph->arcs[i].to, i + 1);
         }
     }
     return GORDIAN_OK;
@@ -206,7 +201,7 @@ gordian_status gordian_graph_livelock(const gordian_graph *graph, const gordian_
     THEN(status, components_find(&looking.parts, graph, new_of, error));
     THEN(status, find_nearest(&looking, livelock, error));
     if (status == GORDIAN_OK && livelock->states > 0)
-        status = find_cycle(&looking, livelock, error);
+        status = find_hidden_cycle(&looking, livelock, error);
     components_free(&looking.parts);
     labels_free(&labels);
     memory_free(memory, new_of);

@@ -15,7 +15,7 @@ static double best_of(gordian_semiring semiring)
     return semiring == GORDIAN_SEMIRING_WEIGHTED ? 0 : 1;
 }
 
-static bool is_better(gordian_semiring semiring, double a, double b)
+static bool is_preferred(gordian_semiring semiring, double a, double b)
 {
     return semiring == GORDIAN_SEMIRING_WEIGHTED ? a < b : a > b;
 }
@@ -37,37 +37,31 @@ static double cost_of(gordian_semiring semiring, const struct cost *cost)
 
 /* ------------------------------------------------------------------ the product goes by */
 
-static gordian_status check_costs(const struct prices *prices, const struct shape *shape,
-                                  gordian_error *error)
-{
-    for (size_t t = 0; t < shape->transition_count; t++)
-        if (prices->semiring != GORDIAN_SEMIRING_WEIGHTED && shape->costs[t].greatest > 1)
-            return fail(error, GORDIAN_STATUS_INPUT,
-                        "a step of '%s' costs %.15g: here costs are from 0 to 1",
-                        shape->automaton->title, shape->costs[t].greatest);
-    return GORDIAN_OK;
-}
-
 gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit,
                            gordian_semiring semiring, const gordian_allocator *memory,
                            gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     *prices = (struct prices){.memory = *memory, .circuit = circuit, .semiring = semiring};
+    prices->labels.memory = *memory;
+    prices->labels.size = circuit->label_words * sizeof(uint64_t);
     prices->factors = memory_alloc(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
     if (!prices->factors)
         return fail_memory(error);
-    for (uint32_t f = 0; f < circuit->factor_count && status == GORDIAN_OK; f++) {
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(circuit, f);
         if (!shape->costs)
             continue;
         prices->factors[prices->factor_count++] = f;
-        status = check_costs(prices, shape, error);
+        for (size_t t = 0; t < shape->transition_count; t++)
+            if (prices->semiring != GORDIAN_SEMIRING_WEIGHTED && shape->costs[t].greatest > 1)
+                return fail(error, GORDIAN_STATUS_INPUT,
+                            "a step of '%s' costs %.15g: here costs are from 0 to 1",
+                            shape->automaton->title, shape->costs[t].greatest);
     }
-    if (status == GORDIAN_OK && prices->factor_count == 0)
+    if (prices->factor_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "nothing here says what it costs: #SCA atoms do, 'p -> q : {a}, 3'");
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status prices_begin(struct prices *prices, uint64_t states, gordian_error *error)
@@ -78,40 +72,6 @@ gordian_status prices_begin(struct prices *prices, uint64_t states, gordian_erro
                                   ((size_t)states * prices->factor_count + 1) * sizeof(uint32_t));
     prices->first = memory_zeroed(&prices->memory, ((size_t)states + 2) * sizeof(size_t));
     return prices->locals && prices->first ? GORDIAN_OK : fail_memory(error);
-}
-
-static uint64_t hash_label(const struct prices *prices, const uint64_t *label)
-{
-    return hash_bytes(label, prices->circuit->label_words * sizeof *label);
-}
-
-static void put_labels(const void *context, struct hash *table)
-{
-    const struct prices *prices = context;
-    for (uint32_t l = 0; l < prices->label_count; l++)
-        hash_put(table, hash_label(prices, prices->labels + l * prices->circuit->label_words), l);
-}
-
-static gordian_status number_label(struct prices *prices, const uint64_t *label, uint32_t *number,
-                                   gordian_error *error)
-{
-    size_t words = prices->circuit->label_words;
-    uint64_t hash = hash_label(prices, label);
-    struct hash_probe probe = hash_probe(&prices->table, hash);
-    while (hash_meet(&prices->table, &probe)) {
-        *number = probe.number;
-        if (memcmp(prices->labels + probe.number * words, label, words * sizeof *label) == 0)
-            return GORDIAN_OK;
-    }
-    if (!hash_reserve(&prices->table, &prices->memory, prices->label_count + 1,
-                      prices->label_count + 1, put_labels, prices) ||
-        !memory_grow(&prices->memory, &prices->labels, &prices->label_room,
-                     (prices->label_count + (size_t)1) * words, sizeof *label))
-        return fail_memory(error);
-    *number = prices->label_count++;
-    memcpy(prices->labels + *number * words, label, words * sizeof *label);
-    hash_put(&prices->table, hash, *number);
-    return GORDIAN_OK;
 }
 
 gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
@@ -128,7 +88,14 @@ gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
     for (size_t i = 0; i < row->count; i++) {
         gordian_graph_arc *arc = &prices->arcs[prices->arc_count++];
         arc->to = (uint32_t)row->to[i];
-        TRY(number_label(prices, row->labels + i * words, &arc->label, error));
+        const uint64_t *label = row->labels + i * words;
+        uint64_t hash;
+        arc->label = record_table_find(&prices->labels, label, &hash);
+        if (arc->label != GORDIAN_NONE)
+            continue;
+        arc->label = prices->labels.count;
+        if (!record_table_add(&prices->labels, label, hash))
+            return fail_memory(error);
     }
     prices->first[row->number + 1] = prices->arc_count;
     prices->state_count = (uint32_t)row->number + 1;
@@ -137,13 +104,17 @@ gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
 
 void prices_close(struct prices *prices)
 {
-    memory_free_all(&prices->memory, prices->factors, prices->locals, prices->labels, prices->arcs,
-                    prices->first);
-    hash_free(&prices->table, &prices->memory);
+    memory_free_all(&prices->memory, prices->factors, prices->locals, prices->arcs, prices->first);
+    record_table_free(&prices->labels);
     *prices = (struct prices){.memory = prices->memory};
 }
 
 /* ------------------------------------------------------------------ what a step costs */
+
+static const uint64_t *priced_label(const struct prices *prices, const gordian_graph_arc *arc)
+{
+    return (const uint64_t *)prices->labels.list + arc->label * prices->circuit->label_words;
+}
 
 /* Does transition t of the factor fire, of its names, those of the label with the same data?
  * `own`, `mask`: label_words words each, for it. */
@@ -161,7 +132,7 @@ static double step_cost(const struct prices *prices, uint32_t from, const gordia
                         uint64_t *own, uint64_t *mask)
 {
     const gordian_circuit *circuit = prices->circuit;
-    const uint64_t *label = prices->labels + arc->label * circuit->label_words;
+    const uint64_t *label = priced_label(prices, arc);
     const uint32_t *here = prices->locals + (size_t)from * prices->factor_count;
     const uint32_t *there = prices->locals + (size_t)arc->to * prices->factor_count;
     double cost = best_of(prices->semiring);
@@ -195,7 +166,7 @@ struct search {
 
 static bool comes_first(const struct search *search, uint32_t a, uint32_t b)
 {
-    return is_better(search->prices->semiring, search->costs[a], search->costs[b]) ||
+    return is_preferred(search->prices->semiring, search->costs[a], search->costs[b]) ||
            (a < b && search->costs[a] == search->costs[b]);
 }
 
@@ -214,31 +185,12 @@ static void move_up(struct search *search, uint32_t place, uint32_t state)
     put_at(search, place, state);
 }
 
-static uint32_t take_first(struct search *search)
-{
-    uint32_t first = search->heap[0], last = search->heap[--search->waiting], place = 0;
-    search->place[first] = UINT32_MAX;
-    while (search->waiting > 0) {
-        uint32_t child = 2 * place + 1;
-        if (child + 1 < search->waiting &&
-            comes_first(search, search->heap[child + 1], search->heap[child]))
-            child++;
-        if (child >= search->waiting || !comes_first(search, search->heap[child], last)) {
-            put_at(search, place, last);
-            break;
-        }
-        put_at(search, place, search->heap[child]);
-        place = child;
-    }
-    return first;
-}
-
 /* A way to a state that costs so much. */
 static void offer_way(struct search *search, uint32_t state, double cost, uint32_t from, size_t by)
 {
     uint32_t place = search->place[state];
     if (place == UINT32_MAX ||
-        (place && !is_better(search->prices->semiring, cost, search->costs[state])))
+        (place && !is_preferred(search->prices->semiring, cost, search->costs[state])))
         return;
     search->costs[state] = cost;
     search->from[state] = from;
@@ -255,7 +207,21 @@ static uint32_t search_best(struct search *search)
     for (size_t i = 0; i < graph->initial_count; i++)
         offer_way(search, graph->initial[i], best_of(prices->semiring), GORDIAN_NONE, SIZE_MAX);
     while (search->waiting > 0) {
-        uint32_t state = take_first(search);
+        uint32_t first = search->heap[0], last = search->heap[--search->waiting], place = 0;
+        search->place[first] = UINT32_MAX;
+        while (search->waiting > 0) {
+            uint32_t child = 2 * place + 1;
+            if (child + 1 < search->waiting &&
+                comes_first(search, search->heap[child + 1], search->heap[child]))
+                child++;
+            if (child >= search->waiting || !comes_first(search, search->heap[child], last)) {
+                put_at(search, place, last);
+                break;
+            }
+            put_at(search, place, search->heap[child]);
+            place = child;
+        }
+        uint32_t state = first;
         if (wanted[state])
             return state;
         for (size_t i = prices->first[state]; i < prices->first[state + 1]; i++) {
@@ -275,8 +241,7 @@ static gordian_status show_step(struct search *search, uint32_t state, struct ou
     struct check *check = search->check;
     const gordian_graph_arc *arc = &prices->arcs[search->by[state]];
     text->used = 0;
-    circuit_write_label(prices->circuit, prices->labels + arc->label * prices->circuit->label_words,
-                        text);
+    circuit_write_label(prices->circuit, priced_label(prices, arc), text);
     if (text->failure)
         return fail_memory(check->error);
     uint32_t label = labels_find(&check->graph->labels, text->buffer, text->used);

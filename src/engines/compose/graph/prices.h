@@ -16,6 +16,7 @@
 #pragma once
 
 #include "engines/compose/circuit/circuit.h"
+#include "engines/compose/circuit/record_table.h"
 #include "engines/compose/graph/check.h"
 
 /* The product as it goes by. */
@@ -26,12 +27,9 @@ struct prices {
     uint32_t *factors; /* those that say what their transitions cost */
     size_t factor_count;
     uint32_t state_count;
-    uint32_t *locals; /* of state s: factor_count local states */
-    uint64_t *labels; /* different ones, label_words words each */
-    uint32_t label_count;
-    size_t label_room;
-    struct hash table;
-    gordian_graph_arc *arcs; /* their labels as numbered here */
+    uint32_t *locals;           /* of state s: factor_count local states */
+    struct record_table labels; /* different ones, label_words words each */
+    gordian_graph_arc *arcs;    /* their labels as numbered here */
     size_t arc_count, arc_room;
     size_t *first; /* arcs of state s: first[s] .. first[s + 1] - 1 */
 };

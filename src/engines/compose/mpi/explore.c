@@ -55,7 +55,7 @@ struct talk {
 
 /* ------------------------------------------------------------------ room */
 
-static void talk_close(struct talk *talk)
+static void exploration_close(struct talk *talk)
 {
     const gordian_allocator *memory = &talk->job->memory;
     for (int r = 0; talk->outboxes && r < talk->job->ranks; r++)
@@ -96,7 +96,7 @@ static bool make_boxes(struct talk *talk)
     return true;
 }
 
-static gordian_status talk_open(struct talk *talk, struct job *job, gordian_error *error)
+static gordian_status exploration_open(struct talk *talk, struct job *job, gordian_error *error)
 {
     const gordian_allocator *memory = &job->memory;
     size_t ranks = (size_t)job->ranks;
@@ -108,12 +108,11 @@ static gordian_status talk_open(struct talk *talk, struct job *job, gordian_erro
     talk->inbox = memory_alloc(memory, BATCH * sizeof *talk->inbox);
     talk->sieve = memory_zeroed(memory, CELLS_SIEVE * sizeof *talk->sieve);
     talk->known = memory_zeroed(memory, 2 * ranks * sizeof *talk->known);
-    int all, fine = talk->outboxes && talk->boxes && talk->inbox && talk->sieve && talk->known &&
-                    make_boxes(talk);
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all)
+    bool fine = talk->outboxes && talk->boxes && talk->inbox && talk->sieve && talk->known &&
+                make_boxes(talk);
+    if (ranks_agree(fine))
         return GORDIAN_OK;
-    talk_close(talk);
+    exploration_close(talk);
     return fail_memory(error);
 }
 
@@ -177,14 +176,14 @@ static bool take_mail(struct talk *talk)
 }
 
 /* Waits for a request, with mail taken meanwhile: whoever it is for may be waiting for us. */
-static void wait_for(struct talk *talk, MPI_Request *request)
+static void wait_for_request(struct talk *talk, MPI_Request *request)
 {
     int done = 0;
     while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done)
         take_mail(talk);
 }
 
-static void send_batch(struct talk *talk, int rank)
+static void send_state_batch(struct talk *talk, int rank)
 {
     struct outbox *outbox = &talk->outboxes[rank];
     struct cells_box *box = &talk->boxes[rank];
@@ -193,7 +192,7 @@ static void send_batch(struct talk *talk, int rank)
     talk->sent++;
     talk->job->sent += box->count;
     outbox->at = (outbox->at + 1) % SENDS;
-    wait_for(talk, &outbox->requests[outbox->at]);
+    wait_for_request(talk, &outbox->requests[outbox->at]);
     begin_batch(talk, (size_t)rank);
 }
 
@@ -226,10 +225,10 @@ static void empty_box(struct talk *talk, uint32_t owner, bool all)
     if (by_post(talk, owner))
         send_letter(talk, owner);
     else
-        send_batch(talk, (int)owner);
+        send_state_batch(talk, (int)owner);
 }
 
-static void hand_on(void *context, uint32_t owner)
+static void hand_on_box(void *context, uint32_t owner)
 {
     empty_box(context, owner, false);
 }
@@ -264,7 +263,7 @@ static void report_status(struct talk *talk)
     if (job->rank != 0) {
         if (job->stopped)
             return;
-        wait_for(talk, &talk->status_request);
+        wait_for_request(talk, &talk->status_request);
         talk->status[0] = job->cells.states;
         talk->status[1] = cells_bytes(&job->cells);
         talk->status[2] = full;
@@ -297,7 +296,7 @@ static bool has_work(const struct job *job)
 }
 
 /* Joins the next count, or looks at the one under way; true: all is over. */
-static bool count_up(struct talk *talk)
+static bool join_termination_count(struct talk *talk)
 {
     int done = 0;
     if (!talk->waving) {
@@ -318,62 +317,52 @@ static bool count_up(struct talk *talk)
     return over;
 }
 
-/* Takes what came unasked and is still on its way. */
-static void clear_away(struct talk *talk)
+gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
+                           gordian_compose_stop *stop, gordian_error *error)
 {
-    bool first = talk->job->rank == 0;
-    uint64_t mine = first ? 0 : talk->status_count, all = 0;
-    MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    while (first && talk->status_count < all)
-        take_mail(talk);
-    /* That may have been a reason to stop. */
-    int told = talk->stop_told;
-    MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    while (told && !talk->stop_told)
-        take_mail(talk);
-    MPI_Wait(&talk->status_request, MPI_STATUS_IGNORE);
-}
-
-static void seed_initial(struct job *job)
-{
+    struct talk talk;
+    TRY(exploration_open(&talk, job, error));
+    talk.watch = watch;
+    talk.context = context;
+    talk.last_status = clock_ns();
     for (uint64_t i = 0; i < job->order.initial && !job->cells.no_memory; i++) {
         uint64_t state = job_initial(job, i);
         struct cell_pair pair = {state >> 6, UINT64_C(1) << (state & 63)};
         if (cells_owner(&job->rules, pair.word) == (uint32_t)job->rank)
             cells_enter(&job->cells, &pair, 1);
     }
-}
-
-gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
-                           gordian_compose_stop *stop, gordian_error *error)
-{
-    struct talk talk;
-    TRY(talk_open(&talk, job, error));
-    talk.watch = watch;
-    talk.context = context;
-    talk.last_status = clock_ns();
-    seed_initial(job);
     for (bool over = false; !over;) {
         take_mail(&talk);
         report_status(&talk);
         if (has_work(job)) {
-            cells_fire(&job->cells, &job->rules, WORDS, talk.boxes, hand_on, &talk);
+            cells_fire(&job->cells, &job->rules, WORDS, talk.boxes, hand_on_box, &talk);
             continue;
         }
         uint64_t start = clock_ns();
         for (uint32_t r = 0; r < (uint32_t)job->ranks && !job->stopped; r++)
             empty_box(&talk, r, true);
         if (!has_work(job)) {
-            over = count_up(&talk);
+            over = join_termination_count(&talk);
             job->idle_ns += clock_ns() - start;
         }
     }
     for (int r = 0; r < job->ranks; r++)
         MPI_Waitall(SENDS, talk.outboxes[r].requests, MPI_STATUSES_IGNORE);
-    clear_away(&talk);
+    /* Takes what came unasked and is still on its way. */
+    bool first = talk.job->rank == 0;
+    uint64_t mine = first ? 0 : talk.status_count, all = 0;
+    MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    while (first && talk.status_count < all)
+        take_mail(&talk);
+    /* That may have been a reason to stop. */
+    int told = talk.stop_told;
+    MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    while (told && !talk.stop_told)
+        take_mail(&talk);
+    MPI_Wait(&talk.status_request, MPI_STATUS_IGNORE);
     int why = (int)talk.stop;
     MPI_Bcast(&why, 1, MPI_INT, 0, MPI_COMM_WORLD);
     *stop = (gordian_compose_stop)why;
-    talk_close(&talk);
+    exploration_close(&talk);
     return GORDIAN_OK;
 }

@@ -2,7 +2,7 @@
 #include "engines/compose/mpi/mpi.h"
 
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/mpi/mpi_internal.h"
 #include "foundation/base/error.h"
 #include "foundation/ranks/ranks.h"
@@ -72,9 +72,9 @@ static gordian_status serve_needs(struct share *share, const struct leader *lead
     return status;
 }
 
-static gordian_status do_share(struct share *share, const struct packed *packed,
-                               struct mpi_order *order, const struct leader *leader,
-                               gordian_error *error)
+static gordian_status run_share(struct share *share, const struct packed *packed,
+                                struct mpi_order *order, const struct leader *leader,
+                                gordian_error *error)
 {
     *share = (struct share){0};
     MPI_Bcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -90,14 +90,14 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
         status = serve_needs(share, leader, error);
     }
     if (status != GORDIAN_OK)
-        job_close(&share->job);
+        job_free(&share->job);
     return status;
 }
 
 static void share_close(struct share *share)
 {
     space_close(&share->all);
-    job_close(&share->job);
+    job_free(&share->job);
 }
 
 void compose_mpi_serve(void)
@@ -105,7 +105,7 @@ void compose_mpi_serve(void)
     struct share share;
     struct mpi_order order;
     /* Out of memory: rank 0 failed with us, and says so. */
-    if (do_share(&share, NULL, &order, NULL, NULL) == GORDIAN_OK)
+    if (run_share(&share, NULL, &order, NULL, NULL) == GORDIAN_OK)
         share_close(&share);
 }
 
@@ -122,7 +122,7 @@ static bool watch_run(void *context, uint64_t states, uint64_t memory)
 {
     struct run *run = context;
     gordian_compose_progress progress = {.states = states, .memory = memory, .pass = 1};
-    return !run->options->go_on || run->options->go_on(run->options->context, &progress);
+    return compose_goes_on(run->options, &progress);
 }
 
 /* Deadlocks that are near need nobody's states. */
@@ -153,7 +153,7 @@ static void number_found(void *context, const uint64_t *numbers)
         result->found[i].number = numbers[i];
 }
 
-static struct mpi_order order_of(const struct run *run, enum mpi_command command)
+static struct mpi_order mpi_order_of(const struct run *run, enum mpi_command command)
 {
     const struct packed *packed = run->packed;
     const gordian_circuit *circuit = packed->circuit;
@@ -197,7 +197,7 @@ static gordian_status call_share(struct share *share, struct run *run, struct mp
     gordian_compose_phase *phase =
         compose_phase(run->result, order->command == MPI_COMMAND_EXPLORE ? "words" : "count");
     ranks_call(RANKS_COMPOSE);
-    gordian_status status = do_share(share, run->packed, order, &leader, error);
+    gordian_status status = run_share(share, run->packed, order, &leader, error);
     compose_phase_end(phase);
     if (status != GORDIAN_OK)
         return status;
@@ -263,26 +263,17 @@ static gordian_status finish_early(struct run *run, uint64_t stuck, gordian_erro
     result->transitions = 0;
     if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
-    if (result->deadlocks > 0 && stuck != UINT64_MAX && run->options->max_deadlocks > 0) {
-        const gordian_allocator *memory = &result->allocator;
-        uint32_t *state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *state);
-        result->found = memory_zeroed(memory, sizeof *result->found);
-        if (!state || !result->found) {
-            memory_free(memory, state);
-            return fail_memory(error);
-        }
-        unpack_state(&run->packed->packing, &stuck, state);
-        result->found[result->found_count++] =
-            (gordian_compose_deadlock){.number = UINT64_MAX, .state = state};
-    }
+    if (result->deadlocks > 0 && stuck != UINT64_MAX && run->options->max_deadlocks > 0 &&
+        !packing_describe(&run->packed->packing, &stuck, result))
+        return fail_memory(error);
     return run->sink ? run->sink->begin(run->sink->context, circuit, result->states, 0, error)
                      : GORDIAN_OK;
 }
 
-static gordian_status run_reachable(struct run *run, gordian_error *error)
+static gordian_status run_mpi_reachable(struct run *run, gordian_error *error)
 {
     struct share share;
-    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
         return status;
@@ -305,7 +296,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
                                    gordian_error *error)
 {
     struct share share;
-    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
     order.joint = 0;
     order.gather = 1;
     gordian_status status = call_share(&share, run, &order, error);
@@ -321,13 +312,13 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
     return status;
 }
 
-static gordian_status run_full(struct run *run, gordian_error *error)
+static gordian_status run_mpi_full(struct run *run, gordian_error *error)
 {
     const gordian_circuit *circuit = run->packed->circuit;
     uint64_t most = run->options->max_states, one = UINT64_MAX;
     struct share share;
     struct space reached = {0};
-    struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
+    struct mpi_order order = mpi_order_of(run, MPI_COMMAND_FULL);
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
     if (most && most < circuit->whole) {
@@ -350,17 +341,17 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     return status;
 }
 
-static gordian_status mpi_run(const gordian_circuit *circuit,
-                              const gordian_compose_options *options,
-                              const gordian_compose_sink *sink, gordian_compose_result *result,
-                              gordian_error *error)
+static gordian_status compose_mpi_run(const gordian_circuit *circuit,
+                                      const gordian_compose_options *options,
+                                      const gordian_compose_sink *sink,
+                                      gordian_compose_result *result, gordian_error *error)
 {
     struct run run = {.options = options, .sink = sink, .result = result};
     *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
                                        .engine = compose_mpi.about.name};
     gordian_status status = compose_take_order(circuit, options, result, error);
     THEN(status, packed_open(&run.packed, circuit, options->allocator, error));
-    THEN(status, options->full ? run_full(&run, error) : run_reachable(&run, error));
+    THEN(status, options->full ? run_mpi_full(&run, error) : run_mpi_reachable(&run, error));
     packed_free(run.packed);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
@@ -374,5 +365,5 @@ const struct compose_engine compose_mpi = {
             .summary = "reachable states and product over the ranks of an MPI job",
             .supports = packed_supports,
         },
-    .run = mpi_run,
+    .run = compose_mpi_run,
 };

@@ -21,7 +21,7 @@
  */
 #pragma once
 
-#include "engines/compose/engine/engines.h"
+#include "engines/compose/engine/engine.h"
 
 /* The ranks other than 0: works for rank 0 once (RANKS_COMPOSE of foundation/ranks/ranks.h). */
 void compose_mpi_serve(void);

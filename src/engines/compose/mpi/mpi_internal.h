@@ -52,10 +52,18 @@ struct job {
 
 gordian_status job_open(struct job *job, const struct packed *packed, const struct mpi_order *order,
                         gordian_error *error);
-void job_close(struct job *job);
+void job_free(struct job *job);
 uint64_t job_initial(const struct job *job, uint64_t i);
 uint64_t job_of_number(const struct job *job, uint64_t number);
 uint64_t job_ways(const struct job *job, uint64_t state);
+
+/* Does every rank say so? All ranks together. */
+static inline bool ranks_agree(bool fine)
+{
+    int mine = fine, all;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
 
 /* ------------------------------------------------------------------ talking (explore.c) */
 

@@ -1,4 +1,5 @@
 #include "engines/compose/mpi/shared_mailbox.h"
+#include "engines/compose/mpi/mpi_internal.h"
 
 #include "foundation/base/memory.h"
 
@@ -46,32 +47,6 @@ static bool share_memory(struct post *post)
     return true;
 }
 
-static void find_places(struct post *post, int ranks)
-{
-    MPI_Group world, machine;
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Comm_group(post->machine, &machine);
-    for (int rank = 0; rank < ranks; rank++) {
-        MPI_Group_translate_ranks(world, 1, &rank, machine, &post->places[rank]);
-        if (post->places[rank] == MPI_UNDEFINED)
-            post->places[rank] = -1;
-    }
-    MPI_Group_free(&world);
-    MPI_Group_free(&machine);
-}
-
-/* All of one's own letters are spare. */
-static void clear_desk(struct post *post)
-{
-    struct desk *desk = post->desks[post->place];
-    uint64_t first = (uint64_t)post->place * post->letters;
-    atomic_store(&desk->mailbox, 0);
-    atomic_store(&desk->tray, 0);
-    for (uint64_t i = 0; i < post->letters; i++)
-        desk->letters[i].next = i + 1 < post->letters ? first + i + 2 : 0;
-    post->spare = first + 1;
-}
-
 static void forget_places(struct post *post)
 {
     memory_free_all(&post->memory, post->places, (void *)post->desks);
@@ -89,13 +64,27 @@ void post_open(struct post *post, int ranks, const gordian_allocator *memory)
     post->letters = 4 * (uint64_t)post->count;
     post->places = memory_alloc(memory, (size_t)ranks * sizeof *post->places);
     post->desks = memory_alloc(memory, (size_t)post->count * sizeof *post->desks);
-    int fine = post->places && post->desks && ranks > 1 && !getenv("GORDIAN_MPI_MESSAGES"), all;
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    fine = all && share_memory(post);
-    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all) {
-        find_places(post, ranks);
-        clear_desk(post);
+    bool fine = post->places && post->desks && ranks > 1 && !getenv("GORDIAN_MPI_MESSAGES");
+    fine = ranks_agree(fine) && share_memory(post);
+    if (ranks_agree(fine)) {
+        MPI_Group world, machine;
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Comm_group(post->machine, &machine);
+        for (int rank = 0; rank < ranks; rank++) {
+            MPI_Group_translate_ranks(world, 1, &rank, machine, &post->places[rank]);
+            if (post->places[rank] == MPI_UNDEFINED)
+                post->places[rank] = -1;
+        }
+        MPI_Group_free(&world);
+        MPI_Group_free(&machine);
+        /* All of one's own letters are spare. */
+        struct desk *desk = post->desks[post->place];
+        uint64_t first = (uint64_t)post->place * post->letters;
+        atomic_store(&desk->mailbox, 0);
+        atomic_store(&desk->tray, 0);
+        for (uint64_t i = 0; i < post->letters; i++)
+            desk->letters[i].next = i + 1 < post->letters ? first + i + 2 : 0;
+        post->spare = first + 1;
     } else {
         forget_places(post);
     }

@@ -6,8 +6,7 @@
 
 void actuals_free(struct actuals *actuals)
 {
-    memory_free(&actuals->treo->memory, actuals->ports);
-    memory_free(&actuals->treo->memory, actuals->values);
+    memory_free_all(&actuals->place->treo->memory, actuals->ports, actuals->values);
 }
 
 /* ------------------------------------------------------------------ nodes */
@@ -15,8 +14,7 @@ void actuals_free(struct actuals *actuals)
 gordian_status actuals_new_node(struct treo *treo, uint32_t instance, const char *name,
                                 uint32_t *node)
 {
-    if (!memory_grow(&treo->memory, &treo->nodes, &treo->node_room, treo->node_count + 1,
-                     sizeof *treo->nodes))
+    if (!memory_extend(&treo->memory, treo->nodes, treo->node_room, treo->node_count))
         return fail_memory(treo->error);
     const char *copy = arena_text(&treo->arena, name, strlen(name));
     if (!copy)
@@ -28,8 +26,8 @@ gordian_status actuals_new_node(struct treo *treo, uint32_t instance, const char
 
 /* What a variable means in an instance; unless `bound` is given, a new node if it has no meaning
  * yet. */
-static gordian_status bind_variable(struct treo *treo, uint32_t instance, const char *key,
-                                    const struct binding *bound, struct binding *meaning)
+static gordian_status bind_node_variable(struct treo *treo, uint32_t instance, const char *key,
+                                         const struct binding *bound, struct binding *meaning)
 {
     char full[TREO_KEY_SIZE + 16];
     size_t length = (size_t)snprintf(full, sizeof full, "%u:%s", instance, key);
@@ -40,8 +38,7 @@ static gordian_status bind_variable(struct treo *treo, uint32_t instance, const 
     }
     struct binding fresh = bound ? *bound : (struct binding){0};
     TRY(bound ? GORDIAN_OK : actuals_new_node(treo, instance, key, &fresh.node));
-    if (!memory_grow(&treo->memory, &treo->bindings, &treo->binding_room, treo->binding_count + 1,
-                     sizeof *treo->bindings))
+    if (!memory_extend(&treo->memory, treo->bindings, treo->binding_room, treo->binding_count))
         return fail_memory(treo->error);
     TRY(labels_put(&treo->keys, full, length, &number, treo->error));
     treo->bindings[treo->binding_count++] = fresh;
@@ -55,35 +52,34 @@ static gordian_status bind_variable(struct treo *treo, uint32_t instance, const 
 gordian_status actuals_add_port(void *context, const char *key)
 {
     struct actuals *actuals = context;
-    struct treo *treo = actuals->treo;
+    struct treo *treo = actuals->place->treo;
     if (actuals->port_count >= treo->most)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u ports", treo->most);
-    if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
-                     sizeof *actuals->ports))
+    if (!memory_extend(&treo->memory, actuals->ports, actuals->port_room, actuals->port_count))
         return fail_memory(treo->error);
-    TRY(bind_variable(treo, actuals->place->instance, key, NULL,
-                      &actuals->ports[actuals->port_count]));
+    TRY(bind_node_variable(treo, actuals->place->instance, key, NULL,
+                           &actuals->ports[actuals->port_count]));
     actuals->port_count++;
     return GORDIAN_OK;
 }
 
 gordian_status actuals_add_value(struct actuals *actuals, const struct value *value)
 {
-    struct treo *treo = actuals->treo;
-    if (!memory_grow(&treo->memory, &actuals->values, &actuals->value_room,
-                     actuals->value_count + 1, sizeof *actuals->values))
+    struct treo *treo = actuals->place->treo;
+    if (!memory_extend(&treo->memory, actuals->values, actuals->value_room, actuals->value_count))
         return fail_memory(treo->error);
     actuals->values[actuals->value_count++] = *value;
     return GORDIAN_OK;
 }
 
 /* An element of an array of parameters: f[1..n] handed on. */
-static gordian_status add_element(void *context, const char *key)
+static gordian_status add_array_element(void *context, const char *key)
 {
     struct actuals *actuals = context;
     const struct value *value = scope_find(actuals->place->scope, key);
     if (!value)
-        return fail(actuals->treo->error, GORDIAN_STATUS_INPUT, "'%s' has no value here", key);
+        return fail(actuals->place->treo->error, GORDIAN_STATUS_INPUT, "'%s' has no value here",
+                    key);
     return actuals_add_value(actuals, value);
 }
 
@@ -92,26 +88,26 @@ bool actuals_has_range(const struct expr *expr)
     if (expr->kind != EXPR_VARIABLE)
         return false;
     for (const struct expr *index = expr->indices; index; index = index->next)
-        if (index->kind == EXPR_BINARY && index->op == TOKEN_RANGE)
+        if (expr_is_range(index))
             return true;
     return false;
 }
 
 gordian_status actuals_evaluate_arguments(struct actuals *actuals, const struct set *set)
 {
-    struct treo *treo = actuals->treo;
+    struct treo *treo = actuals->place->treo;
     gordian_status status = GORDIAN_OK;
     for (const struct expr *argument = set->arguments ? set->arguments->first : NULL;
          argument && status == GORDIAN_OK; argument = argument->next) {
         struct value value;
         if (actuals_has_range(argument)) {
-            status = value_expand(treo, actuals->place, argument, add_element, actuals);
+            status = value_expand(actuals->place, argument, add_array_element, actuals);
             if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
-                status = treo_complain(treo, actuals->place->module, argument->token,
-                                       "'%s' has no value here", argument->name);
+                status = place_complain(actuals->place, argument->token, "'%s' has no value here",
+                                        argument->name);
             continue;
         }
-        status = value_of(treo, actuals->place, argument, &value);
+        status = value_evaluate(actuals->place, argument, &value);
         THEN(status, actuals_add_value(actuals, &value));
     }
     return status;
@@ -119,22 +115,20 @@ gordian_status actuals_evaluate_arguments(struct actuals *actuals, const struct 
 
 gordian_status actuals_evaluate_ports(struct actuals *actuals, const struct set *set)
 {
-    struct treo *treo = actuals->treo;
+    struct treo *treo = actuals->place->treo;
     gordian_status status = GORDIAN_OK;
     for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next) {
-        status = value_expand(treo, actuals->place, port, actuals_add_port, actuals);
+        status = value_expand(actuals->place, port, actuals_add_port, actuals);
         if (status == GORDIAN_STATUS_INPUT && !treo->error->line)
-            status = treo_complain(treo, actuals->place->module, port->token, "more than %u ports",
-                                   treo->most);
+            status = place_complain(actuals->place, port->token, "more than %u ports", treo->most);
     }
     return status;
 }
 
 /* ------------------------------------------------------------------ formals */
 
-gordian_status formals_count(struct treo *treo, const struct place *place,
-                             const struct formal *formals, uint64_t *total,
-                             const struct expr **unbound)
+gordian_status formals_count(const struct place *place, const struct formal *formals,
+                             uint64_t *total, const struct expr **unbound)
 {
     *total = 0;
     *unbound = NULL;
@@ -142,40 +136,40 @@ gordian_status formals_count(struct treo *treo, const struct place *place,
         uint64_t count = 1;
         for (const struct expr *index = formal->variable ? formal->variable->indices : NULL;
              index && !*unbound; index = index->next)
-            *unbound = value_unbound(treo, place, index);
+            *unbound = value_unbound(place, index);
         if (*unbound)
             return GORDIAN_OK;
         if (formal->variable)
-            TRY(value_expand_count(treo, place, formal->variable, &count));
+            TRY(value_expand_count(place, formal->variable, &count));
 
         *total += count;
     }
     return GORDIAN_OK;
 }
 
-gordian_status formals_find_size(struct treo *treo, struct place *place,
-                                 const struct formal *formals, uint64_t wanted, uint64_t *total)
+gordian_status formals_find_size(struct place *place, const struct formal *formals, uint64_t wanted,
+                                 uint64_t *total)
 {
     const struct expr *unbound;
-    gordian_status status = formals_count(treo, place, formals, total, &unbound);
+    gordian_status status = formals_count(place, formals, total, &unbound);
     if (status != GORDIAN_OK || !unbound)
         return status;
     const char *name = unbound->name;
     if (unbound->kind != EXPR_VARIABLE || unbound->indices)
-        return treo_complain(treo, place->module, unbound->token, "'%s' has no value here", name);
+        return place_complain(place, unbound->token, "'%s' has no value here", name);
     struct place inner = *place;
     for (uint64_t size = 0; size <= wanted + 1024; size++) {
         struct value value = {.kind = VALUE_NUMBER, .number = (int64_t)size};
         struct scope attempt = {.up = place->scope, .key = name, .value = value};
         inner.scope = &attempt;
-        TRY(formals_count(treo, &inner, formals, total, &unbound));
+        TRY(formals_count(&inner, formals, total, &unbound));
         if (unbound)
-            return treo_complain(treo, place->module, unbound->token,
-                                 "'%s' and '%s' are both open: one of them must be a parameter",
-                                 name, unbound->name ? unbound->name : "another");
+            return place_complain(place, unbound->token,
+                                  "'%s' and '%s' are both open: one of them must be a parameter",
+                                  name, unbound->name ? unbound->name : "another");
         if (*total != wanted)
             continue;
-        place->scope = scope_bind(treo, place->scope, name, &value);
+        place->scope = scope_bind(place->treo, place->scope, name, &value);
         return place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
     }
     return GORDIAN_OK; /* the caller sees that the number is wrong */
@@ -187,9 +181,9 @@ static gordian_status bind_parameter(void *context, const char *key)
     const struct value *value = &matching->actuals->values[matching->next++];
     if (matching->formal->component && value->kind != VALUE_COMPONENT &&
         value->kind != VALUE_PRIMITIVE)
-        return fail(matching->treo->error, GORDIAN_STATUS_INPUT,
+        return fail(matching->place->treo->error, GORDIAN_STATUS_INPUT,
                     "the parameter '%s' wants a component", key);
-    matching->place->scope = scope_bind(matching->treo, matching->place->scope, key, value);
+    matching->place->scope = scope_bind(matching->place->treo, matching->place->scope, key, value);
     return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
@@ -204,15 +198,15 @@ static const char *parameter_names(const struct formal *formals, char *buffer, s
     return buffer;
 }
 
-gordian_status formals_bind_parameters(struct treo *treo, struct place *place,
-                                       const struct actuals *actuals, const struct set *set,
-                                       const struct value *callee)
+gordian_status formals_bind_parameters(struct place *place, const struct actuals *actuals,
+                                       const struct set *set, const struct value *callee)
 {
+    struct treo *treo = place->treo;
     uint64_t total;
     char names[120];
     const struct formal *formals = callee->component->parameters;
-    struct matching matching = {.treo = treo, .place = place, .actuals = actuals};
-    gordian_status status = formals_find_size(treo, place, formals, actuals->value_count, &total);
+    struct matching matching = {.place = place, .actuals = actuals};
+    gordian_status status = formals_find_size(place, formals, actuals->value_count, &total);
     if (status != GORDIAN_OK)
         return status;
     if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
@@ -222,20 +216,20 @@ gordian_status formals_bind_parameters(struct treo *treo, struct place *place,
                              callee->name, total, total == 1 ? "" : "s", total == 1 ? "it" : "them",
                              callee->name, parameter_names(formals, names, sizeof names));
     if (total != actuals->value_count)
-        return treo_complain(treo, actuals->place->module, set->token,
-                             "'%s' takes %" PRIu64 " parameter%s, not %zu", callee->name, total,
-                             total == 1 ? "" : "s", actuals->value_count);
+        return place_complain(actuals->place, set->token,
+                              "'%s' takes %" PRIu64 " parameter%s, not %zu", callee->name, total,
+                              total == 1 ? "" : "s", actuals->value_count);
     for (const struct formal *formal = formals; formal && status == GORDIAN_OK;
          formal = formal->next) {
         matching.formal = formal;
         if (!formal->variable)
             matching.next++;
         else
-            status = value_expand(treo, place, formal->variable, bind_parameter, &matching);
+            status = value_expand(place, formal->variable, bind_parameter, &matching);
         if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line) {
             char message[sizeof treo->error->message];
             memcpy(message, treo->error->message, sizeof message);
-            status = treo_complain(treo, actuals->place->module, set->token, "%s", message);
+            status = place_complain(actuals->place, set->token, "%s", message);
         }
     }
     return status;
@@ -245,7 +239,7 @@ gordian_status formals_bind_parameters(struct treo *treo, struct place *place,
 static gordian_status bind_port(void *context, const char *key)
 {
     struct matching *matching = context;
-    struct treo *treo = matching->treo;
+    struct treo *treo = matching->place->treo;
     size_t next = matching->next++;
     if (matching->ports) {
         matching->ports[next].key = arena_text(&treo->arena, key, strlen(key));
@@ -256,7 +250,7 @@ static gordian_status bind_port(void *context, const char *key)
     if (matching->formal->way != PORT_UNKNOWN)
         bound.way = matching->formal->way;
     size_t before = treo->binding_count;
-    TRY(bind_variable(treo, matching->instance, key, &bound, &meaning));
+    TRY(bind_node_variable(treo, matching->instance, key, &bound, &meaning));
     if (treo->binding_count == before)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is there twice", key);
     return GORDIAN_OK;
@@ -265,10 +259,10 @@ static gordian_status bind_port(void *context, const char *key)
 /* A port that only takes in and is put into inside, or the other way round, is declared wrongly:
  * public circuits do that, and mean what the inside does. Whoever reads a port that is put out gets
  * what is outside gets: nodes hand their data to all of their readers. */
-gordian_status formals_check_way(struct treo *treo, const struct actuals *actuals,
-                                 const struct set *set, const char *callee, size_t port,
-                                 uint8_t way)
+gordian_status formals_check_way(const struct actuals *actuals, const struct set *set,
+                                 const char *callee, size_t port, uint8_t way)
 {
+    struct treo *treo = actuals->place->treo;
     uint8_t outer = actuals->ports[port].way;
     struct node *node = &treo->nodes[actuals->ports[port].node];
     if (actuals->place->instance == 0) { /* the main component's */
@@ -284,9 +278,10 @@ gordian_status formals_check_way(struct treo *treo, const struct actuals *actual
                      writes ? "writes to" : "reads", node->name, writes ? "?" : "!");
 }
 
-gordian_status formals_bind_ports(struct treo *treo, struct matching *matching,
-                                  const struct set *set, const struct value *callee)
+gordian_status formals_bind_ports(struct matching *matching, const struct set *set,
+                                  const struct value *callee)
 {
+    struct treo *treo = matching->place->treo;
     const struct actuals *actuals = matching->actuals;
     gordian_status status = GORDIAN_OK;
     for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
@@ -294,13 +289,13 @@ gordian_status formals_bind_ports(struct treo *treo, struct matching *matching,
         size_t first = matching->next;
         matching->formal = formal;
         if (formal->variable)
-            status = value_expand(treo, matching->place, formal->variable, bind_port, matching);
+            status = value_expand(matching->place, formal->variable, bind_port, matching);
         else
             status = treo_complain(treo, callee->module, formal->token, "this port needs a name");
         if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
             status = treo_complain(treo, callee->module, formal->token, "this port is there twice");
         for (size_t p = first; p < matching->next && status == GORDIAN_OK; p++)
-            status = formals_check_way(treo, actuals, set, callee->name, p, formal->way);
+            status = formals_check_way(actuals, set, callee->name, p, formal->way);
     }
     return status;
 }

@@ -8,7 +8,6 @@
 
 /* A list of keys or values that grows in the arena's neighbourhood: freed by its owner. */
 struct actuals {
-    struct treo *treo;
     const struct place *place;
     struct binding *ports;
     size_t port_count, port_room;
@@ -18,7 +17,6 @@ struct actuals {
 
 /* What expanding the formals needs to know. */
 struct matching {
-    struct treo *treo;
     struct place *place; /* the callee's: parameters come into its scope */
     const struct actuals *actuals;
     const struct formal *formal;
@@ -40,18 +38,15 @@ bool actuals_has_range(const struct expr *expr);
 
 /* How many ports or parameters there are; *unbound: a variable without which that cannot be told.
  */
-gordian_status formals_count(struct treo *treo, const struct place *place,
-                             const struct formal *formals, uint64_t *total,
-                             const struct expr **unbound);
+gordian_status formals_count(const struct place *place, const struct formal *formals,
+                             uint64_t *total, const struct expr **unbound);
 /* A size that was left open, the n of a[1..n], is the one that makes the number of ports right. */
-gordian_status formals_find_size(struct treo *treo, struct place *place,
-                                 const struct formal *formals, uint64_t wanted, uint64_t *total);
-gordian_status formals_bind_parameters(struct treo *treo, struct place *place,
-                                       const struct actuals *actuals, const struct set *set,
-                                       const struct value *callee);
-gordian_status formals_bind_ports(struct treo *treo, struct matching *matching,
-                                  const struct set *set, const struct value *callee);
+gordian_status formals_find_size(struct place *place, const struct formal *formals, uint64_t wanted,
+                                 uint64_t *total);
+gordian_status formals_bind_parameters(struct place *place, const struct actuals *actuals,
+                                       const struct set *set, const struct value *callee);
+gordian_status formals_bind_ports(struct matching *matching, const struct set *set,
+                                  const struct value *callee);
 /* May the callee use the port so? */
-gordian_status formals_check_way(struct treo *treo, const struct actuals *actuals,
-                                 const struct set *set, const char *callee, size_t port,
-                                 uint8_t way);
+gordian_status formals_check_way(const struct actuals *actuals, const struct set *set,
+                                 const char *callee, size_t port, uint8_t way);

@@ -1,5 +1,4 @@
 /* Atomic components to automata: rules and transitions, with the names in them looked up. */
-#include "engines/compose/circuit/data_flow.h"
 #include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
@@ -38,9 +37,7 @@ struct mention {
 static void complain_at(struct building *building, const struct token *token, const char *what,
                         const char *name)
 {
-    if (building->status == GORDIAN_OK)
-        building->status =
-            treo_complain(building->treo, building->place->module, token, what, name);
+    THEN(building->status, place_complain(building->place, token, what, name));
 }
 
 static uint32_t guard_node(struct building *building, enum guard_kind kind, uint32_t left,
@@ -61,8 +58,8 @@ static void mention_symbols(struct building *building, const struct mentions *fo
 {
     for (size_t i = 0; i < found->count && building->status == GORDIAN_OK; i++) {
         struct treo *treo = building->treo;
-        if (!memory_grow(&treo->memory, &building->mentions, &building->mention_room,
-                         building->mention_count + 1, sizeof *building->mentions))
+        if (!memory_extend(&treo->memory, building->mentions, building->mention_room,
+                           building->mention_count))
             building->status = fail_memory(treo->error);
         else
             building->mentions[building->mention_count++] =
@@ -74,9 +71,8 @@ static uint32_t mention_constant(struct building *building, const struct token *
                                  const struct value *value)
 {
     uint32_t symbol = 0;
-    if (building->status == GORDIAN_OK)
-        building->status =
-            value_symbol(building->treo, building->place->module, token, value, &symbol);
+    THEN(building->status,
+         value_symbol(building->treo, building->place->module, token, value, &symbol));
     struct mentions found = {.symbols = &symbol, .count = 1, .token = token};
     mention_symbols(building, &found, GORDIAN_NONE);
     return symbol;
@@ -108,16 +104,14 @@ static void settle_data(struct building *building)
     uint8_t *functions = memory_alloc(&treo->memory, data->function_count + 1);
     if (!symbols || !functions)
         building->status = fail_memory(treo->error);
-    if (building->status == GORDIAN_OK)
-        building->status =
-            automaton_flow(building->automaton, data, symbols, functions, treo->error);
+    THEN(building->status,
+         automaton_flow(building->automaton, data, symbols, functions, treo->error));
     for (size_t i = 0; i < building->mention_count && building->status == GORDIAN_OK; i++) {
         const struct mention *mention = &building->mentions[i];
         bool given = mention->function != GORDIAN_NONE && functions[mention->function];
         settle_mention(building, mention, given || symbols[mention->symbol]);
     }
-    memory_free(&treo->memory, symbols);
-    memory_free(&treo->memory, functions);
+    memory_free_all(&treo->memory, symbols, functions);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -125,8 +119,7 @@ static void settle_data(struct building *building)
 static uint32_t find_port(struct building *building, const struct expr *variable)
 {
     char key[KEY_SIZE];
-    if (building->status == GORDIAN_OK)
-        building->status = value_key(building->treo, building->place, variable, key, sizeof key);
+    THEN(building->status, value_key(building->place, variable, key, sizeof key));
     if (building->status != GORDIAN_OK)
         return GORDIAN_NONE;
     uint32_t number = labels_find(&building->ports, key, strlen(key));
@@ -143,7 +136,7 @@ static uint32_t find_cell(struct building *building, const char *name)
     return cell;
 }
 
-static uint32_t find_state(struct building *building, const struct token *token)
+static uint32_t find_atom_state(struct building *building, const struct token *token)
 {
     uint32_t label, state;
     if (building->status != GORDIAN_OK)
@@ -160,10 +153,80 @@ static uint32_t find_state(struct building *building, const struct token *token)
     name[token->length] = '\0';
     building->status =
         labels_put(&building->states, token->text, token->length, &label, building->treo->error);
-    if (building->status == GORDIAN_OK)
-        building->status =
-            automaton_state(building->automaton, name, false, &state, building->treo->error);
+    THEN(building->status,
+         automaton_state(building->automaton, name, false, &state, building->treo->error));
     return building->status == GORDIAN_OK ? state : 0;
+}
+
+/* ------------------------------------------------------------------ chances */
+
+/* [0.9 : a, 0.1 : null]: how likely each outcome is. What can happen is what is looked for here, so
+ * an outcome counts if its chance is not 0. */
+static gordian_status no_chance(const struct place *place, const struct expr *expr)
+{
+    return place_complain(place, expr->token,
+                          "expected a chance: a number from 0 to 1, such as 0.5");
+}
+
+static gordian_status chance_of(const struct place *place, const struct expr *expr, double *chance);
+
+static gordian_status chance_operator(const struct place *place, const struct expr *expr,
+                                      double *chance)
+{
+    double left, right = 0;
+    TRY(chance_of(place, expr->first, &left));
+    TRY(chance_of(place, expr->second, &right));
+    switch (expr->op) {
+    case '+':
+        *chance = left + right;
+        return GORDIAN_OK;
+    case '-':
+        *chance = left - right;
+        return GORDIAN_OK;
+    case '*':
+        *chance = left * right;
+        return GORDIAN_OK;
+    case '/':
+        *chance = right != 0 ? left / right : -1;
+        return right != 0 ? GORDIAN_OK : no_chance(place, expr);
+    default:
+        return no_chance(place, expr);
+    }
+}
+
+static gordian_status chance_of(const struct place *place, const struct expr *expr, double *chance)
+{
+    struct value value;
+    *chance = 0;
+    if (expr->kind == EXPR_BINARY)
+        return chance_operator(place, expr, chance);
+    TRY(value_evaluate(place, expr, &value));
+    if (value.kind == VALUE_NUMBER)
+        *chance = (double)value.number;
+    else if (value.kind != VALUE_TEXT || !decimal_read(value.text, strlen(value.text), chance))
+        return no_chance(place, expr);
+    return GORDIAN_OK;
+}
+
+static gordian_status chances_read(const struct place *place, const struct expr *chances,
+                                   bool *possible, size_t most)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (const struct expr *pair = chances->first; pair; pair = pair->next, count++) {
+        double chance;
+        if (count == most)
+            return place_complain(place, pair->token, "more than %zu outcomes", most);
+        TRY(chance_of(place, pair->second, &chance));
+        /* 1 - 0.9 - 0.1 is not quite 0 */
+        if (chance < -1e-9 || chance > 1 + 1e-9)
+            return no_chance(place, pair->second);
+        possible[count] = chance > 1e-9;
+        sum += chance;
+    }
+    if (sum < 1 - 1e-6 || sum > 1 + 1e-6)
+        return place_complain(place, chances->token, "the chances add up to %g, not to 1", sum);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ guards */
@@ -175,7 +238,7 @@ static uint32_t constant_term(struct building *building, const struct token *tok
     return guard_node(building, TERM_CONSTANT, GUARD_NONE, GUARD_NONE, symbol);
 }
 
-static uint32_t make_term(struct building *building, const struct expr *expr);
+static uint32_t make_guard_term(struct building *building, const struct expr *expr);
 
 /* Function and arguments of f(a, b). */
 static uint32_t make_application(struct building *building, const struct expr *expr, bool predicate)
@@ -187,25 +250,24 @@ static uint32_t make_application(struct building *building, const struct expr *e
     struct mentions found = {.token = expr->token};
     for (const struct expr *argument = expr->first; argument; argument = argument->next)
         arguments++;
-    if (building->status == GORDIAN_OK)
-        building->status =
-            value_function(building->treo, building->place->module, bound ? bound : &name,
-                           predicate, arguments, &function, &found);
+    THEN(building->status,
+         value_function(building->treo, building->place->module, bound ? bound : &name, predicate,
+                        arguments, &function, &found));
     mention_symbols(building, &found, function);
     for (const struct expr *argument = expr->first; argument; argument = argument->next) {
         if (count == FUNCTION_ARITY)
             complain_at(building, argument->token, "too many arguments for '%s'", expr->name);
         if (building->status != GORDIAN_OK)
             return GUARD_NONE;
-        terms[count++] = make_term(building, argument);
+        terms[count++] = make_guard_term(building, argument);
     }
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
     uint32_t arity = building->treo->circuit->data.functions[function].arity;
     if (count != arity)
-        building->status = treo_complain(building->treo, building->place->module, expr->token,
-                                         "'%s' takes %u argument%s, not %u", expr->name, arity,
-                                         arity == 1 ? "" : "s", count);
+        building->status =
+            place_complain(building->place, expr->token, "'%s' takes %u argument%s, not %u",
+                           expr->name, arity, arity == 1 ? "" : "s", count);
     while (count-- > 0)
         list = guard_node(building, TERM_LIST, terms[count], list, 0);
     return guard_node(building, predicate ? GUARD_PREDICATE : TERM_APPLY, list, GUARD_NONE,
@@ -221,7 +283,7 @@ static uint32_t make_name(struct building *building, const struct expr *expr)
         return GUARD_NONE;
     if (port != GORDIAN_NONE && !expr->primed)
         return guard_node(building, TERM_PORT, GUARD_NONE, GUARD_NONE, port);
-    building->status = value_key(building->treo, building->place, expr, key, sizeof key);
+    building->status = value_key(building->place, expr, key, sizeof key);
     const struct value *bound =
         building->status == GORDIAN_OK ? scope_find(building->place->scope, key) : NULL;
     if (bound && !expr->primed)
@@ -256,8 +318,9 @@ static uint32_t make_arithmetic(struct building *building, const struct expr *ex
     uint32_t function = 0;
     const char name[2] = {expr->kind == EXPR_MINUS ? '-' : (char)expr->op, '\0'};
     uint32_t left = expr->kind == EXPR_MINUS ? constant_term(building, expr->token, &zero)
-                                             : make_term(building, expr->first);
-    uint32_t right = make_term(building, expr->kind == EXPR_MINUS ? expr->first : expr->second);
+                                             : make_guard_term(building, expr->first);
+    uint32_t right =
+        make_guard_term(building, expr->kind == EXPR_MINUS ? expr->first : expr->second);
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
     gordian_status status =
@@ -271,7 +334,7 @@ static uint32_t make_arithmetic(struct building *building, const struct expr *ex
     return guard_node(building, TERM_APPLY, list, GUARD_NONE, function);
 }
 
-static uint32_t make_term(struct building *building, const struct expr *expr)
+static uint32_t make_guard_term(struct building *building, const struct expr *expr)
 {
     struct value value;
     if ((expr->kind == EXPR_BINARY || expr->kind == EXPR_MINUS) && has_data(building, expr))
@@ -287,8 +350,7 @@ static uint32_t make_term(struct building *building, const struct expr *expr)
     case EXPR_APPLY:
         return make_application(building, expr, false);
     default:
-        if (building->status == GORDIAN_OK)
-            building->status = value_of(building->treo, building->place, expr, &value);
+        THEN(building->status, value_evaluate(building->place, expr, &value));
         return building->status == GORDIAN_OK ? constant_term(building, expr->token, &value)
                                               : GUARD_NONE;
     }
@@ -301,16 +363,14 @@ static uint32_t make_chances(struct building *building, const struct expr *term,
                              const struct expr *chances)
 {
     bool possible[CHANCES_MAX] = {false};
-    uint32_t any = GUARD_NONE, left = make_term(building, term);
+    uint32_t any = GUARD_NONE, left = make_guard_term(building, term);
     size_t count = 0;
-    if (building->status == GORDIAN_OK)
-        building->status =
-            chances_read(building->treo, building->place, chances, possible, CHANCES_MAX);
+    THEN(building->status, chances_read(building->place, chances, possible, CHANCES_MAX));
     for (const struct expr *pair = chances->first; pair && building->status == GORDIAN_OK;
          pair = pair->next) {
         if (!possible[count++])
             continue;
-        uint32_t right = make_term(building, pair->first);
+        uint32_t right = make_guard_term(building, pair->first);
         uint32_t equal = guard_node(building, GUARD_EQUAL, left, right, 0);
         any = any == GUARD_NONE ? equal : guard_node(building, GUARD_OR, any, equal, 0);
     }
@@ -323,8 +383,8 @@ static uint32_t make_equality(struct building *building, const struct expr *expr
     if ((left_chances || expr->second->kind == EXPR_CHANCES) && expr->op == '=')
         return left_chances ? make_chances(building, expr->second, expr->first)
                             : make_chances(building, expr->first, expr->second);
-    uint32_t left = make_term(building, expr->first);
-    uint32_t right = make_term(building, expr->second);
+    uint32_t left = make_guard_term(building, expr->first);
+    uint32_t right = make_guard_term(building, expr->second);
     uint32_t equal = guard_node(building, GUARD_EQUAL, left, right, 0);
     return expr->op == '=' ? equal : guard_node(building, GUARD_NOT, equal, GUARD_NONE, 0);
 }
@@ -383,19 +443,19 @@ struct firing {
     const struct rule_port *port;
 };
 
-static gordian_status add_firing(void *context, const char *key)
+static gordian_status add_rule_port(void *context, const char *key)
 {
     struct firing *firing = context;
     struct building *building = firing->building;
     uint32_t number = labels_find(&building->ports, key, strlen(key));
     if (number == GORDIAN_NONE)
-        return treo_complain(building->treo, building->place->module, firing->port->variable->token,
-                             "'%s' is not a port of '%s'", key, building->name);
+        return place_complain(building->place, firing->port->variable->token,
+                              "'%s' is not a port of '%s'", key, building->name);
     uint64_t *set = firing->port->fires ? building->fires : building->blocked;
     uint64_t *other = firing->port->fires ? building->blocked : building->fires;
     if (bits_test(other, number))
-        return treo_complain(building->treo, building->place->module, firing->port->variable->token,
-                             "'%s' fires and does not fire in the same rule", key);
+        return place_complain(building->place, firing->port->variable->token,
+                              "'%s' fires and does not fire in the same rule", key);
     bits_set(set, number);
     return GORDIAN_OK;
 }
@@ -419,9 +479,8 @@ static void read_firing(struct building *building, const struct rule *rule)
     }
     for (const struct rule_port *port = rule->ports; port; port = port->next) {
         struct firing firing = {building, port};
-        if (building->status == GORDIAN_OK)
-            building->status =
-                value_expand(building->treo, building->place, port->variable, add_firing, &firing);
+        THEN(building->status,
+             value_expand(building->place, port->variable, add_rule_port, &firing));
     }
 }
 
@@ -467,14 +526,6 @@ static void add_choices(struct building *building, const struct token *token, ui
     }
 }
 
-static bool bits_any(const uint64_t *set, size_t bits)
-{
-    for (size_t w = 0; w < bits_words(bits); w++)
-        if (set[w])
-            return true;
-    return false;
-}
-
 /* A rule without braces: one for everybody who may fire by its guard. */
 static void make_bare_rule(struct building *building, const struct rule *rule)
 {
@@ -483,18 +534,19 @@ static void make_bare_rule(struct building *building, const struct rule *rule)
     if (building->status != GORDIAN_OK)
         return;
     uint32_t open = bare_open(automaton, guard);
+    size_t words = automaton_words(automaton);
     if (open > BARE_OPEN_MAX)
         complain_at(building, rule->token, "%s",
                     "too many ports of which this rule does not say whether they fire");
     forget_firing(building);
     bare_ports(automaton, guard, building->fires, building->blocked);
-    if (building->status == GORDIAN_OK && !bits_any(building->fires, automaton->port_count) &&
-        !bits_any(building->blocked, automaton->port_count))
+    if (building->status == GORDIAN_OK && !bits_any(building->fires, words) &&
+        !bits_any(building->blocked, words))
         complain_at(building, rule->token, "%s",
                     "this rule is about no port; a cell's first value is written $m = 0;");
     for (uint32_t choice = 0; choice >> open == 0 && building->status == GORDIAN_OK; choice++) {
         if (!bare_choice(automaton, guard, choice, building->fires) ||
-            !bits_any(building->fires, automaton->port_count))
+            !bits_any(building->fires, words))
             continue;
         uint32_t restricted = guard_restrict(&automaton->guards, guard, building->fires);
         if (restricted == GUARD_NONE)
@@ -511,8 +563,8 @@ static void make_rule(struct building *building, const struct rule *rule)
         return;
     }
     read_firing(building, rule);
-    uint32_t from = rule->from ? find_state(building, rule->from) : 0;
-    uint32_t to = rule->to ? find_state(building, rule->to) : 0;
+    uint32_t from = rule->from ? find_atom_state(building, rule->from) : 0;
+    uint32_t to = rule->to ? find_atom_state(building, rule->to) : 0;
     uint32_t guard = make_guard(building, rule->guard);
     building->cost = rule->cost;
     add_choices(building, rule->token, from, to, guard, 0);
@@ -578,7 +630,7 @@ static void make_start(struct building *building, const struct atom_start *start
     uint32_t symbol = GORDIAN_NONE;
     struct value value;
     if (start->state) {
-        uint32_t state = find_state(building, start->state);
+        uint32_t state = find_atom_state(building, start->state);
         if (building->status == GORDIAN_OK)
             building->automaton->states[state].initial = true;
         return;
@@ -593,7 +645,7 @@ static void make_start(struct building *building, const struct atom_start *start
         complain_at(building, start->cell, "the cell '%s' has two initial values", name);
     uint32_t cell = find_cell(building, name);
     if (building->status == GORDIAN_OK && start->value && start->value->kind != EXPR_NULL) {
-        building->status = value_of(building->treo, building->place, start->value, &value);
+        building->status = value_evaluate(building->place, start->value, &value);
         if (building->status == GORDIAN_OK)
             symbol = mention_constant(building, start->value->token, &value);
     }
@@ -613,9 +665,8 @@ static void make_ports(struct building *building, const struct atom_port *ports,
             return;
         }
         building->status = labels_put(&building->ports, ports[p].key, length, &label, error);
-        if (building->status == GORDIAN_OK)
-            building->status = automaton_port(building->automaton, ports[p].key,
-                                              (enum port_way)ports[p].way, NULL, error);
+        THEN(building->status, automaton_port(building->automaton, ports[p].key,
+                                              (enum port_way)ports[p].way, NULL, error));
     }
 }
 
@@ -647,12 +698,13 @@ static void make_everything(struct building *building, const struct atom_port *p
     building->automaton->states[0].initial = true;
 }
 
-gordian_status atom_build(struct treo *treo, const struct component *component, const char *name,
-                          const struct place *place, const struct atom_port *ports,
-                          size_t port_count, struct automaton **out)
+gordian_status atom_build(const struct place *place, const struct component *component,
+                          const char *name, const struct atom_port *ports, size_t port_count,
+                          struct automaton **out)
 {
+    struct treo *treo = place->treo;
     struct building building = {
-        .treo = treo, .atom = component->atom, .name = name, .place = place};
+        .treo = place->treo, .atom = component->atom, .name = name, .place = place};
     *out = NULL;
     building.status = automaton_new(&building.automaton, name, &treo->memory, treo->error);
     if (building.status != GORDIAN_OK)

@@ -59,20 +59,30 @@ static void parse_initial_value(struct parser *parser, struct atom *atom)
         parser_take(parser, ',');
 }
 
+static struct rule *finish_rule(struct parser *parser, struct rule *rule)
+{
+    parser_take(parser, ';');
+    return parser->status == GORDIAN_OK ? rule : NULL;
+}
+
+/* {a, ~b} guard; or a guard alone, which also says who fires. */
 static struct rule *parse_rule(struct parser *parser)
 {
     struct rule *rule = parser_alloc(parser, sizeof *rule);
+    bool ends = false;
     if (!rule)
         return NULL;
     rule->token = parser_token(parser);
-    rule->ports = parse_firing(parser);
-    parser_take(parser, ',');
-    bool ends = parser_sees(parser, '{') || parser_sees(parser, '}') || parser_sees(parser, ';') ||
-                parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|');
+    rule->bare = !parser_sees(parser, '{');
+    if (!rule->bare) {
+        rule->ports = parse_firing(parser);
+        parser_take(parser, ',');
+        ends = parser_sees(parser, '{') || parser_sees(parser, '}') || parser_sees(parser, ';') ||
+               parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|');
+    }
     if (!ends)
         rule->guard = parse_formula(parser);
-    parser_take(parser, ';');
-    return parser->status == GORDIAN_OK ? rule : NULL;
+    return finish_rule(parser, rule);
 }
 
 /* $m = 0; and not $m = 0, b = $m: an initial value is followed by ';', by the next one, or by a
@@ -112,30 +122,6 @@ static bool sees_bare_rule(const struct parser *parser)
         return true;
     default:
         return false;
-    }
-}
-
-static struct rule *parse_bare_rule(struct parser *parser)
-{
-    struct rule *rule = parser_alloc(parser, sizeof *rule);
-    if (!rule)
-        return NULL;
-    rule->token = parser_token(parser);
-    rule->bare = true;
-    rule->guard = parse_formula(parser);
-    parser_take(parser, ';');
-    return parser->status == GORDIAN_OK ? rule : NULL;
-}
-
-static void parse_rules(struct parser *parser, struct atom *atom)
-{
-    struct rule **last = &atom->rules;
-    while (parser->status == GORDIAN_OK && sees_initial_value(parser))
-        parse_initial_value(parser, atom);
-    while (parser->status == GORDIAN_OK && (parser_sees(parser, '{') || sees_bare_rule(parser))) {
-        *last = parser_sees(parser, '{') ? parse_rule(parser) : parse_bare_rule(parser);
-        if (*last)
-            last = &(*last)->next;
     }
 }
 
@@ -210,8 +196,7 @@ static struct rule *parse_transition(struct parser *parser, struct atom *atom)
     }
     if (parser->status == GORDIAN_OK && !ends)
         rule->guard = parse_formula(parser);
-    parser_take(parser, ';');
-    return parser->status == GORDIAN_OK ? rule : NULL;
+    return finish_rule(parser, rule);
 }
 
 /* memory m, memory m = 0 */
@@ -270,7 +255,7 @@ static void skip_foreign(struct parser *parser)
              (open > 0 || (!parser_sees(parser, '}') && !parser_sees(parser, TOKEN_ATOM))));
 }
 
-static bool is_foreign(const struct token *token)
+static bool is_foreign_atom(const struct token *token)
 {
     static const char *const kinds[] = {"JAVA", "C", "PROMELA", "MAUDE"};
     if (token->kind != TOKEN_ATOM)
@@ -301,19 +286,6 @@ static struct expr *parse_built_in_ports(struct parser *parser)
         last = &(*last)->next;
     }
     return first;
-}
-
-static void parse_built_in(struct parser *parser, struct atom *atom)
-{
-    atom->name = parser_expect(parser, TOKEN_NAME, "the name of a built-in component");
-    if (parser_take(parser, '[')) {
-        parser->in_atom = false;
-        atom->argument = parse_expr(parser, LEVEL_TERM);
-        parser->in_atom = true;
-        parser_expect(parser, ']', "']'");
-    }
-    if (parser_sees(parser, '('))
-        atom->ports = parse_built_in_ports(parser);
 }
 
 /* {a}, x <= 5, {x}: what the jobs must have come to, and which begin anew. */
@@ -368,7 +340,7 @@ static void parse_one(struct parser *parser, struct atom *atom)
     const struct token *token = parser_token(parser);
     bool told = atom->kind != ATOM_NONE && atom->kind != ATOM_FOREIGN;
     struct atom *target = told ? &other : atom;
-    if (is_foreign(token)) {
+    if (is_foreign_atom(token)) {
         if (atom->kind == ATOM_NONE)
             atom->kind = ATOM_FOREIGN;
         skip_foreign(parser);
@@ -379,7 +351,15 @@ static void parse_one(struct parser *parser, struct atom *atom)
     if (atom_named(token, "RBA") || atom_named(token, "P")) {
         target->kind = ATOM_RULES;
         parser->in_predicate = atom_named(token, "P");
-        parse_rules(parser, target);
+        struct rule **last = &target->rules;
+        while (parser->status == GORDIAN_OK && sees_initial_value(parser))
+            parse_initial_value(parser, target);
+        while (parser->status == GORDIAN_OK &&
+               (parser_sees(parser, '{') || sees_bare_rule(parser))) {
+            *last = parse_rule(parser);
+            if (*last)
+                last = &(*last)->next;
+        }
         parser->in_predicate = false;
     } else if (atom_named(token, "CA") || atom_named(token, "CAM") || atom_named(token, "PA") ||
                atom_named(token, "SCA")) {
@@ -391,7 +371,15 @@ static void parse_one(struct parser *parser, struct atom *atom)
         parse_work(parser, target);
     } else if (atom_named(token, "PR")) {
         target->kind = ATOM_BUILT_IN;
-        parse_built_in(parser, target);
+        target->name = parser_expect(parser, TOKEN_NAME, "the name of a built-in component");
+        if (parser_take(parser, '[')) {
+            parser->in_atom = false;
+            target->argument = parse_expr(parser, LEVEL_TERM);
+            parser->in_atom = true;
+            parser_expect(parser, ']', "']'");
+        }
+        if (parser_sees(parser, '('))
+            target->ports = parse_built_in_ports(parser);
     } else {
         atom->unsupported = token;
         skip_foreign(parser);

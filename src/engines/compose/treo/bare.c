@@ -1,5 +1,6 @@
 /* Rules without braces: who fires follows from the guard. A port that does not fire is null, so
  * a != null says that it fires, a = null that it does not, and a = b that both do or neither. */
+#include "engines/compose/circuit/union_find.h"
 #include "engines/compose/treo/treo_internal.h"
 
 #include <string.h>
@@ -19,24 +20,9 @@ struct bare {
     bool mentioned[BARE_PORTS_MAX];
 };
 
-static uint32_t bare_root(const struct bare *bare, uint32_t port)
-{
-    while (bare->parent[port] != port)
-        port = bare->parent[port];
-    return port;
-}
-
 static void say_about(struct bare *bare, uint32_t port, enum said said)
 {
-    bare->said[bare_root(bare, port)] |= (uint8_t)said;
-}
-
-static void tie_ports(struct bare *bare, uint32_t left, uint32_t right)
-{
-    left = bare_root(bare, left);
-    right = bare_root(bare, right);
-    bare->parent[left] = right;
-    bare->said[right] |= bare->said[left];
+    bare->said[union_find_root(bare->parent, port)] |= (uint8_t)said;
 }
 
 /* One side is a port: what does the other say of it? */
@@ -55,8 +41,12 @@ static void take_equality(struct bare *bare, const struct guard_node *node, bool
         say_about(bare, port->symbol, holds ? SAID_NULL : SAID_FIRES);
     else if (holds && (other->kind == TERM_CONSTANT || other->kind == TERM_APPLY))
         say_about(bare, port->symbol, SAID_FIRES);
-    else if (holds && other->kind == TERM_PORT)
-        tie_ports(bare, port->symbol, other->symbol);
+    else if (holds && other->kind == TERM_PORT) {
+        uint32_t left = union_find_root(bare->parent, port->symbol);
+        uint32_t right = union_find_root(bare->parent, other->symbol);
+        bare->parent[left] = right;
+        bare->said[right] |= bare->said[left];
+    }
 }
 
 static void take_conjuncts(struct bare *bare, uint32_t guard)
@@ -102,7 +92,7 @@ void bare_ports(const struct automaton *automaton, uint32_t guard, uint64_t *fir
     struct bare bare;
     look_at_guard(&bare, automaton, guard);
     for (uint32_t p = 0; p < automaton->port_count; p++) {
-        uint8_t said = bare.said[bare_root(&bare, p)];
+        uint8_t said = bare.said[union_find_root(bare.parent, p)];
         if (bare.mentioned[p] && said == SAID_NULL)
             bits_set(blocked, p);
         else if (bare.mentioned[p])
@@ -136,7 +126,7 @@ bool bare_choice(const struct automaton *automaton, uint32_t guard, uint32_t cho
     for (uint32_t i = 0; i < count; i++)
         bare.said[roots[i]] = choice >> i & 1 ? SAID_FIRES : SAID_NULL;
     for (uint32_t p = 0; p < automaton->port_count; p++)
-        if (bare.mentioned[p] && bare.said[bare_root(&bare, p)] == SAID_FIRES)
+        if (bare.mentioned[p] && bare.said[union_find_root(bare.parent, p)] == SAID_FIRES)
             bits_set(fires, p);
     return true;
 }

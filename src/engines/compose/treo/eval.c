@@ -8,15 +8,14 @@
 
 /* ------------------------------------------------------------------ atoms */
 
-static gordian_status add_atom(struct treo *treo, const struct actuals *actuals, uint32_t automaton,
-                               const char *title)
+static gordian_status add_atom(const struct actuals *actuals, uint32_t automaton, const char *title)
 {
+    struct treo *treo = actuals->place->treo;
     const struct automaton *made = treo->circuit->automata[automaton];
     size_t ports = actuals->port_count;
     if (treo->atom_count >= treo->most)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u instances", treo->most);
-    if (!memory_grow(&treo->memory, &treo->atoms, &treo->atom_room, treo->atom_count + 1,
-                     sizeof *treo->atoms) ||
+    if (!memory_extend(&treo->memory, treo->atoms, treo->atom_room, treo->atom_count) ||
         !memory_grow(&treo->memory, &treo->ends, &treo->end_room, treo->end_count + ports,
                      sizeof *treo->ends))
         return fail_memory(treo->error);
@@ -48,8 +47,7 @@ gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *a
     }
     if (!*key)
         return GORDIAN_OK;
-    if (!memory_grow(&treo->memory, &treo->automata, &treo->made_room, treo->made_count + 1,
-                     sizeof *treo->automata))
+    if (!memory_extend(&treo->memory, treo->automata, treo->made_room, treo->made_count))
         return fail_memory(treo->error);
     status = labels_put(&treo->made, key, strlen(key), &label, treo->error);
     if (status == GORDIAN_OK)
@@ -77,18 +75,17 @@ static gordian_status function_argument(struct treo *treo, uint32_t module,
     return status;
 }
 
-static gordian_status primitive_argument(struct treo *treo, const struct actuals *actuals,
-                                         const struct set *set, const struct primitive *primitive,
-                                         uint32_t *argument)
+static gordian_status primitive_argument(const struct actuals *actuals, const struct set *set,
+                                         const struct primitive *primitive, uint32_t *argument)
 {
+    struct treo *treo = actuals->place->treo;
     const struct value *value = actuals->values;
     const struct token *token = set->arguments ? set->arguments->token : set->token;
     *argument = 0;
     if (actuals->value_count != primitive->arguments)
-        return treo_complain(treo, actuals->place->module, set->token,
-                             "it is %s: %u parameter%s, not %zu", primitive->usage,
-                             primitive->arguments, primitive->arguments == 1 ? "" : "s",
-                             actuals->value_count);
+        return place_complain(actuals->place, set->token, "it is %s: %u parameter%s, not %zu",
+                              primitive->usage, primitive->arguments,
+                              primitive->arguments == 1 ? "" : "s", actuals->value_count);
     if (primitive->argument == 'P' || primitive->argument == 'f')
         return function_argument(treo, actuals->place->module, token, value, primitive, argument);
     if (primitive->argument != 'd')
@@ -97,40 +94,35 @@ static gordian_status primitive_argument(struct treo *treo, const struct actuals
     gordian_error why = {0};
     gordian_status status = data_use(&treo->circuit->data, *argument, &why);
     if (status == GORDIAN_STATUS_INPUT)
-        return treo_complain(treo, actuals->place->module, token, "%s", why.message);
+        return place_complain(actuals->place, token, "%s", why.message);
     return status == GORDIAN_OK ? status : fail_memory(treo->error);
 }
 
-static gordian_status instantiate_primitive(struct treo *treo, struct actuals *actuals,
-                                            const struct set *set,
+static gordian_status instantiate_primitive(struct actuals *actuals, const struct set *set,
                                             const struct primitive *primitive)
 {
+    struct treo *treo = actuals->place->treo;
     size_t ports = actuals->port_count, least = primitive->ins + primitive->outs;
     bool more = primitive->more_ins || primitive->more_outs;
     uint32_t argument, number;
     char key[120];
     if (ports < least || (ports > least && !more))
-        return treo_complain(treo, actuals->place->module, set->token,
-                             "'%s' takes %s%zu ports, not %zu: it is %s", primitive->name,
-                             more ? "at least " : "", least, ports, primitive->usage);
-    gordian_status status = primitive_argument(treo, actuals, set, primitive, &argument);
-    if (status != GORDIAN_OK)
-        return status;
+        return place_complain(actuals->place, set->token,
+                              "'%s' takes %s%zu ports, not %zu: it is %s", primitive->name,
+                              more ? "at least " : "", least, ports, primitive->usage);
+    TRY(primitive_argument(actuals, set, primitive, &argument));
     uint32_t ins = primitive->more_ins ? (uint32_t)ports - primitive->outs : primitive->ins;
-    for (size_t p = 0; p < ports && status == GORDIAN_OK; p++)
-        status =
-            formals_check_way(treo, actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT);
-    if (status != GORDIAN_OK)
-        return status;
+    for (size_t p = 0; p < ports; p++)
+        TRY(formals_check_way(actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT));
     snprintf(key, sizeof key, "%s %zu %u", primitive->name, ports, argument);
     number = treo_made(treo, key);
     if (number == GORDIAN_NONE) {
         struct automaton *automaton;
-        status = primitive_build(&automaton, primitive, ins, (uint32_t)ports - ins, argument,
-                                 &treo->memory, treo->error);
-        THEN(status, treo_keep(treo, key, automaton, &number));
+        TRY(primitive_build(&automaton, primitive, ins, (uint32_t)ports - ins, argument,
+                            &treo->memory, treo->error));
+        TRY(treo_keep(treo, key, automaton, &number));
     }
-    return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
+    return add_atom(actuals, number, NULL);
 }
 
 /* What an atom is made from: the component and its parameters. Too long, or with parameters that
@@ -142,7 +134,8 @@ static void atom_key(const struct value *callee, const struct actuals *actuals, 
                                    actuals->port_count);
     for (size_t i = 0; i < actuals->value_count; i++) {
         char text[60];
-        if (!value_text(&actuals->values[i], text, sizeof text) || used + sizeof text + 2 > size) {
+        if (!value_as_text(&actuals->values[i], text, sizeof text) ||
+            used + sizeof text + 2 > size) {
             *key = '\0';
             return;
         }
@@ -175,32 +168,33 @@ static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *n
 
 /* Code that we cannot read may do anything: every port fires whenever it likes, alone or with
  * others. Ports that have nothing to do with each other do just that, so each is an automaton. */
-static gordian_status add_foreign(struct treo *treo, const struct actuals *actuals,
-                                  const struct atom_port *ports, const char *title)
+static gordian_status add_foreign(const struct actuals *actuals, const struct atom_port *ports,
+                                  const char *title)
 {
     for (size_t p = 0; p < actuals->port_count; p++) {
-        struct actuals one = {.treo = treo, .ports = actuals->ports + p, .port_count = 1};
+        struct actuals one = {
+            .place = actuals->place, .ports = actuals->ports + p, .port_count = 1};
         uint32_t number;
-        TRY(free_automaton(treo, ports[p].way, &number));
-        TRY(add_atom(treo, &one, number, title));
+        TRY(free_automaton(actuals->place->treo, ports[p].way, &number));
+        TRY(add_atom(&one, number, title));
     }
     return GORDIAN_OK;
 }
 
 /* Fifo[3](a;b): three buffers in a row. */
-static gordian_status instantiate_chain(struct treo *treo, const struct actuals *ends,
-                                        const struct set *set, int64_t length)
+static gordian_status instantiate_chain(const struct actuals *ends, const struct set *set,
+                                        int64_t length)
 {
     const struct primitive *fifo1 = primitive_find("fifo1", 5);
     struct binding row[2] = {ends->ports[0], ends->ports[0]};
     for (int64_t i = 1; i <= length; i++) {
         struct actuals link = {
-            .treo = treo, .place = ends->place, .ports = row, .port_count = 2, .value_count = 0};
+            .place = ends->place, .ports = row, .port_count = 2, .value_count = 0};
         row[0] = row[1];
         row[1] = i == length ? ends->ports[1] : (struct binding){0};
         if (i < length)
-            TRY(actuals_new_node(treo, ends->place->instance, "m", &row[1].node));
-        TRY(instantiate_primitive(treo, &link, set, fifo1));
+            TRY(actuals_new_node(ends->place->treo, ends->place->instance, "m", &row[1].node));
+        TRY(instantiate_primitive(&link, set, fifo1));
     }
     return GORDIAN_OK;
 }
@@ -219,46 +213,45 @@ static const struct primitive *find_built_in(const struct token *name)
 }
 
 /* The atom's ports in the order in which the built-in component has them. */
-static gordian_status built_in_ports(struct treo *treo, const struct matching *matching,
-                                     const struct value *callee, struct actuals *inner)
+static gordian_status built_in_ports(const struct matching *matching, const struct value *callee,
+                                     struct actuals *inner)
 {
+    struct treo *treo = matching->place->treo;
     const struct actuals *outer = matching->actuals;
     for (const struct expr *port = callee->component->atom->ports; port; port = port->next) {
         char key[TREO_KEY_SIZE];
-        gordian_status status = value_key(treo, matching->place, port, key, sizeof key);
+        TRY(value_key(matching->place, port, key, sizeof key));
         size_t p = 0;
         while (p < outer->port_count && strcmp(matching->ports[p].key, key) != 0)
             p++;
-        if (status == GORDIAN_OK && p == outer->port_count)
-            status = treo_complain(treo, callee->module, port->token, "'%s' is not a port of '%s'",
-                                   key, callee->name);
-        if (status == GORDIAN_OK && !memory_grow(&treo->memory, &inner->ports, &inner->port_room,
-                                                 inner->port_count + 1, sizeof *inner->ports))
-            status = fail_memory(treo->error);
-        if (status != GORDIAN_OK)
-            return status;
+        if (p == outer->port_count)
+            return treo_complain(treo, callee->module, port->token, "'%s' is not a port of '%s'",
+                                 key, callee->name);
+        if (!memory_extend(&treo->memory, inner->ports, inner->port_room, inner->port_count))
+            return fail_memory(treo->error);
         inner->ports[inner->port_count++] = outer->ports[p];
     }
     return GORDIAN_OK;
 }
 
-static gordian_status instantiate_built_in(struct treo *treo, const struct matching *matching,
+static gordian_status instantiate_built_in(const struct matching *matching,
                                            const struct value *callee)
 {
+    struct treo *treo = matching->place->treo;
     const struct atom *atom = callee->component->atom;
     const struct primitive *primitive = find_built_in(atom->name);
-    struct place place = {matching->place->scope, callee->module,
+    struct place place = {matching->place->treo, matching->place->scope, callee->module,
                           matching->actuals->place->instance};
-    struct actuals inner = {.treo = treo, .place = &place};
+    struct actuals inner = {.place = &place};
     struct set set = {.kind = SET_INSTANCE, .token = atom->name};
     struct value value = {0};
     if (!primitive)
         return treo_complain(treo, callee->module, atom->name,
                              "there is no built-in component '%.*s'", (int)atom->name->length,
                              atom->name->text);
-    gordian_status status = built_in_ports(treo, matching, callee, &inner);
+    gordian_status status = built_in_ports(matching, callee, &inner);
     if (status == GORDIAN_OK && atom->argument)
-        status = value_of(treo, &place, atom->argument, &value);
+        status = value_evaluate(&place, atom->argument, &value);
     if (status == GORDIAN_OK && primitive->arguments > 0 && atom->argument)
         status = actuals_add_value(&inner, &value);
     bool chain = strcmp(primitive->name, "fifo1") == 0 && value.kind == VALUE_NUMBER &&
@@ -266,18 +259,18 @@ static gordian_status instantiate_built_in(struct treo *treo, const struct match
     if (status == GORDIAN_OK && chain && value.number > treo->most)
         status =
             treo_complain(treo, callee->module, atom->name, "more than %u instances", treo->most);
-    THEN(status, chain ? instantiate_chain(treo, &inner, &set, value.number)
-                       : instantiate_primitive(treo, &inner, &set, primitive));
+    THEN(status, chain ? instantiate_chain(&inner, &set, value.number)
+                       : instantiate_primitive(&inner, &set, primitive));
     actuals_free(&inner);
     return status;
 }
 
-static gordian_status instantiate_atom(struct treo *treo, struct actuals *actuals,
-                                       const struct set *set, const struct value *callee,
-                                       struct place *place)
+static gordian_status instantiate_atom(struct actuals *actuals, const struct set *set,
+                                       const struct value *callee, struct place *place)
 {
+    struct treo *treo = place->treo;
     char key[300];
-    struct matching matching = {.treo = treo, .place = place, .actuals = actuals};
+    struct matching matching = {.place = place, .actuals = actuals};
     const struct atom *atom = callee->component->atom;
     struct automaton *automaton;
     uint32_t number;
@@ -289,24 +282,22 @@ static gordian_status instantiate_atom(struct treo *treo, struct actuals *actual
     matching.ports = arena_alloc(&treo->arena, (actuals->port_count + 1) * sizeof *matching.ports);
     if (!matching.ports)
         return fail_memory(treo->error);
-    gordian_status status = formals_bind_ports(treo, &matching, set, callee);
-    if (status == GORDIAN_OK && atom->kind == ATOM_FOREIGN)
-        return add_foreign(treo, actuals, matching.ports, callee->name);
-    if (status == GORDIAN_OK && atom->kind == ATOM_BUILT_IN)
-        return instantiate_built_in(treo, &matching, callee);
-    if (status == GORDIAN_OK && atom->timed)
-        status = treo_note(treo, callee->module, callee->component->token,
-                           "'%s': how far jobs have come (#WA) is not looked at", callee->name);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(formals_bind_ports(&matching, set, callee));
+    if (atom->kind == ATOM_FOREIGN)
+        return add_foreign(actuals, matching.ports, callee->name);
+    if (atom->kind == ATOM_BUILT_IN)
+        return instantiate_built_in(&matching, callee);
+    if (atom->timed)
+        TRY(treo_note(treo, callee->module, callee->component->token,
+                      "'%s': how far jobs have come (#WA) is not looked at", callee->name));
     atom_key(callee, actuals, key, sizeof key);
     number = *key ? treo_made(treo, key) : GORDIAN_NONE;
     if (number == GORDIAN_NONE) {
-        status = atom_build(treo, callee->component, callee->name, place, matching.ports,
-                            actuals->port_count, &automaton);
-        THEN(status, treo_keep(treo, key, automaton, &number));
+        TRY(atom_build(place, callee->component, callee->name, matching.ports, actuals->port_count,
+                       &automaton));
+        TRY(treo_keep(treo, key, automaton, &number));
     }
-    return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
+    return add_atom(actuals, number, NULL);
 }
 
 /* ------------------------------------------------------------------ composites */
@@ -336,8 +327,7 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
                              TREO_DEPTH_MAX);
     if (treo->instance_count >= treo->most)
         return treo_complain(treo, caller->module, token, "more than %u instances", treo->most);
-    if (!memory_grow(&treo->memory, &treo->instances, &treo->instance_room,
-                     treo->instance_count + 1, sizeof *treo->instances))
+    if (!memory_extend(&treo->memory, treo->instances, treo->instance_room, treo->instance_count))
         return fail_memory(treo->error);
     *number = (uint32_t)treo->instance_count;
     treo->instances[treo->instance_count] = (struct instance){
@@ -355,59 +345,52 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
 }
 
 /* name = other: follows it to a component that is written out. */
-static gordian_status resolve_instance(struct treo *treo, const struct place *place,
-                                       const struct component *component, struct value *value)
+static gordian_status resolve_instance(const struct place *place, const struct component *component,
+                                       struct value *value)
 {
     struct place at = *place;
     if (!component->variable) {
-        *value = (struct value){.kind = VALUE_COMPONENT,
-                                .component = component,
-                                .name = "component",
-                                .scope = place->scope,
-                                .module = place->module};
+        *value = value_component(place, component, "component");
         return GORDIAN_OK;
     }
     const struct expr *variable = component->variable;
     for (unsigned hops = 0; hops < TREO_DEPTH_MAX; hops++) {
         struct value ignored;
         bool unknown = !variable->indices && !scope_find(at.scope, variable->name) &&
-                       component_find(treo, at.module, variable->token, variable->name, &ignored) ==
-                           GORDIAN_STATUS_END;
+                       component_find(place->treo, at.module, variable->token, variable->name,
+                                      &ignored) == GORDIAN_STATUS_END;
         if (unknown)
-            return treo_unknown(treo, at.module, variable);
-        TRY(value_of(treo, &at, variable, value));
+            return treo_unknown(place->treo, at.module, variable);
+        TRY(value_evaluate(&at, variable, value));
         if (value->kind != VALUE_COMPONENT && value->kind != VALUE_PRIMITIVE)
-            return treo_complain(treo, at.module, variable->token, "'%s' is not a component",
-                                 variable->name);
+            return place_complain(&at, variable->token, "'%s' is not a component", variable->name);
         if (value->kind == VALUE_PRIMITIVE || !value->component->variable)
             return GORDIAN_OK;
         variable = value->component->variable;
         at.scope = value->scope;
         at.module = value->module;
     }
-    return treo_complain(treo, at.module, variable->token, "'%s' is defined by itself",
-                         variable->name);
+    return place_complain(&at, variable->token, "'%s' is defined by itself", variable->name);
 }
 
-static gordian_status instantiate_component(struct treo *treo, struct actuals *actuals,
-                                            const struct set *set, const struct value *callee)
+static gordian_status instantiate_component(struct actuals *actuals, const struct set *set,
+                                            const struct value *callee)
 {
-    struct place place = {.scope = callee->scope, .module = callee->module};
+    struct treo *treo = actuals->place->treo;
+    struct place place = {
+        .treo = actuals->place->treo, .scope = callee->scope, .module = callee->module};
     uint64_t total;
-    gordian_status status = formals_bind_parameters(treo, &place, actuals, set, callee);
-    THEN(status,
-         formals_find_size(treo, &place, callee->component->ports, actuals->port_count, &total));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(formals_bind_parameters(&place, actuals, set, callee));
+    TRY(formals_find_size(&place, callee->component->ports, actuals->port_count, &total));
     if (total != actuals->port_count)
-        return treo_complain(treo, actuals->place->module, set->token,
-                             "'%s' takes %" PRIu64 " port%s, not %zu", callee->name, total,
-                             total == 1 ? "" : "s", actuals->port_count);
+        return place_complain(actuals->place, set->token, "'%s' takes %" PRIu64 " port%s, not %zu",
+                              callee->name, total, total == 1 ? "" : "s", actuals->port_count);
     if (callee->component->atom)
-        return instantiate_atom(treo, actuals, set, callee, &place);
-    struct matching matching = {.treo = treo, .place = &place, .actuals = actuals};
-    status = queue_instance(treo, callee, set->token, actuals->place, &matching.instance);
-    THEN(status, formals_bind_ports(treo, &matching, set, callee));
+        return instantiate_atom(actuals, set, callee, &place);
+    struct matching matching = {.place = &place, .actuals = actuals};
+    gordian_status status =
+        queue_instance(treo, callee, set->token, actuals->place, &matching.instance);
+    THEN(status, formals_bind_ports(&matching, set, callee));
     if (status == GORDIAN_OK)
         treo->instances[matching.instance].scope = place.scope;
     return status;
@@ -415,8 +398,9 @@ static gordian_status instantiate_component(struct treo *treo, struct actuals *a
 
 /* What is wrong with a parameter is wrong where it was given: if that complaint points into a
  * library, it points to the user's instance from now on, and the library's line comes second. */
-static void point_outside(struct treo *treo, const struct place *place, const struct token *token)
+static void point_outside(const struct place *place, const struct token *token)
 {
+    struct treo *treo = place->treo;
     uint32_t module = place->module, instance = place->instance;
     if (treo->fault_module == 0 || !treo->fault || !treo->fault->file[0])
         return;
@@ -440,78 +424,68 @@ static void point_outside(struct treo *treo, const struct place *place, const st
     treo->fault_module = 0;
 }
 
-static gordian_status instantiate_body(struct treo *treo, const struct place *place,
-                                       const struct set *set)
+static gordian_status instantiate_body(const struct place *place, const struct set *set)
 {
-    struct actuals actuals = {.treo = treo, .place = place};
+    struct actuals actuals = {.place = place};
     struct value callee;
-    gordian_status status = resolve_instance(treo, place, set->component, &callee);
+    gordian_status status = resolve_instance(place, set->component, &callee);
     THEN(status, actuals_evaluate_arguments(&actuals, set));
     THEN(status, actuals_evaluate_ports(&actuals, set));
     THEN(status, callee.kind == VALUE_PRIMITIVE
-                     ? instantiate_primitive(treo, &actuals, set, callee.primitive)
-                     : instantiate_component(treo, &actuals, set, &callee));
+                     ? instantiate_primitive(&actuals, set, callee.primitive)
+                     : instantiate_component(&actuals, set, &callee));
     if (status == GORDIAN_STATUS_INPUT && actuals.value_count > 0)
-        point_outside(treo, place, set->token);
+        point_outside(place, set->token);
     actuals_free(&actuals);
     return status;
 }
 
 /* ------------------------------------------------------------------ sets */
 
-struct members {
-    struct treo *treo;
-    const struct set *first;
-};
-
-static gordian_status evaluate_set(struct treo *treo, const struct place *place,
-                                   const struct set *set);
+static gordian_status evaluate_set(const struct place *place, const struct set *set);
 
 static gordian_status evaluate_members(void *context, const struct place *place)
 {
-    const struct members *members = context;
-    for (const struct set *set = members->first; set; set = set->next)
-        TRY(evaluate_set(members->treo, place, set));
+    for (const struct set *set = context; set; set = set->next)
+        TRY(evaluate_set(place, set));
     return GORDIAN_OK;
 }
 
-static gordian_status evaluate_for(struct treo *treo, const struct place *place,
-                                   const struct set *set)
+static gordian_status evaluate_for(const struct place *place, const struct set *set)
 {
     int64_t first, last = 0;
-    gordian_status status = value_number(treo, place, set->first, &first);
-    THEN(status, value_number(treo, place, set->last, &last));
-    if (status == GORDIAN_OK && last >= first && (uint64_t)last - (uint64_t)first >= treo->most)
-        return treo_complain(treo, place->module, set->token, "more than %u rounds", treo->most);
+    gordian_status status = value_number(place, set->first, &first);
+    THEN(status, value_number(place, set->last, &last));
+    if (status == GORDIAN_OK && last >= first &&
+        (uint64_t)last - (uint64_t)first >= place->treo->most)
+        return place_complain(place, set->token, "more than %u rounds", place->treo->most);
     for (int64_t i = first; i <= last && status == GORDIAN_OK; i++) {
         struct value value = {.kind = VALUE_NUMBER, .number = i};
         struct place inner = *place;
-        inner.scope = scope_bind(treo, place->scope, set->name, &value);
-        status = inner.scope ? evaluate_set(treo, &inner, set->members) : GORDIAN_STATUS_MEMORY;
+        inner.scope = scope_bind(place->treo, place->scope, set->name, &value);
+        status = inner.scope ? evaluate_set(&inner, set->members) : GORDIAN_STATUS_MEMORY;
         if (i == INT64_MAX)
             break;
     }
     return status;
 }
 
-static gordian_status evaluate_set(struct treo *treo, const struct place *place,
-                                   const struct set *set)
+static gordian_status evaluate_set(const struct place *place, const struct set *set)
 {
-    struct members members = {treo, set->members};
     bool truth;
     gordian_status status;
     switch ((enum set_kind)set->kind) {
     case SET_INSTANCE:
-        return instantiate_body(treo, place, set);
+        return instantiate_body(place, set);
     case SET_GROUP:
-        return formula_solve(treo, place, set->formula, evaluate_members, &members);
+        return formula_solve(place, set->formula, evaluate_members, set->members);
     case SET_FOR:
-        return evaluate_for(treo, place, set);
+        return evaluate_for(place, set);
     case SET_IF:
-        status = value_truth(treo, place, set->formula, &truth);
+        status = value_truth(place, set->formula, &truth);
         if (status != GORDIAN_OK || (!truth && !set->otherwise))
             return status;
-        return evaluate_set(treo, place, truth ? set->members : set->otherwise);
+        return evaluate_set(place, truth ? set->members : set->otherwise);
     }
     return GORDIAN_OK;
 }
@@ -536,48 +510,44 @@ static const char *port_examples(const struct formal *formals, char *buffer, siz
 static gordian_status bind_main_ports(struct actuals *actuals, const struct value *callee,
                                       const struct place *place)
 {
-    struct treo *treo = actuals->treo;
     const struct expr *unbound;
     uint64_t total;
     char ports[160];
-    gordian_status status = formals_count(treo, place, callee->component->ports, &total, &unbound);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(formals_count(place, callee->component->ports, &total, &unbound));
     if (unbound)
-        return treo_complain(treo, place->module, unbound->token,
-                             "how large is '%s'? Say it with the main component: --main '%s(%s)'",
-                             unbound->name, callee->name,
-                             port_examples(callee->component->ports, ports, sizeof ports));
-    for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
-         formal = formal->next) {
+        return place_complain(place, unbound->token,
+                              "how large is '%s'? Say it with the main component: --main '%s(%s)'",
+                              unbound->name, callee->name,
+                              port_examples(callee->component->ports, ports, sizeof ports));
+    for (const struct formal *formal = callee->component->ports; formal; formal = formal->next) {
         if (formal->variable)
-            status = value_expand(treo, place, formal->variable, actuals_add_port, actuals);
+            TRY(value_expand(place, formal->variable, actuals_add_port, actuals));
         else
-            status = treo_complain(treo, place->module, formal->token, "this port needs a name");
+            return place_complain(place, formal->token, "this port needs a name");
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The main instance has an instance of its own around it, number 0, whose nodes are the boundary.
  */
-static gordian_status start_main(struct treo *treo, const struct set *main,
-                                 const struct place *place)
+static gordian_status start_main(const struct set *main, const struct place *place)
 {
-    struct actuals actuals = {.treo = treo, .place = place};
+    struct actuals actuals = {.place = place};
     struct value callee;
     struct place inside;
-    gordian_status status = resolve_instance(treo, place, main->component, &callee);
+    gordian_status status = resolve_instance(place, main->component, &callee);
     THEN(status, actuals_evaluate_arguments(&actuals, main));
     if (status == GORDIAN_OK && callee.kind == VALUE_COMPONENT && !main->ports) {
-        inside = (struct place){.scope = callee.scope, .module = callee.module};
-        status = formals_bind_parameters(treo, &inside, &actuals, main, &callee);
+        inside =
+            (struct place){.treo = place->treo, .scope = callee.scope, .module = callee.module};
+        status = formals_bind_parameters(&inside, &actuals, main, &callee);
         THEN(status, bind_main_ports(&actuals, &callee, &inside));
     } else if (status == GORDIAN_OK) {
         status = actuals_evaluate_ports(&actuals, main);
     }
     THEN(status, callee.kind == VALUE_PRIMITIVE
-                     ? instantiate_primitive(treo, &actuals, main, callee.primitive)
-                     : instantiate_component(treo, &actuals, main, &callee));
+                     ? instantiate_primitive(&actuals, main, callee.primitive)
+                     : instantiate_component(&actuals, main, &callee));
     actuals_free(&actuals);
     return status;
 }
@@ -597,20 +567,20 @@ static gordian_status push_instances(struct treo *treo, size_t first)
 gordian_status treo_run(struct treo *treo, const struct set *main)
 {
     struct value outside = {.name = ""};
-    struct place place = {.module = 0, .instance = GORDIAN_NONE};
+    struct place place = {.treo = treo, .module = 0, .instance = GORDIAN_NONE};
     gordian_status status = queue_instance(treo, &outside, main->token, &place, &place.instance);
-    THEN(status, start_main(treo, main, &place));
+    THEN(status, start_main(main, &place));
     THEN(status, push_instances(treo, 1));
     while (status == GORDIAN_OK && treo->stack_count > 0) {
         uint32_t number = treo->stack[--treo->stack_count];
         size_t before = treo->instance_count;
         const struct instance *instance = &treo->instances[number];
-        place = (struct place){instance->scope, instance->module, number};
+        place = (struct place){treo, instance->scope, instance->module, number};
         const struct component *component = instance->component;
         const struct token *token = instance->token;
-        status = evaluate_set(treo, &place, component->body);
+        status = evaluate_set(&place, component->body);
         if (status == GORDIAN_STATUS_INPUT && component->parameters)
-            point_outside(treo, &place, token);
+            point_outside(&place, token);
         THEN(status, push_instances(treo, before));
     }
     return status;

@@ -30,7 +30,7 @@ bool parser_sees(const struct parser *parser, uint16_t kind)
 }
 
 /* Takes the token at hand; the last one stays. */
-static const struct token *next_token(struct parser *parser)
+static const struct token *consume_token(struct parser *parser)
 {
     const struct token *token = parser_token(parser);
     if (token->kind != TOKEN_END)
@@ -42,7 +42,7 @@ bool parser_take(struct parser *parser, uint16_t kind)
 {
     if (parser->status != GORDIAN_OK || !parser_sees(parser, kind))
         return false;
-    next_token(parser);
+    consume_token(parser);
     return true;
 }
 
@@ -64,10 +64,16 @@ const struct token *parser_expect(struct parser *parser, uint16_t kind, const ch
     if (parser->status != GORDIAN_OK)
         return NULL;
     if (parser_sees(parser, kind))
-        return next_token(parser);
+        return consume_token(parser);
     parser_complain(parser, parser_token(parser), "expected %s, not %s", what,
                     token_show(parser_token(parser), shown, sizeof shown));
     return NULL;
+}
+
+void parser_deepen(struct parser *parser)
+{
+    if (++parser->depth > PARSE_DEPTH_MAX)
+        parser_complain(parser, parser_token(parser), "nested more than %u deep", PARSE_DEPTH_MAX);
 }
 
 void *parser_alloc(struct parser *parser, size_t size)
@@ -106,8 +112,8 @@ static const char *take_path(struct parser *parser)
     const struct token *first = parser_expect(parser, TOKEN_NAME, "a name");
     const struct token *last = first;
     while (first && parser_sees(parser, '.') && parser_ahead(parser, 1)->kind == TOKEN_NAME) {
-        next_token(parser);
-        last = next_token(parser);
+        consume_token(parser);
+        last = consume_token(parser);
     }
     if (!first)
         return NULL;
@@ -140,14 +146,14 @@ struct expr *parse_variable(struct parser *parser)
     return parser->status == GORDIAN_OK ? variable : NULL;
 }
 
-/* Elements up to the closing token. */
-static struct expr *parse_elements(struct parser *parser, uint16_t close, const char *what)
+struct expr *parse_separated(struct parser *parser, struct expr *(*each)(struct parser *parser),
+                             uint16_t close, const char *what)
 {
     struct expr *first = NULL, **last = &first;
-    if (parser_take(parser, close))
+    if (parser->status != GORDIAN_OK || parser_take(parser, close))
         return NULL;
     do {
-        *last = parse_expr(parser, LEVEL_TERM);
+        *last = each(parser);
         if (!*last)
             return NULL;
         last = &(*last)->next;
@@ -156,11 +162,16 @@ static struct expr *parse_elements(struct parser *parser, uint16_t close, const 
     return first;
 }
 
+static struct expr *parse_term(struct parser *parser)
+{
+    return parse_expr(parser, LEVEL_TERM);
+}
+
 struct expr *parse_list(struct parser *parser)
 {
     struct expr *list = new_expr(parser, EXPR_LIST, parser_token(parser));
     parser_expect(parser, '<', "'<'");
-    struct expr *elements = parse_elements(parser, '>', "',' or '>'");
+    struct expr *elements = parse_separated(parser, parse_term, '>', "',' or '>'");
     if (parser->status != GORDIAN_OK)
         return NULL;
     list->first = elements;
@@ -208,7 +219,7 @@ static struct expr *parse_tuple(struct parser *parser)
             return parse_chances(parser, first);
         parser->at = start;
     }
-    struct expr *elements = parse_elements(parser, ']', "',' or ']'");
+    struct expr *elements = parse_separated(parser, parse_term, ']', "',' or ']'");
     if (parser->status != GORDIAN_OK)
         return NULL;
     tuple->first = elements;
@@ -235,7 +246,7 @@ static struct expr *parse_table(struct parser *parser)
 
 static struct expr *parse_quantifier(struct parser *parser, enum expr_kind kind)
 {
-    struct expr *expr = new_expr(parser, kind, next_token(parser));
+    struct expr *expr = new_expr(parser, kind, consume_token(parser));
     const struct token *name = parser_expect(parser, TOKEN_NAME, "a variable");
     parser_expect(parser, ':', "':' and a list");
     struct expr *list = parse_list(parser);
@@ -250,7 +261,7 @@ static struct expr *parse_quantifier(struct parser *parser, enum expr_kind kind)
 
 static struct expr *parse_number(struct parser *parser)
 {
-    const struct token *token = next_token(parser);
+    const struct token *token = consume_token(parser);
     struct expr *expr = new_expr(parser, EXPR_NUMBER, token);
     const char *why;
     if (expr && !parse_i64(token->text, token->length, &expr->number, &why))
@@ -261,7 +272,7 @@ static struct expr *parse_number(struct parser *parser)
 
 static struct expr *parse_cell(struct parser *parser)
 {
-    struct expr *cell = new_expr(parser, EXPR_CELL, next_token(parser));
+    struct expr *cell = new_expr(parser, EXPR_CELL, consume_token(parser));
     const struct token *name = parser_expect(parser, TOKEN_NAME, "the name of a memory cell");
     if (!cell || !name)
         return NULL;
@@ -279,9 +290,9 @@ static struct expr *parse_atom_name(struct parser *parser)
     if (parser_take(parser, '\'')) {
         variable->primed = true;
     } else if (parser_sees(parser, '(') && !variable->indices) {
-        next_token(parser);
+        consume_token(parser);
         variable->kind = EXPR_APPLY;
-        variable->first = parse_elements(parser, ')', "',' or ')'");
+        variable->first = parse_separated(parser, parse_term, ')', "',' or ')'");
     }
     return parser->status == GORDIAN_OK ? variable : NULL;
 }
@@ -290,13 +301,13 @@ static struct expr *parse_name(struct parser *parser)
 {
     const struct token *token = parser_token(parser), *next = parser_ahead(parser, 1);
     if (token_is(token, "true") || token_is(token, "false")) {
-        struct expr *expr = new_expr(parser, EXPR_BOOL, next_token(parser));
+        struct expr *expr = new_expr(parser, EXPR_BOOL, consume_token(parser));
         if (expr)
             expr->number = token_is(token, "true");
         return expr;
     }
     if (parser->in_atom)
-        return token_is(token, "null") ? new_expr(parser, EXPR_NULL, next_token(parser))
+        return token_is(token, "null") ? new_expr(parser, EXPR_NULL, consume_token(parser))
                                        : parse_atom_name(parser);
     if (token_is(token, "forall"))
         return parse_quantifier(parser, EXPR_FORALL);
@@ -308,7 +319,7 @@ static struct expr *parse_name(struct parser *parser)
     if (!expr)
         return NULL;
     if (parser_sees(parser, ':') && !expr->indices) {
-        next_token(parser);
+        consume_token(parser);
         expr->kind = EXPR_MEMBER;
         expr->first = parse_list(parser);
     } else if (parser_sees(parser, '(') || parameters) {
@@ -327,7 +338,7 @@ static struct expr *parse_brackets(struct parser *parser)
             expr->component = component;
         return component ? expr : NULL;
     }
-    next_token(parser);
+    consume_token(parser);
     struct expr *inner = parse_formula(parser);
     parser_expect(parser, ')', "')'");
     return parser->status == GORDIAN_OK ? inner : NULL;
@@ -335,7 +346,7 @@ static struct expr *parse_brackets(struct parser *parser)
 
 static struct expr *parse_prefix(struct parser *parser, enum expr_kind kind, int level)
 {
-    struct expr *expr = new_expr(parser, kind, next_token(parser));
+    struct expr *expr = new_expr(parser, kind, consume_token(parser));
     struct expr *operand = parse_expr(parser, level);
     if (!expr || !operand)
         return NULL;
@@ -352,7 +363,7 @@ static struct expr *parse_primary(struct parser *parser)
         return parse_number(parser);
     case TOKEN_STRING:
     case TOKEN_DECIMAL: {
-        struct expr *expr = new_expr(parser, EXPR_TEXT, next_token(parser));
+        struct expr *expr = new_expr(parser, EXPR_TEXT, consume_token(parser));
         if (expr)
             expr->name = parser_text(parser, token);
         return parser->status == GORDIAN_OK ? expr : NULL;
@@ -374,9 +385,9 @@ static struct expr *parse_primary(struct parser *parser)
         return parse_table(parser);
     case '*':
         if (parser->in_atom)
-            return new_expr(parser, EXPR_NULL, next_token(parser));
+            return new_expr(parser, EXPR_NULL, consume_token(parser));
         if (parser_ahead(parser, 1)->kind == ',' || parser_ahead(parser, 1)->kind == ']')
-            return new_expr(parser, EXPR_ANY, next_token(parser));
+            return new_expr(parser, EXPR_ANY, consume_token(parser));
         break;
     case '-':
         return parse_prefix(parser, EXPR_MINUS, 8);
@@ -393,7 +404,7 @@ static struct expr *parse_primary(struct parser *parser)
 /* ------------------------------------------------------------------ operators */
 
 /* How tight an operator binds; 0: it is none. */
-static int level_of(const struct parser *parser, uint16_t kind)
+static int operator_level(const struct parser *parser, uint16_t kind)
 {
     switch (kind) {
     case TOKEN_ARROW:
@@ -441,12 +452,12 @@ static struct expr *parse_operators(struct parser *parser, int level)
     struct expr *left = parse_primary(parser);
     while (left) {
         const struct token *token = parser_token(parser);
-        int binds = level_of(parser, token->kind);
+        int binds = operator_level(parser, token->kind);
         if (binds == 0 || binds < level)
             return left;
         if (parser->in_atom && token->kind == '*' && begins_anew(parser_ahead(parser, 1)->kind))
             return left;
-        struct expr *expr = new_expr(parser, EXPR_BINARY, next_token(parser));
+        struct expr *expr = new_expr(parser, EXPR_BINARY, consume_token(parser));
         bool to_the_right = token->kind == '^' || token->kind == TOKEN_ARROW;
         struct expr *right = parse_expr(parser, to_the_right ? binds : binds + 1);
         if (!expr || !right)
@@ -463,8 +474,7 @@ struct expr *parse_expr(struct parser *parser, int level)
 {
     if (parser->status != GORDIAN_OK)
         return NULL;
-    if (++parser->depth > PARSE_DEPTH_MAX)
-        parser_complain(parser, parser_token(parser), "nested more than %u deep", PARSE_DEPTH_MAX);
+    parser_deepen(parser);
     struct expr *expr = parser->status == GORDIAN_OK ? parse_operators(parser, level) : NULL;
     parser->depth--;
     return expr;
@@ -474,7 +484,7 @@ struct expr *parse_formula(struct parser *parser)
 {
     struct expr *left = parse_expr(parser, LEVEL_FORMULA);
     while (left && parser_sees(parser, ',')) {
-        struct expr *expr = new_expr(parser, EXPR_BINARY, next_token(parser));
+        struct expr *expr = new_expr(parser, EXPR_BINARY, consume_token(parser));
         struct expr *right = parse_expr(parser, LEVEL_FORMULA);
         if (!expr || !right)
             return NULL;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 struct solving {
-    struct treo *treo;
     const struct expr **parts; /* of the conjunction */
     bool *done;
     size_t count;
@@ -15,20 +14,20 @@ struct solving {
     void *context;
 };
 
-static size_t count_parts(const struct expr *formula)
+static size_t count_conjuncts(const struct expr *formula)
 {
     size_t count = 1;
     for (; formula->kind == EXPR_BINARY && formula->op == TOKEN_AND; formula = formula->first)
-        count += count_parts(formula->second);
+        count += count_conjuncts(formula->second);
     return count;
 }
 
 /* In the order of the text. */
-static void list_parts(const struct expr *formula, const struct expr **parts, size_t *count)
+static void list_conjuncts(const struct expr *formula, const struct expr **parts, size_t *count)
 {
     if (formula->kind == EXPR_BINARY && formula->op == TOKEN_AND) {
-        list_parts(formula->first, parts, count);
-        list_parts(formula->second, parts, count);
+        list_conjuncts(formula->first, parts, count);
+        list_conjuncts(formula->second, parts, count);
     } else {
         parts[(*count)++] = formula;
     }
@@ -41,45 +40,36 @@ static gordian_status with_binding(struct solving *solving, const struct place *
                                    const char *key, const struct value *value)
 {
     struct place inner = *place;
-    inner.scope = scope_bind(solving->treo, place->scope, key, value);
+    inner.scope = scope_bind(place->treo, place->scope, key, value);
     return inner.scope ? solve_formula(solving, &inner) : GORDIAN_STATUS_MEMORY;
-}
-
-static bool is_range(const struct expr *expr)
-{
-    return expr->kind == EXPR_BINARY && expr->op == TOKEN_RANGE;
 }
 
 /* f[1..n] = <a, b, c>: an array; n, if it has no value, is what fits. */
 static gordian_status solve_array(struct solving *solving, const struct place *place,
                                   const struct expr *variable, const struct value *list)
 {
-    struct treo *treo = solving->treo;
     struct place inner = *place;
     const struct expr *range = variable->indices, *last = range->second;
     int64_t first;
-    gordian_status status = value_number(treo, place, range->first, &first);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_number(place, range->first, &first));
     if (list->kind != VALUE_LIST || range->next)
-        return treo_complain(treo, place->module, variable->token,
-                             "an array such as x[1..n] is given by a list");
-    if (last->kind == EXPR_VARIABLE && value_unbound(treo, place, last)) {
+        return place_complain(place, variable->token,
+                              "an array such as x[1..n] is given by a list");
+    if (last->kind == EXPR_VARIABLE && value_unbound(place, last)) {
         struct value size = {.kind = VALUE_NUMBER, .number = first + (int64_t)list->count - 1};
-        inner.scope = scope_bind(treo, inner.scope, last->name, &size);
+        inner.scope = scope_bind(place->treo, inner.scope, last->name, &size);
         if (!inner.scope)
             return GORDIAN_STATUS_MEMORY;
     }
     uint64_t count;
-    status = value_expand_count(treo, &inner, variable, &count);
+    gordian_status status = value_expand_count(&inner, variable, &count);
     if (status == GORDIAN_OK && count != list->count)
-        return treo_complain(treo, place->module, variable->token,
-                             "'%s' has %" PRIu64 " elements, the list %zu", variable->name, count,
-                             list->count);
+        return place_complain(place, variable->token, "'%s' has %" PRIu64 " elements, the list %zu",
+                              variable->name, count, list->count);
     for (size_t i = 0; i < list->count && status == GORDIAN_OK; i++) {
         char key[TREO_NAME_MAX + 24];
         snprintf(key, sizeof key, "%s[%" PRId64 "]", variable->name, first + (int64_t)i);
-        inner.scope = scope_bind(treo, inner.scope, key, &list->items[i]);
+        inner.scope = scope_bind(place->treo, inner.scope, key, &list->items[i]);
         if (!inner.scope)
             return GORDIAN_STATUS_MEMORY;
     }
@@ -90,69 +80,57 @@ static gordian_status solve_array(struct solving *solving, const struct place *p
 static gordian_status solve_equation(struct solving *solving, const struct place *place,
                                      const struct expr *variable, const struct expr *given)
 {
-    struct treo *treo = solving->treo;
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
     struct value value;
-    TRY(value_of(treo, place, given, &value));
-    if (variable->indices && is_range(variable->indices))
+    TRY(value_evaluate(place, given, &value));
+    if (variable->indices && expr_is_range(variable->indices))
         return solve_array(solving, place, variable, &value);
-    gordian_status status = value_key(treo, place, variable, key, sizeof key);
-    return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
-}
-
-static gordian_status solve_definition(struct solving *solving, const struct place *place,
-                                       const struct expr *part)
-{
-    char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
-    struct value value = {.kind = VALUE_COMPONENT,
-                          .component = part->component,
-                          .name = part->name,
-                          .scope = place->scope,
-                          .module = place->module};
-    gordian_status status = value_key(solving->treo, place, part, key, sizeof key);
-    return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
+    TRY(value_key(place, variable, key, sizeof key));
+    return with_binding(solving, place, key, &value);
 }
 
 /* Is this a variable, or an array, that the equation can give a value to? */
-static bool can_bind(struct solving *solving, const struct place *place,
-                     const struct expr *variable, const struct expr *given)
+static bool can_bind(const struct place *place, const struct expr *variable,
+                     const struct expr *given)
 {
-    struct treo *treo = solving->treo;
-    if (variable->kind != EXPR_VARIABLE || value_unbound(treo, place, given))
+    if (variable->kind != EXPR_VARIABLE || value_unbound(place, given))
         return false;
-    if (variable->indices && is_range(variable->indices))
-        return !value_unbound(treo, place, variable->indices->first);
-    return value_unbound(treo, place, variable) == variable;
+    if (variable->indices && expr_is_range(variable->indices))
+        return !value_unbound(place, variable->indices->first);
+    return value_unbound(place, variable) == variable;
 }
 
 /* Tries one part; *ready: it could be dealt with (and everything after it was). */
 static gordian_status try_part(struct solving *solving, const struct place *place,
                                const struct expr *part, bool *ready)
 {
-    struct treo *treo = solving->treo;
     bool truth;
     *ready = true;
-    if (part->kind == EXPR_DEFINE)
-        return solve_definition(solving, place, part);
+    if (part->kind == EXPR_DEFINE) {
+        char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
+        struct value value = value_component(place, part->component, part->name);
+        TRY(value_key(place, part, key, sizeof key));
+        return with_binding(solving, place, key, &value);
+    }
     if (part->kind == EXPR_MEMBER && !scope_find(place->scope, part->name) &&
-        !value_unbound(treo, place, part->first)) {
+        !value_unbound(place, part->first)) {
         struct value list;
-        TRY(value_of(solving->treo, place, part->first, &list));
+        TRY(value_evaluate(place, part->first, &list));
         for (size_t i = 0; i < list.count; i++)
             TRY(with_binding(solving, place, part->name, &list.items[i]));
         return GORDIAN_OK;
     }
     if (part->kind == EXPR_BINARY && part->op == '=') {
-        if (can_bind(solving, place, part->first, part->second))
+        if (can_bind(place, part->first, part->second))
             return solve_equation(solving, place, part->first, part->second);
-        if (can_bind(solving, place, part->second, part->first))
+        if (can_bind(place, part->second, part->first))
             return solve_equation(solving, place, part->second, part->first);
     }
-    *ready = !value_unbound(treo, place, part) &&
+    *ready = !value_unbound(place, part) &&
              (part->kind != EXPR_MEMBER || scope_find(place->scope, part->name));
     if (!*ready)
         return GORDIAN_OK;
-    gordian_status status = value_truth(treo, place, part, &truth);
+    gordian_status status = value_truth(place, part, &truth);
     return status == GORDIAN_OK && truth ? solve_formula(solving, place) : status;
 }
 
@@ -170,29 +148,28 @@ static gordian_status solve_formula(struct solving *solving, const struct place 
         if (status != GORDIAN_OK || ready)
             return status;
         if (!stuck)
-            stuck = value_unbound(solving->treo, place, solving->parts[i]);
+            stuck = value_unbound(place, solving->parts[i]);
         if (!stuck)
             stuck = solving->parts[i];
     }
     if (stuck)
-        return treo_complain(solving->treo, place->module, stuck->token, "'%s' has no value here",
-                             stuck->name ? stuck->name : "this");
+        return place_complain(place, stuck->token, "'%s' has no value here",
+                              stuck->name ? stuck->name : "this");
     return solving->each(solving->context, place);
 }
 
-gordian_status formula_solve(struct treo *treo, const struct place *place,
-                             const struct expr *formula,
+gordian_status formula_solve(const struct place *place, const struct expr *formula,
                              gordian_status (*each)(void *context, const struct place *place),
                              void *context)
 {
     if (!formula)
         return each(context, place);
-    size_t count = count_parts(formula), listed = 0;
-    struct solving solving = {.treo = treo, .count = count, .each = each, .context = context};
-    solving.parts = arena_alloc(&treo->arena, count * sizeof(const struct expr *));
-    solving.done = arena_alloc(&treo->arena, count);
+    size_t count = count_conjuncts(formula), listed = 0;
+    struct solving solving = {.count = count, .each = each, .context = context};
+    solving.parts = arena_alloc(&place->treo->arena, count * sizeof(const struct expr *));
+    solving.done = arena_alloc(&place->treo->arena, count);
     if (!solving.parts || !solving.done)
-        return fail_memory(treo->error);
-    list_parts(formula, solving.parts, &listed);
+        return fail_memory(place->treo->error);
+    list_conjuncts(formula, solving.parts, &listed);
     return solve_formula(&solving, place);
 }

@@ -9,7 +9,7 @@ gordian_status value_symbol(struct treo *treo, uint32_t module, const struct tok
 {
     char text[TREO_NAME_MAX + 60];
     gordian_error why = {0};
-    if (!value_text(value, text, sizeof text))
+    if (!value_as_text(value, text, sizeof text))
         return treo_complain(treo, module, token, "expected a datum");
     gordian_status status = data_symbol(&treo->circuit->data, text, strlen(text), symbol, &why);
     if (status == GORDIAN_STATUS_INPUT)
@@ -57,7 +57,7 @@ static gordian_status truth_symbol(const struct making *making, const struct val
 {
     char text[TREO_NAME_MAX + 60];
     struct treo *treo = making->treo;
-    bool fine = value_text(value, text, sizeof text);
+    bool fine = value_as_text(value, text, sizeof text);
     if (!fine || (strcmp(text, "true") != 0 && strcmp(text, "false") != 0))
         return treo_complain(treo, making->module, making->found->token,
                              "the table of a predicate has rows such as [0,true] and [1,false]");
@@ -70,21 +70,20 @@ static gordian_status table_row(const struct making *making, const struct value 
 {
     bool nested = row->count == 2 && row->items[0].kind == VALUE_LIST;
     size_t arguments = nested ? row->items[0].count : row->count - 1;
-    gordian_status status = GORDIAN_OK;
     if (row->kind != VALUE_LIST || row->count < 2 || arguments + 1 != width)
         return treo_complain(making->treo, making->module, making->found->token,
                              "a table has rows such as [0,1], all of the same length");
-    for (size_t i = 0; i < width && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < width; i++) {
         const struct value *value = i == arguments ? &row->items[row->count - 1]
                                     : nested       ? &row->items[0].items[i]
                                                    : &row->items[i];
         if (i == arguments && value->kind == VALUE_ANY)
             return treo_complain(making->treo, making->module, making->found->token,
                                  "a function gives a datum, not *");
-        status = making->predicate && i == arguments ? truth_symbol(making, value, &symbols[i])
-                                                     : found_symbol(making, value, &symbols[i]);
+        TRY(making->predicate && i == arguments ? truth_symbol(making, value, &symbols[i])
+                                                : found_symbol(making, value, &symbols[i]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* A predicate may also be a table whose results are true and false: keeps the rows that say true.
@@ -146,35 +145,6 @@ static gordian_status list_predicate(const struct making *making, const struct v
 static gordian_status function_of(const struct making *making, const struct value *value,
                                   uint32_t *function);
 
-/* How it could be said what a name stands for: f={[[0,0],0] [[1,1],1]}, of as many arguments as it
- * is given. */
-static gordian_status unknown_function(const struct making *making, const char *name)
-{
-    bool plain = true, several = making->arity > 1;
-    char table[120] = "", row[2][40] = {"0", "1"};
-    for (const char *at = name; *at; at++)
-        plain &= (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_' ||
-                 (at > name && ((*at >= '0' && *at <= '9') || (*at == '.' && at[1] > '9')));
-    for (uint32_t i = 1; i < making->arity && i < 8; i++) {
-        strcat(row[0], ",0");
-        strcat(row[1], ",1");
-    }
-    if (making->predicate)
-        snprintf(table, sizeof table, several ? "{[[%s],true] [[%s],false]}" : "<%s,%s>", row[0],
-                 row[1]);
-    else
-        snprintf(table, sizeof table, several ? "{[[%s],0] [[%s],1]}" : "{[%s,1] [%s,0]}", row[0],
-                 row[1]);
-    return treo_complain(making->treo, making->module, making->found->token,
-                         "there is no built-in %s '%.60s': say what it is with --define "
-                         "'%s%.60s%s=%s' (%s)",
-                         making->predicate ? "predicate" : "function", name, plain ? "" : "\"",
-                         name, plain ? "" : "\"", table,
-                         making->predicate ? several ? "arguments, does it hold" : "where it holds"
-                         : several         ? "arguments, result"
-                                           : "argument, result");
-}
-
 static gordian_status named_function(const struct making *making, const char *name,
                                      uint32_t *number)
 {
@@ -186,8 +156,34 @@ static gordian_status named_function(const struct making *making, const char *na
     name = defined ? defined->text : name;
     gordian_status status =
         data_builtin(&treo->circuit->data, name, strlen(name), number, treo->error);
-    if (status == GORDIAN_STATUS_END)
-        return unknown_function(making, name);
+    if (status == GORDIAN_STATUS_END) {
+        /* How it could be said what a name stands for: f={[[0,0],0] [[1,1],1]}, of as many
+         * arguments as it is given. */
+        bool plain = true, several = making->arity > 1;
+        char table[120] = "", row[2][40] = {"0", "1"};
+        for (const char *at = name; *at; at++)
+            plain &= (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_' ||
+                     (at > name && ((*at >= '0' && *at <= '9') || (*at == '.' && at[1] > '9')));
+        for (uint32_t i = 1; i < making->arity && i < 8; i++) {
+            strcat(row[0], ",0");
+            strcat(row[1], ",1");
+        }
+        if (making->predicate)
+            snprintf(table, sizeof table, several ? "{[[%s],true] [[%s],false]}" : "<%s,%s>",
+                     row[0], row[1]);
+        else
+            snprintf(table, sizeof table, several ? "{[[%s],0] [[%s],1]}" : "{[%s,1] [%s,0]}",
+                     row[0], row[1]);
+        return treo_complain(making->treo, making->module, making->found->token,
+                             "there is no built-in %s '%.60s': say what it is with --define "
+                             "'%s%.60s%s=%s' (%s)",
+                             making->predicate ? "predicate" : "function", name, plain ? "" : "\"",
+                             name, plain ? "" : "\"", table,
+                             making->predicate
+                                 ? several ? "arguments, does it hold" : "where it holds"
+                             : several ? "arguments, result"
+                                       : "argument, result");
+    }
     return status;
 }
 

@@ -3,17 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_letter(char c)
+static bool is_ascii_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_digit(char c)
+static bool is_ascii_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static gordian_status skip_comment(struct text_scan *lexer)
+static gordian_status skip_treo_comment(struct text_scan *lexer)
 {
     struct text_scan start = *lexer;
     if (lexer->at[1] == '/') {
@@ -33,13 +33,12 @@ static gordian_status skip_comment(struct text_scan *lexer)
 }
 
 /* Blanks and comments. */
-static gordian_status skip_blanks(struct text_scan *lexer)
+static gordian_status skip_treo_blanks(struct text_scan *lexer)
 {
-    gordian_status status = GORDIAN_OK;
-    while (lexer->at < lexer->end && status == GORDIAN_OK) {
+    while (lexer->at < lexer->end) {
         char c = *lexer->at;
         if (c == '/' && (lexer->at[1] == '/' || lexer->at[1] == '*')) {
-            status = skip_comment(lexer);
+            TRY(skip_treo_comment(lexer));
             continue;
         }
         if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
@@ -48,41 +47,24 @@ static gordian_status skip_blanks(struct text_scan *lexer)
             scan_new_line(lexer);
         lexer->at++;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
-static void take_word(struct text_scan *lexer)
+static void lex_word(struct text_scan *lexer)
 {
-    while (is_letter(*lexer->at) || is_digit(*lexer->at) || *lexer->at == '_')
+    while (is_ascii_letter(*lexer->at) || is_ascii_digit(*lexer->at) || *lexer->at == '_')
         lexer->at++;
 }
 
-static uint16_t take_number(struct text_scan *lexer)
+static uint16_t lex_number(struct text_scan *lexer)
 {
-    while (is_digit(*lexer->at))
+    while (is_ascii_digit(*lexer->at))
         lexer->at++;
-    if (*lexer->at != '.' || !is_digit(lexer->at[1]))
+    if (*lexer->at != '.' || !is_ascii_digit(lexer->at[1]))
         return TOKEN_NUMBER;
-    for (lexer->at++; is_digit(*lexer->at);)
+    for (lexer->at++; is_ascii_digit(*lexer->at);)
         lexer->at++;
     return TOKEN_DECIMAL;
-}
-
-/* "text" is a string, `text` a name. */
-static gordian_status take_quoted(struct text_scan *lexer, struct token *token)
-{
-    const char *quote = lexer->at++;
-    token->text = lexer->at;
-    while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
-        lexer->at++;
-    if (lexer->at == lexer->end || *lexer->at == '\n')
-        return scan_complain(lexer, quote, "this quote has no end");
-    token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
-    if (token->kind == TOKEN_NAME && lexer->at == token->text)
-        return scan_complain(lexer, quote, "a name cannot be empty");
-    token->length = (uint32_t)(lexer->at - token->text);
-    lexer->at++;
-    return GORDIAN_OK;
 }
 
 static const struct {
@@ -93,7 +75,7 @@ static const struct {
     {"&&", TOKEN_AND},   {"||", TOKEN_OR}, {"->", TOKEN_ARROW}, {"==", '='},
 };
 
-static gordian_status take_symbol(struct text_scan *lexer, struct token *token)
+static gordian_status lex_symbol(struct text_scan *lexer, struct token *token)
 {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         if (lexer->at[0] == pairs[i].text[0] && lexer->at[1] == pairs[i].text[1]) {
@@ -118,35 +100,46 @@ static gordian_status take_symbol(struct text_scan *lexer, struct token *token)
     return GORDIAN_OK;
 }
 
-static gordian_status next_token(struct text_scan *lexer, struct token *token)
+static gordian_status lex_token(struct text_scan *lexer, struct token *token)
 {
     const char *start = lexer->at;
     *token = (struct token){
         .text = start, .line = lexer->line, .column = (uint32_t)(start - lexer->line_start) + 1};
-    gordian_status status = GORDIAN_OK;
     if (start == lexer->end) {
         token->kind = TOKEN_END;
         return GORDIAN_OK;
     }
-    if (is_letter(*start) || *start == '_') {
-        take_word(lexer);
+    if (is_ascii_letter(*start) || *start == '_') {
+        lex_word(lexer);
         token->kind = TOKEN_NAME;
-    } else if (is_digit(*start)) {
-        token->kind = take_number(lexer);
+    } else if (is_ascii_digit(*start)) {
+        token->kind = lex_number(lexer);
     } else if (*start == '"' || *start == '`') {
-        return take_quoted(lexer, token);
-    } else if (*start == '#' && is_letter(start[1])) {
+        /* "text" is a string, `text` a name. */
+        const char *quote = lexer->at++;
+        token->text = lexer->at;
+        while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
+            lexer->at++;
+        if (lexer->at == lexer->end || *lexer->at == '\n')
+            return scan_complain(lexer, quote, "this quote has no end");
+        token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
+        if (token->kind == TOKEN_NAME && lexer->at == token->text)
+            return scan_complain(lexer, quote, "a name cannot be empty");
+        token->length = (uint32_t)(lexer->at - token->text);
         lexer->at++;
-        take_word(lexer);
+        return GORDIAN_OK;
+    } else if (*start == '#' && is_ascii_letter(start[1])) {
+        lexer->at++;
+        lex_word(lexer);
         token->kind = TOKEN_ATOM;
         token->text++;
         token->length = (uint32_t)(lexer->at - start) - 1;
         return GORDIAN_OK;
     } else {
-        status = take_symbol(lexer, token);
+        TRY(lex_symbol(lexer, token));
     }
     token->length = (uint32_t)(lexer->at - start);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status tokens_read(struct tokens *tokens, const struct text *text,
@@ -156,11 +149,11 @@ gordian_status tokens_read(struct tokens *tokens, const struct text *text,
     *tokens = (struct tokens){.memory = memory_allocator(memory), .text = text};
     struct text_scan lexer = scan_begin(text, fault, error);
     for (;;) {
-        gordian_status status = skip_blanks(&lexer);
-        if (status == GORDIAN_OK && !memory_grow(&tokens->memory, &tokens->list, &tokens->room,
-                                                 tokens->count + 1, sizeof *tokens->list))
+        gordian_status status = skip_treo_blanks(&lexer);
+        if (status == GORDIAN_OK &&
+            !memory_extend(&tokens->memory, tokens->list, tokens->room, tokens->count))
             status = fail_memory(error);
-        THEN(status, next_token(&lexer, &tokens->list[tokens->count]));
+        THEN(status, lex_token(&lexer, &tokens->list[tokens->count]));
         if (status != GORDIAN_OK) {
             tokens_free(tokens);
             return status;

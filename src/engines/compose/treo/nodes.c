@@ -147,19 +147,16 @@ static gordian_status add_factor(struct filling *filling, const struct atom_inst
     if (!memory_grow(&treo->memory, &filling->names, &filling->name_room, ports,
                      sizeof *filling->names))
         return fail_memory(treo->error);
-    gordian_status status = GORDIAN_OK;
-    for (size_t p = 0; p < ports && status == GORDIAN_OK; p++) {
+    for (size_t p = 0; p < ports; p++) {
         const struct end *end = &treo->ends[atom->first_end + p];
         filling->names[p] = filling->name_of[end->node];
         if (end->way == PORT_OUT && treo->nodes[end->node].writers > 1) {
             uint32_t writer = filling->next_writer[end->node]++;
-            status = writer_name(filling, end->node, writer + 1, &filling->names[p]);
+            TRY(writer_name(filling, end->node, writer + 1, &filling->names[p]));
             filling->writer_name[filling->first[end->node] + writer] = filling->names[p];
         }
     }
-    return status == GORDIAN_OK
-               ? circuit_factor(circuit, atom->automaton, filling->names, atom->title, treo->error)
-               : status;
+    return circuit_factor(circuit, atom->automaton, filling->names, atom->title, treo->error);
 }
 
 /* The mergers' automata, one for each number of writers. */
@@ -172,9 +169,8 @@ static gordian_status merger_automaton(struct treo *treo, uint32_t writers, uint
     *number = treo_made(treo, key);
     if (*number != GORDIAN_NONE)
         return GORDIAN_OK;
-    gordian_status status =
-        primitive_build(&automaton, merger, writers, 1, 0, &treo->memory, treo->error);
-    return status == GORDIAN_OK ? treo_keep(treo, key, automaton, number) : status;
+    TRY(primitive_build(&automaton, merger, writers, 1, 0, &treo->memory, treo->error));
+    return treo_keep(treo, key, automaton, number);
 }
 
 /* A node with several writers takes from one of them at a time. */
@@ -183,8 +179,7 @@ static gordian_status add_merger(struct filling *filling, uint32_t node)
     struct treo *treo = filling->treo;
     uint32_t writers = treo->nodes[node].writers, automaton;
     TRY(merger_automaton(treo, writers, &automaton));
-    if (!memory_grow(&treo->memory, &filling->names, &filling->name_room, (size_t)writers + 1,
-                     sizeof *filling->names))
+    if (!memory_extend(&treo->memory, filling->names, filling->name_room, writers))
         return fail_memory(treo->error);
     memcpy(filling->names, filling->writer_name + filling->first[node], writers * sizeof(uint32_t));
     filling->names[writers] = filling->name_of[node];

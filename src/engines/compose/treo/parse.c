@@ -11,9 +11,7 @@ static struct set *parse_set(struct parser *parser);
 static void skip_type(struct parser *parser)
 {
     do {
-        if (++parser->depth > PARSE_DEPTH_MAX)
-            parser_complain(parser, parser_token(parser), "nested more than %u deep",
-                            PARSE_DEPTH_MAX);
+        parser_deepen(parser);
         if (parser_take(parser, '(')) {
             skip_type(parser);
             parser_expect(parser, ')', "')'");
@@ -95,8 +93,7 @@ static struct formal *parse_parameter(struct parser *parser)
     if (!formal)
         return NULL;
     if (parser_sees(parser, '<') || parser_sees(parser, '(')) {
-        if (++parser->depth > PARSE_DEPTH_MAX)
-            parser_complain(parser, formal->token, "nested more than %u deep", PARSE_DEPTH_MAX);
+        parser_deepen(parser);
         formal->component = true;
         parse_parameters(parser);
         parse_ports(parser);
@@ -174,23 +171,11 @@ static struct component *parse_named(struct parser *parser)
 
 /* ------------------------------------------------------------------ instances */
 
-static struct expr *parse_actual_ports(struct parser *parser)
+static struct expr *parse_actual_port(struct parser *parser)
 {
-    struct expr *first = NULL, **last = &first;
-    parser_expect(parser, '(', "'(' and the ports");
-    if (parser->status != GORDIAN_OK || parser_take(parser, ')'))
-        return NULL;
-    do {
-        if (parser_sees(parser, '+') || parser_sees(parser, '&'))
-            parser_complain(parser, parser_token(parser),
-                            "ports with a priority are not supported");
-        *last = parse_variable(parser);
-        if (!*last)
-            return NULL;
-        last = &(*last)->next;
-    } while (parser_take(parser, ','));
-    parser_expect(parser, ')', "',' or ')'");
-    return first;
+    if (parser_sees(parser, '+') || parser_sees(parser, '&'))
+        parser_complain(parser, parser_token(parser), "ports with a priority are not supported");
+    return parse_variable(parser);
 }
 
 static struct set *new_set(struct parser *parser, enum set_kind kind)
@@ -212,8 +197,10 @@ static struct set *parse_instance(struct parser *parser, bool ports_needed)
         parser_sees(parser, TOKEN_NAME) ? parse_named(parser) : parse_component(parser);
     if (parser_sees(parser, '<'))
         set->arguments = parse_list(parser);
-    if (ports_needed || parser_sees(parser, '('))
-        set->ports = parse_actual_ports(parser);
+    if (ports_needed || parser_sees(parser, '(')) {
+        parser_expect(parser, '(', "'(' and the ports");
+        set->ports = parse_separated(parser, parse_actual_port, ')', "',' or ')'");
+    }
     return parser->status == GORDIAN_OK ? set : NULL;
 }
 
@@ -285,9 +272,7 @@ static struct set *parse_if(struct parser *parser)
     set->members = parse_set(parser);
     if (parser->status == GORDIAN_OK && token_is(parser_token(parser), "else")) {
         parser_take(parser, TOKEN_NAME);
-        if (++parser->depth > PARSE_DEPTH_MAX)
-            parser_complain(parser, parser_token(parser), "nested more than %u deep",
-                            PARSE_DEPTH_MAX);
+        parser_deepen(parser);
         set->otherwise = sees_set(parser) ? parse_set(parser) : parse_if(parser);
         parser->depth--;
     }
@@ -301,8 +286,9 @@ static struct set *parse_set(struct parser *parser)
     const struct token *token = parser_token(parser);
     if (parser->status != GORDIAN_OK)
         return NULL;
-    if (++parser->depth > PARSE_DEPTH_MAX)
-        parser_complain(parser, token, "nested more than %u deep", PARSE_DEPTH_MAX);
+    parser_deepen(parser);
+    if (parser->status != GORDIAN_OK)
+        set = NULL;
     else if (parser_sees(parser, '{'))
         set = parse_group(parser);
     else if (token_is(token, "for"))
@@ -321,7 +307,7 @@ static struct set *parse_set(struct parser *parser)
 /* ------------------------------------------------------------------ files */
 
 /* section a.b;  import a.b.c; */
-static const char *parse_path(struct parser *parser)
+static const char *parse_dotted_path(struct parser *parser)
 {
     parser_take(parser, TOKEN_NAME);
     struct expr *path = parse_variable(parser);
@@ -337,7 +323,7 @@ static struct import *parse_import(struct parser *parser)
     if (!import)
         return NULL;
     import->token = parser_ahead(parser, 1);
-    import->name = parse_path(parser);
+    import->name = parse_dotted_path(parser);
     import->module = GORDIAN_NONE;
     return import->name ? import : NULL;
 }
@@ -361,7 +347,7 @@ gordian_status parse_file(struct parser *parser, struct file *file)
     struct import **last_import = &file->imports;
     struct definition **last = &file->definitions;
     if (token_is(parser_token(parser), "section"))
-        file->section = parse_path(parser);
+        file->section = parse_dotted_path(parser);
     while (parser->status == GORDIAN_OK && token_is(parser_token(parser), "import")) {
         *last_import = parse_import(parser);
         if (*last_import)

@@ -39,6 +39,8 @@ bool parser_take(struct parser *parser, uint16_t kind);
 const struct token *parser_expect(struct parser *parser, uint16_t kind, const char *what);
 void parser_complain(struct parser *parser, const struct token *token, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* One level deeper, where that is allowed; the caller goes back with `depth--`. */
+void parser_deepen(struct parser *parser);
 void *parser_alloc(struct parser *parser, size_t size);
 const char *parser_text(struct parser *parser, const struct token *token);
 
@@ -49,6 +51,9 @@ enum {
     LEVEL_SUM = 6,     /* no ranges */
 };
 struct expr *parse_expr(struct parser *parser, int level);
+/* What `each` reads, with commas between, up to the closing token; `what` is expected else. */
+struct expr *parse_separated(struct parser *parser, struct expr *(*each)(struct parser *parser),
+                             uint16_t close, const char *what);
 /* Expressions joined by ',': their conjunction. */
 struct expr *parse_formula(struct parser *parser);
 /* name[index]..[index] */

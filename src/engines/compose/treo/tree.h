@@ -45,6 +45,11 @@ struct expr {
     struct expr *next; /* in a list */
 };
 
+static inline bool expr_is_range(const struct expr *expr)
+{
+    return expr->kind == EXPR_BINARY && expr->op == TOKEN_RANGE;
+}
+
 /* A port in a signature, or the parameter <k:int>, <f(?,!)>. */
 struct formal {
     struct expr *variable; /* NULL: has no name */

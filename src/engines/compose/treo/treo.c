@@ -5,9 +5,12 @@
 #include "engines/compose/treo/treo_internal.h"
 #include "foundation/base/nearest.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MODULES_MAX 1000u
 #define PATH_SIZE   600
@@ -58,8 +61,8 @@ static gordian_status new_module(struct treo *treo, const struct text *shown, st
                                  struct module **out)
 {
     struct module *module = memory_zeroed(&treo->memory, sizeof *module);
-    if (!module || !memory_grow(&treo->memory, &treo->modules, &treo->module_room,
-                                treo->module_count + 1, sizeof(struct module *))) {
+    if (!module ||
+        !memory_extend(&treo->memory, treo->modules, treo->module_room, treo->module_count)) {
         memory_free(&treo->memory, module);
         return fail_memory(treo->error);
     }
@@ -74,9 +77,14 @@ static gordian_status new_module(struct treo *treo, const struct text *shown, st
     return GORDIAN_OK;
 }
 
-static gordian_status list_definitions(struct treo *treo, uint32_t number)
+static gordian_status parse_module(struct treo *treo, uint32_t number)
 {
+    struct parser parser;
     struct module *module = treo->modules[number];
+    if (number > 0)
+        TRY(tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error));
+    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
+    TRY(parse_file(&parser, &module->file));
     for (struct definition *definition = module->file.definitions; definition;
          definition = definition->next) {
         uint32_t label;
@@ -85,8 +93,8 @@ static gordian_status list_definitions(struct treo *treo, uint32_t number)
             return treo_complain(treo, number, definition->token,
                                  "'%s' is defined twice; the first time in line %u",
                                  definition->name, module->definitions[known]->token->line);
-        if (!memory_grow(&treo->memory, &module->definitions, &module->definition_room,
-                         module->definition_count + 1, sizeof(struct definition *)))
+        if (!memory_extend(&treo->memory, module->definitions, module->definition_room,
+                           module->definition_count))
             return fail_memory(treo->error);
         TRY(labels_put(&module->names, definition->name, strlen(definition->name), &label,
                        treo->error));
@@ -95,19 +103,69 @@ static gordian_status list_definitions(struct treo *treo, uint32_t number)
     return GORDIAN_OK;
 }
 
-static gordian_status parse_module(struct treo *treo, uint32_t number)
+/* ------------------------------------------------------------------ imports that are files */
+
+/* Where a component is told as rules and in other ways, each has a file of its own: c.rba.treo. */
+static void import_path(const char *path, bool rules, char *buffer, size_t size)
 {
-    struct parser parser;
-    struct module *module = treo->modules[number];
-    gordian_status status = GORDIAN_OK;
-    if (number > 0)
-        status =
-            tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
-    status = parse_file(&parser, &module->file);
-    return status == GORDIAN_OK ? list_definitions(treo, number) : status;
+    size_t stem = strlen(path) - strlen(".treo");
+    snprintf(buffer, size, "%.*s%s.treo", (int)stem, path, rules ? ".rba" : "");
+}
+
+/* GORDIAN_STATUS_END: it is not there. */
+static gordian_status open_import_file(const char *folder, size_t length, const char *path,
+                                       gordian_import *import, gordian_error *error)
+{
+    char whole[1024];
+    if (snprintf(whole, sizeof whole, "%.*s%s", (int)length, folder, path) >= (int)sizeof whole)
+        return GORDIAN_STATUS_END;
+    int fd = open(whole, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return GORDIAN_STATUS_END;
+    if (fd < 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read '%.200s': %s", whole,
+                    strerror(errno));
+    gordian_source source = gordian_source_fd(&fd);
+    gordian_status status = gordian_import_read(import, whole, &source, error);
+    close(fd);
+    return status;
+}
+
+/* One place to look, for the rules first. */
+static gordian_status open_import(const char *folder, size_t length, const char *path,
+                                  gordian_import *import, gordian_error *error)
+{
+    gordian_status status = GORDIAN_STATUS_END;
+    for (int rules = 1; rules >= 0 && status == GORDIAN_STATUS_END; rules--) {
+        char asked[1024];
+        import_path(path, rules, asked, sizeof asked);
+        status = open_import_file(folder, length, asked, import, error);
+    }
+    return status;
+}
+
+static gordian_status open_beside(const char *file, const char *path, gordian_import *import,
+                                  gordian_error *error)
+{
+    const char *slash = strrchr(file, '/');
+    return open_import(file, slash ? (size_t)(slash - file) + 1 : 0, path, import, error);
+}
+
+/* Beside the first one: where a.b in a section a is a/b.treo. */
+static gordian_status import_file(const char *folders, const char *first, const char *from,
+                                  const char *path, gordian_import *import, gordian_error *error)
+{
+    gordian_status status = open_beside(from, path, import, error);
+    if (status == GORDIAN_STATUS_END)
+        status = open_beside(first, path, import, error);
+    for (const char *folder = folders; folder && status == GORDIAN_STATUS_END;) {
+        char name[700];
+        size_t length = strcspn(folder, ":");
+        snprintf(name, sizeof name, "%.*s/", (int)(length < 690 ? length : 690), folder);
+        status = open_import(name, strlen(name), path, import, error);
+        folder = folder[length] ? folder + length + 1 : NULL;
+    }
+    return status;
 }
 
 /* ------------------------------------------------------------------ imports */
@@ -134,16 +192,9 @@ static bool make_path(const char *name, unsigned fewer, char *path, size_t size)
     return true;
 }
 
-/* Where a component is told as rules and in other ways, each has a file of its own: c.rba.treo. */
-void import_path(const char *path, bool rules, char *buffer, size_t size)
-{
-    size_t stem = strlen(path) - strlen(".treo");
-    snprintf(buffer, size, "%.*s%s.treo", (int)stem, path, rules ? ".rba" : "");
-}
-
 /* The module of that file. What an import means depends on the file it stands in, so it is the file
  * found that tells whether it has been read before, and not the words of the import. */
-static uint32_t find_module(const struct treo *treo, const char *file)
+static uint32_t loaded_module(const struct treo *treo, const char *file)
 {
     for (size_t m = 0; m < treo->module_count; m++)
         if (strcmp(treo->modules[m]->shown->name, file) == 0)
@@ -190,7 +241,7 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
     struct module *module = NULL;
     gordian_status status = ask_for(treo, from->shown->name, path, &import);
     if (status == GORDIAN_OK) {
-        *number = find_module(treo, import.text.name);
+        *number = loaded_module(treo, import.text.name);
         if (*number == GORDIAN_NONE)
             status = new_module(treo, NULL, &import.text, &module);
     }
@@ -231,19 +282,6 @@ static gordian_status find_import(struct treo *treo, uint32_t module, struct imp
     if (is_built_in(import->name, last))
         return GORDIAN_OK;
     return treo_complain(treo, module, import->token, "cannot find '%s' to import", import->name);
-}
-
-/* Imports bring imports with them: the list of modules grows while it is gone through. */
-static gordian_status load_imports(struct treo *treo)
-{
-    for (uint32_t m = 0; m < treo->module_count; m++) {
-        if (m >= MODULES_MAX)
-            return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u imported files",
-                        MODULES_MAX);
-        for (struct import *import = treo->modules[m]->file.imports; import; import = import->next)
-            TRY(find_import(treo, m, import));
-    }
-    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the main component */
@@ -299,34 +337,18 @@ gordian_status treo_unknown(struct treo *treo, uint32_t number, const struct exp
                          names);
 }
 
-static gordian_status no_main(struct treo *treo)
-{
-    const struct module *module = treo->modules[0];
-    char names[200];
-    name_definitions(treo, names, sizeof names);
-    if (module->definition_count == 0)
-        return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
-    return fail(treo->error, GORDIAN_STATUS_INPUT,
-                "which component is the main one? --main NAME says it. There are %s", names);
-}
-
-/* The component named like the file: ring of lib/ring.treo and of ring.rba.treo. */
-static const char *file_main(const struct module *module)
+/* The component that is the main one when the user says nothing: main, the only one, or the one
+ * named like the file: ring of lib/ring.treo and of ring.rba.treo. NULL: none is. */
+static const char *default_main(const struct module *module)
 {
     const char *slash = strrchr(module->shown->name, '/');
     const char *base = slash ? slash + 1 : module->shown->name;
-    size_t length = strcspn(base, ".");
-    uint32_t number = labels_find(&module->names, base, length);
-    return number == GORDIAN_NONE ? NULL : module->definitions[number]->name;
-}
-
-/* The name that stands for the main component when the user says nothing. */
-static const char *default_main(const struct treo *treo)
-{
-    const struct module *module = treo->modules[0];
     if (module_defines(module, "main"))
         return "main";
-    return module->definition_count == 1 ? module->definitions[0]->name : file_main(module);
+    if (module->definition_count == 1)
+        return module->definitions[0]->name;
+    uint32_t number = labels_find(&module->names, base, strcspn(base, "."));
+    return number == GORDIAN_NONE ? NULL : module->definitions[number]->name;
 }
 
 /* A text that is no file, as a module of its own, with a parser at its beginning. */
@@ -335,11 +357,8 @@ static gordian_status parse_given(struct treo *treo, const char *what, const cha
 {
     struct text text;
     struct module *module;
-    gordian_status status =
-        text_copy(&text, what, given, strlen(given), &treo->memory, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = new_module(treo, NULL, &text, &module);
+    TRY(text_copy(&text, what, given, strlen(given), &treo->memory, treo->error));
+    gordian_status status = new_module(treo, NULL, &text, &module);
     if (status != GORDIAN_OK) {
         text_free(&text);
         return status;
@@ -353,10 +372,16 @@ static gordian_status parse_given(struct treo *treo, const char *what, const cha
 static gordian_status parse_main(struct treo *treo, struct set **main)
 {
     struct parser parser;
-    const char *wanted = treo->options->main ? treo->options->main : default_main(treo);
+    const char *wanted = treo->options->main ? treo->options->main : default_main(treo->modules[0]);
     if (!wanted) {
         text_point(treo->modules[0]->shown, 0, 0, treo->fault);
-        return no_main(treo);
+        const struct module *module = treo->modules[0];
+        char names[200];
+        name_definitions(treo, names, sizeof names);
+        if (module->definition_count == 0)
+            return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
+        return fail(treo->error, GORDIAN_STATUS_INPUT,
+                    "which component is the main one? --main NAME says it. There are %s", names);
     }
     TRY(parse_given(treo, "main component", wanted, &parser));
     gordian_status status = parse_instance_only(&parser, main);
@@ -365,46 +390,23 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
 
 /* ------------------------------------------------------------------ everything */
 
-static void free_all(struct treo *treo)
-{
-    for (size_t m = 0; m < treo->module_count; m++) {
-        struct module *module = treo->modules[m];
-        if (module->shown == &module->text)
-            text_free(&module->text);
-        tokens_free(&module->tokens);
-        labels_free(&module->names);
-        memory_free(&treo->memory, module->definitions);
-        memory_free(&treo->memory, module);
-    }
-    memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
-                    treo->bindings, treo->atoms, treo->ends, treo->automata);
-    labels_free(&treo->keys);
-    labels_free(&treo->made);
-    arena_free(&treo->arena);
-}
-
-/* f, or "any.text.1". */
-static const char *define_name(struct parser *parser)
-{
-    if (parser_sees(parser, TOKEN_STRING))
-        return parser_text(parser, parser_expect(parser, TOKEN_STRING, "a name"));
-    const struct expr *name = parse_variable(parser);
-    return name ? name->name : NULL;
-}
-
 /* f = {[0,1] [1,0]}; P = <0,2> */
 static gordian_status read_defines(struct treo *treo, const char *defines)
 {
     struct parser parser;
-    gordian_status status = parse_given(treo, "--define", defines, &parser);
-    if (status != GORDIAN_OK)
-        return status;
-    struct place place = {.module = (uint32_t)treo->module_count - 1};
+    TRY(parse_given(treo, "--define", defines, &parser));
+    struct place place = {.treo = treo, .module = (uint32_t)treo->module_count - 1};
     while (parser.status == GORDIAN_OK && !parser_sees(&parser, TOKEN_END)) {
         struct value value;
         if (parser_take(&parser, ';'))
             continue;
-        const char *name = define_name(&parser);
+        const char *name = NULL; /* f, or "any.text.1" */
+        if (parser_sees(&parser, TOKEN_STRING)) {
+            name = parser_text(&parser, parser_expect(&parser, TOKEN_STRING, "a name"));
+        } else {
+            const struct expr *variable = parse_variable(&parser);
+            name = variable ? variable->name : NULL;
+        }
         parser_expect(&parser, '=', "'=' and a table, a list or the name of a function");
         struct expr *expr = parse_expr(&parser, LEVEL_TERM);
         if (parser.status != GORDIAN_OK)
@@ -412,7 +414,7 @@ static gordian_status read_defines(struct treo *treo, const char *defines)
         if (expr->kind == EXPR_VARIABLE) /* add, as well as "add" */
             value = (struct value){.kind = VALUE_TEXT, .text = expr->name};
         else
-            parser.status = value_of(treo, &place, expr, &value);
+            parser.status = value_evaluate(&place, expr, &value);
         if (parser.status == GORDIAN_OK)
             treo->defines = scope_bind(treo, treo->defines, name, &value);
         if (parser.status == GORDIAN_OK && !treo->defines)
@@ -452,7 +454,19 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
     if (status == GORDIAN_STATUS_INPUT && treo->fault && !treo->fault->file[0] &&
         treo->module_count > 0)
         text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
-    free_all(treo);
+    for (size_t m = 0; m < treo->module_count; m++) {
+        struct module *module = treo->modules[m];
+        if (module->shown == &module->text)
+            text_free(&module->text);
+        tokens_free(&module->tokens);
+        labels_free(&module->names);
+        memory_free_all(&treo->memory, module->definitions, module);
+    }
+    memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
+                    treo->bindings, treo->atoms, treo->ends, treo->automata);
+    labels_free(&treo->keys);
+    labels_free(&treo->made);
+    arena_free(&treo->arena);
     *out = NULL;
     if (status == GORDIAN_OK)
         *out = treo->circuit;
@@ -463,14 +477,21 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
     return status;
 }
 
-static gordian_status read_all(struct treo *treo)
+static gordian_status read_program(struct treo *treo)
 {
     struct set *main;
-    gordian_status status = parse_module(treo, 0);
-    THEN(status, load_imports(treo));
-    THEN(status, parse_main(treo, &main));
-    THEN(status, treo_run(treo, main));
-    return status == GORDIAN_OK ? treo_fill(treo) : status;
+    TRY(parse_module(treo, 0));
+    /* Imports bring imports with them: the list of modules grows while it is gone through. */
+    for (uint32_t m = 0; m < treo->module_count; m++) {
+        if (m >= MODULES_MAX)
+            return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u imported files",
+                        MODULES_MAX);
+        for (struct import *import = treo->modules[m]->file.imports; import; import = import->next)
+            TRY(find_import(treo, m, import));
+    }
+    TRY(parse_main(treo, &main));
+    TRY(treo_run(treo, main));
+    return treo_fill(treo);
 }
 
 gordian_status treo_read(gordian_circuit **out, const struct text *text,
@@ -482,7 +503,7 @@ gordian_status treo_read(gordian_circuit **out, const struct text *text,
     struct treo treo;
     gordian_status status =
         treo_begin(&treo, text, options ? options : &defaults, fault, error ? error : &ignored);
-    THEN(status, read_all(&treo));
+    THEN(status, read_program(&treo));
     if (status == GORDIAN_OK)
         treo.circuit->own_inside = true;
     return treo_end(&treo, status, out);

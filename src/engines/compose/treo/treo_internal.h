@@ -32,13 +32,6 @@ struct gordian_import {
     struct text text;
 };
 
-/* The path, which ends in .treo, as it is or for rules: c.rba.treo for c.treo. */
-void import_path(const char *path, bool rules, char *buffer, size_t size);
-/* Looks for `path` beside the file `from`, beside `first`, and in the folders, which ':' separates
- * (files.c); in each place for the rules first. GORDIAN_STATUS_END: it is nowhere. */
-gordian_status import_file(const char *folders, const char *first, const char *from,
-                           const char *path, gordian_import *import, gordian_error *error);
-
 /* ------------------------------------------------------------------ values */
 
 enum value_kind {
@@ -53,6 +46,7 @@ enum value_kind {
 };
 
 struct scope;
+struct treo;
 
 struct value {
     uint8_t kind; /* enum value_kind */
@@ -76,6 +70,7 @@ struct scope {
 
 /* Where something is being evaluated. */
 struct place {
+    struct treo *treo;
     const struct scope *scope;
     uint32_t module;
     uint32_t instance;
@@ -167,6 +162,8 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
 /* A fault at a token of a module: GORDIAN_STATUS_INPUT. */
 gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,
                              const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The same where something is being evaluated. */
+#define place_complain(place, ...) treo_complain((place)->treo, (place)->module, __VA_ARGS__)
 /* There is no such component: which may have been meant, and of the main one which there are. */
 gordian_status treo_unknown(struct treo *treo, uint32_t module, const struct expr *variable);
 
@@ -174,40 +171,38 @@ gordian_status treo_unknown(struct treo *treo, uint32_t module, const struct exp
 
 /* k, a[1][2] as a key; GORDIAN_STATUS_INPUT: an index that is no number. The variable has no
  * ranges. */
-gordian_status value_key(struct treo *treo, const struct place *place, const struct expr *variable,
-                         char *key, size_t size);
-gordian_status value_of(struct treo *treo, const struct place *place, const struct expr *expr,
-                        struct value *value);
-gordian_status value_number(struct treo *treo, const struct place *place, const struct expr *expr,
-                            int64_t *number);
-gordian_status value_truth(struct treo *treo, const struct place *place, const struct expr *expr,
-                           bool *truth);
+gordian_status value_key(const struct place *place, const struct expr *variable, char *key,
+                         size_t size);
+gordian_status value_evaluate(const struct place *place, const struct expr *expr,
+                              struct value *value);
+gordian_status value_number(const struct place *place, const struct expr *expr, int64_t *number);
+gordian_status value_truth(const struct place *place, const struct expr *expr, bool *truth);
 /* A variable in the expression that has no value yet, or NULL. */
-const struct expr *value_unbound(struct treo *treo, const struct place *place,
-                                 const struct expr *expr);
+const struct expr *value_unbound(const struct place *place, const struct expr *expr);
 const struct value *scope_find(const struct scope *scope, const char *key);
 /* A scope with one more binding; NULL: out of memory. */
 const struct scope *scope_bind(struct treo *treo, const struct scope *up, const char *key,
                                const struct value *value);
+/* A component that is written out, as a value. */
+struct value value_component(const struct place *place, const struct component *component,
+                             const char *name);
 /* The component of that name as a module sees it. GORDIAN_STATUS_END: there is none. */
 gordian_status component_find(struct treo *treo, uint32_t module, const struct token *token,
                               const char *name, struct value *value);
 /* Calls `each` with every key a variable with ranges stands for, in order: x[1..3] is x[1], x[2],
  * x[3]. */
-gordian_status value_expand(struct treo *treo, const struct place *place,
-                            const struct expr *variable,
+gordian_status value_expand(const struct place *place, const struct expr *variable,
                             gordian_status (*each)(void *context, const char *key), void *context);
 /* How many that are. */
-gordian_status value_expand_count(struct treo *treo, const struct place *place,
-                                  const struct expr *variable, uint64_t *count);
+gordian_status value_expand_count(const struct place *place, const struct expr *variable,
+                                  uint64_t *count);
 /* A datum's text: 1, true, token; false: the value is none. */
-bool value_text(const struct value *value, char *buffer, size_t size);
+bool value_as_text(const struct value *value, char *buffer, size_t size);
 
 /* ------------------------------------------------------------------ the others */
 
 /* treo/formula.c: calls `each` with a scope for every way to make the formula true. */
-gordian_status formula_solve(struct treo *treo, const struct place *place,
-                             const struct expr *formula,
+gordian_status formula_solve(const struct place *place, const struct expr *formula,
                              gordian_status (*each)(void *context, const struct place *place),
                              void *context);
 
@@ -225,9 +220,9 @@ struct atom_port {
     const char *key;
     uint8_t way;
 };
-gordian_status atom_build(struct treo *treo, const struct component *component, const char *name,
-                          const struct place *place, const struct atom_port *ports,
-                          size_t port_count, struct automaton **out);
+gordian_status atom_build(const struct place *place, const struct component *component,
+                          const char *name, const struct atom_port *ports, size_t port_count,
+                          struct automaton **out);
 /* treo/function.c: the symbol of a datum. */
 gordian_status value_symbol(struct treo *treo, uint32_t module, const struct token *token,
                             const struct value *value, uint32_t *symbol);
@@ -243,10 +238,6 @@ struct mentions {
 gordian_status value_function(struct treo *treo, uint32_t module, const struct value *value,
                               bool predicate, uint32_t arity, uint32_t *function,
                               struct mentions *found);
-
-/* treo/chance.c: which outcomes of [p : a, q : b] can happen; at most `most` of them. */
-gordian_status chances_read(struct treo *treo, const struct place *place,
-                            const struct expr *chances, bool *possible, size_t most);
 
 /* treo/bare.c: rules without braces, of automata with at most BARE_PORTS_MAX ports. */
 #define BARE_PORTS_MAX 256u

@@ -26,7 +26,7 @@ const struct scope *scope_bind(struct treo *treo, const struct scope *up, const 
     return scope;
 }
 
-bool value_text(const struct value *value, char *buffer, size_t size)
+bool value_as_text(const struct value *value, char *buffer, size_t size)
 {
     switch ((enum value_kind)value->kind) {
     case VALUE_NUMBER:
@@ -43,6 +43,16 @@ bool value_text(const struct value *value, char *buffer, size_t size)
 }
 
 /* ------------------------------------------------------------------ components by name */
+
+struct value value_component(const struct place *place, const struct component *component,
+                             const char *name)
+{
+    return (struct value){.kind = VALUE_COMPONENT,
+                          .component = component,
+                          .name = name,
+                          .scope = place->scope,
+                          .module = place->module};
+}
 
 static struct definition *find_definition(const struct module *module, const char *name)
 {
@@ -114,133 +124,124 @@ gordian_status component_find(struct treo *treo, uint32_t number, const struct t
 
 /* ------------------------------------------------------------------ variables */
 
-gordian_status value_key(struct treo *treo, const struct place *place, const struct expr *variable,
-                         char *key, size_t size)
+gordian_status value_key(const struct place *place, const struct expr *variable, char *key,
+                         size_t size)
 {
     size_t used = strlen(variable->name);
     unsigned indices = 0;
     if (used > TREO_NAME_MAX)
-        return treo_complain(treo, place->module, variable->token, "a name of more than %u bytes",
-                             TREO_NAME_MAX);
+        return place_complain(place, variable->token, "a name of more than %u bytes",
+                              TREO_NAME_MAX);
     memcpy(key, variable->name, used + 1);
     for (const struct expr *index = variable->indices; index; index = index->next) {
         int64_t number;
-        TRY(value_number(treo, place, index, &number));
+        TRY(value_number(place, index, &number));
         if (++indices > TREO_INDEX_MAX)
-            return treo_complain(treo, place->module, index->token, "more than %u indices",
-                                 TREO_INDEX_MAX);
+            return place_complain(place, index->token, "more than %u indices", TREO_INDEX_MAX);
         used += (size_t)snprintf(key + used, size - used, "[%" PRId64 "]", number);
     }
     return GORDIAN_OK;
 }
 
-static gordian_status variable_value(struct treo *treo, const struct place *place,
-                                     const struct expr *expr, struct value *value)
+static gordian_status variable_value(const struct place *place, const struct expr *expr,
+                                     struct value *value)
 {
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
-    TRY(value_key(treo, place, expr, key, sizeof key));
+    TRY(value_key(place, expr, key, sizeof key));
     const struct value *bound = scope_find(place->scope, key);
     if (!bound)
-        bound = scope_find(treo->defines, key);
+        bound = scope_find(place->treo->defines, key);
     if (bound) {
         *value = *bound;
         return GORDIAN_OK;
     }
-    gordian_status status = expr->indices
-                                ? GORDIAN_STATUS_END
-                                : component_find(treo, place->module, expr->token, key, value);
+    gordian_status status =
+        expr->indices ? GORDIAN_STATUS_END
+                      : component_find(place->treo, place->module, expr->token, key, value);
     if (status == GORDIAN_STATUS_END)
-        return treo_complain(treo, place->module, expr->token, "'%s' has no value here", key);
+        return place_complain(place, expr->token, "'%s' has no value here", key);
     return status;
 }
 
-const struct expr *value_unbound(struct treo *treo, const struct place *place,
-                                 const struct expr *expr)
+const struct expr *value_unbound(const struct place *place, const struct expr *expr)
 {
     const struct expr *unbound = NULL;
     if (!expr)
         return NULL;
     for (const struct expr *index = expr->indices; index && !unbound; index = index->next)
-        unbound = value_unbound(treo, place, index);
+        unbound = value_unbound(place, index);
     if (unbound)
         return unbound;
     if (expr->kind == EXPR_VARIABLE) {
         char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
         struct value ignored;
         for (const struct expr *index = expr->indices; index; index = index->next)
-            if (index->kind == EXPR_BINARY && index->op == TOKEN_RANGE)
+            if (expr_is_range(index))
                 return NULL; /* not one variable: asked for element by element */
-        if (value_key(treo, place, expr, key, sizeof key) != GORDIAN_OK)
+        if (value_key(place, expr, key, sizeof key) != GORDIAN_OK)
             return NULL; /* evaluating it will say why */
         if (scope_find(place->scope, key))
             return NULL;
-        return !expr->indices &&
-                       component_find(treo, place->module, expr->token, key, &ignored) == GORDIAN_OK
+        return !expr->indices && component_find(place->treo, place->module, expr->token, key,
+                                                &ignored) == GORDIAN_OK
                    ? NULL
                    : expr;
     }
     if (expr->kind == EXPR_FORALL || expr->kind == EXPR_EXISTS || expr->kind == EXPR_COMPONENT)
-        return expr->kind == EXPR_COMPONENT ? NULL : value_unbound(treo, place, expr->first);
+        return expr->kind == EXPR_COMPONENT ? NULL : value_unbound(place, expr->first);
     for (const struct expr *operand = expr->first; operand && !unbound; operand = operand->next)
-        unbound = value_unbound(treo, place, operand);
-    return unbound ? unbound : value_unbound(treo, place, expr->second);
+        unbound = value_unbound(place, operand);
+    return unbound ? unbound : value_unbound(place, expr->second);
 }
 
 /* ------------------------------------------------------------------ lists */
 
-static gordian_status range_bounds(struct treo *treo, const struct place *place,
-                                   const struct expr *range, int64_t *first, uint64_t *count)
+static gordian_status range_bounds(const struct place *place, const struct expr *range,
+                                   int64_t *first, uint64_t *count)
 {
     int64_t last = 0;
-    gordian_status status = value_number(treo, place, range->first, first);
-    THEN(status, value_number(treo, place, range->second, &last));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_number(place, range->first, first));
+    TRY(value_number(place, range->second, &last));
     *count = last < *first ? 0 : (uint64_t)last - (uint64_t)*first + 1;
-    if (last >= *first && *count - 1 >= treo->most)
-        return treo_complain(treo, place->module, range->token, "a range of more than %u numbers",
-                             treo->most);
+    if (last >= *first && *count - 1 >= place->treo->most)
+        return place_complain(place, range->token, "a range of more than %u numbers",
+                              place->treo->most);
     return GORDIAN_OK;
 }
 
-static bool is_range(const struct expr *expr)
-{
-    return expr->kind == EXPR_BINARY && expr->op == TOKEN_RANGE;
-}
-
 /* Elements of a list, ranges written out. Counted first, then filled. */
-static gordian_status list_value(struct treo *treo, const struct place *place,
-                                 const struct expr *list, struct value *value)
+static gordian_status list_value(const struct place *place, const struct expr *list,
+                                 struct value *value)
 {
+    struct treo *treo = place->treo;
     uint64_t count = 0, part;
     int64_t first;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
+    for (const struct expr *item = list->first; item; item = item->next) {
+        gordian_status status = GORDIAN_OK;
         part = 1;
-        if (is_range(item))
-            status = range_bounds(treo, place, item, &first, &part);
+        if (expr_is_range(item))
+            status = range_bounds(place, item, &first, &part);
         count += part;
-        if (count > treo->most)
-            return treo_complain(treo, place->module, item->token,
-                                 "a list of more than %u elements", treo->most);
+        if (count > treo->most) /* that message says more */
+            return place_complain(place, item->token, "a list of more than %u elements",
+                                  treo->most);
+        TRY(status);
     }
-    if (status != GORDIAN_OK)
-        return status;
     *value = (struct value){.kind = VALUE_LIST, .count = count};
     value->items = arena_alloc(&treo->arena, count * sizeof *value->items);
     if (!value->items)
         return fail_memory(treo->error);
     struct value *next = value->items;
-    for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
-        if (!is_range(item)) {
-            status = value_of(treo, place, item, next++);
+    for (const struct expr *item = list->first; item; item = item->next) {
+        if (!expr_is_range(item)) {
+            TRY(value_evaluate(place, item, next++));
             continue;
         }
-        status = range_bounds(treo, place, item, &first, &part);
-        for (uint64_t i = 0; i < part && status == GORDIAN_OK; i++)
+        TRY(range_bounds(place, item, &first, &part));
+        for (uint64_t i = 0; i < part; i++)
             *next++ = (struct value){.kind = VALUE_NUMBER, .number = first + (int64_t)i};
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ operators */
@@ -263,9 +264,8 @@ static gordian_status power_of(int64_t base, int64_t exponent, int64_t *result)
     return GORDIAN_OK;
 }
 
-static gordian_status evaluate_arithmetic(struct treo *treo, const struct place *place,
-                                          const struct expr *expr, int64_t left, int64_t right,
-                                          int64_t *result)
+static gordian_status evaluate_arithmetic(const struct place *place, const struct expr *expr,
+                                          int64_t left, int64_t right, int64_t *result)
 {
     bool bad = false;
     switch (expr->op) {
@@ -283,13 +283,13 @@ static gordian_status evaluate_arithmetic(struct treo *treo, const struct place 
         break;
     default:
         if (right == 0)
-            return treo_complain(treo, place->module, expr->token, "division by zero");
+            return place_complain(place, expr->token, "division by zero");
         bad = left == INT64_MIN && right == -1;
         if (!bad)
             *result = expr->op == '/' ? left / right : left % right;
     }
     if (bad)
-        return treo_complain(treo, place->module, expr->token, "the result does not fit 64 bits");
+        return place_complain(place, expr->token, "the result does not fit 64 bits");
     return GORDIAN_OK;
 }
 
@@ -307,25 +307,25 @@ static bool same_value(const struct value *left, const struct value *right)
     if (left->kind == VALUE_PRIMITIVE || left->kind == VALUE_COMPONENT)
         return left->kind == right->kind && left->component == right->component &&
                left->primitive == right->primitive;
-    return value_text(left, one, sizeof one) && value_text(right, other, sizeof other) &&
+    return value_as_text(left, one, sizeof one) && value_as_text(right, other, sizeof other) &&
            strcmp(one, other) == 0;
 }
 
-static gordian_status evaluate_comparison(struct treo *treo, const struct place *place,
-                                          const struct expr *expr, bool *truth)
+static gordian_status evaluate_comparison(const struct place *place, const struct expr *expr,
+                                          bool *truth)
 {
     int64_t left, right = 0;
     gordian_status status;
     if (expr->op == '=' || expr->op == TOKEN_NE) {
         struct value one, other;
-        status = value_of(treo, place, expr->first, &one);
-        THEN(status, value_of(treo, place, expr->second, &other));
+        status = value_evaluate(place, expr->first, &one);
+        THEN(status, value_evaluate(place, expr->second, &other));
         if (status == GORDIAN_OK)
             *truth = same_value(&one, &other) == (expr->op == '=');
         return status;
     }
-    status = value_number(treo, place, expr->first, &left);
-    THEN(status, value_number(treo, place, expr->second, &right));
+    status = value_number(place, expr->first, &left);
+    THEN(status, value_number(place, expr->second, &right));
     if (status == GORDIAN_OK)
         *truth = expr->op == '<'        ? left < right
                  : expr->op == '>'      ? left > right
@@ -335,19 +335,19 @@ static gordian_status evaluate_comparison(struct treo *treo, const struct place 
 }
 
 /* and, or, implies: the right side is looked at only if the left one does not decide. */
-static gordian_status evaluate_connective(struct treo *treo, const struct place *place,
-                                          const struct expr *expr, bool *truth)
+static gordian_status evaluate_connective(const struct place *place, const struct expr *expr,
+                                          bool *truth)
 {
-    gordian_status status = value_truth(treo, place, expr->first, truth);
+    gordian_status status = value_truth(place, expr->first, truth);
     bool decided = expr->op == TOKEN_OR ? *truth : !*truth;
     if (status != GORDIAN_OK || !decided)
-        return status != GORDIAN_OK ? status : value_truth(treo, place, expr->second, truth);
+        return status != GORDIAN_OK ? status : value_truth(place, expr->second, truth);
     *truth = expr->op != TOKEN_AND; /* true or .., false implies ..; false and .. */
     return GORDIAN_OK;
 }
 
-static gordian_status binary_value(struct treo *treo, const struct place *place,
-                                   const struct expr *expr, struct value *value)
+static gordian_status binary_value(const struct place *place, const struct expr *expr,
+                                   struct value *value)
 {
     bool truth = false;
     int64_t left, right = 0;
@@ -357,12 +357,12 @@ static gordian_status binary_value(struct treo *treo, const struct place *place,
         struct expr alone = *expr;
         alone.next = NULL;
         const struct expr list = {.kind = EXPR_LIST, .token = expr->token, .first = &alone};
-        return list_value(treo, place, &list, value);
+        return list_value(place, &list, value);
     }
     case TOKEN_AND:
     case TOKEN_OR:
     case TOKEN_ARROW:
-        status = evaluate_connective(treo, place, expr, &truth);
+        status = evaluate_connective(place, expr, &truth);
         *value = (struct value){.kind = VALUE_BOOL, .number = truth};
         return status;
     case '=':
@@ -371,31 +371,30 @@ static gordian_status binary_value(struct treo *treo, const struct place *place,
     case '>':
     case TOKEN_LE:
     case TOKEN_GE:
-        status = evaluate_comparison(treo, place, expr, &truth);
+        status = evaluate_comparison(place, expr, &truth);
         *value = (struct value){.kind = VALUE_BOOL, .number = truth};
         return status;
     default:
         break;
     }
     *value = (struct value){.kind = VALUE_NUMBER};
-    status = value_number(treo, place, expr->first, &left);
-    THEN(status, value_number(treo, place, expr->second, &right));
-    return status == GORDIAN_OK
-               ? evaluate_arithmetic(treo, place, expr, left, right, &value->number)
-               : status;
+    status = value_number(place, expr->first, &left);
+    THEN(status, value_number(place, expr->second, &right));
+    return status == GORDIAN_OK ? evaluate_arithmetic(place, expr, left, right, &value->number)
+                                : status;
 }
 
 /* x : <..>, forall x : <..> f, exists x : <..> f */
-static gordian_status evaluate_quantified(struct treo *treo, const struct place *place,
-                                          const struct expr *expr, struct value *value)
+static gordian_status evaluate_quantified(const struct place *place, const struct expr *expr,
+                                          struct value *value)
 {
     struct value list, bound;
     bool truth = expr->kind == EXPR_FORALL;
-    gordian_status status = value_of(treo, place, expr->first, &list);
+    gordian_status status = value_evaluate(place, expr->first, &list);
     if (status == GORDIAN_OK && expr->kind == EXPR_MEMBER) {
         const struct expr variable = {
             .kind = EXPR_VARIABLE, .name = expr->name, .token = expr->token};
-        status = value_of(treo, place, &variable, &bound);
+        status = value_evaluate(place, &variable, &bound);
     }
     for (size_t i = 0; i < list.count && status == GORDIAN_OK; i++) {
         if (expr->kind == EXPR_MEMBER) {
@@ -404,9 +403,8 @@ static gordian_status evaluate_quantified(struct treo *treo, const struct place 
         }
         bool holds = false;
         struct place inner = *place;
-        inner.scope = scope_bind(treo, place->scope, expr->name, &list.items[i]);
-        status =
-            inner.scope ? value_truth(treo, &inner, expr->second, &holds) : GORDIAN_STATUS_MEMORY;
+        inner.scope = scope_bind(place->treo, place->scope, expr->name, &list.items[i]);
+        status = inner.scope ? value_truth(&inner, expr->second, &holds) : GORDIAN_STATUS_MEMORY;
         if (expr->kind == EXPR_FORALL)
             truth &= holds;
         else
@@ -416,19 +414,19 @@ static gordian_status evaluate_quantified(struct treo *treo, const struct place 
     return status;
 }
 
-static gordian_status evaluate_negative(struct treo *treo, const struct place *place,
-                                        const struct expr *expr, struct value *value)
+static gordian_status evaluate_negative(const struct place *place, const struct expr *expr,
+                                        struct value *value)
 {
     *value = (struct value){.kind = VALUE_NUMBER};
-    gordian_status status = value_number(treo, place, expr->first, &value->number);
-    if (status == GORDIAN_OK && value->number == INT64_MIN)
-        return treo_complain(treo, place->module, expr->token, "the result does not fit 64 bits");
+    TRY(value_number(place, expr->first, &value->number));
+    if (value->number == INT64_MIN)
+        return place_complain(place, expr->token, "the result does not fit 64 bits");
     value->number = -value->number;
-    return status;
+    return GORDIAN_OK;
 }
 
-gordian_status value_of(struct treo *treo, const struct place *place, const struct expr *expr,
-                        struct value *value)
+gordian_status value_evaluate(const struct place *place, const struct expr *expr,
+                              struct value *value)
 {
     bool truth = false;
     gordian_status status;
@@ -446,65 +444,58 @@ gordian_status value_of(struct treo *treo, const struct place *place, const stru
         *value = (struct value){.kind = VALUE_ANY};
         return GORDIAN_OK;
     case EXPR_VARIABLE:
-        return variable_value(treo, place, expr, value);
+        return variable_value(place, expr, value);
     case EXPR_LIST:
     case EXPR_TUPLE:
-        return list_value(treo, place, expr, value);
+        return list_value(place, expr, value);
     case EXPR_TABLE:
-        status = list_value(treo, place, expr, value);
+        status = list_value(place, expr, value);
         value->kind = VALUE_TABLE;
         return status;
     case EXPR_COMPONENT:
-        *value = (struct value){.kind = VALUE_COMPONENT,
-                                .component = expr->component,
-                                .name = "component",
-                                .scope = place->scope,
-                                .module = place->module};
+        *value = value_component(place, expr->component, "component");
         return GORDIAN_OK;
     case EXPR_MINUS:
-        return evaluate_negative(treo, place, expr, value);
+        return evaluate_negative(place, expr, value);
     case EXPR_NOT:
-        status = value_truth(treo, place, expr->first, &truth);
+        status = value_truth(place, expr->first, &truth);
         *value = (struct value){.kind = VALUE_BOOL, .number = !truth};
         return status;
     case EXPR_BINARY:
-        return binary_value(treo, place, expr, value);
+        return binary_value(place, expr, value);
     case EXPR_MEMBER:
     case EXPR_FORALL:
     case EXPR_EXISTS:
-        return evaluate_quantified(treo, place, expr, value);
+        return evaluate_quantified(place, expr, value);
     default:
-        return treo_complain(treo, place->module, expr->token, "this cannot stand here");
+        return place_complain(place, expr->token, "this cannot stand here");
     }
 }
 
-gordian_status value_number(struct treo *treo, const struct place *place, const struct expr *expr,
-                            int64_t *number)
+gordian_status value_number(const struct place *place, const struct expr *expr, int64_t *number)
 {
     struct value value;
     *number = 0;
-    TRY(value_of(treo, place, expr, &value));
+    TRY(value_evaluate(place, expr, &value));
     if (value.kind != VALUE_NUMBER)
-        TRY(treo_complain(treo, place->module, expr->token, "expected a number"));
+        return place_complain(place, expr->token, "expected a number");
     *number = value.number;
     return GORDIAN_OK;
 }
 
-gordian_status value_truth(struct treo *treo, const struct place *place, const struct expr *expr,
-                           bool *truth)
+gordian_status value_truth(const struct place *place, const struct expr *expr, bool *truth)
 {
     struct value value;
-    gordian_status status = value_of(treo, place, expr, &value);
-    if (status == GORDIAN_OK && value.kind != VALUE_BOOL)
-        return treo_complain(treo, place->module, expr->token, "expected a condition");
-    *truth = status == GORDIAN_OK && value.number;
-    return status;
+    TRY(value_evaluate(place, expr, &value));
+    if (value.kind != VALUE_BOOL)
+        return place_complain(place, expr->token, "expected a condition");
+    *truth = value.number;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ ranges of variables */
 
 struct expansion {
-    struct treo *treo;
     const struct place *place;
     const struct expr *variable;
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
@@ -519,56 +510,51 @@ static gordian_status expand_index(struct expansion *expansion, const struct exp
         return expansion->each(expansion->context, expansion->key);
     int64_t first;
     uint64_t count = 1;
-    gordian_status status =
-        is_range(index) ? range_bounds(expansion->treo, expansion->place, index, &first, &count)
-                        : value_number(expansion->treo, expansion->place, index, &first);
-    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    TRY(expr_is_range(index) ? range_bounds(expansion->place, index, &first, &count)
+                             : value_number(expansion->place, index, &first));
+    for (uint64_t i = 0; i < count; i++) {
         size_t length = (size_t)snprintf(expansion->key + used, sizeof expansion->key - used,
                                          "[%" PRId64 "]", first + (int64_t)i);
-        status = expand_index(expansion, index->next, used + length);
+        TRY(expand_index(expansion, index->next, used + length));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
-static gordian_status check_variable(struct treo *treo, const struct place *place,
-                                     const struct expr *variable)
+static gordian_status check_variable(const struct place *place, const struct expr *variable)
 {
     unsigned indices = 0;
     for (const struct expr *index = variable->indices; index; index = index->next)
         indices++;
     if (strlen(variable->name) > TREO_NAME_MAX || indices > TREO_INDEX_MAX)
-        return treo_complain(treo, place->module, variable->token,
-                             "a name has at most %u bytes and %u indices", TREO_NAME_MAX,
-                             TREO_INDEX_MAX);
+        return place_complain(place, variable->token, "a name has at most %u bytes and %u indices",
+                              TREO_NAME_MAX, TREO_INDEX_MAX);
     return GORDIAN_OK;
 }
 
-gordian_status value_expand(struct treo *treo, const struct place *place,
-                            const struct expr *variable,
+gordian_status value_expand(const struct place *place, const struct expr *variable,
                             gordian_status (*each)(void *context, const char *key), void *context)
 {
     struct expansion expansion = {
-        .treo = treo, .place = place, .variable = variable, .each = each, .context = context};
+        .place = place, .variable = variable, .each = each, .context = context};
     uint64_t count;
-    TRY(value_expand_count(treo, place, variable, &count));
+    TRY(value_expand_count(place, variable, &count));
     memcpy(expansion.key, variable->name, strlen(variable->name) + 1);
     return expand_index(&expansion, variable->indices, strlen(variable->name));
 }
 
-gordian_status value_expand_count(struct treo *treo, const struct place *place,
-                                  const struct expr *variable, uint64_t *count)
+gordian_status value_expand_count(const struct place *place, const struct expr *variable,
+                                  uint64_t *count)
 {
-    gordian_status status = check_variable(treo, place, variable);
+    gordian_status status = check_variable(place, variable);
     *count = 1;
     for (const struct expr *index = variable->indices; index && status == GORDIAN_OK;
          index = index->next) {
         int64_t first;
         uint64_t part = 1;
-        if (is_range(index))
-            status = range_bounds(treo, place, index, &first, &part);
-        if (part > 0 && *count > treo->most / part)
-            return treo_complain(treo, place->module, index->token, "more than %u ports",
-                                 treo->most);
+        if (expr_is_range(index))
+            status = range_bounds(place, index, &first, &part);
+        if (part > 0 && *count > place->treo->most / part) /* that message says more */
+            return place_complain(place, index->token, "more than %u ports", place->treo->most);
         *count *= part;
     }
     return status;
