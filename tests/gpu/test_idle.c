@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     }
     struct bool_product_arguments product = make_product(gpu, size);
     double alone = time_product(gpu, &product);
-    DO(cuda_osdda.open(&kernel, gpu, &system->graph, ids, ids, &error));
+    DO(cuda_osdda.open(&kernel, &cuda_osdda, gpu, &system->graph, ids, ids, &error));
     struct timespec pause = {.tv_sec = info.emulated ? 0 : 2, .tv_nsec = 20000000};
     nanosleep(&pause, NULL);
     time_stay(gpu);

@@ -49,7 +49,7 @@ static gordian_status rig_open(void **engine, struct rag *rag, gordian_error *er
     REQUIRE(rig != NULL);
     rig->rag = rag;
     *engine = rig;
-    return method->open(&rig->state, gpu, rag, 1, 1, error);
+    return method->open(&rig->state, method, gpu, rag, 1, 1, error);
 }
 
 static void rig_close(void *engine)
@@ -432,7 +432,7 @@ static void test_chain(uint32_t links, const struct hop_options *options)
     gordian_error error = {0};
     gordian_system *system = chain_system(links);
     void *state = NULL;
-    must(method->open(&state, gpu, &system->graph, links, links, &error), &error);
+    must(method->open(&state, method, gpu, &system->graph, links, links, &error), &error);
     time_chain(state, links, options, 1);
     method->close(state);
     gordian_close(system);
@@ -494,11 +494,11 @@ static void test_memory(void)
     gordian_system *system = chain_system(64);
     void *state = NULL;
     gpu_emulator_memory(gpu, 64 << 10);
-    gordian_status status = method->open(&state, gpu, &system->graph, 4096, 4096, &error);
+    gordian_status status = method->open(&state, method, gpu, &system->graph, 4096, 4096, &error);
     CHECK(status == GORDIAN_STATUS_MEMORY);
     CHECK(strstr(error.message, "MiB") != NULL);
     gpu_emulator_memory(gpu, UINT64_C(8) << 30);
-    must(method->open(&state, gpu, &system->graph, 64, 64, &error), &error);
+    must(method->open(&state, method, gpu, &system->graph, 64, 64, &error), &error);
     method->close(state);
     gordian_close(system);
 }
@@ -571,7 +571,7 @@ static void bench_chains(const uint32_t *sizes, size_t count)
         gordian_error error = {0};
         gordian_system *system = chain_system(sizes[i]);
         void *state = NULL;
-        must(method->open(&state, gpu, &system->graph, sizes[i], sizes[i], &error), &error);
+        must(method->open(&state, method, gpu, &system->graph, sizes[i], sizes[i], &error), &error);
         struct hop_options options;
         hop_options_init(&options, &info);
         options.tensor = false;

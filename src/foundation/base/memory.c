@@ -160,3 +160,30 @@ bool memory_grow32(const gordian_allocator *from, void *array, uint32_t *room, u
     *room = wide > UINT32_MAX ? UINT32_MAX : (uint32_t)wide;
     return true;
 }
+
+uint32_t memory_doubled(uint32_t room, uint32_t wanted)
+{
+    const uint32_t least = 8, most = INT32_MAX;
+    if (wanted <= room)
+        return room;
+    uint32_t doubled = room > most / 2 ? most : 2 * room;
+    doubled = doubled < least ? least : doubled;
+    return wanted > doubled ? wanted : doubled;
+}
+
+bool memory_grow_columns(const gordian_allocator *from, const struct memory_column *columns,
+                         size_t count, uint32_t *room, uint32_t wanted)
+{
+    size_t grown = *room;
+    if (wanted <= *room)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        /* From the same size by the same rule: all end up at the same one. */
+        grown = *room;
+        if (!(columns[i].zeroed ? memory_grow_zeroed : memory_grow)(from, columns[i].array, &grown,
+                                                                    wanted, columns[i].size))
+            return false;
+    }
+    *room = grown > UINT32_MAX ? UINT32_MAX : (uint32_t)grown;
+    return true;
+}

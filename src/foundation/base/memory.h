@@ -45,3 +45,19 @@ bool memory_grow_zeroed(const gordian_allocator *from, void *array, size_t *room
 /* The same for a count of 32 bits; not zeroed. */
 bool memory_grow32(const gordian_allocator *from, void *array, uint32_t *room, uint32_t wanted,
                    size_t size);
+
+/* The room to make for `wanted` where there is `room`: twice as much, but at most 2^31 - 1, unless
+ * more is wanted. So making it one by one is amortised O(1). */
+uint32_t memory_doubled(uint32_t room, uint32_t wanted);
+
+/* An array with an element for each of what several arrays are about. */
+struct memory_column {
+    void *array; /* of the pointer to it */
+    size_t size; /* of an element */
+    bool zeroed; /* new elements are zero */
+};
+
+/* Columns that grow together, from the same room by the same rule; *room moves only when all have
+ * grown. */
+bool memory_grow_columns(const gordian_allocator *from, const struct memory_column *columns,
+                         size_t count, uint32_t *room, uint32_t wanted);

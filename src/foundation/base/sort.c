@@ -22,6 +22,16 @@ void sort_u32(uint32_t *list, size_t count)
         qsort(list, count, sizeof *list, compare_u32);
 }
 
+size_t sort_unique_u32(uint32_t *list, size_t count)
+{
+    size_t kept = 0;
+    sort_u32(list, count);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || list[kept - 1] != list[i])
+            list[kept++] = list[i];
+    return kept;
+}
+
 static bool want_before(const void *context, const void *left, const void *right)
 {
     const gordian_want *a = left, *b = right;

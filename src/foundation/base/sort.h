@@ -10,6 +10,8 @@ void sort_with(void *list, size_t count, size_t size,
                int (*compare)(const void *left, const void *right, void *context), void *context);
 
 void sort_u32(uint32_t *list, size_t count);
+/* And keeps each number once; how many there are then. */
+size_t sort_unique_u32(uint32_t *list, size_t count);
 
 /* Numbers of `words` words each, the last one the most significant, by their bytes, in place. */
 void sort_words(uint64_t *numbers, size_t count, size_t words);

@@ -74,7 +74,14 @@ typedef uint64_t gpu_address;
 /* Content undefined. No bytes: address 0. While a service runs, what is freed or unmapped, of
  * ranges too, is given back only once it has ended. */
 gordian_status gpu_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error);
-void gpu_free(struct gpu *gpu, gpu_address address);
+void gpu_free(struct gpu *gpu, gpu_address address); /* 0 is fine */
+/* Frees each of the addresses: gpu_free_all(gpu, first, second, third). */
+#define gpu_free_all(gpu, ...)                                                                     \
+    do {                                                                                           \
+        const gpu_address freed[] = {__VA_ARGS__};                                                 \
+        for (size_t f = 0; f < sizeof freed / sizeof *freed; f++)                                  \
+            gpu_free((gpu), freed[f]);                                                             \
+    } while (0)
 gordian_status gpu_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error);
 gordian_status gpu_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
                           gordian_error *error);
@@ -128,6 +135,16 @@ struct gpu_launch {
     size_t arguments_size;
     bool service; /* runs beside everything else until told to end; one at a time */
 };
+
+/* The launch of a kernel with this struct of arguments; further members may follow:
+ * GPU_LAUNCH("kernel", blocks, threads, arguments, .cooperative = true). */
+#define GPU_LAUNCH(name, block_count, thread_count, argument, ...)                                 \
+    (&(const struct gpu_launch){.kernel = (name),                                                  \
+                                .blocks = (block_count),                                           \
+                                .threads = (thread_count),                                         \
+                                .arguments = &(argument),                                          \
+                                .arguments_size = sizeof(argument),                                \
+                                ##__VA_ARGS__})
 
 /* Starts a kernel; kernels run in the order of their launches (but for a service). */
 gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gordian_error *error);

@@ -304,13 +304,11 @@ static gordian_status launch_levels(struct compose_device *device, const struct 
                                 error));
     TRY(gpu_zero(device->gpu, CONTROL(device, level_found), 2 * COMPOSE_LEVELS * sizeof(uint64_t),
                  error));
-    struct gpu_launch launch = {.kernel = "compose_levels",
-                                .blocks = wanted < device->resident ? wanted : device->resident,
-                                .threads = threads,
-                                .cooperative = true,
-                                .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
-    return gpu_launch(device->gpu, &launch, error);
+    return gpu_launch(device->gpu,
+                      GPU_LAUNCH("compose_levels",
+                                 wanted < device->resident ? wanted : device->resident, threads,
+                                 arguments, .cooperative = true),
+                      error);
 }
 
 /* A level ran out of room: more of it, and the level once more. States before it are in the list
