@@ -11,24 +11,15 @@
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
 
-static gordian_status refuse_event(gordian_result *result, gordian_refusal refusal)
-{
-    result->outcome = GORDIAN_OUTCOME_REFUSED;
-    result->refusal = (uint8_t)refusal;
-    return GORDIAN_OK;
-}
-
-static bool is_await(const struct rag *graph, uint32_t resource)
+static bool is_await_of_graph(const struct rag *graph, uint32_t resource)
 {
     return graph->resources_more[resource].flags & RAG_AWAIT;
 }
 
 bool gordian_is_await(const gordian_system *system, uint32_t resource)
 {
-    system_enter(system);
-    bool is = rag_is_resource(&system->graph, resource) && is_await(&system->graph, resource);
-    system_leave(system);
-    return is;
+    SYSTEM_SCOPE(system);
+    return rag_is_resource(&system->graph, resource) && is_await_of_graph(&system->graph, resource);
 }
 
 /* ---- ending */
@@ -62,7 +53,7 @@ static void note_drop(gordian_system *system, uint32_t holder, uint32_t resource
 
 void system_note_act(gordian_system *system, uint32_t process, uint32_t resource)
 {
-    if (is_await(&system->graph, resource))
+    if (is_await_of_graph(&system->graph, resource))
         note_drop(system, process, resource, true);
 }
 
@@ -70,12 +61,10 @@ void system_note_act(gordian_system *system, uint32_t process, uint32_t resource
 static void drop_hold(gordian_system *system, uint32_t process, uint32_t resource, uint64_t units)
 {
     rag_ungrant(&system->graph, process, resource, units);
-    if (rag_waits(&system->graph, process)) {
-        if (system->hooks->lend)
-            system->hooks->lend(system->state, process, resource, -(int64_t)units);
-    } else if (system->hooks->release) {
-        system->hooks->release(system->state, process, resource, units);
-    }
+    if (rag_waits(&system->graph, process))
+        RUN_HOOK(system, lend, process, resource, -(int64_t)units);
+    else
+        RUN_HOOK(system, release, process, resource, units);
 }
 
 static void end_await(gordian_system *system, uint32_t resource)
@@ -100,7 +89,7 @@ bool system_list_awaits(gordian_system *system, uint32_t process, size_t *count)
         return true;
     for (uint32_t ref = process; ref != NONE; ref = edge.next) {
         edge = rag_wanted(graph, ref);
-        if (!is_await(graph, edge.resource))
+        if (!is_await_of_graph(graph, edge.resource))
             continue;
         if (!memory_grow(&graph->memory, &system->others, &system->other_room, *count + 1,
                          sizeof *system->others))
@@ -125,7 +114,7 @@ void system_end_served(gordian_system *system, size_t first)
         for (; ref != NONE; ref = next) {
             struct rag_edge edge = rag_held(graph, ref);
             next = edge.next;
-            if (is_await(graph, edge.resource) &&
+            if (is_await_of_graph(graph, edge.resource) &&
                 graph->resources[edge.resource].queue_head == NONE)
                 end_await(system, edge.resource);
         }
@@ -133,17 +122,6 @@ void system_end_served(gordian_system *system, size_t first)
 }
 
 /* ---- awaiting */
-
-/* Puts those that can act in order, each once. */
-static size_t sort_others(uint32_t *others, size_t count)
-{
-    size_t kept = 0;
-    sort_u32(others, count);
-    for (size_t i = 1; i < count; i++)
-        if (others[i] != others[kept])
-            others[++kept] = others[i];
-    return count ? kept + 1 : 0;
-}
 
 static gordian_refusal check_await(const gordian_system *system, uint32_t process, size_t count,
                                    uint64_t needed)
@@ -154,7 +132,7 @@ static gordian_refusal check_await(const gordian_system *system, uint32_t proces
         return GORDIAN_REFUSAL_UNKNOWN_PROCESS;
     for (uint32_t ref = rag_waits(graph, process) ? process : NONE; ref != NONE; ref = edge.next) {
         edge = rag_wanted(graph, ref);
-        if (!is_await(graph, edge.resource))
+        if (!is_await_of_graph(graph, edge.resource))
             return GORDIAN_REFUSAL_IS_WAITING;
     }
     if (count == 0 || needed == 0)
@@ -175,21 +153,6 @@ static size_t pending_wants(const struct rag *graph, uint32_t process)
     return count;
 }
 
-/* Gives a unit to each of those that can act. */
-static void hold_acts(gordian_system *system, uint32_t resource, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint32_t other = system->others[i];
-        rag_grant(&system->graph, other, resource, 1);
-        if (!rag_waits(&system->graph, other)) {
-            if (system->hooks->grant)
-                system->hooks->grant(system->state, other, resource, 1);
-        } else if (system->hooks->lend) {
-            system->hooks->lend(system->state, other, resource, 1);
-        }
-    }
-}
-
 /* The present wants of a process, which are awaits, and one more, in system->wants; it does not
  * wait any more then. */
 static size_t collect_wants(gordian_system *system, uint32_t process, gordian_want more)
@@ -203,8 +166,7 @@ static size_t collect_wants(gordian_system *system, uint32_t process, gordian_wa
     }
     if (count) {
         system_give_up(system, process);
-        if (system->hooks->settle)
-            system->hooks->settle(system->state);
+        RUN_HOOK(system, settle);
     }
     system->wants[count++] = more;
     sort_wants(system->wants, count);
@@ -232,7 +194,7 @@ static gordian_status take_await(gordian_system *system, uint32_t process, size_
     struct rag *graph = &system->graph;
     uint32_t resource;
     bool all = needed == count;
-    count = sort_others(system->others, count);
+    count = sort_unique_u32(system->others, count);
     needed = all ? count : needed;
     gordian_refusal refusal = check_await(system, process, count, needed);
     if (refusal)
@@ -241,7 +203,15 @@ static gordian_status take_await(gordian_system *system, uint32_t process, size_
     system_begin_await(system, process, resource);
     size_t wants =
         collect_wants(system, process, (gordian_want){.units = needed, .resource = resource});
-    hold_acts(system, resource, count);
+    /* Gives a unit to each of those that can act. */
+    for (size_t i = 0; i < count; i++) {
+        uint32_t other = system->others[i];
+        rag_grant(&system->graph, other, resource, 1);
+        if (rag_waits(&system->graph, other))
+            RUN_HOOK(system, lend, other, resource, 1);
+        else
+            RUN_HOOK(system, grant, other, resource, 1);
+    }
     rag_block(graph, process, system->wants, wants);
     result->outcome = (uint8_t)system->hooks->block(system->state, process);
     return GORDIAN_OK;
@@ -263,13 +233,12 @@ gordian_status gordian_await(gordian_system *system, uint32_t process, const uin
                              size_t count, size_t needed, gordian_outcome *outcome,
                              gordian_error *error)
 {
-    gordian_result result = {0};
-    gordian_status status = GORDIAN_OK;
-    system_enter(system);
+    gordian_result result;
+    SYSTEM_SCOPE(system);
     if (!memory_grow(&system->graph.memory, &system->asked, &system->asked_room, count + 1,
                      sizeof *system->asked))
-        status = fail_memory(error);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++)
         system->asked[i] = (gordian_want){.units = 1, .resource = others[i]};
     const gordian_event event = {.op = GORDIAN_OP_AWAIT,
                                  .process = process,
@@ -277,21 +246,13 @@ gordian_status gordian_await(gordian_system *system, uint32_t process, const uin
                                  .units = needed,
                                  .wants = system->asked,
                                  .want_count = count};
-    THEN(status, gordian_feed(system, &event, &result, error));
-    system_leave(system);
-    if (status == GORDIAN_OK && outcome)
+    TRY(gordian_feed(system, &event, &result, error));
+    if (outcome)
         *outcome = (gordian_outcome)result.outcome;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ---- acting */
-
-/* Does `process` await this? */
-static bool awaits_it(const struct rag *graph, uint32_t process, uint32_t resource)
-{
-    uint32_t ref = graph->resources[resource].queue_head;
-    return ref != NONE && rag_queued(graph, ref).process == process;
-}
 
 /* Lists in the cursors what is awaited of a process, by `to` or by anybody. False: out of memory.
  */
@@ -302,7 +263,10 @@ static bool list_awaited(gordian_system *system, uint32_t process, uint32_t to, 
     *count = 0;
     for (uint32_t ref = graph->processes[process].held; ref != NONE; ref = edge.next) {
         edge = rag_held(graph, ref);
-        if (!is_await(graph, edge.resource) || (to != NONE && !awaits_it(graph, to, edge.resource)))
+        if (!is_await_of_graph(graph, edge.resource))
+            continue;
+        uint32_t waiter = graph->resources[edge.resource].queue_head;
+        if (to != NONE && (waiter == NONE || rag_queued(graph, waiter).process != to))
             continue;
         if (!memory_grow(&graph->memory, &system->cursors, &system->cursor_room, *count + 1,
                          sizeof *system->cursors))
@@ -333,8 +297,7 @@ gordian_status system_take_act(gordian_system *system, const gordian_event *even
     }
     system_serve_queues(system, count, process);
     system_end_served(system, served);
-    if (system->hooks->settle)
-        system->hooks->settle(system->state);
+    RUN_HOOK(system, settle);
     result->outcome = GORDIAN_OUTCOME_RELEASED;
     return GORDIAN_OK;
 }

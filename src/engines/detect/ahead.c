@@ -24,7 +24,7 @@ static void put_ids(const void *context, struct hash *table)
 }
 
 /* Adds it unless it is there; false: no memory. */
-static bool add_id(struct ahead_ids *ids, const gordian_allocator *memory, uint32_t id)
+static bool add_ahead_id(struct ahead_ids *ids, const gordian_allocator *memory, uint32_t id)
 {
     if (ahead_place(ids, id) != NONE)
         return true;
@@ -56,22 +56,22 @@ static bool meet_resource(struct ahead *ahead, uint32_t resource, uint32_t limit
     struct rag_edge hold;
     if (ahead_place(&ahead->resources, resource) != NONE)
         return true;
-    if (!add_id(&ahead->resources, &ahead->memory, resource))
+    if (!add_ahead_id(&ahead->resources, &ahead->memory, resource))
         return false;
     for (uint32_t h = rag_first_holder(ahead->graph, resource);
          h != NONE && ahead->processes.count <= limit; h = hold.next) {
         hold = rag_holder(ahead->graph, h);
-        if (!add_id(&ahead->processes, &ahead->memory, hold.process))
+        if (!add_ahead_id(&ahead->processes, &ahead->memory, hold.process))
             return false;
     }
     return true;
 }
 
-static gordian_status look_ahead(struct ahead *ahead, uint32_t process, uint32_t limit,
-                                 gordian_error *error)
+static gordian_status collect_ahead(struct ahead *ahead, uint32_t process, uint32_t limit,
+                                    gordian_error *error)
 {
     const struct rag *graph = ahead->graph;
-    if (!add_id(&ahead->processes, &ahead->memory, process))
+    if (!add_ahead_id(&ahead->processes, &ahead->memory, process))
         return fail_memory(error);
     for (uint32_t i = 0; i < ahead->processes.count && ahead->processes.count <= limit; i++) {
         uint32_t at = ahead->processes.ids[i];
@@ -104,8 +104,8 @@ static gordian_status add_all(struct ahead *ahead, gordian_error *error)
 }
 
 /* GORDIAN_STATUS_END: it did not become what it is. */
-static gordian_status put_edge(struct ahead *ahead, const gordian_event *event, bool waits,
-                               gordian_error *error)
+static gordian_status feed_edge(struct ahead *ahead, const gordian_event *event, bool waits,
+                                gordian_error *error)
 {
     gordian_result result;
     TRY(gordian_feed(ahead->local, event, &result, error));
@@ -116,20 +116,20 @@ static gordian_status put_edge(struct ahead *ahead, const gordian_event *event, 
                                                                       : GORDIAN_STATUS_END;
 }
 
-static gordian_status put_hold(struct ahead *ahead, struct rag_edge hold, gordian_error *error)
+static gordian_status feed_hold(struct ahead *ahead, struct rag_edge hold, gordian_error *error)
 {
     gordian_event event = {.op = GORDIAN_OP_HOLD,
                            .process = ahead_place(&ahead->processes, hold.process),
                            .resource = ahead_place(&ahead->resources, hold.resource),
                            .units = hold.units,
                            .to = NONE};
-    return put_edge(ahead, &event, false, error);
+    return feed_edge(ahead, &event, false, error);
 }
 
 /* Further holders are put in front of those there are: the first, then the others from the last on,
  * so that they come to stand as they do now. */
-static gordian_status put_holders(struct ahead *ahead, uint32_t resource, uint32_t **refs,
-                                  uint32_t *room, gordian_error *error)
+static gordian_status feed_holders(struct ahead *ahead, uint32_t resource, uint32_t **refs,
+                                   uint32_t *room, gordian_error *error)
 {
     uint32_t count = 0;
     struct rag_edge hold;
@@ -140,14 +140,14 @@ static gordian_status put_holders(struct ahead *ahead, uint32_t resource, uint32
         (*refs)[count++] = h;
     }
     gordian_status status =
-        count > 0 ? put_hold(ahead, rag_holder(ahead->graph, (*refs)[0]), error) : GORDIAN_OK;
+        count > 0 ? feed_hold(ahead, rag_holder(ahead->graph, (*refs)[0]), error) : GORDIAN_OK;
     for (uint32_t i = count; i-- > 1 && status == GORDIAN_OK;)
-        status = put_hold(ahead, rag_holder(ahead->graph, (*refs)[i]), error);
+        status = feed_hold(ahead, rag_holder(ahead->graph, (*refs)[i]), error);
     return status;
 }
 
-static gordian_status put_wait(struct ahead *ahead, uint32_t process, gordian_want **wants,
-                               size_t *room, gordian_error *error)
+static gordian_status feed_wait(struct ahead *ahead, uint32_t process, gordian_want **wants,
+                                size_t *room, gordian_error *error)
 {
     struct rag_edge want;
     size_t count = 0;
@@ -169,23 +169,7 @@ static gordian_status put_wait(struct ahead *ahead, uint32_t process, gordian_wa
         event.wants = *wants;
         event.want_count = count;
     }
-    return put_edge(ahead, &event, true, error);
-}
-
-static gordian_status put_edges(struct ahead *ahead, gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    uint32_t *refs = NULL, ref_room = 0;
-    gordian_want *wants = NULL;
-    size_t want_room = 0;
-    for (uint32_t i = 0; i < ahead->resources.count && status == GORDIAN_OK; i++)
-        status = put_holders(ahead, ahead->resources.ids[i], &refs, &ref_room, error);
-    for (uint32_t i = 0; i < ahead->processes.count && status == GORDIAN_OK; i++)
-        if (rag_waits(ahead->graph, ahead->processes.ids[i]))
-            status = put_wait(ahead, ahead->processes.ids[i], &wants, &want_room, error);
-    memory_free(&ahead->memory, refs);
-    memory_free(&ahead->memory, wants);
-    return status;
+    return feed_edge(ahead, &event, true, error);
 }
 
 gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uint32_t process,
@@ -196,11 +180,22 @@ gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uin
     gordian_options_init(&options);
     options.engine = "sparse";
     options.allocator = &ahead->memory;
-    gordian_status status = look_ahead(ahead, process, limit, error);
+    gordian_status status = collect_ahead(ahead, process, limit, error);
     THEN(status, gordian_open(&ahead->local, &options, error));
     THEN(status, system_grow_model(ahead->local, ahead->graph->model, error));
     THEN(status, add_all(ahead, error));
-    THEN(status, put_edges(ahead, error));
+    if (status == GORDIAN_OK) {
+        status = GORDIAN_OK;
+        uint32_t *refs = NULL, ref_room = 0;
+        gordian_want *wants = NULL;
+        size_t want_room = 0;
+        for (uint32_t i = 0; i < ahead->resources.count && status == GORDIAN_OK; i++)
+            status = feed_holders(ahead, ahead->resources.ids[i], &refs, &ref_room, error);
+        for (uint32_t i = 0; i < ahead->processes.count && status == GORDIAN_OK; i++)
+            if (rag_waits(ahead->graph, ahead->processes.ids[i]))
+                status = feed_wait(ahead, ahead->processes.ids[i], &wants, &want_room, error);
+        memory_free_all(&ahead->memory, refs, wants);
+    }
     if (status != GORDIAN_OK)
         ahead_close(ahead);
     return status;
@@ -221,10 +216,9 @@ gordian_status ahead_explain(gordian_system *system, uint32_t process, uint32_t 
 {
     struct ahead ahead;
     gordian_witness found;
-    gordian_status status = ahead_open(&ahead, system, process, limit, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gordian_explain(ahead.local, ahead_place(&ahead.processes, process), &found, error);
+    TRY(ahead_open(&ahead, system, process, limit, error));
+    gordian_status status =
+        gordian_explain(ahead.local, ahead_place(&ahead.processes, process), &found, error);
     if (status == GORDIAN_OK &&
         !memory_grow(&system->graph.memory, &system->edges, &system->edge_room, found.count + 1,
                      sizeof *system->edges))
@@ -247,7 +241,7 @@ static gordian_status is_dead_ahead(gordian_system *system, uint32_t process, bo
                                     gordian_error *error)
 {
     struct ahead ahead = {.memory = system->graph.memory, .graph = &system->graph};
-    bool runs = false, memory = add_id(&ahead.processes, &ahead.memory, process);
+    bool runs = false, memory = add_ahead_id(&ahead.processes, &ahead.memory, process);
     for (uint32_t i = 0; memory && !runs && i < ahead.processes.count; i++) {
         uint32_t at = ahead.processes.ids[i];
         runs = !rag_waits(ahead.graph, at);

@@ -10,13 +10,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
 
-static gordian_status refuse_event(gordian_result *result, gordian_refusal refusal)
-{
-    result->outcome = GORDIAN_OUTCOME_REFUSED;
-    result->refusal = (uint8_t)refusal;
-    return GORDIAN_OK;
-}
-
 static gordian_status answer_with(gordian_result *result, gordian_outcome outcome)
 {
     result->outcome = (uint8_t)outcome;
@@ -63,8 +56,9 @@ static gordian_refusal check_want(const struct rag *graph, uint32_t resource, ui
 }
 
 /* Copies the wants of an event into the system's own list, in order and merged. */
-static gordian_status gather_wants(gordian_system *system, const gordian_event *event,
-                                   size_t *count, gordian_refusal *refusal, gordian_error *error)
+static gordian_status copy_event_wants(gordian_system *system, const gordian_event *event,
+                                       size_t *count, gordian_refusal *refusal,
+                                       gordian_error *error)
 {
     const struct rag *graph = &system->graph;
     if (!memory_grow(&graph->memory, &system->wants, &system->want_room, event->want_count,
@@ -97,8 +91,7 @@ static gordian_status grant_wants(gordian_system *system, uint32_t process,
         return fail_memory(error);
     for (size_t i = 0; i < count; i++) {
         rag_grant(&system->graph, process, wants[i].resource, wants[i].units);
-        if (system->hooks->grant)
-            system->hooks->grant(system->state, process, wants[i].resource, wants[i].units);
+        RUN_HOOK(system, grant, process, wants[i].resource, wants[i].units);
     }
     return answer_with(result, GORDIAN_OUTCOME_GRANTED);
 }
@@ -127,8 +120,8 @@ static gordian_status request_wants(gordian_system *system, uint32_t process,
     return answer_with(result, judge_block(system, process));
 }
 
-static gordian_status take_request(gordian_system *system, const gordian_event *event,
-                                   gordian_result *result, gordian_error *error)
+static gordian_status apply_request(gordian_system *system, const gordian_event *event,
+                                    gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     uint32_t process = event->process, resource = event->resource;
@@ -140,8 +133,7 @@ static gordian_status take_request(gordian_system *system, const gordian_event *
     switch (one_unit_decide(event, true, false, one ? graph->holder[resource] : RAG_REMOVED)) {
     case ONE_UNIT_GRANT:
         grant_one(graph, process, resource);
-        if (system->hooks->grant)
-            system->hooks->grant(system->state, process, resource, 1);
+        RUN_HOOK(system, grant, process, resource, 1);
         return answer_with(result, GORDIAN_OUTCOME_GRANTED);
     case ONE_UNIT_WAIT:
         block_one(graph, process, resource, 1);
@@ -160,14 +152,14 @@ static gordian_status take_request(gordian_system *system, const gordian_event *
         return refuse_event(result, GORDIAN_REFUSAL_NO_UNITS);
     size_t count = 0;
     gordian_refusal refusal = GORDIAN_REFUSAL_NONE;
-    TRY(gather_wants(system, event, &count, &refusal, error));
+    TRY(copy_event_wants(system, event, &count, &refusal, error));
     return refusal ? refuse_event(result, refusal)
                    : request_wants(system, process, system->wants, count, result, error);
 }
 
 /* A snapshot's line: holds without asking, past whoever waits. */
-static gordian_status take_hold(gordian_system *system, const gordian_event *event,
-                                gordian_result *result, gordian_error *error)
+static gordian_status apply_hold(gordian_system *system, const gordian_event *event,
+                                 gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, event->process))
@@ -207,22 +199,7 @@ static void serve_process(gordian_system *system, uint32_t process, uint32_t fro
         rag_grant(graph, process, system->wants[i].resource, system->wants[i].units);
     graph->served[graph->served_count++] = process;
     tell_awake(system, process);
-    if (system->hooks->serve)
-        system->hooks->serve(system->state, process, from, system->wants, count);
-}
-
-/* The same for one unit of a one-unit resource. */
-static void serve_one(gordian_system *system, uint32_t process, uint32_t resource, uint32_t from)
-{
-    struct rag *graph = &system->graph;
-    unblock_one(graph, process);
-    grant_one(graph, process, resource);
-    graph->served[graph->served_count++] = process;
-    tell_awake(system, process);
-    if (system->hooks->serve) {
-        gordian_want want = {.units = 1, .resource = resource};
-        system->hooks->serve(system->state, process, from, &want, 1);
-    }
+    RUN_HOOK(system, serve, process, from, system->wants, count);
 }
 
 /* Serves who waits for `resource`, in order of arrival, while any of it is free. */
@@ -343,18 +320,16 @@ static gordian_status release_any(gordian_system *system, const gordian_event *e
     if (refusal)
         return refuse_event(result, refusal);
     rag_ungrant(graph, event->process, event->resource, event->units);
-    if (system->hooks->release)
-        system->hooks->release(system->state, event->process, event->resource, event->units);
+    RUN_HOOK(system, release, event->process, event->resource, event->units);
     if (event->to != NONE)
         serve_process(system, event->to, event->process);
     serve_queue(system, event->resource, event->process);
-    if (system->hooks->settle)
-        system->hooks->settle(system->state);
+    RUN_HOOK(system, settle);
     return answer_with(result, GORDIAN_OUTCOME_RELEASED);
 }
 
-static gordian_status take_release(gordian_system *system, const gordian_event *event,
-                                   gordian_result *result, gordian_error *error)
+static gordian_status apply_release(gordian_system *system, const gordian_event *event,
+                                    gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     uint32_t process = event->process, resource = event->resource;
@@ -369,26 +344,32 @@ static gordian_status take_release(gordian_system *system, const gordian_event *
         return release_any(system, event, result);
 
     ungrant_one(graph, process, resource);
-    if (system->hooks->release)
-        system->hooks->release(system->state, process, resource, 1);
-    if (next != NONE)
-        serve_one(system, next, resource, process);
-    if (system->hooks->settle)
-        system->hooks->settle(system->state);
+    RUN_HOOK(system, release, process, resource, 1);
+    if (next != NONE) {
+        /* The same for one unit of a one-unit resource. */
+        unblock_one(graph, next);
+        grant_one(graph, next, resource);
+        graph->served[graph->served_count++] = next;
+        tell_awake(system, next);
+        if (system->hooks->serve) {
+            gordian_want want = {.units = 1, .resource = resource};
+            system->hooks->serve(system->state, next, process, &want, 1);
+        }
+    }
+    RUN_HOOK(system, settle);
     return answer_with(result, GORDIAN_OUTCOME_RELEASED);
 }
 
 void system_give_up(gordian_system *system, uint32_t process)
 {
-    if (system->hooks->cancel)
-        system->hooks->cancel(system->state, process);
+    RUN_HOOK(system, cancel, process);
     if (system->hooks->opened)
         system->opened = system->hooks->opened(system->state);
     rag_unblock(&system->graph, process);
 }
 
-static gordian_status take_cancel(gordian_system *system, const gordian_event *event,
-                                  gordian_result *result, gordian_error *error)
+static gordian_status apply_cancel(gordian_system *system, const gordian_event *event,
+                                   gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     system->opened = NONE;
@@ -401,8 +382,7 @@ static gordian_status take_cancel(gordian_system *system, const gordian_event *e
         return fail_memory(error);
     system_give_up(system, event->process);
     system_end_awaits(system, awaits);
-    if (system->hooks->settle)
-        system->hooks->settle(system->state);
+    RUN_HOOK(system, settle);
     return answer_with(result, GORDIAN_OUTCOME_CANCELLED);
 }
 
@@ -415,8 +395,7 @@ static size_t return_all(gordian_system *system, uint32_t process)
         struct rag_edge edge = rag_held(graph, ref);
         system_note_act(system, process, edge.resource);
         rag_ungrant(graph, process, edge.resource, edge.units);
-        if (system->hooks->release)
-            system->hooks->release(system->state, process, edge.resource, edge.units);
+        RUN_HOOK(system, release, process, edge.resource, edge.units);
         system->cursors[count++].resource = edge.resource;
     }
     return count;
@@ -447,8 +426,7 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
     system_serve_queues(system, return_all(system, process), process);
     if (system->await_count)
         system_end_served(system, served);
-    if (system->hooks->settle)
-        system->hooks->settle(system->state);
+    RUN_HOOK(system, settle);
     graph->processes_more[process].born = graph->clock++; /* the name may come back, younger */
     return answer_with(result, GORDIAN_OUTCOME_EXITED);
 }
@@ -464,19 +442,19 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
     switch (event->op) {
     case GORDIAN_OP_REQUEST:
     case GORDIAN_OP_WAIT:
-        return take_request(system, event, result, error); /* serves nobody */
+        return apply_request(system, event, result, error); /* serves nobody */
     case GORDIAN_OP_RELEASE:
-        status = take_release(system, event, result, error);
+        status = apply_release(system, event, result, error);
         if (system->await_count)
             system_end_served(system, served);
         break;
     case GORDIAN_OP_CANCEL:
-        return take_cancel(system, event, result, error);
+        return apply_cancel(system, event, result, error);
     case GORDIAN_OP_EXIT:
         status = exit_process(system, event, result, error);
         break;
     case GORDIAN_OP_HOLD:
-        return take_hold(system, event, result, error);
+        return apply_hold(system, event, result, error);
     case GORDIAN_OP_AWAIT:
         return system_take_await(system, event, result, error);
     case GORDIAN_OP_ACT:

@@ -52,8 +52,8 @@ static gordian_status open_inquiry(struct inquiry *inquiry, gordian_system *syst
     return system->hooks->deadlocked(system->state, inquiry->dead, error);
 }
 
-static gordian_status add_edge(gordian_system *system, gordian_witness *witness,
-                               struct rag_edge edge, bool waits, gordian_error *error)
+static gordian_status append_witness_edge(gordian_system *system, gordian_witness *witness,
+                                          struct rag_edge edge, bool waits, gordian_error *error)
 {
     if (!memory_grow(&system->graph.memory, &system->edges, &system->edge_room, witness->count + 1,
                      sizeof *system->edges))
@@ -89,8 +89,8 @@ static gordian_status list_cycle(gordian_system *system, uint32_t process, size_
     do {
         struct rag_edge want = rag_wanted(graph, at);
         struct rag_edge hold = rag_holder(graph, want.resource);
-        gordian_status status = add_edge(system, witness, want, true, error);
-        THEN(status, add_edge(system, witness, hold, false, error));
+        gordian_status status = append_witness_edge(system, witness, want, true, error);
+        THEN(status, append_witness_edge(system, witness, hold, false, error));
         if (status != GORDIAN_OK)
             return status;
         at = hold.process;
@@ -109,7 +109,7 @@ static void enqueue_process(struct inquiry *inquiry, uint64_t *set, uint32_t pro
 }
 
 /* First look at this resource? */
-static bool look_at(struct inquiry *inquiry, uint32_t resource)
+static bool visit_resource_once(struct inquiry *inquiry, uint32_t resource)
 {
     if (bits_test(inquiry->looked_at, resource))
         return false;
@@ -133,7 +133,7 @@ static void find_ahead(struct inquiry *inquiry)
         struct rag_edge want, hold;
         for (uint32_t w = inquiry->queue[i]; w != NONE; w = want.next) {
             want = rag_wanted(graph, w);
-            if (!look_at(inquiry, want.resource))
+            if (!visit_resource_once(inquiry, want.resource))
                 continue;
             for (uint32_t h = rag_first_holder(graph, want.resource); h != NONE; h = hold.next) {
                 hold = rag_holder(graph, h);
@@ -152,7 +152,7 @@ static void find_members(struct inquiry *inquiry)
         struct rag_edge hold, want;
         for (uint32_t h = graph->processes[inquiry->queue[i]].held; h != NONE; h = hold.next) {
             hold = rag_held(graph, h);
-            if (!look_at(inquiry, hold.resource))
+            if (!visit_resource_once(inquiry, hold.resource))
                 continue;
             for (uint32_t w = graph->resources[hold.resource].queue_head; w != NONE;
                  w = want.next) {
@@ -173,7 +173,7 @@ static void move_holdings(struct inquiry *inquiry, uint32_t process, int64_t sig
     }
 }
 
-static bool fits_free(const struct inquiry *inquiry, uint32_t process)
+static bool request_fits_free(const struct inquiry *inquiry, uint32_t process)
 {
     struct rag_edge want;
     for (uint32_t w = process; w != NONE; w = want.next) {
@@ -199,7 +199,7 @@ static bool reduce_members(struct inquiry *inquiry)
         size_t kept = 0;
         for (size_t i = 0; i < before; i++) {
             uint32_t member = inquiry->queue[i];
-            if (fits_free(inquiry, member)) {
+            if (request_fits_free(inquiry, member)) {
                 move_holdings(inquiry, member, 1);
                 bits_clear(inquiry->members, member);
             } else {
@@ -221,15 +221,15 @@ static gordian_status list_part(struct inquiry *inquiry, const uint64_t *members
         struct rag_edge want, hold;
         for (uint32_t w = bits_test(members, p) ? p : NONE; w != NONE; w = want.next) {
             want = rag_wanted(graph, w);
-            status = add_edge(inquiry->system, witness, want, true, error);
+            status = append_witness_edge(inquiry->system, witness, want, true, error);
             if (status != GORDIAN_OK)
                 return status;
-            if (!look_at(inquiry, want.resource))
+            if (!visit_resource_once(inquiry, want.resource))
                 continue;
             for (uint32_t h = rag_first_holder(graph, want.resource); h != NONE; h = hold.next) {
                 hold = rag_holder(graph, h);
                 if (bits_test(members, hold.process))
-                    status = add_edge(inquiry->system, witness, hold, false, error);
+                    status = append_witness_edge(inquiry->system, witness, hold, false, error);
                 if (status != GORDIAN_OK)
                     return status;
             }
@@ -276,11 +276,12 @@ static gordian_status explain_cycle(gordian_system *system, uint32_t process, si
     return status;
 }
 
-static gordian_status explain_process(gordian_system *system, uint32_t process,
-                                      gordian_witness *witness, gordian_error *error)
+gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian_witness *witness,
+                               gordian_error *error)
 {
     const struct rag *graph = &system->graph;
     uint32_t all = graph->process_limit;
+    SYSTEM_SCOPE(system);
     if (!rag_is_process(graph, process))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     /* Who is on a cycle is deadlocked: to find all who are would take much longer. */
@@ -295,15 +296,6 @@ static gordian_status explain_process(gordian_system *system, uint32_t process,
             return status == GORDIAN_STATUS_MEMORY ? fail_memory(error) : status;
     }
     return explain_all(system, process, witness, error);
-}
-
-gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian_witness *witness,
-                               gordian_error *error)
-{
-    system_enter(system);
-    gordian_status status = explain_process(system, process, witness, error);
-    system_leave(system);
-    return status;
 }
 
 /* ---- cycles whose closer is known */

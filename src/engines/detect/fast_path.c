@@ -55,24 +55,6 @@ static inline void plain_ungrant(const struct run *run, struct rag_process *p,
     run->holder[resource] = NONE;
 }
 
-/* `resource`, just given back, passes to `next`, the first who waits for it. */
-static inline void plain_hand_on(const struct run *run, struct rag_resource *r, uint32_t resource,
-                                 uint32_t next)
-{
-    struct rag *graph = run->graph;
-    struct rag_process *waiter = &run->processes[next];
-    uint32_t second = waiter->queue_next;
-    uint32_t *back = EITHER(second == NONE) ? &r->queue_tail : &run->processes[second].queue_prev;
-    r->queue_head = second;
-    *back = NONE; /* it is the first now; or nobody is the last */
-    run->wait[next] = NONE;
-    graph->waiting--;
-    plain_grant(run, waiter, next, r, resource);
-    graph->served[graph->served_count++] = next;
-    if (RARELY(waiter->path != NONE) && run->system->hooks->awake)
-        run->system->hooks->awake(run->system->state, next);
-}
-
 static inline void put_outcome(gordian_result *result, gordian_outcome outcome, uint32_t served)
 {
     *result = (gordian_result){.outcome = (uint8_t)outcome, .served_count = served};
@@ -118,7 +100,18 @@ static ALWAYS_INLINE enum done plain_release(const struct run *run, const gordia
         return DONE_NOT;
     put_outcome(result, GORDIAN_OUTCOME_RELEASED, 1);
     plain_ungrant(run, &run->processes[process], r, resource);
-    plain_hand_on(run, r, resource, next);
+    /* `resource`, just given back, passes to `next`, the first who waits for it. */
+    struct rag_process *waiter = &run->processes[next];
+    uint32_t second = waiter->queue_next;
+    uint32_t *back = EITHER(second == NONE) ? &r->queue_tail : &run->processes[second].queue_prev;
+    r->queue_head = second;
+    *back = NONE; /* it is the first now; or nobody is the last */
+    run->wait[next] = NONE;
+    graph->waiting--;
+    plain_grant(run, waiter, next, r, resource);
+    graph->served[graph->served_count++] = next;
+    if (RARELY(waiter->path != NONE) && run->system->hooks->awake)
+        run->system->hooks->awake(run->system->state, next);
     return DONE;
 }
 

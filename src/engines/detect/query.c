@@ -14,30 +14,24 @@ const uint32_t *gordian_served(const gordian_system *system, size_t *count)
 
 bool gordian_is_waiting(const gordian_system *system, uint32_t process)
 {
-    system_enter(system);
-    bool waits = rag_is_process(&system->graph, process) && rag_waits(&system->graph, process);
-    system_leave(system);
-    return waits;
+    SYSTEM_SCOPE(system);
+    return rag_is_process(&system->graph, process) && rag_waits(&system->graph, process);
 }
 
 uint64_t gordian_units(const gordian_system *system, uint32_t resource)
 {
     const struct rag *graph = &system->graph;
-    system_enter(system);
-    uint64_t units = rag_is_resource(graph, resource) ? rag_total_units(graph, resource) : 0;
-    system_leave(system);
-    return units;
+    SYSTEM_SCOPE(system);
+    return rag_is_resource(graph, resource) ? rag_total_units(graph, resource) : 0;
 }
 
 uint64_t gordian_free_units(const gordian_system *system, uint32_t resource)
 {
     const struct rag *graph = &system->graph;
-    system_enter(system);
-    uint64_t units = rag_is_resource(graph, resource) && !shared_is_held(system, resource)
-                         ? rag_free_units(graph, resource)
-                         : 0;
-    system_leave(system);
-    return units;
+    SYSTEM_SCOPE(system);
+    return rag_is_resource(graph, resource) && !shared_is_held(system, resource)
+               ? rag_free_units(graph, resource)
+               : 0;
 }
 
 /* ---- edges */
@@ -45,8 +39,8 @@ uint64_t gordian_free_units(const gordian_system *system, uint32_t resource)
 /* Walks one of the graph's four kinds of list (see engines/rag/rag.h). */
 typedef struct rag_edge (*edge_reader)(const struct rag *rag, uint32_t ref);
 
-static size_t list_edges(const struct rag *graph, uint32_t ref, edge_reader read, bool waits,
-                         gordian_edge *edges, size_t room)
+static size_t list_graph_edges(const struct rag *graph, uint32_t ref, edge_reader read, bool waits,
+                               gordian_edge *edges, size_t room)
 {
     size_t count = 0;
     struct rag_edge edge;
@@ -71,48 +65,40 @@ size_t gordian_holdings(const gordian_system *system, uint32_t process, gordian_
                         size_t room)
 {
     const struct rag *graph = &system->graph;
-    system_enter(system);
+    SYSTEM_SCOPE(system);
     if (system->shared)
         shared_lift_held(for_asking(system), process);
     uint32_t ref = rag_is_process(graph, process) ? graph->processes[process].held : NONE;
-    size_t count = list_edges(graph, ref, rag_held, false, edges, room);
-    system_leave(system);
-    return count;
+    return list_graph_edges(graph, ref, rag_held, false, edges, room);
 }
 
 size_t gordian_pending(const gordian_system *system, uint32_t process, gordian_edge *edges,
                        size_t room)
 {
     const struct rag *graph = &system->graph;
-    system_enter(system);
+    SYSTEM_SCOPE(system);
     uint32_t ref = rag_is_process(graph, process) && rag_waits(graph, process) ? process : NONE;
-    size_t count = list_edges(graph, ref, rag_wanted, true, edges, room);
-    system_leave(system);
-    return count;
+    return list_graph_edges(graph, ref, rag_wanted, true, edges, room);
 }
 
 size_t gordian_holders(const gordian_system *system, uint32_t resource, gordian_edge *edges,
                        size_t room)
 {
     const struct rag *graph = &system->graph;
-    system_enter(system);
+    SYSTEM_SCOPE(system);
     if (system->shared)
         shared_lift(for_asking(system), resource);
     uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
-    size_t count = list_edges(graph, ref, rag_holder, false, edges, room);
-    system_leave(system);
-    return count;
+    return list_graph_edges(graph, ref, rag_holder, false, edges, room);
 }
 
 size_t gordian_waiters(const gordian_system *system, uint32_t resource, gordian_edge *edges,
                        size_t room)
 {
     const struct rag *graph = &system->graph;
-    system_enter(system);
+    SYSTEM_SCOPE(system);
     uint32_t ref = rag_is_resource(graph, resource) ? graph->resources[resource].queue_head : NONE;
-    size_t count = list_edges(graph, ref, rag_queued, true, edges, room);
-    system_leave(system);
-    return count;
+    return list_graph_edges(graph, ref, rag_queued, true, edges, room);
 }
 
 /* ---- sets of processes */
@@ -149,11 +135,11 @@ static gordian_status list_set(gordian_system *system, const uint64_t *set,
     return GORDIAN_OK;
 }
 
-static gordian_status list_waits_for(gordian_system *system, uint32_t process,
-                                     const uint32_t **processes, size_t *count,
-                                     gordian_error *error)
+gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
+                                 const uint32_t **processes, size_t *count, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
+    SYSTEM_SCOPE(system);
     if (!rag_is_process(graph, process))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     uint64_t *set = NULL;
@@ -171,15 +157,6 @@ static gordian_status list_waits_for(gordian_system *system, uint32_t process,
     return list_set(system, set, processes, count, error);
 }
 
-gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
-                                 const uint32_t **processes, size_t *count, gordian_error *error)
-{
-    system_enter(system);
-    gordian_status status = list_waits_for(system, process, processes, count, error);
-    system_leave(system);
-    return status;
-}
-
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error)
 {
     TRY(process_sets(system, 1, set, error));
@@ -189,12 +166,10 @@ gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error
 gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **processes, size_t *count,
                                   gordian_error *error)
 {
-    uint64_t *set = NULL;
-    system_enter(system);
-    gordian_status status = system_dead(system, &set, error);
-    THEN(status, list_set(system, set, processes, count, error));
-    system_leave(system);
-    return status;
+    uint64_t *set;
+    SYSTEM_SCOPE(system);
+    TRY(system_dead(system, &set, error));
+    return list_set(system, set, processes, count, error);
 }
 
 /* ---- matrices */
@@ -339,9 +314,8 @@ static void put_refusal(const gordian_system *system, const gordian_event *event
 const char *gordian_refusal_text(const gordian_system *system, const gordian_event *event,
                                  gordian_refusal refusal, char *buffer, size_t size)
 {
-    system_enter(system);
+    SYSTEM_SCOPE(system);
     (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT ? put_act_refusal : put_refusal)(
         system, event, refusal, buffer, size);
-    system_leave(system);
     return buffer;
 }

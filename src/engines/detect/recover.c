@@ -44,7 +44,7 @@ static int64_t units_held(const struct rag *graph, uint32_t process)
 }
 
 /* The lower, the sooner a process goes. */
-static int64_t rank_of(const gordian_system *system, gordian_policy policy, uint32_t process)
+static int64_t victim_rank(const gordian_system *system, gordian_policy policy, uint32_t process)
 {
     int64_t born = (int64_t)system->graph.processes_more[process].born;
     switch (policy) {
@@ -72,7 +72,7 @@ static void consider_victim(struct choice *choice, const gordian_system *system,
                             gordian_policy policy, uint32_t process)
 {
     const struct rag_process_more *more = system->graph.processes_more;
-    int64_t its = rank_of(system, policy, process);
+    int64_t its = victim_rank(system, policy, process);
     if (choice->best == NONE || its < choice->rank ||
         (its == choice->rank && more[process].born > more[choice->best].born))
         *choice = (struct choice){process, its};
@@ -80,8 +80,8 @@ static void consider_victim(struct choice *choice, const gordian_system *system,
 
 /* The processes of all irreducible parts. `ids`, unless NULL: which processes of the system those
  * of the report are. */
-static uint32_t choose_victim(const gordian_system *system, gordian_policy policy,
-                              const gordian_report *report, const uint32_t *ids)
+static uint32_t choose_reported_victim(const gordian_system *system, gordian_policy policy,
+                                       const gordian_report *report, const uint32_t *ids)
 {
     struct choice choice = {.best = NONE};
     for (size_t i = 0; i < report->part_count; i++)
@@ -92,24 +92,11 @@ static uint32_t choose_victim(const gordian_system *system, gordian_policy polic
     return choice.best;
 }
 
-/* Those on the cycle that this process has closed. */
-static uint32_t choose_on_cycle(const gordian_system *system, gordian_policy policy,
-                                uint32_t process)
-{
-    struct choice choice = {.best = NONE};
-    uint32_t at = process;
-    do {
-        consider_victim(&choice, system, policy, at);
-        at = system_next_ahead(system, at);
-    } while (at != process);
-    return choice.best;
-}
-
 /* What the policy went by, as a number for people. */
-static int64_t weight_of(const gordian_system *system, gordian_policy policy, uint32_t victim)
+static int64_t victim_weight(const gordian_system *system, gordian_policy policy, uint32_t victim)
 {
     if (policy != GORDIAN_POLICY_YOUNGEST && policy != GORDIAN_POLICY_OLDEST)
-        return rank_of(system, policy, victim);
+        return victim_rank(system, policy, victim);
     const struct rag *graph = &system->graph;
     int64_t before = 0;
     for (uint32_t p = 0; p < graph->process_limit; p++)
@@ -149,7 +136,7 @@ static gordian_status find_victim(const gordian_system *system, gordian_policy p
     gordian_report report;
     TRY(system_snapshot(&snapshot, part, error));
     gordian_status status = gordian_snapshot_check(snapshot, &report, error);
-    *process = status != GORDIAN_OK ? NONE : choose_victim(system, policy, &report, ids);
+    *process = status != GORDIAN_OK ? NONE : choose_reported_victim(system, policy, &report, ids);
     gordian_snapshot_close(snapshot);
     return status;
 }
@@ -161,26 +148,16 @@ static gordian_status check_policy(gordian_policy policy, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status recover_one(gordian_system *system, gordian_policy policy,
-                                  gordian_victim *victim, gordian_error *error)
-{
-    uint32_t process = NONE;
-    gordian_status status = check_policy(policy, error);
-    THEN(status, find_victim(system, policy, system, NULL, &process, error));
-    if (status != GORDIAN_OK)
-        return status;
-    return process == NONE
-               ? GORDIAN_STATUS_END
-               : end_victim(system, process, weight_of(system, policy, process), victim, error);
-}
-
 gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
                                    gordian_victim *victim, gordian_error *error)
 {
-    system_enter(system);
-    gordian_status status = recover_one(system, policy, victim, error);
-    system_leave(system);
-    return status;
+    uint32_t process;
+    SYSTEM_SCOPE(system);
+    TRY(check_policy(policy, error));
+    TRY(find_victim(system, policy, system, NULL, &process, error));
+    return process == NONE
+               ? GORDIAN_STATUS_END
+               : end_victim(system, process, victim_weight(system, policy, process), victim, error);
 }
 
 /* Of what lies ahead of this process, which is dead. */
@@ -189,7 +166,14 @@ static gordian_status find_victim_near(gordian_system *system, gordian_policy po
 {
     struct ahead ahead;
     if (system_closed_by(system, process) == process) {
-        *victim = choose_on_cycle(system, policy, process);
+        /* Those on the cycle that this process has closed. */
+        struct choice choice = {.best = NONE};
+        uint32_t at = process;
+        do {
+            consider_victim(&choice, system, policy, at);
+            at = system_next_ahead(system, at);
+        } while (at != process);
+        *victim = choice.best;
         return GORDIAN_OK;
     }
     gordian_status status =
@@ -217,6 +201,6 @@ gordian_status system_recover_near(gordian_system *system, gordian_policy policy
     if (chosen == NONE)
         return GORDIAN_STATUS_END;
     bool counts = policy == GORDIAN_POLICY_YOUNGEST || policy == GORDIAN_POLICY_OLDEST;
-    int64_t its = weigh || !counts ? weight_of(system, policy, chosen) : 0;
+    int64_t its = weigh || !counts ? victim_weight(system, policy, chosen) : 0;
     return end_victim(system, chosen, its, victim, error);
 }

@@ -145,69 +145,36 @@ static void linger_recovered(gordian_replay *replay)
 
 /* ---- names and ids */
 
-/* (Behind a word there is something to read: most need no copying of just so many bytes.) */
-static void copy_name(char *to, const gordian_word *name)
-{
-    if (name->length <= 16)
-        memcpy(to, name->text, 16);
-    else
-        memcpy(to, name->text, name->length);
-    to[name->length] = '\0';
-}
-
 static uint32_t find_process(const gordian_replay *replay, const gordian_word *name)
 {
     return gordian_find_process(replay->system, name->text, name->length);
 }
 
-static uint32_t find_resource(const gordian_replay *replay, const gordian_word *name)
+static uint32_t find_traced_resource(const gordian_replay *replay, const gordian_word *name)
 {
     return gordian_find_resource(replay->system, name->text, name->length);
 }
 
-/* Gives an error of the system its place in the text. */
-static gordian_status at_line(const gordian_replay *replay, gordian_status status,
-                              gordian_error *error)
-{
-    if (error && status != GORDIAN_STATUS_MEMORY && error->line == 0) {
-        error->line = replay->trace.line;
-        error->column = replay->trace.verb.column;
-    }
-    return status;
-}
-
 /* ---- declarations */
 
-static gordian_status declare_resource(gordian_replay *replay, gordian_error *error)
+static gordian_status replay_resource_line(gordian_replay *replay, gordian_error *error)
 {
     gordian_trace *trace = &replay->trace;
     char name[GORDIAN_NAME_MAX + 1];
-    uint32_t id = find_resource(replay, &trace->name);
+    uint32_t id = find_traced_resource(replay, &trace->name);
     if (id != NONE)
         return trace_redeclared(trace, id, error);
-    copy_name(name, &trace->name);
+    trace_copy_name(name, &trace->name);
     gordian_status status = gordian_add_resource(replay->system, name, trace->units, &id, error);
     if (status != GORDIAN_OK)
-        return at_line(replay, status, error);
+        return trace_place_error(&replay->trace, &replay->trace.verb, status, error);
     if (trace_declare(trace, id))
         return GORDIAN_OK;
     gordian_remove_resource(replay->system, id, NULL);
     return fail_memory(error);
 }
 
-static gordian_status set_attributes(gordian_replay *replay, uint32_t process,
-                                     const struct trace_attributes *attributes,
-                                     gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    if (attributes->has_priority)
-        status = gordian_set_priority(replay->system, process, attributes->priority, error);
-    if (status == GORDIAN_OK && attributes->has_cost)
-        status = gordian_set_cost(replay->system, process, attributes->cost, error);
-    return status;
-}
-
-static gordian_status declare_process(gordian_replay *replay, gordian_error *error)
+static gordian_status replay_process_line(gordian_replay *replay, gordian_error *error)
 {
     struct trace_attributes attributes;
     gordian_status status = trace_attributes(&replay->trace, &attributes, error);
@@ -216,12 +183,16 @@ static gordian_status declare_process(gordian_replay *replay, gordian_error *err
     uint32_t id = find_process(replay, &replay->trace.name);
     bool created = id == NONE;
     if (created) {
-        copy_name(replay->process, &replay->trace.name);
+        trace_copy_name(replay->process, &replay->trace.name);
         status = gordian_add_process(replay->system, replay->process, &id, error);
         if (status != GORDIAN_OK)
-            return at_line(replay, status, error);
+            return trace_place_error(&replay->trace, &replay->trace.verb, status, error);
     }
-    status = set_attributes(replay, id, &attributes, error);
+    status = GORDIAN_OK;
+    if (attributes.has_priority)
+        status = gordian_set_priority(replay->system, id, attributes.priority, error);
+    if (status == GORDIAN_OK && attributes.has_cost)
+        status = gordian_set_cost(replay->system, id, attributes.cost, error);
     if (status != GORDIAN_OK) {
         if (created)
             gordian_remove_process(replay->system, id, NULL);
@@ -269,7 +240,7 @@ static const gordian_word *unknown_resource(const gordian_replay *replay)
 {
     const gordian_trace *trace = &replay->trace;
     for (size_t i = 0; i < trace->item_count; i++) {
-        if (find_resource(replay, &trace->items[i].name) == NONE)
+        if (find_traced_resource(replay, &trace->items[i].name) == NONE)
             return &trace->items[i].name;
     }
     return &trace->verb;
@@ -337,23 +308,6 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
 
 /* ---- events */
 
-static gordian_status gather_wants(gordian_replay *replay, gordian_event *event,
-                                   gordian_error *error)
-{
-    const gordian_trace *trace = &replay->trace;
-    if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
-                     sizeof *replay->wants))
-        return fail_memory(error);
-    for (size_t i = 0; i < trace->item_count; i++)
-        replay->wants[i] = (gordian_want){
-            .units = trace->items[i].units,
-            .resource = find_resource(replay, &trace->items[i].name),
-        };
-    event->wants = replay->wants;
-    event->want_count = trace->item_count;
-    return GORDIAN_OK;
-}
-
 /* Those whose acts are awaited come into being by that; one that has exited is known again. */
 static gordian_status gather_awaited(gordian_replay *replay, gordian_event *event,
                                      gordian_error *error)
@@ -367,7 +321,7 @@ static gordian_status gather_awaited(gordian_replay *replay, gordian_event *even
         uint32_t id = find_process(replay, &trace->items[i].name);
         if (id == NONE) {
             char name[GORDIAN_NAME_MAX + 1];
-            copy_name(name, &trace->items[i].name);
+            trace_copy_name(name, &trace->items[i].name);
             status = gordian_add_process(replay->system, name, &id, error);
         } else if (process_lingers(&replay->linger, id)) {
             linger_leave(&replay->linger, id);
@@ -378,7 +332,7 @@ static gordian_status gather_awaited(gordian_replay *replay, gordian_event *even
     event->wants = replay->wants;
     event->want_count = trace->item_count;
     event->units = trace->units;
-    return at_line(replay, status, error);
+    return trace_place_error(&replay->trace, &replay->trace.verb, status, error);
 }
 
 /* The current line as an event; unknown names become NONE. */
@@ -398,20 +352,24 @@ static gordian_status make_event(gordian_replay *replay, gordian_event *event, g
     }
     if (trace->op == GORDIAN_OP_AWAIT)
         return gather_awaited(replay, event, error);
-    if (trace->item_count > 1)
-        return gather_wants(replay, event, error);
+    if (trace->item_count > 1) {
+        if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
+                         sizeof *replay->wants))
+            return fail_memory(error);
+        for (size_t i = 0; i < trace->item_count; i++)
+            replay->wants[i] = (gordian_want){
+                .units = trace->items[i].units,
+                .resource = find_traced_resource(replay, &trace->items[i].name),
+            };
+        event->wants = replay->wants;
+        event->want_count = trace->item_count;
+        return GORDIAN_OK;
+    }
     if (trace->item_count == 1) {
-        event->resource = find_resource(replay, &trace->items[0].name);
+        event->resource = find_traced_resource(replay, &trace->items[0].name);
         event->units = trace->items[0].units;
     }
     return GORDIAN_OK;
-}
-
-/* May this event be the first one of a process? */
-static bool brings_into_being(gordian_op op)
-{
-    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_HOLD || op == GORDIAN_OP_WAIT ||
-           op == GORDIAN_OP_AWAIT;
 }
 
 static void note_exits(struct linger *linger, const gordian_event *event)
@@ -423,7 +381,7 @@ static void note_exits(struct linger *linger, const gordian_event *event)
 }
 
 /* What the caller may do now is seen at the next step, see linger_recovered. */
-static void note_deadlock(gordian_replay *replay, unsigned outcome)
+static void note_outcome(gordian_replay *replay, unsigned outcome)
 {
     replay->stuck = outcome == GORDIAN_OUTCOME_DEADLOCK || outcome == GORDIAN_OUTCOME_DOOMED;
     if (replay->stuck) {
@@ -441,30 +399,34 @@ static gordian_status feed_step(gordian_replay *replay, gordian_step *step, gord
         return fail_memory(error);
     gordian_status status = gordian_feed(replay->system, event, &step->result, error);
     if (status != GORDIAN_OK)
-        return at_line(replay, status, error);
+        return trace_place_error(&replay->trace, &replay->trace.verb, status, error);
     if (step->result.outcome == GORDIAN_OUTCOME_REFUSED)
         return explain_refusal(replay, step, error);
     note_exits(&replay->linger, event);
-    note_deadlock(replay, step->result.outcome);
+    note_outcome(replay, step->result.outcome);
     return GORDIAN_OK;
 }
 
-static gordian_status replay_event(gordian_replay *replay, gordian_step *step, gordian_error *error)
+static gordian_status replay_event_line(gordian_replay *replay, gordian_step *step,
+                                        gordian_error *error)
 {
     gordian_event *event = &step->event;
     step->message = NULL;
     step->line = replay->trace.line;
     step->column = replay->trace.verb.column;
     step->process = replay->process;
-    copy_name(replay->process, &replay->trace.name);
+    trace_copy_name(replay->process, &replay->trace.name);
     gordian_status status = make_event(replay, event, error);
     if (status != GORDIAN_OK)
         return status;
-    bool created = event->process == NONE && brings_into_being(event->op);
+    /* Some events may be the first one of a process. */
+    bool created = event->process == NONE &&
+                   (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
+                    event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
     if (created) {
         status = gordian_add_process(replay->system, replay->process, &event->process, error);
         if (status != GORDIAN_OK)
-            return at_line(replay, status, error);
+            return trace_place_error(&replay->trace, &replay->trace.verb, status, error);
     }
     status = feed_step(replay, step, error);
     if (created && (status || step->result.outcome == GORDIAN_OUTCOME_REFUSED)) {
@@ -539,7 +501,7 @@ static size_t count_run(const gordian_replay *replay)
 }
 
 /* Line i of those ahead, whose words begin at `edge`. */
-static inline void write_step(gordian_replay *replay, gordian_step *step, uint32_t i, uint32_t edge)
+static inline void fill_step(gordian_replay *replay, gordian_step *step, uint32_t i, uint32_t edge)
 {
     const struct reader *reader = &replay->trace.inside->reader;
     const struct reader_ahead *lines = reader->ahead;
@@ -553,12 +515,12 @@ static inline void write_step(gordian_replay *replay, gordian_step *step, uint32
     step->message = NULL;
 }
 
-static void write_steps(gordian_replay *replay, gordian_step *steps, size_t count)
+static void fill_steps(gordian_replay *replay, gordian_step *steps, size_t count)
 {
     struct reader *reader = &replay->trace.inside->reader;
     uint32_t line = reader->ahead->line, edge = reader->ahead->edge;
     for (size_t i = 0; i < count; i++) {
-        write_step(replay, &steps[i], line + (uint32_t)i, edge);
+        fill_step(replay, &steps[i], line + (uint32_t)i, edge);
         edge = replay->ahead.lines[line + i].next_edge;
     }
     replay->seq += count;
@@ -577,11 +539,11 @@ static size_t replay_run(gordian_replay *replay, gordian_step *steps, size_t roo
                             &replay->results[line]);
     if (count == 0)
         return 0;
-    write_steps(replay, steps, count);
+    fill_steps(replay, steps, count);
     if (replay->linger.count > 0)
         for (size_t i = 0; i < count; i++)
             note_exits(&replay->linger, &steps[i].event);
-    note_deadlock(replay, steps[count - 1].result.outcome);
+    note_outcome(replay, steps[count - 1].result.outcome);
     return count;
 }
 
@@ -600,9 +562,9 @@ static bool replay_plain(gordian_replay *replay, gordian_step *step)
     if (event->process == NONE || event->resource == NONE ||
         system_feed_run(replay->system, event, 1, &replay->results[line]) == 0)
         return false;
-    write_steps(replay, step, 1);
+    fill_steps(replay, step, 1);
     note_exits(&replay->linger, &step->event);
-    note_deadlock(replay, step->result.outcome);
+    note_outcome(replay, step->result.outcome);
     return true;
 }
 
@@ -637,16 +599,16 @@ gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, g
         switch (replay->trace.kind) {
         case GORDIAN_LINE_EVENT: {
             gordian_step next;
-            status = replay_event(replay, &next, error);
+            status = replay_event_line(replay, &next, error);
             if (status == GORDIAN_OK)
                 *step = next;
             return status;
         }
         case GORDIAN_LINE_RESOURCE:
-            status = declare_resource(replay, error);
+            status = replay_resource_line(replay, error);
             break;
         case GORDIAN_LINE_PROCESS:
-            status = declare_process(replay, error);
+            status = replay_process_line(replay, error);
             break;
         }
         if (status != GORDIAN_OK)

@@ -21,12 +21,12 @@
 
 /* ---- saving */
 
-static void save_name(struct bytes *bytes, const char *name)
+static void save_graph_name(struct bytes *bytes, const char *name)
 {
     bytes_text(bytes, name, strlen(name));
 }
 
-static void save_processes(const gordian_system *system, struct bytes *bytes)
+static void save_graph_processes(const gordian_system *system, struct bytes *bytes)
 {
     const struct rag *graph = &system->graph;
     bytes_u64(bytes, graph->process_limit);
@@ -34,7 +34,7 @@ static void save_processes(const gordian_system *system, struct bytes *bytes)
         bytes_u64(bytes, rag_is_process(graph, p));
         if (!rag_is_process(graph, p))
             continue;
-        save_name(bytes, names_text(&graph->process_names, p));
+        save_graph_name(bytes, names_text(&graph->process_names, p));
         bytes_u64(bytes, graph->processes_more[p].born);
         bytes_i64(bytes, gordian_priority(system, p));
         bytes_i64(bytes, gordian_cost(system, p));
@@ -44,14 +44,14 @@ static void save_processes(const gordian_system *system, struct bytes *bytes)
         bytes_u64(bytes, p);
 }
 
-static void save_resources(const struct rag *graph, struct bytes *bytes)
+static void save_graph_resources(const struct rag *graph, struct bytes *bytes)
 {
     bytes_u64(bytes, graph->resource_limit);
     for (uint32_t q = 0; q < graph->resource_limit; q++) {
         bool used = rag_is_resource(graph, q);
         bytes_u64(bytes, used ? rag_total_units(graph, q) : 0);
         if (used)
-            save_name(bytes, names_text(&graph->resource_names, q));
+            save_graph_name(bytes, names_text(&graph->resource_names, q));
     }
     bytes_u64(bytes, graph->resource_limit - graph->resource_count);
     for (uint32_t q = graph->free_resource; q != NONE; q = graph->resources_more[q].holders)
@@ -146,8 +146,8 @@ void system_image_save(const gordian_system *system, struct bytes *bytes)
     bytes_u64(bytes, IMAGE_VERSION);
     bytes_u64(bytes, graph->model);
     bytes_u64(bytes, graph->clock);
-    save_processes(system, bytes);
-    save_resources(graph, bytes);
+    save_graph_processes(system, bytes);
+    save_graph_resources(graph, bytes);
     save_holds(graph, bytes);
     save_waits(graph, bytes);
     save_awaits(system, bytes);
@@ -165,13 +165,13 @@ struct loading {
     uint32_t *refs; /* by process, for rag_order_holders */
 };
 
-static gordian_status not_an_image(const struct loading *loading, const char *what)
+static gordian_status fail_graph_state(const struct loading *loading, const char *what)
 {
     return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a system: %s", what);
 }
 
 /* A name, NUL-terminated; NULL: the empty one, which is none. */
-static const char *take_name(struct bytes_in *in, char buffer[GORDIAN_NAME_MAX + 1])
+static const char *load_name(struct bytes_in *in, char buffer[GORDIAN_NAME_MAX + 1])
 {
     size_t length;
     const char *text = bytes_take_text(in, &length);
@@ -186,22 +186,22 @@ static const char *take_name(struct bytes_in *in, char buffer[GORDIAN_NAME_MAX +
     return buffer;
 }
 
-static gordian_status load_process(struct loading *loading)
+static gordian_status load_graph_process(struct loading *loading)
 {
     gordian_system *system = loading->system;
     char buffer[GORDIAN_NAME_MAX + 1];
     uint32_t id;
     bool used = bytes_take_upto(loading->in, 1);
-    const char *name = used ? take_name(loading->in, buffer) : NULL;
+    const char *name = used ? load_name(loading->in, buffer) : NULL;
     if (loading->in->bad)
-        return not_an_image(loading, "a process");
+        return fail_graph_state(loading, "a process");
     gordian_status status = gordian_add_process(system, name, &id, loading->error);
     if (status != GORDIAN_OK || !used)
         return status;
     uint64_t born = bytes_take_u64(loading->in);
     int64_t priority = bytes_take_i64(loading->in), cost = bytes_take_i64(loading->in);
     if (loading->in->bad || born >= loading->clock)
-        return not_an_image(loading, "a process's birth");
+        return fail_graph_state(loading, "a process's birth");
     loading->graph->processes_more[id].born = born;
     if (priority != 0)
         status = gordian_set_priority(system, id, priority, loading->error);
@@ -210,21 +210,21 @@ static gordian_status load_process(struct loading *loading)
     return status;
 }
 
-static gordian_status load_resource(struct loading *loading)
+static gordian_status load_graph_resource(struct loading *loading)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     uint64_t units = bytes_take_u64(loading->in);
-    const char *name = units ? take_name(loading->in, buffer) : NULL;
+    const char *name = units ? load_name(loading->in, buffer) : NULL;
     if (loading->in->bad)
-        return not_an_image(loading, "a resource");
+        return fail_graph_state(loading, "a resource");
     return gordian_add_resource(loading->system, name, units ? units : 1, NULL, loading->error);
 }
 
 /* The ids of a kind that are free: all came into being above, these go again, the one to be used
  * first last. Which are free was said with each: `loading->list` has a 1 for them. */
-static gordian_status load_free(struct loading *loading, uint32_t limit,
-                                gordian_status (*removes)(gordian_system *, uint32_t,
-                                                          gordian_error *))
+static gordian_status load_freed_ids(struct loading *loading, uint32_t limit,
+                                     gordian_status (*removes)(gordian_system *, uint32_t,
+                                                               gordian_error *))
 {
     uint32_t *list = loading->list, expected = 0;
     for (uint32_t i = 0; i < limit; i++)
@@ -238,7 +238,7 @@ static gordian_status load_free(struct loading *loading, uint32_t limit,
         order[i] = id;
     }
     if (loading->in->bad || count != expected)
-        return not_an_image(loading, "the free ids");
+        return fail_graph_state(loading, "the free ids");
     for (uint32_t i = count; i-- > 0;)
         TRY(removes(loading->system, order[i], loading->error));
 
@@ -247,15 +247,14 @@ static gordian_status load_free(struct loading *loading, uint32_t limit,
 
 /* Everything of one kind: count, each, those that are free. */
 static gordian_status
-load_kind(struct loading *loading, gordian_status (*load_one)(struct loading *),
-          gordian_status (*removes)(gordian_system *, uint32_t, gordian_error *))
+load_each_id(struct loading *loading, gordian_status (*load_one)(struct loading *),
+             gordian_status (*removes)(gordian_system *, uint32_t, gordian_error *))
 {
     const gordian_allocator *memory = &loading->graph->memory;
     uint32_t limit = (uint32_t)bytes_take_count(loading->in);
     if (loading->in->bad || limit > RAG_ID_MAX)
-        return not_an_image(loading, "a count");
-    memory_free(memory, loading->list);
-    memory_free(memory, loading->refs);
+        return fail_graph_state(loading, "a count");
+    memory_free_all(memory, loading->list, loading->refs);
     loading->list = memory_alloc(memory, ((size_t)limit + 1) * sizeof *loading->list);
     loading->refs = memory_alloc(memory, ((size_t)limit + 1) * sizeof *loading->refs);
     if (!loading->list || !loading->refs)
@@ -264,12 +263,12 @@ load_kind(struct loading *loading, gordian_status (*load_one)(struct loading *),
         loading->list[id] = loading->in->at < loading->in->end && *loading->in->at == 0;
         TRY(load_one(loading));
     }
-    return load_free(loading, limit, removes);
+    return load_freed_ids(loading, limit, removes);
 }
 
 /* What a process holds, read into *edges in the order of its list. */
-static gordian_status take_holds(struct loading *loading, gordian_edge **edges, size_t *room,
-                                 size_t *count)
+static gordian_status load_process_holds(struct loading *loading, gordian_edge **edges,
+                                         size_t *room, size_t *count)
 {
     const struct rag *graph = loading->graph;
     *count = 0;
@@ -281,32 +280,27 @@ static gordian_status take_holds(struct loading *loading, gordian_edge **edges, 
         edge->resource = (uint32_t)bytes_take_upto(loading->in, NONE - 1);
         edge->waits = bytes_take_upto(loading->in, 1); /* here: pooled */
         if (loading->in->bad || !rag_is_resource(graph, edge->resource))
-            return not_an_image(loading, "a hold");
+            return fail_graph_state(loading, "a hold");
     }
-    return loading->in->bad ? not_an_image(loading, "a hold") : GORDIAN_OK;
-}
-
-static bool may_hold(const struct rag *graph, uint32_t process, const gordian_edge *edge)
-{
-    bool one = graph->resources_more[edge->resource].flags & RAG_ONE, pooled = edge->waits;
-    return edge->units <= rag_free_units(graph, edge->resource) && !(one && pooled) &&
-           (pooled || graph->holder[edge->resource] == NONE) &&
-           rag_held_units(graph, process, edge->resource) == 0;
+    return loading->in->bad ? fail_graph_state(loading, "a hold") : GORDIAN_OK;
 }
 
 static gordian_status put_holds(struct loading *loading, uint32_t process,
                                 const gordian_edge *edges, size_t count)
 {
     gordian_system *system = loading->system;
+    const struct rag *graph = loading->graph;
     if (!rag_reserve_grant(loading->graph, count))
         return fail_memory(loading->error);
     for (size_t i = count; i-- > 0;) { /* each goes to the front of the list */
         const gordian_edge *edge = &edges[i];
-        if (!may_hold(loading->graph, process, edge))
-            return not_an_image(loading, "more is held than there is");
+        bool one = graph->resources_more[edge->resource].flags & RAG_ONE, pooled = edge->waits;
+        if (edge->units > rag_free_units(graph, edge->resource) || (one && pooled) ||
+            (!pooled && graph->holder[edge->resource] != NONE) ||
+            rag_held_units(graph, process, edge->resource) != 0)
+            return fail_graph_state(loading, "more is held than there is");
         rag_put_hold(loading->graph, process, edge->resource, edge->units, edge->waits);
-        if (system->hooks->grant)
-            system->hooks->grant(system->state, process, edge->resource, edge->units);
+        RUN_HOOK(system, grant, process, edge->resource, edge->units);
     }
     return GORDIAN_OK;
 }
@@ -319,7 +313,7 @@ static gordian_status load_holds(struct loading *loading)
     for (uint32_t p = 0; p < loading->graph->process_limit && status == GORDIAN_OK; p++) {
         if (!rag_is_process(loading->graph, p))
             continue;
-        status = take_holds(loading, &edges, &room, &count);
+        status = load_process_holds(loading, &edges, &room, &count);
         THEN(status, put_holds(loading, p, edges, count));
     }
     memory_free(&loading->graph->memory, edges);
@@ -345,7 +339,7 @@ static gordian_status load_holders(struct loading *loading, uint32_t resource, u
         loading->list[i] = process;
     }
     if (loading->in->bad || count != there)
-        return not_an_image(loading, "the holders of a resource");
+        return fail_graph_state(loading, "the holders of a resource");
     rag_order_holders(loading->graph, resource, loading->list, count, loading->refs);
     return GORDIAN_OK;
 }
@@ -356,8 +350,7 @@ static gordian_status load_all_holders(struct loading *loading)
     const gordian_allocator *memory = &graph->memory;
     size_t count = (size_t)graph->process_limit + 1;
     uint32_t *has = memory_zeroed(memory, count * sizeof *has);
-    memory_free(memory, loading->list);
-    memory_free(memory, loading->refs);
+    memory_free_all(memory, loading->list, loading->refs);
     loading->list = memory_alloc(memory, count * sizeof *loading->list);
     loading->refs = memory_alloc(memory, count * sizeof *loading->refs);
     gordian_status status =
@@ -370,7 +363,7 @@ static gordian_status load_all_holders(struct loading *loading)
 }
 
 /* The wants of a waiting request, into system->wants; ascending, as they were merged. */
-static gordian_status take_wants(struct loading *loading, size_t *count)
+static gordian_status load_pending_wants(struct loading *loading, size_t *count)
 {
     gordian_system *system = loading->system;
     const struct rag *graph = loading->graph;
@@ -383,10 +376,10 @@ static gordian_status take_wants(struct loading *loading, size_t *count)
         if (loading->in->bad || !rag_is_resource(graph, resource) ||
             units > rag_total_units(graph, resource) ||
             (*count > 0 && resource <= system->wants[*count - 1].resource))
-            return not_an_image(loading, "a waiting request");
+            return fail_graph_state(loading, "a waiting request");
         system->wants[(*count)++] = (gordian_want){.units = units, .resource = resource};
     }
-    return loading->in->bad || *count == 0 ? not_an_image(loading, "a waiting request")
+    return loading->in->bad || *count == 0 ? fail_graph_state(loading, "a waiting request")
                                            : GORDIAN_OK;
 }
 
@@ -409,13 +402,13 @@ static gordian_status load_wait(struct loading *loading, bool first, uint64_t *a
     uint64_t step = bytes_take_u64(loading->in);
     if (loading->in->bad || !rag_is_process(graph, process) || rag_waits(graph, process) ||
         step > UINT64_MAX - *arrival || step + *arrival >= loading->clock || (step == 0 && !first))
-        return not_an_image(loading, "who waits");
+        return fail_graph_state(loading, "who waits");
     *arrival += step;
-    TRY(take_wants(loading, &count));
+    TRY(load_pending_wants(loading, &count));
     bool general = count > 1 || system->wants[0].units > 1;
     if (!must_wait(graph, system->wants, count) ||
         (general && graph->model != GORDIAN_MODEL_GENERAL))
-        return not_an_image(loading, "a request that need not wait");
+        return fail_graph_state(loading, "a request that need not wait");
     if (!rag_reserve_block(graph, count))
         return fail_memory(loading->error);
     graph->clock = *arrival;
@@ -431,7 +424,7 @@ static gordian_status load_waits(struct loading *loading)
     for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = load_wait(loading, i == 0, &arrival);
     return status != GORDIAN_OK ? status
-           : loading->in->bad   ? not_an_image(loading, "who waits")
+           : loading->in->bad   ? fail_graph_state(loading, "who waits")
                                 : GORDIAN_OK;
 }
 
@@ -454,11 +447,11 @@ static gordian_status load_awaits(struct loading *loading)
         uint32_t resource = (uint32_t)bytes_take_upto(loading->in, NONE - 1);
         if (loading->in->bad || !may_be_await(graph, resource) ||
             graph->resources_more[resource].flags & RAG_AWAIT)
-            return not_an_image(loading, "an await");
+            return fail_graph_state(loading, "an await");
         uint32_t first = graph->resources[resource].queue_head;
         system_begin_await(loading->system, rag_queued(graph, first).process, resource);
     }
-    return loading->in->bad ? not_an_image(loading, "an await") : GORDIAN_OK;
+    return loading->in->bad ? fail_graph_state(loading, "an await") : GORDIAN_OK;
 }
 
 gordian_status system_image_load(gordian_system *system, struct bytes_in *in, gordian_error *error)
@@ -468,11 +461,11 @@ gordian_status system_image_load(gordian_system *system, struct bytes_in *in, go
     gordian_model model = (gordian_model)bytes_take_upto(in, GORDIAN_MODEL_GENERAL);
     loading.clock = bytes_take_u64(in);
     if (in->bad || version < 1 || version > IMAGE_VERSION)
-        return not_an_image(&loading, "its beginning");
-    gordian_status status = load_kind(&loading, load_process, gordian_remove_process);
-    THEN(status, load_kind(&loading, load_resource, gordian_remove_resource));
+        return fail_graph_state(&loading, "its beginning");
+    gordian_status status = load_each_id(&loading, load_graph_process, gordian_remove_process);
+    THEN(status, load_each_id(&loading, load_graph_resource, gordian_remove_resource));
     if (status == GORDIAN_OK && model < system->graph.model)
-        status = not_an_image(&loading, "its model");
+        status = fail_graph_state(&loading, "its model");
     THEN(status, system_grow_model(system, model, error));
     THEN(status, load_holds(&loading));
     THEN(status, load_all_holders(&loading));
@@ -480,7 +473,6 @@ gordian_status system_image_load(gordian_system *system, struct bytes_in *in, go
     if (status == GORDIAN_OK && version > 1)
         status = load_awaits(&loading);
     system->graph.clock = loading.clock;
-    memory_free(&system->graph.memory, loading.list);
-    memory_free(&system->graph.memory, loading.refs);
+    memory_free_all(&system->graph.memory, loading.list, loading.refs);
     return status;
 }

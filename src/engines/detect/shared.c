@@ -38,7 +38,7 @@ static inline bool is_held_by(struct shared *shared, uint32_t resource, uint32_t
 }
 
 /* Is there room for one more? A list of which more than half is good wants to grow. */
-static bool has_room(struct shared *shared, struct shared_process *p, uint32_t process)
+static bool list_has_room(struct shared *shared, struct shared_process *p, uint32_t process)
 {
     if (p->count == p->room)
         shared_tidy_list(shared, process);
@@ -58,11 +58,6 @@ static inline void trim_list(struct shared *shared, struct shared_process *p, ui
 }
 
 /* ---- the short way */
-
-static inline bool does_run(struct shared_process *p)
-{
-    return atomic_load_explicit(&p->state, memory_order_acquire) < SHARED_STATE_WAITS;
-}
 
 /* From one word to another; with a recorder by way of BUSY, which keeps everybody else from it
  * until the change has its number. */
@@ -86,8 +81,8 @@ static ALWAYS_INLINE bool swap_word(struct shared *shared, _Atomic uint32_t *wor
 _Static_assert(SHARED_FREE == NONE && SHARED_GRAPH == RAG_REMOVED, "a word is a holder");
 
 /* False: nothing has changed, take the long way. */
-static ALWAYS_INLINE bool change_word(struct shared *shared, const gordian_event *event,
-                                      uint64_t *place)
+static ALWAYS_INLINE bool change_resource_word(struct shared *shared, const gordian_event *event,
+                                               uint64_t *place)
 {
     uint32_t process = event->process, resource = event->resource;
     struct shared_process *p = shared_process_at(shared, process);
@@ -95,9 +90,10 @@ static ALWAYS_INLINE bool change_word(struct shared *shared, const gordian_event
     if (RARELY(!p || !word))
         return false;
     uint32_t holder = atomic_load_explicit(word, memory_order_relaxed);
-    switch (one_unit_decide(event, event->op == GORDIAN_OP_REQUEST, !does_run(p), holder)) {
+    bool runs = atomic_load_explicit(&p->state, memory_order_acquire) < SHARED_STATE_WAITS;
+    switch (one_unit_decide(event, event->op == GORDIAN_OP_REQUEST, !runs, holder)) {
     case ONE_UNIT_GRANT:
-        if (RARELY(p->count == p->room && !has_room(shared, p, process)) ||
+        if (RARELY(p->count == p->room && !list_has_room(shared, p, process)) ||
             !swap_word(shared, word, SHARED_FREE, process, memory_order_acquire, place))
             return false;
         p->list[p->count++] = resource;
@@ -119,7 +115,7 @@ static ALWAYS_INLINE bool feed_short_way(struct shared *shared, const gordian_ev
 {
     const bool takes = event->op == GORDIAN_OP_REQUEST;
     uint64_t place = 0;
-    if (!change_word(shared, event, &place))
+    if (!change_resource_word(shared, event, &place))
         return false;
     *result =
         (gordian_result){.outcome = takes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_RELEASED};
@@ -133,7 +129,8 @@ static ALWAYS_INLINE bool change_alone(struct shared *shared, gordian_op op, uin
 {
     const gordian_event event = {
         .op = op, .process = process, .resource = resource, .units = 1, .to = NONE};
-    return RARELY(shared->recorder.record != NULL) ? false : change_word(shared, &event, NULL);
+    return RARELY(shared->recorder.record != NULL) ? false
+                                                   : change_resource_word(shared, &event, NULL);
 }
 
 bool shared_take(struct shared *shared, uint32_t process, uint32_t resource)
@@ -172,8 +169,7 @@ void shared_lift(gordian_system *system, uint32_t resource)
     if (seen == SHARED_GRAPH || seen == SHARED_FREE)
         return;
     rag_grant(&system->graph, seen, resource, 1); /* it runs: as if granted now */
-    if (system->hooks->grant)
-        system->hooks->grant(system->state, seen, resource, 1);
+    RUN_HOOK(system, grant, seen, resource, 1);
 }
 
 bool shared_is_held(const gordian_system *system, uint32_t resource)
@@ -211,7 +207,7 @@ static bool is_idle(const struct rag *graph, uint32_t resource)
 }
 
 /* A lifted resource that nobody holds or waits for need not be in the graph. */
-static void drop_resource(gordian_system *system, uint32_t resource)
+static void drop_idle_resource(gordian_system *system, uint32_t resource)
 {
     _Atomic uint32_t *word = shared_word_at(system->shared, resource);
     if (atomic_load(word) == SHARED_GRAPH && is_idle(&system->graph, resource))
@@ -221,7 +217,7 @@ static void drop_resource(gordian_system *system, uint32_t resource)
 void shared_drop_all(gordian_system *system)
 {
     for (uint32_t q = 0; q < system->graph.resource_limit; q++)
-        drop_resource(system, q);
+        drop_idle_resource(system, q);
 }
 
 /* ---- the long way */
@@ -254,7 +250,7 @@ static bool is_short(gordian_system *system, const gordian_event *event)
         rag_waits(graph, event->process) || !is_idle(graph, event->resource))
         return false;
     struct shared_process *p = shared_process_at(system->shared, event->process);
-    return p->count < p->room || has_room(system->shared, p, event->process) ||
+    return p->count < p->room || list_has_room(system->shared, p, event->process) ||
            shared_grow_list(p, &graph->memory) || p->count < p->room;
 }
 
@@ -270,13 +266,6 @@ static void grant_lifted(gordian_system *system, const gordian_event *event, gor
         tell_event(shared, place, event, result, NULL);
 }
 
-/* May it have to wait? Sure only of what asks for one thing. */
-static bool may_wait(const struct rag *graph, const gordian_event *event)
-{
-    return event->wants || (rag_is_resource(graph, event->resource) &&
-                            rag_free_units(graph, event->resource) < event->units);
-}
-
 /* Everything the event is about, into the graph. */
 static void lift_event(gordian_system *system, const gordian_event *event)
 {
@@ -290,7 +279,11 @@ static void lift_event(gordian_system *system, const gordian_event *event)
         shared_lift(system, event->resource);
     for (size_t i = 0; event->wants && i < event->want_count; i++)
         shared_lift(system, event->wants[i].resource);
-    if (event->op != GORDIAN_OP_RELEASE && may_wait(&system->graph, event))
+    /* May it have to wait? Sure only of what asks for one thing. */
+    const struct rag *graph = &system->graph;
+    if (event->op != GORDIAN_OP_RELEASE &&
+        (event->wants || (rag_is_resource(graph, event->resource) &&
+                          rag_free_units(graph, event->resource) < event->units)))
         shared_lift_list(system, event->process);
 }
 
@@ -299,7 +292,7 @@ static void publish_exit(gordian_system *system, uint32_t process, struct wakes 
     struct shared *shared = system->shared;
     struct shared_process *p = shared_process_at(shared, process);
     for (uint32_t i = 0; i < p->count; i++)
-        drop_resource(system, p->list[i]);
+        drop_idle_resource(system, p->list[i]);
     p->count = 0;
     if (atomic_load(&p->state) >= SHARED_STATE_WAITS)
         end_wait(shared, process, SHARED_STATE_VICTIM, wakes);
@@ -322,7 +315,7 @@ static void publish_event(gordian_system *system, const gordian_event *event,
         if (event->op == GORDIAN_OP_ACT)
             break;
         trim_list(shared, p, event->process, event->resource);
-        drop_resource(system, event->resource);
+        drop_idle_resource(system, event->resource);
         break;
     case GORDIAN_OUTCOME_CANCELLED:
         end_wait(shared, event->process, SHARED_STATE_CANCELLED, wakes);

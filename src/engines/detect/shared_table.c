@@ -16,27 +16,8 @@ static size_t piece_entries(unsigned piece)
     return (size_t)1 << (SHARED_LEAST - SHARED_EIGHTH + (piece >> SHARED_EIGHTH));
 }
 
-static void blank_process(struct shared_process *p)
-{
-    atomic_init(&p->state, SHARED_STATE_NOBODY);
-    p->count = 0;
-    p->room = SHARED_FIRST;
-    p->list = p->first;
-}
-
-static void blank_entries(struct shared *shared, struct shared_pieces *pieces, char *piece,
-                          size_t entries)
-{
-    for (size_t i = 0; i < entries; i++)
-        if (pieces == &shared->processes) {
-            blank_process((struct shared_process *)(void *)(piece + i * SHARED_LINE));
-        } else {
-            atomic_init((_Atomic uint32_t *)(void *)piece + i, SHARED_GRAPH);
-        }
-}
-
 /* On a line of its own, and in front of it what the allocator gave. */
-static char *allocate_piece(const gordian_allocator *memory, size_t bytes)
+static char *allocate_table_piece(const gordian_allocator *memory, size_t bytes)
 {
     char *block = memory_alloc(memory, bytes + sizeof block + SHARED_LINE - 1);
     if (!block)
@@ -47,7 +28,7 @@ static char *allocate_piece(const gordian_allocator *memory, size_t bytes)
     return piece;
 }
 
-static void free_piece(const gordian_allocator *memory, char *piece)
+static void free_table_piece(const gordian_allocator *memory, char *piece)
 {
     char *block;
     if (!piece)
@@ -64,10 +45,20 @@ static bool reserve_pieces(struct shared *shared, struct shared_pieces *pieces,
     for (unsigned k = 0; k < SHARED_PIECES && have < limit; have += piece_entries(k), k++) {
         if (atomic_load_explicit(&pieces->at[k], memory_order_relaxed))
             continue;
-        char *piece = allocate_piece(memory, piece_entries(k) * size);
+        char *piece = allocate_table_piece(memory, piece_entries(k) * size);
         if (!piece)
             return false;
-        blank_entries(shared, pieces, piece, piece_entries(k));
+        size_t entries = piece_entries(k);
+        for (size_t i = 0; i < entries; i++)
+            if (pieces == &shared->processes) {
+                struct shared_process *p = (void *)(piece + i * SHARED_LINE);
+                atomic_init(&p->state, SHARED_STATE_NOBODY);
+                p->count = 0;
+                p->room = SHARED_FIRST;
+                p->list = p->first;
+            } else {
+                atomic_init((_Atomic uint32_t *)(void *)piece + i, SHARED_GRAPH);
+            }
         atomic_store_explicit(&pieces->at[k], piece, memory_order_release);
     }
     return true;
@@ -157,8 +148,8 @@ void shared_close(gordian_system *system)
         char *piece = atomic_load(&shared->processes.at[k]);
         for (size_t i = 0; piece && i < piece_entries(k); i++)
             free_list((struct shared_process *)(void *)(piece + i * SHARED_LINE), memory);
-        free_piece(memory, piece);
-        free_piece(memory, atomic_load(&shared->resources.at[k]));
+        free_table_piece(memory, piece);
+        free_table_piece(memory, atomic_load(&shared->resources.at[k]));
     }
     pthread_mutex_destroy(&shared->lock);
     memory_free(memory, shared);
@@ -223,16 +214,6 @@ void gordian_unlock(gordian_system *system)
 
 /* ---- sleeping */
 
-static gordian_status how_it_ended(uint32_t state, uint32_t process, gordian_error *error)
-{
-    if (state == SHARED_STATE_RUNS)
-        return GORDIAN_OK;
-    if (state == SHARED_STATE_CANCELLED)
-        return fail(error, GORDIAN_STATUS_CANCELLED, "the request of process %u was cancelled",
-                    process);
-    return fail(error, GORDIAN_STATUS_VICTIM, "process %u was ended while it waited", process);
-}
-
 gordian_status gordian_await_grant(gordian_system *system, uint32_t process, uint64_t timeout_ns,
                                    gordian_error *error)
 {
@@ -251,5 +232,10 @@ gordian_status gordian_await_grant(gordian_system *system, uint32_t process, uin
         if (!park_wait(&p->state, SHARED_STATE_SLEEPS, until))
             return GORDIAN_STATUS_END;
     }
-    return how_it_ended(state, process, error);
+    if (state == SHARED_STATE_RUNS)
+        return GORDIAN_OK;
+    if (state == SHARED_STATE_CANCELLED)
+        return fail(error, GORDIAN_STATUS_CANCELLED, "the request of process %u was cancelled",
+                    process);
+    return fail(error, GORDIAN_STATUS_VICTIM, "process %u was ended while it waited", process);
 }

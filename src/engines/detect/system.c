@@ -79,10 +79,8 @@ const char *gordian_engine_note(const gordian_system *system)
 
 gordian_model gordian_system_model(const gordian_system *system)
 {
-    system_enter(system);
-    gordian_model model = system->graph.model;
-    system_leave(system);
-    return model;
+    SYSTEM_SCOPE(system);
+    return system->graph.model;
 }
 
 /* Has the engine make room for these limits, and lets the model grow. */
@@ -93,9 +91,8 @@ static gordian_status prepare_engine(gordian_system *system, gordian_model model
     if (!engine_usable(&system->engine->about, &model, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
                     system->engine->about.name, why);
-    if (system->engine->prepare) {
+    if (system->engine->prepare)
         TRY(system->engine->prepare(system->state, model, processes, resources, error));
-    }
     system->graph.model = model;
     system->hooks = refined_hooks(system->engine, model);
     return GORDIAN_OK;
@@ -121,37 +118,27 @@ gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint3
     if (processes > RAG_ID_MAX || resources > RAG_ID_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "at most %u processes and resources each",
                     RAG_ID_MAX);
-    system_enter(system);
-    gordian_status status = GORDIAN_OK;
+    SYSTEM_SCOPE(system);
     if (!rag_reserve(&system->graph, processes, resources) ||
         !reserve_shared(system, processes, resources))
-        status = fail_memory(error);
-    else
-        status = prepare_engine(system, system->graph.model, processes, resources, error);
-    system_leave(system);
-    return status;
+        return fail_memory(error);
+    return prepare_engine(system, system->graph.model, processes, resources, error);
 }
 
-static gordian_status add_resource(gordian_system *system, const char *name, uint64_t units,
-                                   uint32_t *id, gordian_error *error)
+/* A resource of `units`, of a system of at least that model; nothing has changed if it fails. */
+static gordian_status add_graph_resource(gordian_system *system, gordian_model model,
+                                         const char *name, uint64_t units, uint32_t *id,
+                                         gordian_error *error)
 {
     struct rag *graph = &system->graph;
-    if (units == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
-    TRY(names_check(&graph->resource_names, name, "resource", error));
-    gordian_model model = graph->model;
-    if (units > 1 && model == GORDIAN_MODEL_SINGLE_UNIT)
-        model = GORDIAN_MODEL_MULTI_UNIT;
     size_t length = name ? strlen(name) : 0;
     uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
+    if (model < graph->model)
+        model = graph->model;
     if (!rag_reserve_resource(graph, length) || !reserve_shared(system, 0, limit))
         return fail_memory(error);
-    gordian_status status = prepare_engine(system, model, graph->process_limit, limit, error);
-    if (status == GORDIAN_OK && !rag_add_resource(graph, name, length, units, id))
-        status = fail_memory(error);
-    if (status == GORDIAN_OK && system->shared)
-        shared_note_resource(system, *id, units, false);
-    return status;
+    TRY(prepare_engine(system, model, graph->process_limit, limit, error));
+    return rag_add_resource(graph, name, length, units, id) ? GORDIAN_OK : fail_memory(error);
 }
 
 /* Nobody is told of it: it is no resource of the program's. In a shared system its word says GRAPH,
@@ -159,63 +146,52 @@ static gordian_status add_resource(gordian_system *system, const char *name, uin
 gordian_status system_add_await(gordian_system *system, uint64_t units, uint32_t *id,
                                 gordian_error *error)
 {
-    struct rag *graph = &system->graph;
-    uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
-    if (!rag_reserve_resource(graph, 0) || !reserve_shared(system, 0, limit))
-        return fail_memory(error);
-    gordian_status status =
-        prepare_engine(system, GORDIAN_MODEL_GENERAL, graph->process_limit, limit, error);
-    if (status == GORDIAN_OK && !rag_add_resource(graph, NULL, 0, units, id))
-        status = fail_memory(error);
-    return status;
+    return add_graph_resource(system, GORDIAN_MODEL_GENERAL, NULL, units, id, error);
 }
 
 gordian_status gordian_add_resource(gordian_system *system, const char *name, uint64_t units,
                                     uint32_t *id, gordian_error *error)
 {
-    uint32_t fresh = NONE;
-    system_enter(system);
-    gordian_status status = add_resource(system, name, units, &fresh, error);
-    system_leave(system);
-    if (status == GORDIAN_OK && id)
+    uint32_t fresh;
+    SYSTEM_SCOPE(system);
+    if (units == 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
+    TRY(names_check(&system->graph.resource_names, name, "resource", error));
+    TRY(add_graph_resource(system, units > 1 ? GORDIAN_MODEL_MULTI_UNIT : GORDIAN_MODEL_SINGLE_UNIT,
+                           name, units, &fresh, error));
+    if (system->shared)
+        shared_note_resource(system, fresh, units, false);
+    if (id)
         *id = fresh;
-    return status;
-}
-
-static gordian_status add_process(gordian_system *system, const char *name, uint32_t *id,
-                                  gordian_error *error)
-{
-    struct rag *graph = &system->graph;
-    TRY(names_check(&graph->process_names, name, "process", error));
-    size_t length = name ? strlen(name) : 0;
-    uint32_t limit = graph->process_limit + (graph->free_process == NONE);
-    if (!rag_reserve_process(graph, length) || !reserve_shared(system, limit, 0))
-        return fail_memory(error);
-    gordian_status status =
-        prepare_engine(system, graph->model, limit, graph->resource_limit, error);
-    if (status == GORDIAN_OK && !rag_add_process(graph, name, length, id))
-        status = fail_memory(error);
-    if (status == GORDIAN_OK && system->shared)
-        shared_note_process(system, *id, false);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_add_process(gordian_system *system, const char *name, uint32_t *id,
                                    gordian_error *error)
 {
-    uint32_t fresh = NONE;
-    system_enter(system);
-    gordian_status status = add_process(system, name, &fresh, error);
-    system_leave(system);
-    if (status == GORDIAN_OK && id)
+    struct rag *graph = &system->graph;
+    uint32_t fresh;
+    SYSTEM_SCOPE(system);
+    TRY(names_check(&graph->process_names, name, "process", error));
+    size_t length = name ? strlen(name) : 0;
+    uint32_t limit = graph->process_limit + (graph->free_process == NONE);
+    if (!rag_reserve_process(graph, length) || !reserve_shared(system, limit, 0))
+        return fail_memory(error);
+    TRY(prepare_engine(system, graph->model, limit, graph->resource_limit, error));
+    if (!rag_add_process(graph, name, length, &fresh))
+        return fail_memory(error);
+    if (system->shared)
+        shared_note_process(system, fresh, false);
+    if (id)
         *id = fresh;
-    return status;
+    return GORDIAN_OK;
 }
 
-static gordian_status remove_resource(gordian_system *system, uint32_t resource,
-                                      gordian_error *error)
+gordian_status gordian_remove_resource(gordian_system *system, uint32_t resource,
+                                       gordian_error *error)
 {
     struct rag *graph = &system->graph;
+    SYSTEM_SCOPE(system);
     if (system->shared)
         shared_lift(system, resource);
     if (!rag_is_resource(graph, resource))
@@ -229,18 +205,11 @@ static gordian_status remove_resource(gordian_system *system, uint32_t resource,
     return GORDIAN_OK;
 }
 
-gordian_status gordian_remove_resource(gordian_system *system, uint32_t resource,
-                                       gordian_error *error)
-{
-    system_enter(system);
-    gordian_status status = remove_resource(system, resource, error);
-    system_leave(system);
-    return status;
-}
-
-static gordian_status remove_process(gordian_system *system, uint32_t process, gordian_error *error)
+gordian_status gordian_remove_process(gordian_system *system, uint32_t process,
+                                      gordian_error *error)
 {
     struct rag *graph = &system->graph;
+    SYSTEM_SCOPE(system);
     if (system->shared)
         shared_lift_list(system, process);
     if (!rag_is_process(graph, process))
@@ -252,15 +221,6 @@ static gordian_status remove_process(gordian_system *system, uint32_t process, g
     if (system->shared)
         shared_note_process(system, process, true);
     return GORDIAN_OK;
-}
-
-gordian_status gordian_remove_process(gordian_system *system, uint32_t process,
-                                      gordian_error *error)
-{
-    system_enter(system);
-    gordian_status status = remove_process(system, process, error);
-    system_leave(system);
-    return status;
 }
 
 /* ---- what guides the choice of a victim */
@@ -287,35 +247,29 @@ gordian_status gordian_set_priority(gordian_system *system, uint32_t process, in
                                     gordian_error *error)
 {
     struct rag_attributes *attributes = NULL;
-    system_enter(system);
-    gordian_status status = attributes_of(system, process, &attributes, error);
-    if (status == GORDIAN_OK)
-        attributes->priority = priority;
-    system_leave(system);
-    return status;
+    SYSTEM_SCOPE(system);
+    TRY(attributes_of(system, process, &attributes, error));
+    attributes->priority = priority;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_set_cost(gordian_system *system, uint32_t process, int64_t cost,
                                 gordian_error *error)
 {
     struct rag_attributes *attributes = NULL;
-    system_enter(system);
-    gordian_status status = attributes_of(system, process, &attributes, error);
-    if (status == GORDIAN_OK)
-        attributes->cost = cost;
-    system_leave(system);
-    return status;
+    SYSTEM_SCOPE(system);
+    TRY(attributes_of(system, process, &attributes, error));
+    attributes->cost = cost;
+    return GORDIAN_OK;
 }
 
 static struct rag_attributes attributes_now(const gordian_system *system, uint32_t process)
 {
     const struct rag *graph = &system->graph;
-    struct rag_attributes attributes = {.priority = 0, .cost = 1};
-    system_enter(system);
-    if (graph->attributes && rag_is_process(graph, process))
-        attributes = graph->attributes[process];
-    system_leave(system);
-    return attributes;
+    SYSTEM_SCOPE(system);
+    return graph->attributes && rag_is_process(graph, process)
+               ? graph->attributes[process]
+               : (struct rag_attributes){.priority = 0, .cost = 1};
 }
 
 int64_t gordian_priority(const gordian_system *system, uint32_t process)
@@ -332,52 +286,40 @@ int64_t gordian_cost(const gordian_system *system, uint32_t process)
 
 uint32_t gordian_find_process(const gordian_system *system, const char *name, size_t length)
 {
-    system_enter(system);
-    uint32_t id = names_find(&system->graph.process_names, name, length);
-    system_leave(system);
-    return id;
+    SYSTEM_SCOPE(system);
+    return names_find(&system->graph.process_names, name, length);
 }
 
 uint32_t gordian_find_resource(const gordian_system *system, const char *name, size_t length)
 {
-    system_enter(system);
-    uint32_t id = names_find(&system->graph.resource_names, name, length);
-    system_leave(system);
-    return id;
+    SYSTEM_SCOPE(system);
+    return names_find(&system->graph.resource_names, name, length);
 }
 
 const char *gordian_process_name(const gordian_system *system, uint32_t process)
 {
-    system_enter(system);
-    const char *name = rag_is_process(&system->graph, process)
-                           ? names_text(&system->graph.process_names, process)
-                           : NULL;
-    system_leave(system);
-    return name;
+    SYSTEM_SCOPE(system);
+    return rag_is_process(&system->graph, process)
+               ? names_text(&system->graph.process_names, process)
+               : NULL;
 }
 
 const char *gordian_resource_name(const gordian_system *system, uint32_t resource)
 {
-    system_enter(system);
-    const char *name = rag_is_resource(&system->graph, resource)
-                           ? names_text(&system->graph.resource_names, resource)
-                           : NULL;
-    system_leave(system);
-    return name;
+    SYSTEM_SCOPE(system);
+    return rag_is_resource(&system->graph, resource)
+               ? names_text(&system->graph.resource_names, resource)
+               : NULL;
 }
 
 uint32_t gordian_process_limit(const gordian_system *system)
 {
-    system_enter(system);
-    uint32_t limit = system->graph.process_limit;
-    system_leave(system);
-    return limit;
+    SYSTEM_SCOPE(system);
+    return system->graph.process_limit;
 }
 
 uint32_t gordian_resource_limit(const gordian_system *system)
 {
-    system_enter(system);
-    uint32_t limit = system->graph.resource_limit;
-    system_leave(system);
-    return limit;
+    SYSTEM_SCOPE(system);
+    return system->graph.resource_limit;
 }

@@ -100,6 +100,30 @@ static inline void system_leave(const gordian_system *system)
         shared_leave(system->shared);
 }
 
+static inline void system_leave_scope(const gordian_system *const *system)
+{
+    system_leave(*system);
+}
+
+/* Enters until the end of the block, on whatever path that is left. */
+#define SYSTEM_SCOPE(system)                                                                       \
+    const gordian_system *const entered_system                                                     \
+        __attribute__((cleanup(system_leave_scope), unused)) = (system_enter(system), (system))
+
+/* Runs a hook of the engine, if it has that one: RUN_HOOK(system, grant, process, resource, 1). */
+#define RUN_HOOK(system, hook, ...)                                                                \
+    do {                                                                                           \
+        if ((system)->hooks->hook)                                                                 \
+            (system)->hooks->hook((system)->state, ##__VA_ARGS__);                                 \
+    } while (0)
+
+static inline gordian_status refuse_event(gordian_result *result, gordian_refusal refusal)
+{
+    result->outcome = GORDIAN_OUTCOME_REFUSED;
+    result->refusal = (uint8_t)refusal;
+    return GORDIAN_OK;
+}
+
 /* Takes events the short way (fast_path.c) up to the first that needs the long one, or, if so
  * wanted, including the first with which somebody is stuck; how many. */
 size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,

@@ -38,20 +38,6 @@ static void add_end_to_holdings(struct ends_walk *walk, uint32_t process, uint32
     }
 }
 
-static void pass_ends_on(struct ends_walk *walk)
-{
-    while (walk->depth) {
-        uint32_t resource = walk->stack[--walk->depth];
-        uint32_t end = walk->ends[resource];
-        struct rag_edge waiter;
-        for (uint32_t ref = walk->graph->resources[resource].queue_head; ref != NONE;
-             ref = waiter.next) {
-            waiter = rag_queued(walk->graph, ref);
-            add_end_to_holdings(walk, waiter.process, end);
-        }
-    }
-}
-
 gordian_status what_if_ends(const struct rag *graph, uint32_t *ends, gordian_error *error)
 {
     struct ends_walk walk = {.graph = graph, .ends = ends};
@@ -64,7 +50,16 @@ gordian_status what_if_ends(const struct rag *graph, uint32_t *ends, gordian_err
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (rag_is_process(graph, p) && !rag_waits(graph, p)) {
             add_end_to_holdings(&walk, p, p);
-            pass_ends_on(&walk);
+            while (walk.depth) {
+                uint32_t resource = walk.stack[--walk.depth];
+                uint32_t end = walk.ends[resource];
+                struct rag_edge waiter;
+                for (uint32_t ref = walk.graph->resources[resource].queue_head; ref != NONE;
+                     ref = waiter.next) {
+                    waiter = rag_queued(walk.graph, ref);
+                    add_end_to_holdings(&walk, waiter.process, end);
+                }
+            }
         }
     memory_free(&graph->memory, walk.stack);
     return GORDIAN_OK;
@@ -115,7 +110,7 @@ static bool request_fits(const struct reduction *reduction, uint32_t process)
     return true;
 }
 
-static void finish_process(struct reduction *reduction, uint32_t process)
+static void finish_in_reduction(struct reduction *reduction, uint32_t process)
 {
     bits_set(reduction->done, process);
     reduction->stack[reduction->depth++] = process;
@@ -129,7 +124,7 @@ static void look_at_queue(struct reduction *reduction, uint32_t resource)
          ref = waiter.next) {
         waiter = rag_queued(reduction->graph, ref);
         if (!bits_test(reduction->done, waiter.process) && request_fits(reduction, waiter.process))
-            finish_process(reduction, waiter.process);
+            finish_in_reduction(reduction, waiter.process);
     }
 }
 
@@ -143,7 +138,7 @@ static void reduce_graph(struct reduction *reduction, uint32_t except)
         reduction->free[q] = rag_is_resource(graph, q) ? rag_free_units(graph, q) : 0;
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (p != except && rag_is_process(graph, p) && !rag_waits(graph, p))
-            finish_process(reduction, p);
+            finish_in_reduction(reduction, p);
     while (reduction->depth) {
         uint32_t process = reduction->stack[--reduction->depth];
         struct rag_edge held;
@@ -170,8 +165,7 @@ struct inquiry {
 
 static void inquiry_close(struct inquiry *inquiry)
 {
-    memory_free(&inquiry->graph->memory, inquiry->ends);
-    memory_free(&inquiry->graph->memory, inquiry->asked);
+    memory_free_all(&inquiry->graph->memory, inquiry->ends, inquiry->asked);
     reduction_close(&inquiry->all);
     reduction_close(&inquiry->others);
 }
@@ -299,17 +293,6 @@ static bool wants_are_free(const struct inquiry *inquiry, const gordian_event *r
     return true;
 }
 
-static gordian_outcome outcome_of_wants(const struct inquiry *inquiry, const gordian_event *request)
-{
-    gordian_outcome worst = GORDIAN_OUTCOME_BLOCKED;
-    for (size_t i = 0; i < request->want_count; i++) {
-        uint32_t resource = request->wants[i].resource;
-        gordian_outcome one = outcome_by_units(inquiry, resource, inquiry->asked[resource]);
-        worst = one > worst ? one : worst; /* blocked < deadlock < doomed */
-    }
-    return worst;
-}
-
 static gordian_status judge_wants(struct inquiry *inquiry, const gordian_event *request,
                                   gordian_outcome *outcome, gordian_error *error)
 {
@@ -326,14 +309,21 @@ static gordian_status judge_wants(struct inquiry *inquiry, const gordian_event *
         *outcome = GORDIAN_OUTCOME_REFUSED;
     else if (wants_are_free(inquiry, request))
         *outcome = GORDIAN_OUTCOME_GRANTED;
-    else if (!(status = reduce_for(inquiry, request->process, error)))
-        *outcome = outcome_of_wants(inquiry, request);
+    else if (!(status = reduce_for(inquiry, request->process, error))) {
+        gordian_outcome worst = GORDIAN_OUTCOME_BLOCKED;
+        for (size_t i = 0; i < request->want_count; i++) {
+            uint32_t resource = request->wants[i].resource;
+            gordian_outcome one = outcome_by_units(inquiry, resource, inquiry->asked[resource]);
+            worst = one > worst ? one : worst; /* blocked < deadlock < doomed */
+        }
+        *outcome = worst;
+    }
     for (size_t i = 0; i < added; i++)
         inquiry->asked[request->wants[i].resource] = 0;
     return status;
 }
 
-static gordian_status judge_request(struct inquiry *inquiry, const gordian_event *request,
+static gordian_status judge_what_if(struct inquiry *inquiry, const gordian_event *request,
                                     gordian_outcome *outcome, gordian_error *error)
 {
     if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
@@ -363,16 +353,15 @@ gordian_status gordian_what_if(gordian_system *system, const gordian_event *requ
                                gordian_outcome *outcomes, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
-    system_enter(system);
+    SYSTEM_SCOPE(system);
     struct inquiry inquiry = {.graph = graph,
                               .hops = (uint64_t)graph->process_limit + graph->resource_limit};
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         lift_wants(system, &requests[i]);
-        status = judge_request(&inquiry, &requests[i], &outcomes[i], error);
+        status = judge_what_if(&inquiry, &requests[i], &outcomes[i], error);
     }
     inquiry_close(&inquiry);
-    system_leave(system);
     return status;
 }
 
@@ -411,14 +400,6 @@ static gordian_status all_by_ends(gordian_system *system, const struct all_pairs
     return status;
 }
 
-static void pairs_of(const struct inquiry *inquiry, const struct all_pairs *pairs, uint32_t process)
-{
-    for (uint32_t q = 0; q < inquiry->graph->resource_limit; q++)
-        if (can_wait(inquiry->graph, q) &&
-            outcome_by_units(inquiry, q, 1) == GORDIAN_OUTCOME_DEADLOCK)
-            bits_set(pairs->deadlock + process * pairs->stride, q);
-}
-
 static gordian_status all_by_reduction(const struct rag *graph, const struct all_pairs *pairs,
                                        gordian_error *error)
 {
@@ -431,17 +412,22 @@ static gordian_status all_by_reduction(const struct rag *graph, const struct all
         if (!rag_is_process(graph, p) || rag_waits(graph, p) || graph->processes[p].held == NONE)
             continue; /* who holds nothing can close nothing */
         status = reduce_for(&inquiry, p, error);
-        if (status == GORDIAN_OK)
-            pairs_of(&inquiry, pairs, p);
+        if (status == GORDIAN_OK) {
+            for (uint32_t q = 0; q < inquiry.graph->resource_limit; q++)
+                if (can_wait(inquiry.graph, q) &&
+                    outcome_by_units(&inquiry, q, 1) == GORDIAN_OUTCOME_DEADLOCK)
+                    bits_set(pairs->deadlock + p * pairs->stride, q);
+        }
     }
     inquiry_close(&inquiry);
     return status;
 }
 
-static gordian_status what_if_pairs(gordian_system *system, uint64_t *deadlock, size_t stride,
-                                    uint64_t *doomed, gordian_error *error)
+gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock, size_t stride,
+                                   uint64_t *doomed, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
+    SYSTEM_SCOPE(system);
     size_t words = bits_words(graph->resource_limit);
     if (stride < words)
         return fail(error, GORDIAN_STATUS_INPUT,
@@ -453,19 +439,12 @@ static gordian_status what_if_pairs(gordian_system *system, uint64_t *deadlock, 
     if (graph->resource_limit == 0 || graph->process_limit == 0)
         return GORDIAN_OK;
     struct all_pairs pairs = {.deadlock = deadlock, .stride = stride, .doomed = doomed};
-    return graph->model == GORDIAN_MODEL_GENERAL ? all_by_reduction(graph, &pairs, error)
-                                                 : all_by_ends(system, &pairs, error);
-}
-
-gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock, size_t stride,
-                                   uint64_t *doomed, gordian_error *error)
-{
-    system_enter(system);
     if (system->shared)
         shared_lift_all(system);
-    gordian_status status = what_if_pairs(system, deadlock, stride, doomed, error);
+    gordian_status status = graph->model == GORDIAN_MODEL_GENERAL
+                                ? all_by_reduction(graph, &pairs, error)
+                                : all_by_ends(system, &pairs, error);
     if (system->shared)
         shared_drop_all(system);
-    system_leave(system);
     return status;
 }

@@ -25,53 +25,29 @@ void rag_free(struct rag *rag)
 
 /* ---- processes and resources */
 
-/* An array with an element for every process, or for every resource. */
-struct column {
-    void *array;
-    size_t size;
-};
-
-/* The columns of a kind grow together; *room moves only when all have grown. */
-static bool grow_columns(struct rag *rag, const struct column *columns, size_t count,
-                         uint32_t *room, uint32_t wanted)
-{
-    uint32_t grown = *room;
-    if (wanted <= *room)
-        return true;
-    if (wanted > RAG_ID_MAX)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        /* From the same size by the same rule: all end up at the same one. */
-        uint32_t now = *room;
-        if (!memory_grow32(&rag->memory, columns[i].array, &now, wanted, columns[i].size))
-            return false;
-        grown = now;
-    }
-    *room = grown;
-    return true;
-}
-
 static bool reserve_processes(struct rag *rag, uint32_t wanted)
 {
-    const struct column columns[] = {
+    const struct memory_column columns[] = {
         {&rag->wait, sizeof *rag->wait},
         {&rag->processes, sizeof *rag->processes},
         {&rag->processes_more, sizeof *rag->processes_more},
         {&rag->attributes, sizeof *rag->attributes},
     };
     size_t count = sizeof columns / sizeof *columns - (rag->attributes == NULL);
-    return grow_columns(rag, columns, count, &rag->process_room, wanted);
+    return wanted <= RAG_ID_MAX &&
+           memory_grow_columns(&rag->memory, columns, count, &rag->process_room, wanted);
 }
 
 static bool reserve_resources(struct rag *rag, uint32_t wanted)
 {
-    const struct column columns[] = {
+    const struct memory_column columns[] = {
         {&rag->holder, sizeof *rag->holder},
         {&rag->resources, sizeof *rag->resources},
         {&rag->resources_more, sizeof *rag->resources_more},
     };
-    return grow_columns(rag, columns, sizeof columns / sizeof *columns, &rag->resource_room,
-                        wanted);
+    return wanted <= RAG_ID_MAX &&
+           memory_grow_columns(&rag->memory, columns, sizeof columns / sizeof *columns,
+                               &rag->resource_room, wanted);
 }
 
 bool rag_reserve(struct rag *rag, uint32_t processes, uint32_t resources)
@@ -202,7 +178,7 @@ bool rag_reserve_served(struct rag *rag)
 
 /* ---- pools */
 
-static uint32_t take_hold(struct rag *rag)
+static uint32_t allocate_hold(struct rag *rag)
 {
     if (rag->free_hold == NONE)
         return rag->hold_limit++;
@@ -212,7 +188,7 @@ static uint32_t take_hold(struct rag *rag)
     return index;
 }
 
-static uint32_t take_wait(struct rag *rag)
+static uint32_t allocate_wait(struct rag *rag)
 {
     if (rag->free_wait == NONE)
         return rag->wait_limit++;
@@ -226,7 +202,7 @@ static uint32_t take_wait(struct rag *rag)
 
 /* The hold edge of (process, resource): both lists are walked side by side, so the
  * shorter one decides how long it takes. */
-static uint32_t find_hold(const struct rag *rag, uint32_t process, uint32_t resource)
+static uint32_t find_hold_edge(const struct rag *rag, uint32_t process, uint32_t resource)
 {
     if (rag->holder[resource] == process)
         return resource;
@@ -245,13 +221,13 @@ static uint32_t find_hold(const struct rag *rag, uint32_t process, uint32_t reso
 
 uint64_t rag_held_units(const struct rag *rag, uint32_t process, uint32_t resource)
 {
-    uint32_t ref = find_hold(rag, process, resource);
+    uint32_t ref = find_hold_edge(rag, process, resource);
     return ref == NONE ? 0 : rag_held(rag, ref).units;
 }
 
 static void add_pooled_hold(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
 {
-    uint32_t index = take_hold(rag), ref = index | RAG_POOLED;
+    uint32_t index = allocate_hold(rag), ref = index | RAG_POOLED;
     uint32_t *first = &rag->resources_more[resource].holders;
     rag->holds[index] = (struct rag_hold){.units = units,
                                           .process = process,
@@ -264,22 +240,6 @@ static void add_pooled_hold(struct rag *rag, uint32_t process, uint32_t resource
     link_held(rag, process, ref);
 }
 
-static void remove_pooled_hold(struct rag *rag, uint32_t ref)
-{
-    struct rag_hold *h = &rag->holds[ref & ~RAG_POOLED];
-    unlink_held(rag, h->process, ref);
-    if (h->holders_prev == NONE)
-        rag->resources_more[h->resource].holders = h->holders_next;
-    else
-        rag->holds[h->holders_prev & ~RAG_POOLED].holders_next = h->holders_next;
-    if (h->holders_next != NONE)
-        rag->holds[h->holders_next & ~RAG_POOLED].holders_prev = h->holders_prev;
-    uint32_t index = ref & ~RAG_POOLED;
-    rag->holds[index].held_next = rag->free_hold;
-    rag->free_hold = index;
-    rag->holds_free_count++;
-}
-
 void rag_grant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct rag_resource_more *more = &rag->resources_more[resource];
@@ -288,7 +248,7 @@ void rag_grant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t un
         return;
     }
     more->free -= units;
-    uint32_t ref = find_hold(rag, process, resource);
+    uint32_t ref = find_hold_edge(rag, process, resource);
     if (ref != NONE) {
         *(ref & RAG_POOLED ? &rag->holds[ref & ~RAG_POOLED].units : &more->held_units) += units;
     } else if (rag->holder[resource] == NONE) {
@@ -307,14 +267,25 @@ void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t 
         return;
     }
     more->free += units;
-    uint32_t ref = find_hold(rag, process, resource);
+    uint32_t ref = find_hold_edge(rag, process, resource);
     uint64_t *held = ref & RAG_POOLED ? &rag->holds[ref & ~RAG_POOLED].units : &more->held_units;
     *held -= units;
     if (*held != 0)
         return;
-    if (ref & RAG_POOLED)
-        remove_pooled_hold(rag, ref);
-    else
+    if (ref & RAG_POOLED) {
+        struct rag_hold *h = &rag->holds[ref & ~RAG_POOLED];
+        unlink_held(rag, h->process, ref);
+        if (h->holders_prev == NONE)
+            rag->resources_more[h->resource].holders = h->holders_next;
+        else
+            rag->holds[h->holders_prev & ~RAG_POOLED].holders_next = h->holders_next;
+        if (h->holders_next != NONE)
+            rag->holds[h->holders_next & ~RAG_POOLED].holders_prev = h->holders_prev;
+        uint32_t index = ref & ~RAG_POOLED;
+        rag->holds[index].held_next = rag->free_hold;
+        rag->free_hold = index;
+        rag->holds_free_count++;
+    } else
         ungrant_one(rag, process, resource);
 }
 
@@ -356,7 +327,7 @@ void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, siz
     uint32_t *more = &rag->processes_more[process].wait_more;
     block_one(rag, process, wants[0].resource, wants[0].units);
     for (size_t i = count; i-- > 1;) {
-        uint32_t index = take_wait(rag);
+        uint32_t index = allocate_wait(rag);
         rag->waits[index] = (struct rag_wait){.units = wants[i].units,
                                               .process = process,
                                               .resource = wants[i].resource,

@@ -82,8 +82,7 @@ void gordian_trace_close(gordian_trace *trace)
     if (!inside)
         return;
     gordian_allocator memory = inside->unpack.text.memory;
-    memory_free(&memory, inside->items);
-    memory_free(&memory, inside->declared_at);
+    memory_free_all(&memory, inside->items, inside->declared_at);
     reader_close(&inside->reader);
     unpack_close(&inside->unpack);
     memory_free(&memory, inside);
@@ -100,6 +99,16 @@ gordian_status trace_fail(const gordian_trace *trace, const gordian_word *at, go
     fail_at_list(error, GORDIAN_STATUS_INPUT, trace->line, at->column, format, arguments);
     va_end(arguments);
     return GORDIAN_STATUS_INPUT;
+}
+
+gordian_status trace_place_error(const gordian_trace *trace, const gordian_word *at,
+                                 gordian_status status, gordian_error *error)
+{
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_MEMORY && error && error->line == 0) {
+        error->line = trace->line;
+        error->column = at->column;
+    }
+    return status;
 }
 
 const char *trace_show(const gordian_word *word, char buffer[TRACE_SHOWN_MAX])
@@ -178,8 +187,8 @@ static gordian_status check_length(const gordian_trace *trace, const gordian_wor
 }
 
 /* Word `index` as a plain name. */
-static gordian_status take_name(const gordian_trace *trace, size_t index, const char *kind,
-                                gordian_word *name, gordian_error *error)
+static gordian_status read_trace_name(const gordian_trace *trace, size_t index, const char *kind,
+                                      gordian_word *name, gordian_error *error)
 {
     char shown[TRACE_SHOWN_MAX];
     if (index >= trace->word_count) {
@@ -194,8 +203,9 @@ static gordian_status take_name(const gordian_trace *trace, size_t index, const 
     return check_length(trace, name, kind, error);
 }
 
-static gordian_status take_units(const gordian_trace *trace, const gordian_word *word,
-                                 const gordian_word *value, uint64_t *units, gordian_error *error)
+static gordian_status read_trace_units(const gordian_trace *trace, const gordian_word *word,
+                                       const gordian_word *value, uint64_t *units,
+                                       gordian_error *error)
 {
     const char *why;
     char shown[TRACE_SHOWN_MAX];
@@ -206,8 +216,8 @@ static gordian_status take_units(const gordian_trace *trace, const gordian_word 
 }
 
 /* Q or Q=N. */
-static gordian_status take_want(const gordian_trace *trace, gordian_trace_item *item,
-                                gordian_error *error)
+static gordian_status read_trace_want(const gordian_trace *trace, gordian_trace_item *item,
+                                      gordian_error *error)
 {
     char shown[TRACE_SHOWN_MAX];
     item->units = 1;
@@ -220,7 +230,7 @@ static gordian_status take_want(const gordian_trace *trace, gordian_trace_item *
     if (item->value.length == 0)
         return trace_fail(trace, &item->word, error, "'%s': expected a number of units after '='",
                           trace_show(&item->word, shown));
-    return take_units(trace, &item->word, &item->value, &item->units, error);
+    return read_trace_units(trace, &item->word, &item->value, &item->units, error);
 }
 
 /* KEY=VALUE. */
@@ -239,8 +249,8 @@ static gordian_status check_attribute(const gordian_trace *trace, const gordian_
 }
 
 /* Words `first` up to `end` as items. */
-static gordian_status take_items(gordian_trace *trace, size_t first, size_t end,
-                                 gordian_error *error)
+static gordian_status read_trace_items(gordian_trace *trace, size_t first, size_t end,
+                                       gordian_error *error)
 {
     struct gordian_trace_inside *inside = trace->inside;
     if (end - first > inside->item_room &&
@@ -253,7 +263,7 @@ static gordian_status take_items(gordian_trace *trace, size_t first, size_t end,
         item->value = (gordian_word){0};
         if (inside->reader.equals)
             word_split(&item->word, &item->name, &item->value);
-        TRY(trace->kind == GORDIAN_LINE_EVENT ? take_want(trace, item, error)
+        TRY(trace->kind == GORDIAN_LINE_EVENT ? read_trace_want(trace, item, error)
                                               : check_attribute(trace, item, error));
     }
     trace->items = inside->items;
@@ -263,46 +273,9 @@ static gordian_status take_items(gordian_trace *trace, size_t first, size_t end,
 
 /* ---- lines */
 
-/* What may follow the name of a declared resource. */
-static gordian_status take_declared_units(gordian_trace *trace, gordian_error *error)
-{
-    if (trace->word_count > 3)
-        return fail_surplus(trace, 3, "the end of the line after the units", error);
-    trace->units = 1;
-    if (trace->word_count < 3)
-        return GORDIAN_OK;
-    return take_units(trace, &trace->words[2], &trace->words[2], &trace->units, error);
-}
-
-/* What may follow the one resource of a `release` or a `hold`. */
-static gordian_status take_hand_over(gordian_trace *trace, gordian_error *error)
-{
-    if (trace->word_count == 3)
-        return GORDIAN_OK;
-    if (trace->op == GORDIAN_OP_HOLD)
-        return fail_surplus(trace, 3, "the end of the line after one resource", error);
-    if (!word_is(&trace->words[3], "to"))
-        return fail_surplus(trace, 3, "'to' or the end of the line after one resource", error);
-    TRY(take_name(trace, 4, "process", &trace->to, error));
-    if (trace->word_count > 5)
-        return fail_surplus(trace, 5, "the end of the line after the hand-over", error);
-    return GORDIAN_OK;
-}
-
-/* A release of an avoidance trace: several resources, and no `to`. (One of that name, if it stands
- * before the last word, is written to=1.) */
-static gordian_status take_released(gordian_trace *trace, gordian_error *error)
-{
-    size_t count = trace->word_count;
-    if (count > 4 && word_is(&trace->words[count - 2], "to"))
-        return trace_fail(trace, &trace->words[count - 2], error,
-                          "'to': under avoidance it is not said who gets what is given back");
-    return take_items(trace, 2, count, error);
-}
-
 /* "2 of", "any of", "all of" behind the name of who awaits; true: it stands there, and *needed is
  * the number, 0 for all. */
-static bool take_count(const gordian_trace *trace, uint64_t *needed)
+static bool read_awaited_count(const gordian_trace *trace, uint64_t *needed)
 {
     const char *why;
     if (trace->word_count < 4 || !word_is(&trace->words[3], "of"))
@@ -314,11 +287,11 @@ static bool take_count(const gordian_trace *trace, uint64_t *needed)
 }
 
 /* The processes that can act, as items. */
-static gordian_status take_awaited(gordian_trace *trace, gordian_error *error)
+static gordian_status read_awaited(gordian_trace *trace, gordian_error *error)
 {
     struct gordian_trace_inside *inside = trace->inside;
     uint64_t needed = 0;
-    size_t first = take_count(trace, &needed) ? 4 : 2, count = trace->word_count;
+    size_t first = read_awaited_count(trace, &needed) ? 4 : 2, count = trace->word_count;
     if (count <= first)
         return fail_missing(trace, "a process name", error);
     if (!memory_grow(&inside->reader.memory, &inside->items, &inside->item_room, count - first,
@@ -327,7 +300,7 @@ static gordian_status take_awaited(gordian_trace *trace, gordian_error *error)
     for (size_t i = first; i < count; i++) {
         gordian_trace_item *item = &inside->items[i - first];
         *item = (gordian_trace_item){.word = trace->words[i], .units = 1};
-        TRY(take_name(trace, i, "process", &item->name, error));
+        TRY(read_trace_name(trace, i, "process", &item->name, error));
     }
     if (needed > count - first)
         return trace_fail(trace, &trace->words[2], error,
@@ -339,41 +312,60 @@ static gordian_status take_awaited(gordian_trace *trace, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* What may follow who has acted. */
-static gordian_status take_beneficiary(gordian_trace *trace, gordian_error *error)
-{
-    if (trace->word_count == 2)
-        return GORDIAN_OK;
-    if (!word_is(&trace->words[2], "for"))
-        return fail_surplus(trace, 2, "'for' or the end of the line after one process", error);
-    TRY(take_name(trace, 3, "process", &trace->to, error));
-    if (trace->word_count > 4)
-        return fail_surplus(trace, 4, "the end of the line after whom it is for", error);
-    return GORDIAN_OK;
-}
-
-static gordian_status take_operands(gordian_trace *trace, const struct form *form,
-                                    gordian_error *error)
+static gordian_status read_line_operands(gordian_trace *trace, const struct form *form,
+                                         gordian_error *error)
 {
     size_t count = trace->word_count;
-    if (form->kind == GORDIAN_LINE_RESOURCE)
-        return take_declared_units(trace, error);
+    if (form->kind == GORDIAN_LINE_RESOURCE) {
+        /* What may follow the name of a declared resource. */
+        if (trace->word_count > 3)
+            return fail_surplus(trace, 3, "the end of the line after the units", error);
+        trace->units = 1;
+        if (trace->word_count < 3)
+            return GORDIAN_OK;
+        return read_trace_units(trace, &trace->words[2], &trace->words[2], &trace->units, error);
+    }
     if (form->op == GORDIAN_OP_AWAIT)
-        return take_awaited(trace, error);
-    if (form->op == GORDIAN_OP_ACT)
-        return take_beneficiary(trace, error);
+        return read_awaited(trace, error);
+    if (form->op == GORDIAN_OP_ACT) {
+        /* What may follow who has acted. */
+        if (trace->word_count == 2)
+            return GORDIAN_OK;
+        if (!word_is(&trace->words[2], "for"))
+            return fail_surplus(trace, 2, "'for' or the end of the line after one process", error);
+        TRY(read_trace_name(trace, 3, "process", &trace->to, error));
+        if (trace->word_count > 4)
+            return fail_surplus(trace, 4, "the end of the line after whom it is for", error);
+        return GORDIAN_OK;
+    }
     if (form->items == NO_ITEMS && count > 2)
         return fail_surplus(trace, 2, "the end of the line after one process", error);
     if (form->items == NO_ITEMS)
         return GORDIAN_OK;
     if (count < 3 && form->kind == GORDIAN_LINE_EVENT)
         return fail_missing(trace, "a resource name", error);
-    if (form->op == GORDIAN_OP_RELEASE && trace->avoidance)
-        return take_released(trace, error);
-    gordian_status status = take_items(trace, 2, form->items == ONE_ITEM ? 3 : count, error);
+    if (form->op == GORDIAN_OP_RELEASE && trace->avoidance) {
+        /* A release of an avoidance trace: several resources, and no `to`. (One of that name, if it
+         * stands before the last word, is written to=1.) */
+        if (count > 4 && word_is(&trace->words[count - 2], "to"))
+            return trace_fail(trace, &trace->words[count - 2], error,
+                              "'to': under avoidance it is not said who gets what is given back");
+        return read_trace_items(trace, 2, count, error);
+    }
+    gordian_status status = read_trace_items(trace, 2, form->items == ONE_ITEM ? 3 : count, error);
     if (status != GORDIAN_OK || form->items == MANY_ITEMS)
         return status;
-    return take_hand_over(trace, error);
+    /* What may follow the one resource of a `release` or a `hold`. */
+    if (trace->word_count == 3)
+        return GORDIAN_OK;
+    if (trace->op == GORDIAN_OP_HOLD)
+        return fail_surplus(trace, 3, "the end of the line after one resource", error);
+    if (!word_is(&trace->words[3], "to"))
+        return fail_surplus(trace, 3, "'to' or the end of the line after one resource", error);
+    TRY(read_trace_name(trace, 4, "process", &trace->to, error));
+    if (trace->word_count > 5)
+        return fail_surplus(trace, 5, "the end of the line after the hand-over", error);
+    return GORDIAN_OK;
 }
 
 /* The third letter tells apart those of one length, so that rarely more than one is compared. */
@@ -406,9 +398,9 @@ gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error)
         return fail_unknown_verb(trace, &trace->verb, error);
     trace->kind = form->kind;
     trace->op = form->op;
-    status = take_name(trace, 1, form->kind == GORDIAN_LINE_RESOURCE ? "resource" : "process",
-                       &trace->name, error);
-    return status != GORDIAN_OK ? status : take_operands(trace, form, error);
+    status = read_trace_name(trace, 1, form->kind == GORDIAN_LINE_RESOURCE ? "resource" : "process",
+                             &trace->name, error);
+    return status != GORDIAN_OK ? status : read_line_operands(trace, form, error);
 }
 
 /* ---- declarations */

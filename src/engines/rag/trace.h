@@ -5,6 +5,8 @@
 #include "foundation/base/io/reader.h"
 #include "foundation/base/packed/packed.h"
 
+#include <string.h>
+
 struct gordian_trace_inside {
     struct reader reader;
     struct unpack unpack;      /* before the reader: what comes may be packed */
@@ -22,6 +24,21 @@ gordian_status trace_open_text(gordian_trace *trace, const gordian_source *sourc
 /* Fails at a word of the current line. */
 gordian_status trace_fail(const gordian_trace *trace, const gordian_word *at, gordian_error *error,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Gives an error that has no place in the text this one; returns the status. */
+gordian_status trace_place_error(const gordian_trace *trace, const gordian_word *at,
+                                 gordian_status status, gordian_error *error);
+
+/* (Behind a word of a line there is something to read: most need no copying of just so many
+ * bytes.) */
+static inline void trace_copy_name(char to[GORDIAN_NAME_MAX + 1], const gordian_word *name)
+{
+    if (name->length <= 16)
+        memcpy(to, name->text, 16);
+    else
+        memcpy(to, name->text, name->length);
+    to[name->length] = '\0';
+}
 
 /* A word made fit for a message: cut short, control bytes as \xNN. Returns `buffer`. */
 #define TRACE_SHOWN_MAX 80

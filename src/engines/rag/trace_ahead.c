@@ -35,7 +35,7 @@ static inline uint64_t verb_at(const struct reader_ahead *lines, const uint32_t 
     return length <= 8 ? load_verb(lines->text + edges[0], length) : 0;
 }
 
-static inline struct names_query name_at(const struct reader_ahead *lines, const uint32_t *edges)
+static inline struct names_query query_at(const struct reader_ahead *lines, const uint32_t *edges)
 {
     return names_ask(lines->text + edges[0], edges[1] - edges[0]);
 }
@@ -47,7 +47,7 @@ static inline uint32_t glance_three(const struct reader_ahead *lines, struct tra
     uint32_t length = edges[1] - edges[0];
     uint64_t verb = verb_at(lines, edges);
     unsigned place = VERB_PLACE((unsigned char)(verb >> 16), length);
-    struct names_query process = name_at(lines, edges + 2), resource = name_at(lines, edges + 4);
+    struct names_query process = query_at(lines, edges + 2), resource = query_at(lines, edges + 4);
     bool plain = (events[place].verb == verb) & (verb != 0) & (process.length <= GORDIAN_NAME_MAX) &
                  (resource.length <= GORDIAN_NAME_MAX);
     ahead->lines[i].shape = plain ? TRACE_EVENT : TRACE_OTHER;
@@ -55,31 +55,6 @@ static inline uint32_t glance_three(const struct reader_ahead *lines, struct tra
     ahead->processes[i] = process;
     ahead->resources[i] = resource;
     return 3;
-}
-
-/* `resource Q`: */
-static inline uint32_t glance_two(const struct reader_ahead *lines, struct trace_ahead *ahead,
-                                  uint32_t i, const uint32_t *edges)
-{
-    struct names_query resource = name_at(lines, edges + 2);
-    bool plain =
-        (verb_at(lines, edges) == VERB("resource")) & (resource.length <= GORDIAN_NAME_MAX);
-    ahead->lines[i].shape = plain ? TRACE_DECLARE : TRACE_OTHER;
-    ahead->processes[i] = names_ask_none(lines->text);
-    ahead->resources[i] = resource;
-    return 2;
-}
-
-/* Neither: */
-static uint32_t glance_other(const struct reader_ahead *lines, struct trace_ahead *ahead,
-                             uint32_t i, const uint32_t *edges)
-{
-    uint32_t words = 0;
-    while (edges[2 * words] < lines->ends[i])
-        words++;
-    ahead->lines[i].shape = words ? TRACE_OTHER : TRACE_BLANK;
-    ahead->processes[i] = ahead->resources[i] = names_ask_none(lines->text);
-    return words;
 }
 
 /* (Edges beyond the last are at no line's end, see reader_scan.) */
@@ -91,25 +66,26 @@ void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead)
         uint32_t words;
         if (__builtin_expect((edges[4] < end) & (edges[6] > end), 1))
             words = glance_three(lines, ahead, i, edges);
-        else if ((edges[2] < end) & (edges[4] > end))
-            words = glance_two(lines, ahead, i, edges);
-        else
-            words = glance_other(lines, ahead, i, edges);
+        else if ((edges[2] < end) & (edges[4] > end)) {
+            /* `resource Q`: */
+            struct names_query resource = query_at(lines, edges + 2);
+            bool plain =
+                (verb_at(lines, edges) == VERB("resource")) & (resource.length <= GORDIAN_NAME_MAX);
+            ahead->lines[i].shape = plain ? TRACE_DECLARE : TRACE_OTHER;
+            ahead->processes[i] = names_ask_none(lines->text);
+            ahead->resources[i] = resource;
+            words = 2;
+        } else {
+            /* Neither: */
+            words = 0;
+            while (edges[2 * words] < lines->ends[i])
+                words++;
+            ahead->lines[i].shape = words ? TRACE_OTHER : TRACE_BLANK;
+            ahead->processes[i] = ahead->resources[i] = names_ask_none(lines->text);
+        }
         edge += 2 * words;
         ahead->lines[i].next_edge = edge;
     }
-}
-
-static void look_up(const struct reader_ahead *lines, struct trace_ahead *ahead,
-                    const struct names *processes, const struct names *resources)
-{
-    trace_glance(lines, ahead);
-    names_find_all(processes, ahead->processes, lines->line_count);
-    names_find_all(resources, ahead->resources, lines->line_count);
-    ahead->process_puts = processes->puts;
-    ahead->process_drops = processes->drops;
-    ahead->resource_puts = resources->puts;
-    ahead->resource_drops = resources->drops;
 }
 
 const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct trace_ahead *ahead,
@@ -122,28 +98,39 @@ const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct tr
     if (!reader_look(reader) || lines->equals) /* one with an '=' is none of ours */
         return NULL;
     *fresh = ahead->serial != lines->serial;
-    if (*fresh)
-        look_up(lines, ahead, processes, resources);
+    if (*fresh) {
+        trace_glance(lines, ahead);
+        names_find_all(processes, ahead->processes, lines->line_count);
+        names_find_all(resources, ahead->resources, lines->line_count);
+        ahead->process_puts = processes->puts;
+        ahead->process_drops = processes->drops;
+        ahead->resource_puts = resources->puts;
+        ahead->resource_drops = resources->drops;
+    }
     ahead->serial = lines->serial;
     ahead->line = lines->line;
     const struct trace_plain *plain = &ahead->lines[lines->line];
     return plain->shape == TRACE_EVENT || plain->shape == TRACE_DECLARE ? plain : NULL;
 }
 
+/* The id of a name that was looked up when the table had so many names put and dropped. */
+static uint32_t id_now(const struct names_query *query, const struct names *names, uint64_t puts,
+                       uint64_t drops)
+{
+    bool same = query->id != GORDIAN_NONE ? drops == names->drops : puts == names->puts;
+    return same ? query->id : names_find_again(names, query);
+}
+
 uint32_t trace_ahead_process(const struct trace_ahead *ahead, const struct names *processes)
 {
-    const struct names_query *query = &ahead->processes[ahead->line];
-    bool same = query->id != GORDIAN_NONE ? ahead->process_drops == processes->drops
-                                          : ahead->process_puts == processes->puts;
-    return same ? query->id : names_find_again(processes, query);
+    return id_now(&ahead->processes[ahead->line], processes, ahead->process_puts,
+                  ahead->process_drops);
 }
 
 uint32_t trace_ahead_resource(const struct trace_ahead *ahead, const struct names *resources)
 {
-    const struct names_query *query = &ahead->resources[ahead->line];
-    bool same = query->id != GORDIAN_NONE ? ahead->resource_drops == resources->drops
-                                          : ahead->resource_puts == resources->puts;
-    return same ? query->id : names_find_again(resources, query);
+    return id_now(&ahead->resources[ahead->line], resources, ahead->resource_puts,
+                  ahead->resource_drops);
 }
 
 void trace_ahead_pass(const gordian_trace *trace, const struct trace_plain *plain, uint64_t *line,

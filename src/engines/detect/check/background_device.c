@@ -25,7 +25,7 @@ bool background_device_pays(const char *engine, uint64_t nodes)
     return engine_any(engine) && nodes >= ENGINE_CHECK_FROM;
 }
 
-static void *open_device(void *context)
+static void *open_in_background(void *context)
 {
     struct background_device *ahead = context;
     ahead->status = gpu_open_default(&ahead->gpu, &ahead->memory, &ahead->error);
@@ -39,7 +39,7 @@ struct background_device *background_device_begin(void)
     if (!ahead)
         return NULL;
     ahead->memory = memory;
-    ahead->running = pthread_create(&ahead->thread, NULL, open_device, ahead) == 0;
+    ahead->running = pthread_create(&ahead->thread, NULL, open_in_background, ahead) == 0;
     if (ahead->running)
         return ahead;
     memory_free(&memory, ahead);

@@ -10,8 +10,8 @@
 
 #define COPIED (64u << 10)
 
-static gordian_status copy_text(struct unpack *unpack, const gordian_writer *writer,
-                                const gordian_allocator *memory, gordian_error *error)
+static gordian_status copy_unpacked(struct unpack *unpack, const gordian_writer *writer,
+                                    const gordian_allocator *memory, gordian_error *error)
 {
     char *buffer = memory_alloc(memory, COPIED);
     gordian_status status = buffer ? GORDIAN_OK : fail_memory(error);
@@ -46,41 +46,22 @@ static gordian_status pack_trace(struct unpack *unpack, const gordian_writer *wr
 {
     struct reader reader;
     struct pack pack;
-    gordian_status status =
-        reader_open(&reader, &(gordian_source){unpack_read, unpack}, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = pack_open(&pack, writer, memory, error);
+    TRY(reader_open(&reader, &(gordian_source){unpack_read, unpack}, memory, error));
+    gordian_status status = pack_open(&pack, writer, memory, error);
     THEN(status, pack_lines(&pack, &reader, unpack, error));
     pack_close(&pack);
     reader_close(&reader);
     return status;
 }
 
-static const char *process_name(void *names, uint32_t id)
+static const char *snapshot_process_name(void *names, uint32_t id)
 {
     return gordian_names_process(names, id);
 }
 
-static const char *resource_name(void *names, uint32_t id)
+static const char *snapshot_resource_name(void *names, uint32_t id)
 {
     return gordian_names_resource(names, id);
-}
-
-static gordian_status pack_snapshot(const gordian_source *source, const gordian_writer *writer,
-                                    const gordian_allocator *allocator,
-                                    const gordian_allocator *memory, gordian_error *error)
-{
-    gordian_snapshot *snapshot;
-    gordian_names *names;
-    TRY(gordian_snapshot_read(&snapshot, &names, source, allocator, error));
-    const struct snapshot_naming naming = {process_name, resource_name, names};
-    gordian_status status = snapshot_pack(snapshot, &naming, writer, memory, error);
-    if (status == GORDIAN_OK) /* it is written, with names that may be damaged */
-        status = gordian_names_check(names, error);
-    gordian_names_close(names);
-    gordian_snapshot_close(snapshot);
-    return status;
 }
 
 gordian_status gordian_convert(const gordian_source *source, const gordian_writer *writer,
@@ -90,14 +71,25 @@ gordian_status gordian_convert(const gordian_source *source, const gordian_write
     gordian_allocator memory = memory_allocator(allocator);
     struct unpack unpack;
     enum packed_kind kind;
-    if (to == GORDIAN_FORM_SNAPSHOT)
-        return pack_snapshot(source, writer, allocator, &memory, error);
+    if (to == GORDIAN_FORM_SNAPSHOT) {
+        gordian_snapshot *snapshot;
+        gordian_names *names;
+        TRY(gordian_snapshot_read(&snapshot, &names, source, allocator, error));
+        const struct snapshot_naming naming = {snapshot_process_name, snapshot_resource_name,
+                                               names};
+        gordian_status status = snapshot_pack(snapshot, &naming, writer, &memory, error);
+        if (status == GORDIAN_OK) /* it is written, with names that may be damaged */
+            status = gordian_names_check(names, error);
+        gordian_names_close(names);
+        gordian_snapshot_close(snapshot);
+        return status;
+    }
     unpack_open(&unpack, source, &memory);
     gordian_status status = unpack_look(&unpack, &kind) ? GORDIAN_OK : unpack_fail(&unpack, error);
     if (status == GORDIAN_OK && to == GORDIAN_FORM_OTHER)
         to = kind == PACKED_TEXT ? GORDIAN_FORM_TRACE : GORDIAN_FORM_TEXT;
     THEN(status,
-         (to == GORDIAN_FORM_TEXT ? copy_text : pack_trace)(&unpack, writer, &memory, error));
+         (to == GORDIAN_FORM_TEXT ? copy_unpacked : pack_trace)(&unpack, writer, &memory, error));
     unpack_close(&unpack);
     return status;
 }

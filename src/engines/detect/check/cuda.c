@@ -29,19 +29,15 @@ size_t job_flags_size(uint64_t count)
     return tile_count(count) * SELECT_TILE;
 }
 
-/* What the device sets aside for an array of this size. */
-static uint64_t rounded_up(size_t size)
-{
-    const uint64_t small = 512, page = UINT64_C(1) << 21;
-    uint64_t unit = size < page / 2 ? small : page;
-    return (size + unit - 1) / unit * unit;
-}
-
+/* What the device sets aside: whole pages for large arrays. */
 static uint64_t job_layout_bytes(const struct job_layout *layout)
 {
+    const uint64_t small = 512, page = UINT64_C(1) << 21;
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < layout->count; i++)
-        bytes += rounded_up(layout->sizes[i]);
+    for (unsigned i = 0; i < layout->count; i++) {
+        uint64_t unit = layout->sizes[i] < page / 2 ? small : page;
+        bytes += (layout->sizes[i] + unit - 1) / unit * unit;
+    }
     return bytes;
 }
 
@@ -212,8 +208,8 @@ uint32_t job_prefix(struct cuda_job *job, gpu_address values, uint32_t count)
 
 /* ------------------------------------------------------------------ judging */
 
-static void lay_out(const gordian_snapshot *snapshot, gordian_model model,
-                    struct job_layout *layout)
+static void choose_layout(const gordian_snapshot *snapshot, gordian_model model,
+                          struct job_layout *layout)
 {
     layout->count = 0;
     if (model == GORDIAN_MODEL_SINGLE_UNIT)
@@ -225,7 +221,7 @@ static void lay_out(const gordian_snapshot *snapshot, gordian_model model,
 uint64_t check_cuda_memory(const gordian_snapshot *snapshot, gordian_model model)
 {
     struct job_layout layout = {0};
-    lay_out(snapshot, model, &layout);
+    choose_layout(snapshot, model, &layout);
     return job_layout_bytes(&layout);
 }
 
@@ -242,7 +238,7 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
     };
     struct job_layout layout = {0};
     gpu_get_info(gpu, &job.info);
-    lay_out(snapshot, model, &layout);
+    choose_layout(snapshot, model, &layout);
     job_allocate(&job, &layout);
     if (job.status == GORDIAN_OK) {
         if (model == GORDIAN_MODEL_SINGLE_UNIT)

@@ -14,43 +14,39 @@
 #define PEEL_ROUNDS 12
 #define PEEL_FROM   4096
 
-static void run_kernel(struct job_chases *chases, const char *kernel, uint64_t count,
-                       const void *arguments, size_t size)
-{
-    job_run(chases->job, kernel, count, CYCLES_THREADS, arguments, size);
-}
-
 #define RUN(chases, kernel, count, arguments)                                                      \
-    run_kernel(chases, kernel, count, &(arguments), sizeof(arguments))
+    job_run((chases)->job, kernel, count, CYCLES_THREADS, &(arguments), sizeof(arguments))
 
-static uint32_t range_length(const struct job_chases *chases)
+/* ------------------------------------------------------------------ fates */
+
+unsigned job_doubling_rounds(uint32_t count)
 {
-    const struct gpu_info *info = &chases->job->info;
-    uint64_t threads = info->emulated ? 64 : (uint64_t)info->multiprocessors * CHASERS;
-    uint64_t range = (chases->count + threads - 1) / threads;
-    return range < RANGE_LEAST ? RANGE_LEAST : (uint32_t)range;
+    unsigned rounds = 0;
+    while (UINT64_C(1) << rounds < count)
+        rounds++;
+    return rounds;
 }
 
-static void chase_all(struct job_chases *chases)
+void job_follow_chases(struct job_chases *chases)
 {
+    /* Bytes are read sixteen at a time, beyond the end too. */
+    job_zero(chases->job, chases->state, job_flags_size(chases->count));
+    job_zero(chases->job, chases->entered, job_flags_size(chases->count));
+    job_zero(chases->job, chases->flags, job_flags_size(chases->count));
     struct cuda_job *job = chases->job;
-    uint32_t count = chases->count, range = range_length(chases);
+    const struct gpu_info *info = &job->info;
+    uint64_t threads = info->emulated ? 64 : (uint64_t)info->multiprocessors * CHASERS;
+    uint32_t count = chases->count, range = (uint32_t)((count + threads - 1) / threads);
+    range = range < RANGE_LEAST ? RANGE_LEAST : range;
     if (job->status == GORDIAN_OK)
         job->status = gpu_fill32(job->gpu, chases->into, CYCLES_NONE, count, job->error);
     struct cycles_chase_arguments chase = {chases->link, chases->into, chases->at, count, range};
     RUN(chases, "cycles_chase", (count + range - 1) / range, chase);
-}
-
-/* ------------------------------------------------------------------ fates */
-
-/* The chases whose fate is yet to be found, less those into which none of them leads. */
-static void find_core(struct job_chases *chases)
-{
-    struct cuda_job *job = chases->job;
+    /* The chases whose fate is yet to be found, less those into which none of them leads. */
     struct cycles_sort_out_arguments sort_out = {chases->into, chases->state, chases->flags,
                                                  chases->count};
     RUN(chases, "cycles_sort_out", chases->count, sort_out);
-    uint32_t count = job_select(job, chases->flags, 1, 0, chases->list[0], chases->count);
+    count = job_select(job, chases->flags, 1, 0, chases->list[0], chases->count);
     unsigned now = 0;
     for (uint32_t round = 1, before = UINT32_MAX;
          count > PEEL_FROM && round <= PEEL_ROUNDS && count <= before - before / 8; round++) {
@@ -64,25 +60,13 @@ static void find_core(struct job_chases *chases)
     }
     chases->core = now;
     chases->core_count = count;
-}
-
-unsigned job_doubling_rounds(uint32_t count)
-{
-    unsigned rounds = 0;
-    while (UINT64_C(1) << rounds < count)
-        rounds++;
-    return rounds;
-}
-
-static void settle_core(struct job_chases *chases)
-{
-    uint32_t count = chases->core_count;
+    count = chases->core_count;
     gpu_address list = chases->list[chases->core];
     struct cycles_jump_arguments jump = {chases->into,  chases->state,   list,
                                          chases->place, chases->jump[0], count};
     RUN(chases, "cycles_place", count, jump);
     RUN(chases, "cycles_jump", count, jump);
-    unsigned now = 0;
+    now = 0;
     for (unsigned rounds = job_doubling_rounds(count); rounds > 0; rounds--, now = !now) {
         struct cycles_double_arguments twice = {chases->jump[now], chases->jump[!now], count};
         RUN(chases, "cycles_double", count, twice);
@@ -92,17 +76,6 @@ static void settle_core(struct job_chases *chases)
     job_zero(chases->job, chases->entered, count);
     RUN(chases, "cycles_mark", count, settle);
     RUN(chases, "cycles_settle", count, settle);
-}
-
-void job_follow_chases(struct job_chases *chases)
-{
-    /* Bytes are read sixteen at a time, beyond the end too. */
-    job_zero(chases->job, chases->state, job_flags_size(chases->count));
-    job_zero(chases->job, chases->entered, job_flags_size(chases->count));
-    job_zero(chases->job, chases->flags, job_flags_size(chases->count));
-    chase_all(chases);
-    find_core(chases);
-    settle_core(chases);
     struct cycles_resolve_arguments resolve = {chases->into, chases->state, chases->count};
     RUN(chases, "cycles_resolve", chases->count, resolve);
     struct cycles_dead_arguments dead = {chases->link, chases->state, chases->flags, chases->count};

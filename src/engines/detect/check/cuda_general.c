@@ -170,20 +170,20 @@ static void upload_edges(struct cuda_job *job)
 
 /* ------------------------------------------------------------------ the reduction */
 
-static void run_kernel(struct cuda_job *job, const char *kernel, uint64_t count,
+static void run_reduce(struct cuda_job *job, const char *kernel, uint64_t count,
                        const struct reduce_arguments *arguments)
 {
     job_run(job, kernel, count, REDUCE_THREADS, arguments, sizeof *arguments);
 }
 
-static void run_together(struct cuda_job *job, const char *kernel, uint64_t count,
-                         const struct reduce_arguments *arguments)
+static void run_reduce_together(struct cuda_job *job, const char *kernel, uint64_t count,
+                                const struct reduce_arguments *arguments)
 {
     job_run_together(job, kernel, count, job->info.emulated ? 64 : REDUCE_THREADS, arguments,
                      sizeof *arguments);
 }
 
-static void copy_list(struct cuda_job *job, gpu_address to, gpu_address from, size_t count)
+static void copy_device_list(struct cuda_job *job, gpu_address to, gpu_address from, size_t count)
 {
     if (job->status == GORDIAN_OK && count > 0)
         job->status = gpu_copy(job->gpu, to, from, count * sizeof(uint32_t), job->error);
@@ -194,23 +194,23 @@ static uint64_t build_graph(struct cuda_job *job, const struct reduce_arguments 
 {
     const gordian_snapshot *snapshot = job->snapshot;
     size_t edges = most_holds(snapshot) + most_waits(snapshot);
-    run_kernel(job, "reduce_count", edges, arguments);
+    run_reduce(job, "reduce_count", edges, arguments);
     uint64_t holds = job_prefix(job, arguments->hold_start, snapshot->process_count + 1);
     uint64_t waits = job_prefix(job, arguments->wait_start, snapshot->resource_count + 1);
-    copy_list(job, arguments->hold_cursor, arguments->hold_start, snapshot->process_count);
-    copy_list(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
-    run_kernel(job, "reduce_fill", edges, arguments);
+    copy_device_list(job, arguments->hold_cursor, arguments->hold_start, snapshot->process_count);
+    copy_device_list(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
+    run_reduce(job, "reduce_fill", edges, arguments);
     /* From now on this is the first wish that is not met. */
-    copy_list(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
+    copy_device_list(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
     if (arguments->wait_amount)
-        run_together(job, "reduce_sort", snapshot->resource_count, arguments);
+        run_reduce_together(job, "reduce_sort", snapshot->resource_count, arguments);
     return holds + waits;
 }
 
 /* Those who lead to one that can run, each by a single wish that its next one alone can meet, are
  * ready from the start: the rounds need not go down long chains. How many; they are in
  * READY. */
-static uint32_t find_ready(struct cuda_job *job, const struct reduce_arguments *arguments)
+static uint32_t seed_ready(struct cuda_job *job, const struct reduce_arguments *arguments)
 {
     const gpu_address *arrays = job->arrays;
     struct job_chases chases = {
@@ -226,25 +226,10 @@ static uint32_t find_ready(struct cuda_job *job, const struct reduce_arguments *
         .entered = arrays[ENTERED],
         .flags = arrays[FLAGS],
     };
-    run_kernel(job, "reduce_lead", chases.count, arguments);
+    run_reduce(job, "reduce_lead", chases.count, arguments);
     job_follow_chases(&chases);
-    run_kernel(job, "reduce_seed", chases.count, arguments);
+    run_reduce(job, "reduce_seed", chases.count, arguments);
     return job_select(job, arguments->flags, 1, 0, arguments->ready, chases.count);
-}
-
-/* How many are left over; they are in READY. */
-static uint32_t reduce_graph(struct cuda_job *job, const struct reduce_arguments *arguments)
-{
-    const gordian_snapshot *snapshot = job->snapshot;
-    uint32_t processes = snapshot->process_count, resources = snapshot->resource_count;
-    uint32_t most = processes > resources ? processes : resources;
-    run_kernel(job, "reduce_start", resources, arguments);
-    struct reduce_counts counts = {.ready = find_ready(job, arguments)};
-    if (job->status == GORDIAN_OK)
-        job->status = gpu_write(job->gpu, arguments->counts, &counts, sizeof counts, job->error);
-    run_together(job, "reduce_rounds", most, arguments);
-    run_kernel(job, "reduce_left", processes, arguments);
-    return job_select(job, arguments->flags, 1, 0, arguments->ready, processes);
 }
 
 /* ------------------------------------------------------------------ the dead alone */
@@ -260,12 +245,12 @@ struct dead {
     gordian_snapshot snapshot;
 };
 
-static bool is_dead(const struct dead *dead, uint32_t process)
+static bool is_left_over_process(const struct dead *dead, uint32_t process)
 {
     return process != NONE && dead->process_number[process] != NONE;
 }
 
-static bool number_nodes(struct dead *dead)
+static bool number_dead_nodes(struct dead *dead)
 {
     const gordian_snapshot *whole = dead->job->snapshot;
     const gordian_allocator *memory = dead->job->memory;
@@ -282,14 +267,14 @@ static bool number_nodes(struct dead *dead)
     /* First 0 for those wanted, then their numbers. */
     uint32_t *number = dead->resource_number;
     for (uint32_t q = 0; q < whole->resource_count; q++)
-        number[q] = is_dead(dead, whole->holder[q]) ? 0 : NONE;
+        number[q] = is_left_over_process(dead, whole->holder[q]) ? 0 : NONE;
     for (uint32_t i = 0; i < dead->process_count; i++)
         number[whole->wait[dead->processes[i]]] = 0;
     for (uint32_t i = 0; i < whole->waits.count; i++)
-        if (is_dead(dead, whole->waits.edges[i].process))
+        if (is_left_over_process(dead, whole->waits.edges[i].process))
             number[whole->waits.edges[i].resource] = 0;
     for (uint32_t i = 0; i < whole->holds.count; i++)
-        if (is_dead(dead, whole->holds.edges[i].process))
+        if (is_left_over_process(dead, whole->holds.edges[i].process))
             number[whole->holds.edges[i].resource] = 0;
     for (uint32_t q = 0; q < whole->resource_count; q++)
         if (number[q] != NONE)
@@ -308,13 +293,13 @@ static bool copy_edges(const struct dead *dead, struct snapshot_edges *to,
                        const struct snapshot_edges *from)
 {
     for (uint32_t i = 0; i < from->count; i++)
-        to->room += is_dead(dead, from->edges[i].process);
+        to->room += is_left_over_process(dead, from->edges[i].process);
     to->edges = memory_alloc(dead->job->memory, sizeof *to->edges * to->room);
     if (!to->edges)
         return false;
     for (uint32_t i = 0; i < from->count; i++) {
         struct snapshot_edge edge = from->edges[i];
-        if (!is_dead(dead, edge.process))
+        if (!is_left_over_process(dead, edge.process))
             continue;
         edge.process = dead->process_number[edge.process];
         edge.resource = dead->resource_number[edge.resource];
@@ -341,7 +326,7 @@ static bool build_snapshot(struct dead *dead)
 {
     const gordian_snapshot *whole = dead->job->snapshot;
     gordian_snapshot *part = &dead->snapshot;
-    if (!number_nodes(dead) || !allocate_nodes(dead))
+    if (!number_dead_nodes(dead) || !allocate_nodes(dead))
         return false;
     part->memory = whole->memory;
     part->process_count = dead->process_count;
@@ -356,7 +341,7 @@ static bool build_snapshot(struct dead *dead)
     }
     for (uint32_t i = 0; i < dead->resource_count; i++) {
         uint32_t q = dead->resources[i];
-        bool held = is_dead(dead, whole->holder[q]);
+        bool held = is_left_over_process(dead, whole->holder[q]);
         uint64_t units = held ? snapshot_first_hold(whole, q) : 0;
         part->holder[i] = held ? dead->process_number[whole->holder[q]] : NONE;
         part->units[i] = (struct snapshot_units){snapshot_total(whole, q), units, units};
@@ -369,22 +354,8 @@ static bool build_snapshot(struct dead *dead)
     return true;
 }
 
-/* The parts come with the numbers of the dead; they are to have those of the whole. */
-static void rename_parts(const struct dead *dead, struct check_result *result)
-{
-    size_t processes = 0, resources = 0;
-    for (size_t i = 0; i < result->report.part_count; i++) {
-        processes += result->parts[i].process_count;
-        resources += result->parts[i].resource_count;
-    }
-    for (size_t i = 0; i < processes; i++)
-        result->processes[i] = dead->processes[result->processes[i]];
-    for (size_t i = 0; i < resources; i++)
-        result->resources[i] = dead->resources[result->resources[i]];
-}
-
 /* `list`, the dead, goes to the result. */
-static void take_dead(struct check_result *result, uint32_t *list, uint32_t count)
+static void set_deadlocked(struct check_result *result, uint32_t *list, uint32_t count)
 {
     result->deadlocked = list;
     result->report.deadlocked = list;
@@ -392,17 +363,26 @@ static void take_dead(struct check_result *result, uint32_t *list, uint32_t coun
 }
 
 /* The same, and their parts, if there are any. */
-static void find_parts(struct cuda_job *job, uint32_t *list, uint32_t count, uint64_t edges)
+static void find_parts_of_dead(struct cuda_job *job, uint32_t *list, uint32_t count, uint64_t edges)
 {
     struct check_result *result = job->result;
     struct dead dead = {.job = job, .processes = list, .process_count = count};
     uint64_t start = clock_ns();
     if (count == 0) {
-        take_dead(result, list, 0);
+        set_deadlocked(result, list, 0);
     } else if (build_snapshot(&dead) && check_general_within(&dead.snapshot, edges, result)) {
-        rename_parts(&dead, result);
+        /* The parts come with the numbers of the dead; they are to have those of the whole. */
+        size_t processes = 0, resources = 0;
+        for (size_t i = 0; i < result->report.part_count; i++) {
+            processes += result->parts[i].process_count;
+            resources += result->parts[i].resource_count;
+        }
+        for (size_t i = 0; i < processes; i++)
+            result->processes[i] = dead.processes[result->processes[i]];
+        for (size_t i = 0; i < resources; i++)
+            result->resources[i] = dead.resources[result->resources[i]];
         memory_free(job->memory, result->deadlocked);
-        take_dead(result, list, count);
+        set_deadlocked(result, list, count);
     } else {
         job->status = fail_memory(job->error);
         memory_free(job->memory, list);
@@ -426,11 +406,21 @@ void job_check_general(struct cuda_job *job)
     upload_edges(job);
     job_begin(job);
     uint64_t edges = build_graph(job, &arguments);
-    uint32_t count = reduce_graph(job, &arguments);
+    /* How many are left over; they are in READY. */
+    const gordian_snapshot *snapshot = job->snapshot;
+    uint32_t processes = snapshot->process_count, resources = snapshot->resource_count;
+    uint32_t most = processes > resources ? processes : resources;
+    run_reduce(job, "reduce_start", resources, &arguments);
+    struct reduce_counts counts = {.ready = seed_ready(job, &arguments)};
+    if (job->status == GORDIAN_OK)
+        job->status = gpu_write(job->gpu, arguments.counts, &counts, sizeof counts, job->error);
+    run_reduce_together(job, "reduce_rounds", most, &arguments);
+    run_reduce(job, "reduce_left", processes, &arguments);
+    uint32_t count = job_select(job, arguments.flags, 1, 0, arguments.ready, processes);
     job_end(job);
     uint32_t *list = job_download_list(job, arguments.ready, count);
     if (job->status == GORDIAN_OK)
-        find_parts(job, list, count, edges);
+        find_parts_of_dead(job, list, count, edges);
     else
         memory_free(job->memory, list);
 }

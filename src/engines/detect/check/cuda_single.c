@@ -23,52 +23,20 @@ enum {
     PIECE_NUMBERS = 6, /* arrays of a number for every piece of a cycle: made when that is known */
 };
 
-static size_t max_count(const gordian_snapshot *snapshot)
-{
-    uint32_t processes = snapshot->process_count, resources = snapshot->resource_count;
-    return processes > resources ? processes : resources;
-}
-
 void job_layout_single(const gordian_snapshot *snapshot, struct job_layout *layout)
 {
     for (unsigned i = 0; i < NUMBERS; i++)
         layout->sizes[i] = (size_t)snapshot->process_count * sizeof(uint32_t);
-    layout->sizes[HOLDER] = max_count(snapshot) * sizeof(uint32_t);
+    size_t processes = snapshot->process_count, resources = snapshot->resource_count;
+    layout->sizes[HOLDER] = (processes > resources ? processes : resources) * sizeof(uint32_t);
     for (unsigned i = BYTES; i < TILES; i++)
         layout->sizes[i] = job_flags_size(snapshot->process_count);
     layout->sizes[TILES] = job_tiles_size(snapshot->process_count);
     layout->count = ARRAYS;
 }
 
-static void name_arrays(struct single *single)
-{
-    single->chases.job = single->job;
-    single->chases.count = single->count;
-    const gpu_address *arrays = single->job->arrays;
-    single->wait = arrays[0];
-    single->next = arrays[1];
-    single->chases.link = arrays[2];
-    single->chases.into = arrays[3];
-    single->chases.at = arrays[4];
-    single->chases.place = arrays[5];
-    single->chases.list[0] = arrays[6];
-    single->chases.list[1] = arrays[7];
-    single->chases.jump[1] = arrays[8];
-    single->chases.jump[0] = arrays[HOLDER];
-    single->chases.state = arrays[BYTES];
-    single->chases.entered = arrays[BYTES + 1];
-    single->chases.flags = arrays[BYTES + 2];
-    single->job->tiles = arrays[TILES];
-}
-
-static void run_kernel(struct single *single, const char *kernel, uint64_t count,
-                       const void *arguments, size_t size)
-{
-    job_run(single->job, kernel, count, CYCLES_THREADS, arguments, size);
-}
-
 #define RUN(single, kernel, count, arguments)                                                      \
-    run_kernel(single, kernel, count, &(arguments), sizeof(arguments))
+    job_run((single)->job, kernel, count, CYCLES_THREADS, &(arguments), sizeof(arguments))
 
 /* Who is dead: how many, listed in list[1]. */
 static uint32_t find_dead(struct single *single)
@@ -120,7 +88,8 @@ static struct cycles_piece_arguments piece_arguments(const struct single *single
 }
 
 /* Copies what pieces that follow themselves keep through all rounds. */
-static void copy_list(struct single *single, gpu_address to, gpu_address from, uint32_t count)
+static void copy_piece_values(struct single *single, gpu_address to, gpu_address from,
+                              uint32_t count)
 {
     struct cuda_job *job = single->job;
     if (job->status == GORDIAN_OK)
@@ -134,7 +103,7 @@ static unsigned double_pieces(struct single *single, const char *kernel, const g
     /* A circle of more than one piece lies within the core. */
     uint32_t longest = count < single->chases.core_count ? count : single->chases.core_count;
     unsigned now = 0;
-    copy_list(single, values[1], values[0], count);
+    copy_piece_values(single, values[1], values[0], count);
     for (unsigned rounds = job_doubling_rounds(longest); rounds > 0; rounds--, now = !now) {
         struct cycles_round_arguments round = {
             single->chases.jump[1], jumps[now], jumps[!now], values[now], values[!now], count};
@@ -145,8 +114,8 @@ static unsigned double_pieces(struct single *single, const char *kernel, const g
 
 /* Writes all cycles into list[1] and into[], from `count` pieces; how many there are. *starts:
  * where each starts, *total: processes in all. */
-static uint32_t find_cycles(struct single *single, uint32_t count, gpu_address *starts,
-                            uint32_t *total)
+static uint32_t measure_cycles(struct single *single, uint32_t count, gpu_address *starts,
+                               uint32_t *total)
 {
     struct cuda_job *job = single->job;
     struct cycles_piece_arguments piece = piece_arguments(single, count);
@@ -156,7 +125,7 @@ static uint32_t find_cycles(struct single *single, uint32_t count, gpu_address *
     RUN(single, "cycles_measure", count, piece);
 
     gpu_address jumps[2] = {single->chases.list[1], single->chases.into};
-    copy_list(single, jumps[0], piece.follower, count);
+    copy_piece_values(single, jumps[0], piece.follower, count);
     unsigned smallest = double_pieces(single, "cycles_smallest", jumps, single->smallest, count);
     piece.smallest = single->smallest[smallest];
     piece.jump = jumps[0];
@@ -206,7 +175,23 @@ void job_check_single(struct cuda_job *job)
 {
     const gordian_snapshot *snapshot = job->snapshot;
     struct single single = {.job = job, .count = snapshot->process_count};
-    name_arrays(&single);
+    single.chases.job = single.job;
+    single.chases.count = single.count;
+    const gpu_address *arrays = single.job->arrays;
+    single.wait = arrays[0];
+    single.next = arrays[1];
+    single.chases.link = arrays[2];
+    single.chases.into = arrays[3];
+    single.chases.at = arrays[4];
+    single.chases.place = arrays[5];
+    single.chases.list[0] = arrays[6];
+    single.chases.list[1] = arrays[7];
+    single.chases.jump[1] = arrays[8];
+    single.chases.jump[0] = arrays[HOLDER];
+    single.chases.state = arrays[BYTES];
+    single.chases.entered = arrays[BYTES + 1];
+    single.chases.flags = arrays[BYTES + 2];
+    single.job->tiles = arrays[TILES];
     job_upload(job, single.wait, snapshot->wait, sizeof(uint32_t) * snapshot->process_count);
     job_upload(job, single.chases.jump[0], snapshot->holder,
                sizeof(uint32_t) * snapshot->resource_count);
@@ -228,7 +213,7 @@ void job_check_single(struct cuda_job *job)
     if (dead > 0) {
         make_piece_arrays(&single, pieces);
         job_begin(job);
-        cycles = find_cycles(&single, pieces, &starts, &total);
+        cycles = measure_cycles(&single, pieces, &starts, &total);
         job_end(job);
     }
     list_cycles(&single, starts, cycles, total);

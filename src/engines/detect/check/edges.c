@@ -43,7 +43,7 @@ static void gather_edges(struct gathering *to, uint32_t process, uint32_t resour
     to->count++;
 }
 
-static void gather_all(struct gathering *to, const gordian_snapshot *snapshot)
+static void gather_all_edges(struct gathering *to, const gordian_snapshot *snapshot)
 {
     to->count = 0;
     for (uint32_t p = 0; p < snapshot->process_count; p++)
@@ -69,8 +69,8 @@ static size_t sort_key(const gordian_edge *edge, const uint32_t *place)
 }
 
 /* One pass of a sort that keeps the order of equals. `starts` has room for a key more. */
-static void sort_pass(const gordian_edge *from, gordian_edge *to, size_t count, size_t *starts,
-                      size_t keys, const uint32_t *place)
+static void sort_edge_pass(const gordian_edge *from, gordian_edge *to, size_t count, size_t *starts,
+                           size_t keys, const uint32_t *place)
 {
     memset(starts, 0, sizeof *starts * (keys + 1));
     for (size_t i = 0; i < count; i++)
@@ -114,7 +114,7 @@ static bool gather_sorted(const gordian_snapshot *snapshot, struct check_result 
 {
     const gordian_allocator *memory = &snapshot->memory;
     struct gathering gathering = {work->part_of, snapshot->process_count, NULL, 0};
-    gather_all(&gathering, snapshot);
+    gather_all_edges(&gathering, snapshot);
     size_t count = gathering.count, parts = result->report.part_count;
     result->edges = memory_alloc(memory, sizeof *result->edges * count);
     result->edge_starts = memory_alloc(memory, sizeof *result->edge_starts * (parts + 1));
@@ -122,10 +122,10 @@ static bool gather_sorted(const gordian_snapshot *snapshot, struct check_result 
     if (!result->edges || !result->edge_starts || !work->spare)
         return false;
     gathering.edges = result->edges;
-    gather_all(&gathering, snapshot);
-    sort_pass(result->edges, work->spare, count, work->starts, snapshot->resource_count, NULL);
-    sort_pass(work->spare, result->edges, count, work->starts, 2 * (size_t)snapshot->process_count,
-              work->place);
+    gather_all_edges(&gathering, snapshot);
+    sort_edge_pass(result->edges, work->spare, count, work->starts, snapshot->resource_count, NULL);
+    sort_edge_pass(work->spare, result->edges, count, work->starts,
+                   2 * (size_t)snapshot->process_count, work->place);
     merge_edges(result, count, work->part_of);
     return true;
 }
@@ -145,8 +145,7 @@ bool check_part_edges(const gordian_snapshot *snapshot, struct check_result *res
         fine = gather_sorted(snapshot, result, &work);
     }
     if (!fine) {
-        memory_free(memory, result->edges);
-        memory_free(memory, result->edge_starts);
+        memory_free_all(memory, result->edges, result->edge_starts);
         result->edges = NULL;
         result->edge_starts = NULL;
     }

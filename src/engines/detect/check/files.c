@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static gordian_status open_file(const char *path, int *fd, gordian_error *error)
+gordian_status check_open_file(const char *path, int *fd, gordian_error *error)
 {
     *fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (*fd >= 0)
@@ -18,14 +18,14 @@ static gordian_status open_file(const char *path, int *fd, gordian_error *error)
                 strerror(errno));
 }
 
-/* One file may be anything that a snapshot is read from; several are text, or read as text. */
-static gordian_status read_files(gordian_judged *judged, const char *const *files, size_t count,
+/* A single file may have any form that a snapshot is read from; several files are read as text. */
+static gordian_status judge_here(gordian_judged *judged, const char *const *files, size_t count,
                                  const gordian_check_options *options, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (judged->file = 0; judged->file < count; judged->file++) {
         int fd;
-        status = open_file(files[judged->file], &fd, error);
+        status = check_open_file(files[judged->file], &fd, error);
         if (status != GORDIAN_OK)
             break;
         gordian_source source = gordian_source_fd(&fd);
@@ -38,13 +38,7 @@ static gordian_status read_files(gordian_judged *judged, const char *const *file
         if (status != GORDIAN_OK)
             break;
     }
-    return status;
-}
-
-static gordian_status judge_here(gordian_judged *judged, const char *const *files, size_t count,
-                                 const gordian_check_options *options, gordian_error *error)
-{
-    TRY(read_files(judged, files, count, options, error));
+    TRY(status);
     judged->processes = gordian_snapshot_processes(judged->snapshot);
     judged->resources = gordian_snapshot_resources(judged->snapshot);
     return gordian_snapshot_check_for(judged->snapshot, options, &judged->report, error);
@@ -52,8 +46,8 @@ static gordian_status judge_here(gordian_judged *judged, const char *const *file
 
 /* Only looked up: whether a device is there takes long to find out, and is found out while the
  * files are read. */
-static gordian_status find_engine(const char *name, const struct check_engine **engine,
-                                  gordian_error *error)
+static gordian_status find_check_engine(const char *name, const struct check_engine **engine,
+                                        gordian_error *error)
 {
     const struct engine *found = engine_any(name) ? NULL : engine_find(&check_family, name);
     gordian_status status =
@@ -68,7 +62,7 @@ gordian_status gordian_check_files(gordian_judged *judged, const char *const *fi
     const gordian_check_options wanted = options ? *options : (gordian_check_options){0};
     const struct check_engine *engine;
     *judged = (gordian_judged){.file = count};
-    TRY(find_engine(wanted.engine, &engine, error));
+    TRY(find_check_engine(wanted.engine, &engine, error));
     if (count == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no file to judge");
     gordian_status status = engine->judge_files

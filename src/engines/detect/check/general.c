@@ -28,26 +28,13 @@
 
 static void groups_free(struct groups *groups, const gordian_allocator *memory)
 {
-    memory_free(memory, groups->nodes);
-    memory_free(memory, groups->ends);
-}
-
-static void general_free(struct general *general)
-{
-    memory_free_all(general->memory, general->nodes, general->targets, general->units,
-                    general->free, general->ready, general->roots, general->shares);
-    groups_free(&general->loose, general->memory);
-    groups_free(&general->parts, general->memory);
-    scc_close(&general->scc);
-    thread_group_close(&general->group);
-    pthread_cond_destroy(&general->more);
-    pthread_mutex_destroy(&general->lock);
+    memory_free_all(memory, groups->nodes, groups->ends);
 }
 
 /* ------------------------------------------------------------------ parts */
 
-static bool add_group(struct general *general, struct groups *groups, const uint32_t *nodes,
-                      size_t count)
+static bool add_node_group(struct general *general, struct groups *groups, const uint32_t *nodes,
+                           size_t count)
 {
     if (!memory_grow(general->memory, &groups->nodes, &groups->node_room,
                      groups->node_count + count, sizeof *groups->nodes))
@@ -61,30 +48,26 @@ static bool add_group(struct general *general, struct groups *groups, const uint
     return true;
 }
 
-/* Keeps the edges of `node` that stay in its component. */
-static void keep_inside(struct general *general, uint32_t node)
-{
-    struct scc_node *record = &general->nodes[node];
-    uint32_t component = scc_component(&general->scc, node), kept = record->first;
-    general->effort += record->end - record->first;
-    for (uint32_t edge = record->first; edge < record->end; edge++) {
-        if (scc_component(&general->scc, general->targets[edge]) != component)
-            continue;
-        general->targets[kept] = general->targets[edge];
-        if (general->units)
-            general->units[kept] = general->units[edge];
-        kept++;
-    }
-    record->end = kept;
-}
-
 /* Supposes that everybody outside a component has finished. True if no wish inside is met by
  * that. */
 static bool is_tight(struct general *general, const uint32_t *nodes, uint32_t count)
 {
     uint32_t base = general->process_count;
     for (uint32_t i = 0; i < count; i++) {
-        keep_inside(general, nodes[i]);
+        /* Keeps the edges of `node` that stay in its component. */
+        uint32_t node = nodes[i];
+        struct scc_node *record = &general->nodes[node];
+        uint32_t component = scc_component(&general->scc, node), kept = record->first;
+        general->effort += record->end - record->first;
+        for (uint32_t edge = record->first; edge < record->end; edge++) {
+            if (scc_component(&general->scc, general->targets[edge]) != component)
+                continue;
+            general->targets[kept] = general->targets[edge];
+            if (general->units)
+                general->units[kept] = general->units[edge];
+            kept++;
+        }
+        record->end = kept;
         if (nodes[i] < base)
             general->nodes[nodes[i]].mark = 0;
         else
@@ -117,7 +100,7 @@ static bool sift_components(struct general *general)
         if (count == 1)
             continue;
         struct groups *to = is_tight(general, nodes, count) ? &general->parts : &general->loose;
-        if (!add_group(general, to, nodes, count))
+        if (!add_node_group(general, to, nodes, count))
             return false;
     }
     return true;
@@ -136,32 +119,8 @@ static bool gather_roots(struct general *general, uint32_t *count)
     return true;
 }
 
-/* Is the node of a loose component still stuck, or a resource somebody is stuck for? */
-static bool is_left_over(const struct general *general, uint32_t node)
-{
-    if (node < general->process_count)
-        return general->nodes[node].mark > 0;
-    return general->nodes[node].first < general->nodes[node].end;
-}
-
-/* Enough split: what is left over of each loose component becomes a part. */
-static bool take_loose_as_parts(struct general *general)
-{
-    struct groups *loose = &general->loose;
-    size_t at = 0;
-    for (size_t i = 0; i < loose->count; i++) {
-        uint32_t *nodes = loose->nodes + at;
-        size_t left = 0;
-        for (; at < loose->ends[i]; at++)
-            if (is_left_over(general, loose->nodes[at]))
-                nodes[left++] = loose->nodes[at];
-        if (left > 0 && !add_group(general, &general->parts, nodes, left))
-            return false;
-    }
-    return true;
-}
-
-static bool find_parts(struct general *general, const struct check_result *result, uint64_t edges)
+static bool find_irreducible_parts(struct general *general, const struct check_result *result,
+                                   uint64_t edges)
 {
     if (!scc_open(&general->scc, general->memory, general->nodes, general->targets))
         return false;
@@ -171,8 +130,24 @@ static bool find_parts(struct general *general, const struct check_result *resul
         if (!scc_run(&general->scc, roots, count) || !sift_components(general))
             return false;
         general_reduce_ready(general);
-        if (general->effort > REFINE_EFFORT * edges + REFINE_FLOOR)
-            return take_loose_as_parts(general);
+        if (general->effort > REFINE_EFFORT * edges + REFINE_FLOOR) {
+            /* Enough split: what is left over of each loose component becomes a part. */
+            struct groups *loose = &general->loose;
+            size_t at = 0;
+            for (size_t i = 0; i < loose->count; i++) {
+                uint32_t *nodes = loose->nodes + at;
+                size_t left = 0;
+                for (; at < loose->ends[i]; at++) {
+                    const struct scc_node *node = &general->nodes[loose->nodes[at]];
+                    bool process = loose->nodes[at] < general->process_count;
+                    if (process ? node->mark > 0 : node->first < node->end)
+                        nodes[left++] = loose->nodes[at];
+                }
+                if (left > 0 && !add_node_group(general, &general->parts, nodes, left))
+                    return false;
+            }
+            return true;
+        }
         if (!gather_roots(general, &count))
             return false;
         roots = general->roots;
@@ -184,8 +159,8 @@ static bool find_parts(struct general *general, const struct check_result *resul
 
 /* Numbers the parts by their smallest process and counts their members; `part_of` is by
  * node, `number` by group. */
-static void number_parts(const struct general *general, struct check_result *result,
-                         uint32_t *part_of, uint32_t *number)
+static void number_part_nodes(const struct general *general, struct check_result *result,
+                              uint32_t *part_of, uint32_t *number)
 {
     const struct groups *parts = &general->parts;
     memset(part_of, 0xff, sizeof *part_of * general->node_count);
@@ -211,8 +186,8 @@ static void number_parts(const struct general *general, struct check_result *res
 }
 
 /* Writes the members of all parts, ascending; through the parts, which point into our arrays. */
-static void write_members(const struct general *general, struct check_result *result,
-                          const uint32_t *part_of)
+static void write_part_members(const struct general *general, struct check_result *result,
+                               const uint32_t *part_of)
 {
     uint32_t *processes = result->processes, *resources = result->resources;
     for (size_t i = 0; i < general->parts.count; i++) {
@@ -234,7 +209,7 @@ static void write_members(const struct general *general, struct check_result *re
     }
 }
 
-static bool list_parts(const struct general *general, struct check_result *result)
+static bool list_irreducible_parts(const struct general *general, struct check_result *result)
 {
     const struct groups *parts = &general->parts;
     if (parts->count == 0)
@@ -251,13 +226,12 @@ static bool list_parts(const struct general *general, struct check_result *resul
     result->resources = memory_alloc(memory, sizeof *result->resources * resources);
     bool fine = part_of && number && result->parts && result->processes && result->resources;
     if (fine) {
-        number_parts(general, result, part_of, number);
-        write_members(general, result, part_of);
+        number_part_nodes(general, result, part_of, number);
+        write_part_members(general, result, part_of);
         result->report.parts = result->parts;
         result->report.part_count = parts->count;
     }
-    memory_free(memory, part_of);
-    memory_free(memory, number);
+    memory_free_all(memory, part_of, number);
     return fine;
 }
 
@@ -281,10 +255,17 @@ static bool judge(const gordian_snapshot *snapshot, uint64_t edges, unsigned thr
         if (edges == 0 && general.node_count > 0)
             edges = general.nodes[general.node_count - 1].end;
         general_reduce(&general);
-        fine = general_list_dead(&general) && find_parts(&general, result, edges) &&
-               list_parts(&general, result);
+        fine = general_list_dead(&general) && find_irreducible_parts(&general, result, edges) &&
+               list_irreducible_parts(&general, result);
     }
-    general_free(&general);
+    memory_free_all(general.memory, general.nodes, general.targets, general.units, general.free,
+                    general.ready, general.roots, general.shares);
+    groups_free(&general.loose, general.memory);
+    groups_free(&general.parts, general.memory);
+    scc_close(&general.scc);
+    thread_group_close(&general.group);
+    pthread_cond_destroy(&general.more);
+    pthread_mutex_destroy(&general.lock);
     if (!fine)
         check_result_free(result, &snapshot->memory);
     return fine;

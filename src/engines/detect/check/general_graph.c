@@ -16,13 +16,18 @@
 
 #define TAKEN 16384 /* nodes or edges that a member takes at a time */
 
-static bool is_alone(const struct general *general)
+/* Every number below `count`, each by one of the members. */
+#define FOR_EACH_TAKEN(general, count, i)                                                          \
+    for (uint64_t begin, end; thread_group_take(&(general)->group, (count), TAKEN, &begin, &end);) \
+        for (uint64_t i = begin; i < end; i++)
+
+static bool has_one_member(const struct general *general)
 {
     return general->group.members == 1;
 }
 
 /* Adds one, tells what was there. */
-static inline uint32_t count_up(uint32_t *counter, bool alone)
+static inline uint32_t add_one(uint32_t *counter, bool alone)
 {
     return alone ? (*counter)++ : __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
@@ -42,14 +47,11 @@ static void count_holders(void *context, unsigned member)
 {
     struct general *general = context;
     const uint32_t *holder = general->snapshot->holder;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (
-        thread_group_take(&general->group, general->snapshot->resource_count, TAKEN, &begin, &end))
-        for (uint64_t q = begin; q < end; q++)
-            if (holder[q] != NONE)
-                count_up(&general->nodes[holder[q]].end, alone);
+    FOR_EACH_TAKEN (general, general->snapshot->resource_count, q)
+        if (holder[q] != NONE)
+            add_one(&general->nodes[holder[q]].end, alone);
 }
 
 static void count_waiters(void *context, unsigned member)
@@ -57,25 +59,21 @@ static void count_waiters(void *context, unsigned member)
     struct general *general = context;
     struct scc_node *of_resource = general->nodes + general->process_count;
     const uint32_t *wait = general->snapshot->wait;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (thread_group_take(&general->group, general->process_count, TAKEN, &begin, &end))
-        for (uint64_t p = begin; p < end; p++)
-            if (wait[p] != NONE)
-                count_up(&of_resource[wait[p]].end, alone);
+    FOR_EACH_TAKEN (general, general->process_count, p)
+        if (wait[p] != NONE)
+            add_one(&of_resource[wait[p]].end, alone);
 }
 
 static void count_further_holds(void *context, unsigned member)
 {
     struct general *general = context;
     const struct snapshot_edges *holds = &general->snapshot->holds;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (thread_group_take(&general->group, holds->count, TAKEN, &begin, &end))
-        for (uint64_t i = begin; i < end; i++)
-            count_up(&general->nodes[holds->edges[i].process].end, alone);
+    FOR_EACH_TAKEN (general, holds->count, i)
+        add_one(&general->nodes[holds->edges[i].process].end, alone);
 }
 
 static void count_further_waits(void *context, unsigned member)
@@ -83,12 +81,10 @@ static void count_further_waits(void *context, unsigned member)
     struct general *general = context;
     struct scc_node *of_resource = general->nodes + general->process_count;
     const struct snapshot_edges *waits = &general->snapshot->waits;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (thread_group_take(&general->group, waits->count, TAKEN, &begin, &end))
-        for (uint64_t i = begin; i < end; i++)
-            count_up(&of_resource[waits->edges[i].resource].end, alone);
+    FOR_EACH_TAKEN (general, waits->count, i)
+        add_one(&of_resource[waits->edges[i].resource].end, alone);
 }
 
 static void sum_edges(void *context, unsigned member)
@@ -116,98 +112,70 @@ static void place_edges(void *context, unsigned member)
     general->shares[member].edges = total; /* the last member's: of all */
 }
 
-/* Counts the edges of every node and gives it its place; returns how many there are in all. */
-static uint32_t lay_out(struct general *general)
-{
-    struct thread_group *group = &general->group;
-    thread_group_do(group, clear_nodes, general);
-    thread_group_do(group, count_holders, general);
-    thread_group_do(group, count_further_holds, general);
-    thread_group_do(group, count_waiters, general);
-    thread_group_do(group, count_further_waits, general);
-    if (!is_alone(general))
-        thread_group_do(group, sum_edges, general);
-    uint32_t before = 0;
-    for (unsigned i = 0; i < group->members; i++) {
-        uint32_t own = general->shares[i].edges;
-        general->shares[i].edges = before;
-        before += own;
-    }
-    thread_group_do(group, place_edges, general);
-    return general->shares[group->members - 1].edges;
-}
-
 /* ------------------------------------------------------------------ edges */
 
-static inline void put_edge(struct general *general, uint32_t node, uint32_t target, uint64_t units,
-                            bool alone)
+static inline void add_graph_edge(struct general *general, uint32_t node, uint32_t target,
+                                  uint64_t units, bool alone)
 {
-    uint32_t edge = count_up(&general->nodes[node].end, alone);
+    uint32_t edge = add_one(&general->nodes[node].end, alone);
     general->targets[edge] = target;
     if (general->units)
         general->units[edge] = units;
 }
 
-static void put_holders(void *context, unsigned member)
+static void add_holding_edges(void *context, unsigned member)
 {
     struct general *general = context;
     const gordian_snapshot *snapshot = general->snapshot;
     const uint32_t base = general->process_count;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (thread_group_take(&general->group, snapshot->resource_count, TAKEN, &begin, &end))
-        for (uint32_t q = (uint32_t)begin; q < end; q++)
-            if (snapshot->holder[q] != NONE)
-                put_edge(general, snapshot->holder[q], base + q, snapshot_first_hold(snapshot, q),
-                         alone);
+    FOR_EACH_TAKEN (general, snapshot->resource_count, q)
+        if (snapshot->holder[q] != NONE)
+            add_graph_edge(general, snapshot->holder[q], base + q, snapshot_first_hold(snapshot, q),
+                           alone);
 }
 
-static void put_further_holds(void *context, unsigned member)
+static void add_further_holds(void *context, unsigned member)
 {
     struct general *general = context;
     const struct snapshot_edges *holds = &general->snapshot->holds;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (thread_group_take(&general->group, holds->count, TAKEN, &begin, &end)) {
-        for (uint64_t i = begin; i < end; i++) {
-            const struct snapshot_edge *hold = &holds->edges[i];
-            put_edge(general, hold->process, general->process_count + hold->resource, hold->units,
-                     alone);
-        }
+    FOR_EACH_TAKEN (general, holds->count, i) {
+        const struct snapshot_edge *hold = &holds->edges[i];
+        add_graph_edge(general, hold->process, general->process_count + hold->resource, hold->units,
+                       alone);
     }
 }
 
-static inline void put_wait(struct general *general, const struct snapshot_edge *wait, bool alone)
+static inline void add_graph_wait(struct general *general, const struct snapshot_edge *wait,
+                                  bool alone)
 {
-    put_edge(general, general->process_count + wait->resource, wait->process, wait->units, alone);
-    count_up(&general->nodes[wait->process].mark, alone);
+    add_graph_edge(general, general->process_count + wait->resource, wait->process, wait->units,
+                   alone);
+    add_one(&general->nodes[wait->process].mark, alone);
 }
 
-static void put_waiters(void *context, unsigned member)
+static void add_first_waits(void *context, unsigned member)
 {
     struct general *general = context;
     const uint32_t *wait = general->snapshot->wait;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (thread_group_take(&general->group, general->process_count, TAKEN, &begin, &end))
-        for (uint32_t p = (uint32_t)begin; p < end; p++)
-            if (wait[p] != NONE)
-                put_wait(general, &(struct snapshot_edge){1, p, wait[p]}, alone);
+    FOR_EACH_TAKEN (general, general->process_count, p)
+        if (wait[p] != NONE)
+            add_graph_wait(general, &(struct snapshot_edge){1, p, wait[p]}, alone);
 }
 
-static void put_further_waits(void *context, unsigned member)
+static void add_further_waits(void *context, unsigned member)
 {
     struct general *general = context;
     const struct snapshot_edges *waits = &general->snapshot->waits;
-    const bool alone = is_alone(general);
-    uint64_t begin, end;
+    const bool alone = has_one_member(general);
     (void)member;
-    while (thread_group_take(&general->group, waits->count, TAKEN, &begin, &end))
-        for (uint64_t i = begin; i < end; i++)
-            put_wait(general, &waits->edges[i], alone);
+    FOR_EACH_TAKEN (general, waits->count, i)
+        add_graph_wait(general, &waits->edges[i], alone);
 }
 
 /* All waits of the snapshot, in one array. */
@@ -223,32 +191,26 @@ static size_t collect_waits(const gordian_snapshot *snapshot, struct snapshot_ed
     return count + snapshot->waits.count;
 }
 
-static bool put_sorted_waits(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    size_t room = (size_t)snapshot->process_count + snapshot->waits.count;
-    struct snapshot_edge *waits = memory_alloc(general->memory, sizeof *waits * room);
-    struct snapshot_edge *spare = memory_alloc(general->memory, sizeof *spare * room);
-    bool fine = waits && spare;
-    if (fine) {
-        size_t count = collect_waits(snapshot, waits);
-        const struct snapshot_edge *sorted = sort_by_number(waits, spare, count);
-        for (size_t i = 0; i < count; i++)
-            put_wait(general, &sorted[i], true);
-    }
-    memory_free(general->memory, waits);
-    memory_free(general->memory, spare);
-    return fine;
-}
-
 /* Sorting is for waits of several units. */
-static bool put_waits(struct general *general)
+static bool add_waiting_edges(struct general *general)
 {
     const gordian_snapshot *snapshot = general->snapshot;
-    if (snapshot->wide && (snapshot->wait_units || snapshot->waits.count > 0))
-        return put_sorted_waits(general);
-    thread_group_do(&general->group, put_waiters, general);
-    thread_group_do(&general->group, put_further_waits, general);
+    if (snapshot->wide && (snapshot->wait_units || snapshot->waits.count > 0)) {
+        size_t room = (size_t)snapshot->process_count + snapshot->waits.count;
+        struct snapshot_edge *waits = memory_alloc(general->memory, sizeof *waits * room);
+        struct snapshot_edge *spare = memory_alloc(general->memory, sizeof *spare * room);
+        bool fine = waits && spare;
+        if (fine) {
+            size_t count = collect_waits(snapshot, waits);
+            const struct snapshot_edge *sorted = sort_by_number(waits, spare, count);
+            for (size_t i = 0; i < count; i++)
+                add_graph_wait(general, &sorted[i], true);
+        }
+        memory_free_all(general->memory, waits, spare);
+        return fine;
+    }
+    thread_group_do(&general->group, add_first_waits, general);
+    thread_group_do(&general->group, add_further_waits, general);
     return true;
 }
 
@@ -263,7 +225,23 @@ bool general_build(struct general *general)
     general->free = memory_alloc_random(memory, sizeof *general->free * snapshot->resource_count);
     if (!general->shares || !general->nodes || !general->ready || !general->free)
         return false;
-    size_t edges = lay_out(general);
+    /* Counts the edges of every node and gives it its place; returns how many there are in all. */
+    struct thread_group *group = &general->group;
+    thread_group_do(group, clear_nodes, general);
+    thread_group_do(group, count_holders, general);
+    thread_group_do(group, count_further_holds, general);
+    thread_group_do(group, count_waiters, general);
+    thread_group_do(group, count_further_waits, general);
+    if (!has_one_member(general))
+        thread_group_do(group, sum_edges, general);
+    uint32_t before = 0;
+    for (unsigned i = 0; i < group->members; i++) {
+        uint32_t own = general->shares[i].edges;
+        general->shares[i].edges = before;
+        before += own;
+    }
+    thread_group_do(group, place_edges, general);
+    size_t edges = general->shares[group->members - 1].edges;
     general->targets = memory_alloc_random(memory, sizeof *general->targets * edges);
     if (!general->targets)
         return false;
@@ -272,9 +250,9 @@ bool general_build(struct general *general)
         if (!general->units)
             return false;
     }
-    thread_group_do(&general->group, put_holders, general);
-    thread_group_do(&general->group, put_further_holds, general);
-    return put_waits(general);
+    thread_group_do(&general->group, add_holding_edges, general);
+    thread_group_do(&general->group, add_further_holds, general);
+    return add_waiting_edges(general);
 }
 
 /* ------------------------------------------------------------------ reduction by one */
@@ -311,23 +289,10 @@ static uint64_t free_units(const gordian_snapshot *snapshot, uint64_t q)
     return of ? of->total - of->held : snapshot->holder[q] == NONE;
 }
 
-static void reduce_alone(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    for (uint32_t p = 0; p < snapshot->process_count; p++)
-        if (general->nodes[p].mark == 0)
-            general->ready[general->ready_count++] = p;
-    for (uint32_t q = 0; q < snapshot->resource_count; q++)
-        general->free[q] = free_units(snapshot, q);
-    for (uint32_t q = 0; q < snapshot->resource_count; q++)
-        general_meet_wishes(general, q);
-    general_reduce_ready(general);
-}
-
 /* ------------------------------------------------------------------ reduction by many */
 
 /* Half of what a member has goes to the common list. */
-static void give_ready(struct general *general, struct general_share *share)
+static void share_ready(struct general *general, struct general_share *share)
 {
     uint32_t kept = share->count / 2, given = share->count - kept;
     pthread_mutex_lock(&general->lock);
@@ -340,7 +305,7 @@ static void give_ready(struct general *general, struct general_share *share)
 }
 
 /* Some from the common list; false: nobody has any. */
-static bool take_ready(struct general *general, struct general_share *share)
+static bool take_common_ready(struct general *general, struct general_share *share)
 {
     pthread_mutex_lock(&general->lock);
     __atomic_fetch_add(&general->idle, 1, __ATOMIC_RELAXED);
@@ -365,7 +330,7 @@ static bool take_ready(struct general *general, struct general_share *share)
 static void push_ready(struct general *general, struct general_share *share, uint32_t process)
 {
     if (share->count == READY_OWN)
-        give_ready(general, share);
+        share_ready(general, share);
     share->ready[share->count++] = process;
     share->finished++;
 }
@@ -384,8 +349,8 @@ static void meet_together(struct general *general, struct general_share *share, 
     node->first = edge;
 }
 
-static void give_back(struct general *general, struct general_share *share, uint32_t q,
-                      uint64_t units)
+static void return_held(struct general *general, struct general_share *share, uint32_t q,
+                        uint64_t units)
 {
     uint32_t *mark = &general->nodes[general->process_count + q].mark, seen = 1;
     __atomic_fetch_add(&general->free[q], units, __ATOMIC_RELAXED);
@@ -397,26 +362,20 @@ static void give_back(struct general *general, struct general_share *share, uint
 }
 
 /* Whoever waits for nothing. */
-static void find_ready(void *context, unsigned member)
+static void find_runnable(void *context, unsigned member)
 {
     struct general *general = context;
-    uint64_t begin, end;
-    while (thread_group_take(&general->group, general->process_count, TAKEN, &begin, &end))
-        for (uint64_t p = begin; p < end; p++)
-            if (general->nodes[p].mark == 0)
-                push_ready(general, &general->shares[member], (uint32_t)p);
+    FOR_EACH_TAKEN (general, general->process_count, p)
+        if (general->nodes[p].mark == 0)
+            push_ready(general, &general->shares[member], (uint32_t)p);
 }
 
 static void meet_first(void *context, unsigned member)
 {
     struct general *general = context;
-    uint64_t begin, end;
-    while (thread_group_take(&general->group, general->snapshot->resource_count, TAKEN, &begin,
-                             &end)) {
-        for (uint64_t q = begin; q < end; q++) {
-            general->free[q] = free_units(general->snapshot, q);
-            meet_together(general, &general->shares[member], (uint32_t)q);
-        }
+    FOR_EACH_TAKEN (general, general->snapshot->resource_count, q) {
+        general->free[q] = free_units(general->snapshot, q);
+        meet_together(general, &general->shares[member], (uint32_t)q);
     }
 }
 
@@ -424,24 +383,32 @@ static void finish_all(void *context, unsigned member)
 {
     struct general *general = context;
     struct general_share *share = &general->shares[member];
-    while (share->count > 0 || take_ready(general, share)) {
+    while (share->count > 0 || take_common_ready(general, share)) {
         if (share->count > 1 && __atomic_load_n(&general->idle, __ATOMIC_RELAXED) > 0)
-            give_ready(general, share);
+            share_ready(general, share);
         /* not the whole of it: others may still be counting its mark down */
         const struct scc_node *from = &general->nodes[share->ready[--share->count]];
         for (uint32_t edge = from->first, end = from->end; edge < end; edge++)
-            give_back(general, share, general->targets[edge] - general->process_count,
-                      edge_units(general, edge));
+            return_held(general, share, general->targets[edge] - general->process_count,
+                        edge_units(general, edge));
     }
 }
 
 void general_reduce(struct general *general)
 {
-    if (is_alone(general)) {
-        reduce_alone(general);
+    if (has_one_member(general)) {
+        const gordian_snapshot *snapshot = general->snapshot;
+        for (uint32_t p = 0; p < snapshot->process_count; p++)
+            if (general->nodes[p].mark == 0)
+                general->ready[general->ready_count++] = p;
+        for (uint32_t q = 0; q < snapshot->resource_count; q++)
+            general->free[q] = free_units(snapshot, q);
+        for (uint32_t q = 0; q < snapshot->resource_count; q++)
+            general_meet_wishes(general, q);
+        general_reduce_ready(general);
         return;
     }
-    thread_group_do(&general->group, find_ready, general);
+    thread_group_do(&general->group, find_runnable, general);
     thread_group_do(&general->group, meet_first, general);
     thread_group_do(&general->group, finish_all, general);
     size_t finished = 0;
@@ -452,7 +419,7 @@ void general_reduce(struct general *general)
 
 /* ------------------------------------------------------------------ who is left over */
 
-static void count_dead(void *context, unsigned member)
+static void count_left_over(void *context, unsigned member)
 {
     struct general *general = context;
     uint64_t begin, end;
@@ -463,7 +430,7 @@ static void count_dead(void *context, unsigned member)
     general->shares[member].dead = dead;
 }
 
-static void write_dead(void *context, unsigned member)
+static void write_left_over(void *context, unsigned member)
 {
     struct general *general = context;
     uint64_t begin, end;
@@ -485,13 +452,13 @@ bool general_list_dead(struct general *general)
     result->report.deadlocked_count = count;
     if (count == 0)
         return true;
-    if (!is_alone(general))
-        thread_group_do(&general->group, count_dead, general);
+    if (!has_one_member(general))
+        thread_group_do(&general->group, count_left_over, general);
     for (unsigned i = 0; i < general->group.members; i++) {
         size_t own = general->shares[i].dead;
         general->shares[i].dead = before;
         before += own;
     }
-    thread_group_do(&general->group, write_dead, general);
+    thread_group_do(&general->group, write_left_over, general);
     return true;
 }

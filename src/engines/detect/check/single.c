@@ -86,13 +86,6 @@ static bool open_block(struct single *single, struct share *share)
     return true;
 }
 
-/* Numbers that are not used lead nowhere. */
-static void close_block(struct share *share)
-{
-    for (; share->chase < share->block_end; share->chase++)
-        share->block[share->chase % CHASE_BLOCK] = (struct chase){RUNS, 0, 0};
-}
-
 /* Begins a chase at the next process that nobody has passed. */
 static inline bool begin_chase(struct single *single, struct share *share, struct lane *lane)
 {
@@ -147,7 +140,9 @@ static void chase_all(void *context, unsigned member)
                 *lane = lanes[--lane_count];
         }
     }
-    close_block(share);
+    /* Numbers that are not used lead nowhere. */
+    for (; share->chase < share->block_end; share->chase++)
+        share->block[share->chase % CHASE_BLOCK] = (struct chase){RUNS, 0, 0};
 }
 
 static bool follow_all(struct single *single)
@@ -232,23 +227,6 @@ static void settle_some(void *context, unsigned member)
             settle_chase(single, member, (uint32_t)c);
 }
 
-/* By one for all: the few whose walks met. */
-static void settle_deferred(struct single *single)
-{
-    for (unsigned i = 0; i < single->group.members; i++) {
-        const struct chase_list *deferred = &single->shares[i].deferred;
-        for (size_t k = 0; k < deferred->count; k++)
-            for (uint32_t at = deferred->chases[k]; single->fates[at] == DEFERRED;
-                 at = single_chase(single, at)->into)
-                single->fates[at] = UNKNOWN;
-    }
-    for (unsigned i = 0; i < single->group.members; i++) {
-        const struct chase_list *deferred = &single->shares[i].deferred;
-        for (size_t k = 0; k < deferred->count; k++)
-            settle_chase(single, 0, deferred->chases[k]);
-    }
-}
-
 /* Eight fates to eight bits. */
 static void gather_bits(void *context, unsigned member)
 {
@@ -288,7 +266,19 @@ static bool settle_chases(struct single *single)
     single->fates[RUNS] = ALIVE;
     if (!single_do(single, settle_some))
         return false;
-    settle_deferred(single);
+    /* By one for all: the few whose walks met. */
+    for (unsigned i = 0; i < single->group.members; i++) {
+        const struct chase_list *deferred = &single->shares[i].deferred;
+        for (size_t k = 0; k < deferred->count; k++)
+            for (uint32_t at = deferred->chases[k]; single->fates[at] == DEFERRED;
+                 at = single_chase(single, at)->into)
+                single->fates[at] = UNKNOWN;
+    }
+    for (unsigned i = 0; i < single->group.members; i++) {
+        const struct chase_list *deferred = &single->shares[i].deferred;
+        for (size_t k = 0; k < deferred->count; k++)
+            settle_chase(single, 0, deferred->chases[k]);
+    }
     if (single->shares[0].no_memory || !join_circular(single))
         return false;
     if (single->circular.count > 0)
@@ -300,27 +290,27 @@ static bool settle_chases(struct single *single)
 
 /* ------------------------------------------------------------------ the dead */
 
-static inline bool is_dead(const struct single *single, uint64_t process)
+static inline bool leads_into_cycle(const struct single *single, uint64_t process)
 {
     return bits_test(single->dead, single->next[process] & ~CHASED);
 }
 
 /* From here on next[] of the dead is NONE, of others anything else. */
-static void count_dead(void *context, unsigned member)
+static void count_share_dead(void *context, unsigned member)
 {
     struct single *single = context;
     uint64_t begin, end;
     size_t count = 0;
     thread_group_range(&single->group, member, single->snapshot->process_count, &begin, &end);
     for (uint64_t p = begin; p < end; p++) {
-        bool dead = is_dead(single, p);
+        bool dead = leads_into_cycle(single, p);
         single->next[p] = dead ? NONE : 0;
         count += dead;
     }
     single->shares[member].dead = count;
 }
 
-static void write_dead(void *context, unsigned member)
+static void write_share_dead(void *context, unsigned member)
 {
     struct single *single = context;
     uint64_t begin, end;
@@ -331,65 +321,49 @@ static void write_dead(void *context, unsigned member)
             *list++ = (uint32_t)p;
 }
 
-/* One member alone knows how many there are, and needs one pass. (The list has an element over: the
- * loop writes before it knows.) */
-static void write_alone(struct single *single)
-{
-    uint32_t *list = single->result->deadlocked, count = single->snapshot->process_count;
-    size_t used = 0;
-    for (uint32_t p = 0; p < count; p++) {
-        list[used] = p;
-        used += is_dead(single, p);
-    }
-    for (size_t i = 0; i < used; i++)
-        single->next[list[i]] = NONE;
-}
-
-/* How many are dead; of each member's, how many are before them. */
-static size_t sum_dead(struct single *single)
-{
-    size_t sum = 0;
-    if (single->group.members > 1 && single->circular.count > 0)
-        single_do(single, count_dead);
-    for (unsigned i = 0; i < single->group.members; i++) {
-        size_t own = single->shares[i].dead;
-        single->shares[i].dead = sum;
-        sum += own;
-    }
-    return sum;
-}
-
 static bool list_dead(struct single *single)
 {
     struct check_result *result = single->result;
-    size_t count = sum_dead(single);
+    /* Counts the dead: all, and for each member those that earlier members have found. */
+    size_t count = 0;
+    if (single->group.members > 1 && single->circular.count > 0)
+        single_do(single, count_share_dead);
+    for (unsigned i = 0; i < single->group.members; i++) {
+        size_t own = single->shares[i].dead;
+        single->shares[i].dead = count;
+        count += own;
+    }
     uint32_t *list = memory_alloc(single->memory, sizeof *list * (count + 1));
     if (!list)
         return false;
     result->deadlocked = list;
     result->report.deadlocked = list;
     result->report.deadlocked_count = count;
-    if (count > 0 && single->group.members == 1)
-        write_alone(single);
-    else if (count > 0)
-        single_do(single, write_dead);
+    if (count > 0 && single->group.members == 1) {
+        /* One member alone knows how many there are, and needs one pass. (The list has an element
+         * over: the loop writes before it knows.) */
+        list = single->result->deadlocked, count = single->snapshot->process_count;
+        size_t used = 0;
+        for (uint32_t p = 0; p < count; p++) {
+            list[used] = p;
+            used += leads_into_cycle(single, p);
+        }
+        for (size_t i = 0; i < used; i++)
+            single->next[list[i]] = NONE;
+    } else if (count > 0)
+        single_do(single, write_share_dead);
     return true;
 }
 
 /* ------------------------------------------------------------------ all */
 
-static bool open_shares(struct single *single, unsigned threads)
-{
-    thread_group_open(&single->group, threads < MEMBERS_MOST ? threads : MEMBERS_MOST,
-                      single->memory);
-    single->shares = memory_zeroed(single->memory, sizeof *single->shares * single->group.members);
-    return single->shares != NULL;
-}
-
 bool check_single(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result)
 {
     struct single single = {.snapshot = snapshot, .memory = &snapshot->memory, .result = result};
-    bool fine = open_shares(&single, threads) && follow_all(&single) && settle_chases(&single) &&
+    thread_group_open(&single.group, threads < MEMBERS_MOST ? threads : MEMBERS_MOST,
+                      single.memory);
+    single.shares = memory_zeroed(single.memory, sizeof *single.shares * single.group.members);
+    bool fine = single.shares && follow_all(&single) && settle_chases(&single) &&
                 list_dead(&single) && single_list_cycles(&single);
     const gordian_allocator *memory = single.memory;
     for (uint32_t i = 0; i < single.block_count; i++)

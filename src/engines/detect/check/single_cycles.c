@@ -138,14 +138,6 @@ static void measure_cycle(const struct single *single, struct cycle *cycle)
     cycle->length = again > 0 ? again - cycle->smallest_at : all;
 }
 
-/* False: another member has filed the same cycle. */
-static bool file_cycle(struct single *single, uint32_t number)
-{
-    uint32_t none = NONE;
-    return __atomic_compare_exchange_n(&single->next[single->cycles[number].smallest], &none,
-                                       number, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
 /* Every cycle is filed under its smallest process in next[], which has done its duty. */
 static void file_cycles(void *context, unsigned member)
 {
@@ -156,7 +148,11 @@ static void file_cycles(void *context, unsigned member)
     while (thread_group_take(&single->group, single->circular.count, CYCLES, &begin, &end)) {
         for (uint64_t i = begin; i < end; i++) {
             measure_cycle(single, &single->cycles[i]);
-            if (!file_cycle(single, (uint32_t)i))
+            /* False: another member has filed the same cycle. */
+            uint32_t number = (uint32_t)i;
+            uint32_t none = NONE;
+            if (!__atomic_compare_exchange_n(&single->next[single->cycles[number].smallest], &none,
+                                             number, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
                 continue;
             share->length += single->cycles[i].length;
             share->parts++;
@@ -164,28 +160,9 @@ static void file_cycles(void *context, unsigned member)
     }
 }
 
-/* Puts the pieces of a cycle together, from its smallest process on. */
-static void join_cycle(const struct single *single, const struct cycle *cycle, uint32_t *processes,
-                       uint32_t *resources)
-{
-    size_t to = cycle->smallest_at ? cycle->length - cycle->smallest_at : 0;
-    const struct piece *piece = &single->pieces[cycle->first_piece];
-    for (size_t k = 0; k < cycle->piece_count; k++, piece++) {
-        size_t head = cycle->length - to; /* what fits before the end; the rest goes in front */
-        if (head > piece->count)
-            head = piece->count;
-        size_t tail = piece->count - head;
-        memcpy(processes + to, piece->processes, head * sizeof *processes);
-        memcpy(processes, piece->processes + head, tail * sizeof *processes);
-        memcpy(resources + to, piece->resources, head * sizeof *resources);
-        memcpy(resources, piece->resources + head, tail * sizeof *resources);
-        to = tail > 0 ? tail : to + head == cycle->length ? 0 : to + head;
-    }
-}
-
 /* The dead are gone through in order, so the parts come by smallest process. First each member
  * counts those of its own dead. */
-static void count_parts(void *context, unsigned member)
+static void count_cycles_of_share(void *context, unsigned member)
 {
     struct single *single = context;
     const gordian_report *report = &single->result->report;
@@ -200,7 +177,7 @@ static void count_parts(void *context, unsigned member)
     }
 }
 
-static void write_parts(void *context, unsigned member)
+static void write_cycles_of_share(void *context, unsigned member)
 {
     struct single *single = context;
     struct check_result *result = single->result;
@@ -214,7 +191,20 @@ static void write_parts(void *context, unsigned member)
             continue;
         const struct cycle *cycle = &single->cycles[filed];
         uint32_t *processes = result->processes + used, *resources = result->resources + used;
-        join_cycle(single, cycle, processes, resources);
+        /* Puts the pieces of a cycle together, from its smallest process on. */
+        size_t to = cycle->smallest_at ? cycle->length - cycle->smallest_at : 0;
+        const struct piece *piece = &single->pieces[cycle->first_piece];
+        for (size_t k = 0; k < cycle->piece_count; k++, piece++) {
+            size_t head = cycle->length - to; /* what fits before the end; the rest goes in front */
+            if (head > piece->count)
+                head = piece->count;
+            size_t tail = piece->count - head;
+            memcpy(processes + to, piece->processes, head * sizeof *processes);
+            memcpy(processes, piece->processes + head, tail * sizeof *processes);
+            memcpy(resources + to, piece->resources, head * sizeof *resources);
+            memcpy(resources, piece->resources + head, tail * sizeof *resources);
+            to = tail > 0 ? tail : to + head == cycle->length ? 0 : to + head;
+        }
         *part++ = (gordian_part){true, processes, resources, cycle->length, cycle->length};
         used += cycle->length;
     }
@@ -256,8 +246,8 @@ bool single_list_cycles(struct single *single)
     if (count == 0)
         return true;
     if (single->group.members > 1)
-        single_do(single, count_parts);
+        single_do(single, count_cycles_of_share);
     sum_parts(single);
-    single_do(single, write_parts);
+    single_do(single, write_cycles_of_share);
     return true;
 }

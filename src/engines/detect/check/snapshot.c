@@ -52,34 +52,20 @@ static gordian_status fail_too_large(gordian_error *error, const char *what)
 
 /* ------------------------------------------------------------------ nodes */
 
-/* Room for `wanted` elements in an array and in its companion, which may be NULL. */
-static bool grow_pair(const gordian_allocator *memory, void *array, size_t size, void *companion,
-                      size_t companion_size, uint32_t *room, uint32_t wanted)
-{
-    if (wanted <= *room)
-        return true;
-    uint32_t grown = *room, companion_grown = *room;
-    if (!memory_grow32(memory, array, &grown, wanted, size))
-        return false;
-    /* Should this fail, the array is larger than its room says: no harm. */
-    if (companion && !memory_grow32(memory, companion, &companion_grown, wanted, companion_size))
-        return false;
-    *room = grown;
-    return true;
-}
-
 static bool grow_processes(gordian_snapshot *snapshot, uint32_t wanted)
 {
-    return grow_pair(&snapshot->memory, &snapshot->wait, sizeof *snapshot->wait,
-                     snapshot->wait_units ? &snapshot->wait_units : NULL,
-                     sizeof *snapshot->wait_units, &snapshot->process_room, wanted);
+    const struct memory_column columns[] = {{&snapshot->wait, sizeof *snapshot->wait},
+                                            {&snapshot->wait_units, sizeof *snapshot->wait_units}};
+    return memory_grow_columns(&snapshot->memory, columns, snapshot->wait_units ? 2 : 1,
+                               &snapshot->process_room, wanted);
 }
 
 static bool grow_resources(gordian_snapshot *snapshot, uint32_t wanted)
 {
-    return grow_pair(&snapshot->memory, &snapshot->holder, sizeof *snapshot->holder,
-                     snapshot->units ? &snapshot->units : NULL, sizeof *snapshot->units,
-                     &snapshot->resource_room, wanted);
+    const struct memory_column columns[] = {{&snapshot->holder, sizeof *snapshot->holder},
+                                            {&snapshot->units, sizeof *snapshot->units}};
+    return memory_grow_columns(&snapshot->memory, columns, snapshot->units ? 2 : 1,
+                               &snapshot->resource_room, wanted);
 }
 
 gordian_status gordian_snapshot_add_process(gordian_snapshot *snapshot, uint32_t *id,
@@ -154,8 +140,8 @@ static bool need_units(gordian_snapshot *snapshot)
 }
 
 /* Zero units too: that is what a removed resource of a system becomes. */
-static gordian_status add_resource(gordian_snapshot *snapshot, uint64_t units, uint32_t *id,
-                                   gordian_error *error)
+static gordian_status add_any_resource(gordian_snapshot *snapshot, uint64_t units, uint32_t *id,
+                                       gordian_error *error)
 {
     uint32_t resource = snapshot->resource_count;
     if (resource >= SNAPSHOT_MAX)
@@ -178,7 +164,7 @@ gordian_status gordian_snapshot_add_resource(gordian_snapshot *snapshot, uint64_
 {
     if (units == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
-    return add_resource(snapshot, units, id, error);
+    return add_any_resource(snapshot, units, id, error);
 }
 
 /* ------------------------------------------------------------------ edges */
@@ -195,9 +181,9 @@ static gordian_status check_edge(const gordian_snapshot *snapshot, uint32_t proc
     return GORDIAN_OK;
 }
 
-static gordian_status push_edge(gordian_snapshot *snapshot, struct snapshot_edges *edges,
-                                uint32_t process, uint32_t resource, uint64_t units,
-                                gordian_error *error)
+static gordian_status add_further_edge(gordian_snapshot *snapshot, struct snapshot_edges *edges,
+                                       uint32_t process, uint32_t resource, uint64_t units,
+                                       gordian_error *error)
 {
     if (edges->count >= SNAPSHOT_MAX)
         return fail_too_large(error, "further edges of a kind");
@@ -223,7 +209,7 @@ gordian_status gordian_snapshot_hold(gordian_snapshot *snapshot, uint32_t proces
                     " of them held: process %" PRIu32 " cannot hold %" PRIu64 " more",
                     resource, total, held, process, units);
     if (holder != NONE && holder != process)
-        status = push_edge(snapshot, &snapshot->holds, process, resource, units, error);
+        status = add_further_edge(snapshot, &snapshot->holds, process, resource, units, error);
     if (status != GORDIAN_OK)
         return status;
     forget_judgement(snapshot);
@@ -243,7 +229,7 @@ static uint64_t hash_wait(uint32_t process, uint32_t resource)
     return hash_word((uint64_t)process << 32 | resource);
 }
 
-static void put_waits(const void *context, struct hash *table)
+static void rehash_waits(const void *context, struct hash *table)
 {
     const struct snapshot_edges *waits = context;
     for (uint32_t i = 0; i < waits->count; i++)
@@ -251,8 +237,8 @@ static void put_waits(const void *context, struct hash *table)
 }
 
 /* A wait beyond the first, or NULL. */
-static struct snapshot_edge *find_wait(const gordian_snapshot *snapshot, uint32_t process,
-                                       uint32_t resource)
+static struct snapshot_edge *find_further_wait(const gordian_snapshot *snapshot, uint32_t process,
+                                               uint32_t resource)
 {
     struct hash_probe probe = hash_probe(&snapshot->wait_table, hash_wait(process, resource));
     while (hash_meet(&snapshot->wait_table, &probe)) {
@@ -316,16 +302,16 @@ static gordian_status further_wait(gordian_snapshot *snapshot, uint32_t process,
                                    uint64_t units, gordian_error *error)
 {
     struct snapshot_edges *waits = &snapshot->waits;
-    struct snapshot_edge *edge = find_wait(snapshot, process, resource);
+    struct snapshot_edge *edge = find_further_wait(snapshot, process, resource);
     uint64_t before = edge ? edge->units : 0;
     TRY(check_wait(snapshot, process, resource, before, units, error));
     if (edge) {
         edge->units += units;
     } else {
         if (!hash_reserve(&snapshot->wait_table, &snapshot->memory, waits->count + 1,
-                          waits->count + 1, put_waits, waits))
+                          waits->count + 1, rehash_waits, waits))
             return fail_memory(error);
-        TRY(push_edge(snapshot, waits, process, resource, units, error));
+        TRY(add_further_edge(snapshot, waits, process, resource, units, error));
         hash_put(&snapshot->wait_table, hash_wait(process, resource), waits->count - 1);
     }
     snapshot->wide |= before + units > 1;
@@ -335,9 +321,8 @@ static gordian_status further_wait(gordian_snapshot *snapshot, uint32_t process,
 gordian_status gordian_snapshot_wait(gordian_snapshot *snapshot, uint32_t process,
                                      uint32_t resource, uint64_t units, gordian_error *error)
 {
-    gordian_status status = check_edge(snapshot, process, resource, units, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_edge(snapshot, process, resource, units, error));
+    gordian_status status = GORDIAN_OK;
     uint32_t first = snapshot->wait[process];
     if (first == NONE || first == resource)
         status = first_wait(snapshot, process, resource, units, error);
@@ -350,40 +335,37 @@ gordian_status gordian_snapshot_wait(gordian_snapshot *snapshot, uint32_t proces
 
 /* ------------------------------------------------------------------ systems */
 
-static gordian_status take_nodes(gordian_snapshot *snapshot, const struct rag *graph,
-                                 gordian_error *error)
+static gordian_status copy_graph_nodes(gordian_snapshot *snapshot, const struct rag *graph,
+                                       gordian_error *error)
 {
     for (uint32_t p = 0; p < graph->process_limit; p++)
         TRY(gordian_snapshot_add_process(snapshot, NULL, error));
     for (uint32_t q = 0; q < graph->resource_limit; q++) {
         uint64_t units = rag_is_resource(graph, q) ? rag_total_units(graph, q) : 0;
-        TRY(add_resource(snapshot, units, NULL, error));
+        TRY(add_any_resource(snapshot, units, NULL, error));
     }
     return GORDIAN_OK;
 }
 
-static gordian_status take_edges(gordian_snapshot *snapshot, const struct rag *graph,
-                                 gordian_error *error)
+static gordian_status copy_graph_edges(gordian_snapshot *snapshot, const struct rag *graph,
+                                       gordian_error *error)
 {
     for (uint32_t q = 0; q < graph->resource_limit; q++) {
         if (!rag_is_resource(graph, q))
             continue;
-        for (uint32_t ref = rag_first_holder(graph, q); ref != NONE;) {
-            struct rag_edge edge = rag_holder(graph, ref);
-            gordian_status status =
-                gordian_snapshot_hold(snapshot, edge.process, q, edge.units, error);
-            if (status != GORDIAN_OK)
-                return status;
-            ref = edge.next;
+        struct rag_edge edge;
+        for (uint32_t ref = rag_first_holder(graph, q); ref != NONE; ref = edge.next) {
+            edge = rag_holder(graph, ref);
+            TRY(gordian_snapshot_hold(snapshot, edge.process, q, edge.units, error));
         }
     }
     for (uint32_t p = 0; p < graph->process_limit; p++) {
         if (!rag_is_process(graph, p) || !rag_waits(graph, p))
             continue;
-        for (uint32_t ref = p; ref != NONE;) {
-            struct rag_edge edge = rag_wanted(graph, ref);
+        struct rag_edge edge;
+        for (uint32_t ref = p; ref != NONE; ref = edge.next) {
+            edge = rag_wanted(graph, ref);
             TRY(gordian_snapshot_wait(snapshot, p, edge.resource, edge.units, error));
-            ref = edge.next;
         }
     }
     return GORDIAN_OK;
@@ -394,8 +376,8 @@ gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *sys
 {
     const struct rag *graph = system_graph(system);
     TRY(gordian_snapshot_open(out, &graph->memory, error));
-    gordian_status status = take_nodes(*out, graph, error);
-    THEN(status, take_edges(*out, graph, error));
+    gordian_status status = copy_graph_nodes(*out, graph, error);
+    THEN(status, copy_graph_edges(*out, graph, error));
     if (status != GORDIAN_OK) {
         gordian_snapshot_close(*out);
         *out = NULL;
@@ -407,21 +389,20 @@ gordian_status gordian_snapshot_take(gordian_snapshot **out, const gordian_syste
                                      gordian_error *error)
 {
     gordian_system *asked = (gordian_system *)system; /* a shared graph has to know more for it */
-    system_enter(system);
+    SYSTEM_SCOPE(system);
     if (system->shared)
         shared_lift_all(asked);
     gordian_status status = system_snapshot(out, system, error);
     if (system->shared)
         shared_drop_all(asked);
-    system_leave(system);
     return status;
 }
 
 /* ------------------------------------------------------------------ awaits */
 
-static gordian_status check_await(const gordian_snapshot *snapshot, uint32_t process,
-                                  const uint32_t *others, size_t count, size_t needed,
-                                  gordian_error *error)
+gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t process,
+                                      const uint32_t *others, size_t count, size_t needed,
+                                      uint32_t *resource, gordian_error *error)
 {
     if (process >= snapshot->process_count)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %" PRIu32, process);
@@ -431,37 +412,13 @@ static gordian_status check_await(const gordian_snapshot *snapshot, uint32_t pro
     if (needed == 0 || needed > count)
         return fail(error, GORDIAN_STATUS_INPUT, "%zu acts of %zu processes cannot be awaited",
                     needed, count);
-    return GORDIAN_OK;
-}
-
-/* How many different ones; *several: some come more than once. Few, as a rule. */
-static size_t count_different(const gordian_snapshot *snapshot, const uint32_t *others,
-                              size_t count, uint32_t **sorted)
-{
-    size_t different = 0;
-    *sorted = memory_alloc(&snapshot->memory, count * sizeof **sorted);
-    if (!*sorted)
-        return 0;
-    memcpy(*sorted, others, count * sizeof **sorted);
-    sort_u32(*sorted, count);
-    for (size_t i = 1; i < count; i++)
-        if ((*sorted)[i] != (*sorted)[different])
-            (*sorted)[++different] = (*sorted)[i];
-    return different + 1;
-}
-
-gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t process,
-                                      const uint32_t *others, size_t count, size_t needed,
-                                      uint32_t *resource, gordian_error *error)
-{
-    gordian_status status = check_await(snapshot, process, others, count, needed, error);
-    if (status != GORDIAN_OK)
-        return status;
-    uint32_t *sorted, await = GORDIAN_NONE;
-    size_t different = count_different(snapshot, others, count, &sorted);
+    uint32_t *sorted = memory_alloc(&snapshot->memory, count * sizeof *sorted), await;
     if (!sorted)
         return fail_memory(error);
+    memcpy(sorted, others, count * sizeof *sorted);
+    size_t different = sort_unique_u32(sorted, count); /* some may be named more than once */
     needed = needed == count ? different : needed;
+    gordian_status status = GORDIAN_OK;
     if (needed > different)
         status = fail(error, GORDIAN_STATUS_INPUT, "%zu acts of %zu processes cannot be awaited",
                       needed, different);

@@ -16,37 +16,26 @@ static gordian_status fail_sense(gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, PACKED_SENSELESS);
 }
 
-/* Everybody, without edges; `totals` are the units of the resources from number `first` on. */
-static gordian_status add_resources(gordian_snapshot *snapshot, const uint8_t *totals,
-                                    uint64_t count, gordian_error *error)
+/* Some bytes of one of the first three sections. */
+static gordian_status add_section_entries(gordian_snapshot *snapshot, enum image_part part,
+                                          const uint8_t *bytes, uint64_t count,
+                                          gordian_error *error)
 {
-    for (uint64_t i = 0; i < count; i++)
-        TRY(gordian_snapshot_add_resource(snapshot, packed_get64(totals + 8 * i), NULL, error));
-    return GORDIAN_OK;
-}
-
-static gordian_status add_edges(gordian_snapshot *snapshot, const uint8_t *edges, uint64_t count,
-                                bool hold, gordian_error *error)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        struct image_edge edge = packed_image_edge(edges, i);
-        TRY((hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
+    if (part == IMAGE_TOTALS) {
+        for (uint64_t i = 0; i < count / 8; i++)
+            TRY(gordian_snapshot_add_resource(snapshot, packed_get64(bytes + 8 * i), NULL, error));
+        return GORDIAN_OK;
+    }
+    for (uint64_t i = 0; i < count / IMAGE_EDGE; i++) {
+        struct image_edge edge = packed_image_edge(bytes, i);
+        TRY((part == IMAGE_HOLDS ? gordian_snapshot_hold : gordian_snapshot_wait)(
             snapshot, edge.process, edge.resource, edge.units, error));
     }
     return GORDIAN_OK;
 }
 
-/* Some bytes of one of the first three sections. */
-static gordian_status add_listed(gordian_snapshot *snapshot, enum image_part part,
-                                 const uint8_t *bytes, uint64_t count, gordian_error *error)
-{
-    if (part == IMAGE_TOTALS)
-        return add_resources(snapshot, bytes, count / 8, error);
-    return add_edges(snapshot, bytes, count / IMAGE_EDGE, part == IMAGE_HOLDS, error);
-}
-
-static gordian_status add_processes(gordian_snapshot *snapshot, uint64_t count,
-                                    gordian_error *error)
+static gordian_status add_packed_processes(gordian_snapshot *snapshot, uint64_t count,
+                                           gordian_error *error)
 {
     for (uint64_t p = 0; p < count; p++)
         TRY(gordian_snapshot_add_process(snapshot, NULL, error));
@@ -63,7 +52,7 @@ static gordian_status take_section(gordian_snapshot *snapshot, struct packed_fil
         status = packed_file_read(file, part, chunk, buffer, some, error);
         if (status != GORDIAN_OK)
             break;
-        status = add_listed(snapshot, part, buffer, some, error);
+        status = add_section_entries(snapshot, part, buffer, some, error);
         if (status == GORDIAN_STATUS_INPUT)
             status = fail_sense(error);
         left -= some;
@@ -71,12 +60,12 @@ static gordian_status take_section(gordian_snapshot *snapshot, struct packed_fil
     return status;
 }
 
-static gordian_status take_lists(gordian_snapshot *snapshot, struct packed_file *file,
+static gordian_status load_lists(gordian_snapshot *snapshot, struct packed_file *file,
                                  const gordian_allocator *memory, gordian_error *error)
 {
     uint8_t *buffer = memory_alloc(memory, IMAGE_CHUNK);
     gordian_status status = buffer ? GORDIAN_OK : fail_memory(error);
-    THEN(status, add_processes(snapshot, packed_file_layout(file)->processes, error));
+    THEN(status, add_packed_processes(snapshot, packed_file_layout(file)->processes, error));
     for (unsigned part = IMAGE_TOTALS; part <= IMAGE_WAITS && status == GORDIAN_OK; part++)
         status = take_section(snapshot, file, (enum image_part)part, buffer, error);
     memory_free(memory, buffer);
@@ -99,8 +88,8 @@ struct loading {
     gordian_error failure;
 };
 
-static void note_failure(struct loading *loading, gordian_status status,
-                         const gordian_error *failure)
+static void note_load_failure(struct loading *loading, gordian_status status,
+                              const gordian_error *failure)
 {
     pthread_mutex_lock(&loading->lock);
     if (loading->status == GORDIAN_OK) {
@@ -122,8 +111,8 @@ static void to_own_order(uint32_t *array, uint64_t count)
 }
 
 /* Piece `number` of an array: read into its place, and looked at as long as it is near. */
-static gordian_status load_piece(struct loading *loading, enum image_part part, uint64_t number,
-                                 gordian_error *error)
+static gordian_status load_array_piece(struct loading *loading, enum image_part part,
+                                       uint64_t number, gordian_error *error)
 {
     gordian_snapshot *snapshot = loading->snapshot;
     const bool holds = part == IMAGE_HOLDS;
@@ -149,10 +138,11 @@ static void load_pieces(void *context, unsigned member)
             return;
         gordian_error failure = {0};
         bool holds = piece < loading->hold_pieces;
-        gordian_status status = load_piece(loading, holds ? IMAGE_HOLDS : IMAGE_WAITS,
-                                           holds ? piece : piece - loading->hold_pieces, &failure);
+        gordian_status status =
+            load_array_piece(loading, holds ? IMAGE_HOLDS : IMAGE_WAITS,
+                             holds ? piece : piece - loading->hold_pieces, &failure);
         if (status != GORDIAN_OK) {
-            note_failure(loading, status, &failure);
+            note_load_failure(loading, status, &failure);
             return;
         }
     }
@@ -197,10 +187,10 @@ static gordian_status take_image(gordian_snapshot *snapshot, const struct packed
     const struct image_layout *layout = &image->layout;
     gordian_status status = GORDIAN_OK;
     if (layout->lists) {
-        status = add_processes(snapshot, layout->processes, error);
+        status = add_packed_processes(snapshot, layout->processes, error);
         for (unsigned part = IMAGE_TOTALS; part <= IMAGE_WAITS && status == GORDIAN_OK; part++)
-            status = add_listed(snapshot, (enum image_part)part, image->sections[part],
-                                layout->sections[part].bytes, error);
+            status = add_section_entries(snapshot, (enum image_part)part, image->sections[part],
+                                         layout->sections[part].bytes, error);
         return status == GORDIAN_STATUS_INPUT ? fail_sense(error) : status;
     }
     if (!snapshot_enlarge(snapshot, layout->processes, layout->resources))
@@ -221,7 +211,7 @@ static gordian_status unpack_file(gordian_snapshot *snapshot, gordian_names *nam
     if (!snapshot->device &&
         background_device_pays(options->engine, layout->processes + layout->resources))
         snapshot->device = background_device_begin();
-    return layout->lists ? take_lists(snapshot, names->file, &names->memory, error)
+    return layout->lists ? load_lists(snapshot, names->file, &names->memory, error)
                          : take_arrays(snapshot, names->file, options->threads, error);
 }
 
@@ -256,7 +246,8 @@ static uint64_t name_bytes(name_of *name, void *context, uint32_t count)
     return bytes;
 }
 
-static void write_names(struct image_writer *out, name_of *name, void *context, uint32_t count)
+static void write_packed_names(struct image_writer *out, name_of *name, void *context,
+                               uint32_t count)
 {
     uint64_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -272,7 +263,7 @@ static void write_names(struct image_writer *out, name_of *name, void *context, 
     image_end_section(out);
 }
 
-static void write_edge(struct image_writer *out, struct snapshot_edge edge)
+static void write_packed_edge(struct image_writer *out, struct snapshot_edge edge)
 {
     image_u64(out, edge.units);
     image_u32(out, edge.process);
@@ -286,17 +277,17 @@ static void write_lists(struct image_writer *out, const gordian_snapshot *snapsh
     image_end_section(out);
     for (uint32_t q = 0; q < snapshot->resource_count; q++)
         if (snapshot->holder[q] != NONE)
-            write_edge(out, (struct snapshot_edge){snapshot_first_hold(snapshot, q),
-                                                   snapshot->holder[q], q});
+            write_packed_edge(out, (struct snapshot_edge){snapshot_first_hold(snapshot, q),
+                                                          snapshot->holder[q], q});
     for (uint32_t i = 0; i < snapshot->holds.count; i++)
-        write_edge(out, snapshot->holds.edges[i]);
+        write_packed_edge(out, snapshot->holds.edges[i]);
     image_end_section(out);
     for (uint32_t p = 0; p < snapshot->process_count; p++)
         if (snapshot->wait[p] != NONE)
-            write_edge(out, (struct snapshot_edge){snapshot_first_wait(snapshot, p), p,
-                                                   snapshot->wait[p]});
+            write_packed_edge(out, (struct snapshot_edge){snapshot_first_wait(snapshot, p), p,
+                                                          snapshot->wait[p]});
     for (uint32_t i = 0; i < snapshot->waits.count; i++)
-        write_edge(out, snapshot->waits.edges[i]);
+        write_packed_edge(out, snapshot->waits.edges[i]);
     image_end_section(out);
 }
 
@@ -319,8 +310,9 @@ static uint64_t count_taken(const uint32_t *array, uint32_t count)
     return taken;
 }
 
-static struct image_counts count_all(const gordian_snapshot *snapshot,
-                                     const struct snapshot_naming *naming)
+gordian_status snapshot_pack(const gordian_snapshot *snapshot, const struct snapshot_naming *naming,
+                             const gordian_writer *writer, const gordian_allocator *memory,
+                             gordian_error *error)
 {
     struct image_counts counts = {
         .processes = snapshot->process_count,
@@ -335,20 +327,12 @@ static struct image_counts count_all(const gordian_snapshot *snapshot,
             snapshot->holds.count + count_taken(snapshot->holder, snapshot->resource_count);
         counts.waits = snapshot->waits.count + count_taken(snapshot->wait, snapshot->process_count);
     }
-    return counts;
-}
-
-gordian_status snapshot_pack(const gordian_snapshot *snapshot, const struct snapshot_naming *naming,
-                             const gordian_writer *writer, const gordian_allocator *memory,
-                             gordian_error *error)
-{
-    struct image_counts counts = count_all(snapshot, naming);
     struct image_writer *out = image_begin(writer, &counts, memory);
     if (!out)
         return fail_memory(error);
     (counts.lists ? write_lists : write_arrays)(out, snapshot);
-    write_names(out, naming->process, naming->context, snapshot->process_count);
-    write_names(out, naming->resource, naming->context, snapshot->resource_count);
+    write_packed_names(out, naming->process, naming->context, snapshot->process_count);
+    write_packed_names(out, naming->resource, naming->context, snapshot->resource_count);
     return image_end(out) ? GORDIAN_OK
                           : fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(errno));
 }

@@ -80,7 +80,7 @@ static bool get_flag(const bool *flag)
 
 /* The bytes from `at` on, up to `size` of them; fewer only at the end of the file, or if it fails.
  */
-static size_t read_at(int fd, char *buffer, size_t size, uint64_t at)
+static size_t pread_fully(int fd, char *buffer, size_t size, uint64_t at)
 {
     size_t done = 0;
     while (done < size) {
@@ -95,8 +95,8 @@ static size_t read_at(int fd, char *buffer, size_t size, uint64_t at)
 }
 
 /* Text and length of the lines that begin in piece `number`; false: not as expected. */
-static bool load_piece(const struct parallel_reading *reading, struct piece *piece, uint64_t number,
-                       char **text, size_t *length)
+static bool load_text_piece(const struct parallel_reading *reading, struct piece *piece,
+                            uint64_t number, char **text, size_t *length)
 {
     const struct source_file *file = reading->file;
     uint64_t begin = file->start + number * reading->piece_bytes;
@@ -106,7 +106,7 @@ static bool load_piece(const struct parallel_reading *reading, struct piece *pie
     size_t own = last ? (size_t)left : reading->piece_bytes;
     size_t rest = left - own < LINE_REST ? (size_t)(left - own) : LINE_REST;
     char *buffer = piece->text;
-    if (read_at(file->fd, buffer, before + own + rest, begin - before) != before + own + rest)
+    if (pread_fully(file->fd, buffer, before + own + rest, begin - before) != before + own + rest)
         return false; /* it has become shorter */
     char *first = before ? memchr(buffer, '\n', before + own) : buffer;
     *text = first ? first + before : buffer;
@@ -125,7 +125,7 @@ static bool load_piece(const struct parallel_reading *reading, struct piece *pie
     return true;
 }
 
-static bool keep_line(struct piece *piece, uint32_t i, size_t room)
+static bool keep_piece_line(struct piece *piece, uint32_t i, size_t room)
 {
     const struct trace_plain *plain = &piece->glances.lines[i];
     uint32_t line = piece->line_count;
@@ -151,7 +151,7 @@ static bool split_piece(const struct parallel_reading *reading, struct piece *pi
             return false;
         trace_glance(&piece->ahead, &piece->glances);
         for (uint32_t i = 0; i < piece->ahead.line_count; i++)
-            if (!keep_line(piece, i, reading->line_room))
+            if (!keep_piece_line(piece, i, reading->line_room))
                 return false;
         size_t taken = piece->ahead.ends[piece->ahead.line_count - 1] + 1;
         text += taken;
@@ -183,14 +183,15 @@ static void sort_piece(struct piece *piece, enum name_kind kind)
             piece->sorted[kind][starts[crowd_part(queries[i].hash)]++] = crowd_name(&queries[i]);
 }
 
-static void read_piece(struct parallel_reading *reading, unsigned member, uint64_t number)
+static void read_text_piece(struct parallel_reading *reading, unsigned member, uint64_t number)
 {
     struct piece *piece = &reading->pieces[member];
     char *text;
     size_t length;
     piece->line_count = 0;
-    if (number < reading->piece_count && (!load_piece(reading, piece, number, &text, &length) ||
-                                          !split_piece(reading, piece, text, length)))
+    if (number < reading->piece_count &&
+        (!load_text_piece(reading, piece, number, &text, &length) ||
+         !split_piece(reading, piece, text, length)))
         set_flag(&reading->odd_lines);
     for (unsigned kind = 0; kind < NAME_KINDS; kind++)
         sort_piece(piece, (enum name_kind)kind);
@@ -198,7 +199,7 @@ static void read_piece(struct parallel_reading *reading, unsigned member, uint64
 
 /* ---- 2: names */
 
-static bool take_part(struct parallel_reading *reading, enum name_kind kind, unsigned part)
+static bool intern_part(struct parallel_reading *reading, enum name_kind kind, unsigned part)
 {
     for (unsigned i = 0; i < reading->threads; i++) {
         struct piece *piece = &reading->pieces[i];
@@ -211,27 +212,10 @@ static bool take_part(struct parallel_reading *reading, enum name_kind kind, uns
     return true;
 }
 
-/* Parts go to whoever is free: pieces are read at different speeds. */
-static void take_names(struct parallel_reading *reading)
-{
-    for (unsigned i; (i = __atomic_fetch_add(&reading->part_turn, 1, __ATOMIC_RELAXED)) <
-                     NAME_KINDS * CROWD_PARTS;)
-        if (!take_part(reading, (enum name_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
-            set_flag(&reading->odd_names);
-}
-
 /* ---- 3: numbers */
 
-static uint32_t count_fresh(struct piece *piece, enum name_kind kind)
-{
-    uint32_t sum = 0;
-    for (unsigned part = 0; part < CROWD_PARTS; part++)
-        sum += piece->fresh_of[kind][part];
-    return piece->fresh[kind] = sum;
-}
-
 /* By one for all. */
-static void make_room(void *context)
+static void reserve_new_names(void *context)
 {
     struct parallel_reading *reading = context;
     uint64_t more[NAME_KINDS] = {0};
@@ -239,8 +223,13 @@ static void make_room(void *context)
     if (get_flag(&reading->odd_names))
         return;
     for (unsigned i = 0; i < reading->threads; i++)
-        for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-            more[kind] += count_fresh(&reading->pieces[i], (enum name_kind)kind);
+        for (unsigned kind = 0; kind < NAME_KINDS; kind++) {
+            struct piece *piece = &reading->pieces[i];
+            piece->fresh[kind] = 0;
+            for (unsigned part = 0; part < CROWD_PARTS; part++)
+                piece->fresh[kind] += piece->fresh_of[kind][part];
+            more[kind] += piece->fresh[kind];
+        }
     bool room = snapshot_enlarge(reading->snapshot, more[NAME_PROCESSES], more[NAME_RESOURCES]);
     for (unsigned kind = 0; kind < NAME_KINDS && room; kind++)
         room = crowd_reserve(reading->crowds[kind], (uint32_t)more[kind]);
@@ -248,13 +237,7 @@ static void make_room(void *context)
         set_flag(&reading->odd_room);
 }
 
-/* A resource must be declared once, and before it is used: where it is new, and nowhere else. */
-static bool is_odd(const struct piece *piece, enum name_kind kind, uint32_t line, bool fresh)
-{
-    return kind == NAME_RESOURCES && fresh != (piece->ops[line] == 0);
-}
-
-static void number_names(struct parallel_reading *reading, unsigned member, enum name_kind kind)
+static void number_new_names(struct parallel_reading *reading, unsigned member, enum name_kind kind)
 {
     struct crowd *crowd = reading->crowds[kind];
     const struct piece *piece = &reading->pieces[member];
@@ -273,7 +256,9 @@ static void number_names(struct parallel_reading *reading, unsigned member, enum
         unsigned part = crowd_part(query->hash);
         query->id = piece->answers[kind][next[part]++];
         bool fresh = (query->id & CROWD_UNNUMBERED) && (query->id & CROWD_NEW);
-        odd |= is_odd(piece, kind, i, fresh);
+        /* A resource must be declared once, and before it is used: where it is new, and nowhere
+         * else. */
+        odd |= kind == NAME_RESOURCES && fresh != (piece->ops[i] == 0);
         if (fresh)
             crowd_number(crowd, part, query->id, id++);
     }
@@ -308,41 +293,40 @@ static uint32_t line_id(const struct parallel_reading *reading, const struct pie
     return crowd_id(reading->crowds[kind], crowd_part(query->hash), query->id);
 }
 
-static void put_edges(struct parallel_reading *reading, unsigned member)
-{
-    struct piece *piece = &reading->pieces[member];
-    for (uint32_t i = 0; i < piece->line_count; i++) {
-        expect_line(reading, piece, i + PREFETCH);
-        if (piece->ops[i] == 0)
-            continue;
-        uint32_t process = line_id(reading, piece, NAME_PROCESSES, i);
-        uint32_t resource = line_id(reading, piece, NAME_RESOURCES, i);
-        bool put = piece->ops[i] == GORDIAN_OP_HOLD
-                       ? put_alone(&reading->snapshot->holder[resource], process)
-                       : put_alone(&reading->snapshot->wait[process], resource);
-        if (!put)
-            set_flag(&reading->odd_lines);
-    }
-}
-
 /* ---- all */
 
 static void read_rounds(void *context, unsigned member)
 {
     struct parallel_reading *reading = context;
     for (uint64_t first = 0; first < reading->piece_count; first += reading->threads) {
-        read_piece(reading, member, first + member);
+        read_text_piece(reading, member, first + member);
         thread_pool_meet(reading->workers);
         if (get_flag(&reading->odd_lines))
             return;
-        take_names(reading);
-        thread_pool_meet_to(reading->workers, make_room, reading);
+        /* Parts go to whoever is free: pieces are read at different speeds. */
+        for (unsigned i; (i = __atomic_fetch_add(&reading->part_turn, 1, __ATOMIC_RELAXED)) <
+                         NAME_KINDS * CROWD_PARTS;)
+            if (!intern_part(reading, (enum name_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
+                set_flag(&reading->odd_names);
+        thread_pool_meet_to(reading->workers, reserve_new_names, reading);
         if (get_flag(&reading->odd_names) || get_flag(&reading->odd_room))
             return;
         for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-            number_names(reading, member, (enum name_kind)kind);
+            number_new_names(reading, member, (enum name_kind)kind);
         thread_pool_meet(reading->workers);
-        put_edges(reading, member);
+        struct piece *piece = &reading->pieces[member];
+        for (uint32_t i = 0; i < piece->line_count; i++) {
+            expect_line(reading, piece, i + PREFETCH);
+            if (piece->ops[i] == 0)
+                continue;
+            uint32_t process = line_id(reading, piece, NAME_PROCESSES, i);
+            uint32_t resource = line_id(reading, piece, NAME_RESOURCES, i);
+            bool put = piece->ops[i] == GORDIAN_OP_HOLD
+                           ? put_alone(&reading->snapshot->holder[resource], process)
+                           : put_alone(&reading->snapshot->wait[process], resource);
+            if (!put)
+                set_flag(&reading->odd_lines);
+        }
     }
 }
 
@@ -362,18 +346,6 @@ static bool open_piece(const struct parallel_reading *reading, struct piece *pie
     return opened && piece->text && piece->ops;
 }
 
-static void close_pieces(struct parallel_reading *reading, const gordian_allocator *memory)
-{
-    for (unsigned i = 0; i < reading->threads && reading->pieces; i++) {
-        struct piece *piece = &reading->pieces[i];
-        memory_free_all(memory, piece->text, piece->ops);
-        for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-            memory_free_all(memory, piece->queries[kind], piece->sorted[kind],
-                            piece->answers[kind]);
-    }
-    memory_free(memory, reading->pieces);
-}
-
 static gordian_status open_reading(struct parallel_reading *reading,
                                    const struct snapshot_split *wanted,
                                    const gordian_allocator *memory)
@@ -391,16 +363,6 @@ static gordian_status open_reading(struct parallel_reading *reading,
     return opened ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
-/* Where arrays grow one thread moves them while the others wait. */
-static void prepare_room(struct parallel_reading *reading)
-{
-    uint64_t bytes = reading->file->end - reading->file->start;
-    uint64_t likely = bytes / NAME_BYTES < SNAPSHOT_MAX ? bytes / NAME_BYTES : SNAPSHOT_MAX;
-    snapshot_prepare(reading->snapshot, (uint32_t)likely, (uint32_t)likely);
-    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-        crowd_prepare(reading->crowds[kind], bytes / 2, (uint32_t)likely);
-}
-
 gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names *names,
                                       const struct source_file *file,
                                       const struct snapshot_split *wanted,
@@ -412,13 +374,25 @@ gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names 
         .file = file,
     };
     bool plain = open_reading(&reading, wanted, memory) == GORDIAN_OK;
-    prepare_room(&reading);
+    /* Where arrays grow one thread moves them while the others wait. */
+    uint64_t bytes = reading.file->end - reading.file->start;
+    uint64_t likely = bytes / NAME_BYTES < SNAPSHOT_MAX ? bytes / NAME_BYTES : SNAPSHOT_MAX;
+    snapshot_prepare(reading.snapshot, (uint32_t)likely, (uint32_t)likely);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+        crowd_prepare(reading.crowds[kind], bytes / 2, (uint32_t)likely);
     if (plain) {
         thread_pool_do(reading.workers, read_rounds, &reading);
         plain = !reading.odd_lines && !reading.odd_names && !reading.odd_room;
     }
     thread_pool_close(reading.workers);
-    close_pieces(&reading, memory);
+    for (unsigned i = 0; i < reading.threads && reading.pieces; i++) {
+        struct piece *piece = &reading.pieces[i];
+        memory_free_all(memory, piece->text, piece->ops);
+        for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+            memory_free_all(memory, piece->queries[kind], piece->sorted[kind],
+                            piece->answers[kind]);
+    }
+    memory_free(memory, reading.pieces);
     names->crowded = plain;
     for (unsigned kind = 0; kind < NAME_KINDS; kind++)
         (plain ? crowd_settle : crowd_free)(reading.crowds[kind]);

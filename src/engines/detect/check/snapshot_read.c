@@ -78,7 +78,7 @@ gordian_names *snapshot_names_open(const gordian_allocator *memory)
 
 /* ---- lines */
 
-static gordian_status declare_resource(struct reading *reading, gordian_error *error)
+static gordian_status read_resource_line(struct reading *reading, gordian_error *error)
 {
     gordian_trace *trace = &reading->trace;
     struct names *names = &reading->names->resources;
@@ -109,17 +109,9 @@ static gordian_status take_process(struct reading *reading, uint32_t *id, gordia
     return name_process(reading, &reading->trace.name, id, error);
 }
 
-static gordian_status declare_process(struct reading *reading, gordian_error *error)
-{
-    struct trace_attributes ignored; /* nobody is a victim here, but the line must be right */
-    uint32_t id;
-    gordian_status status = trace_attributes(&reading->trace, &ignored, error);
-    return status != GORDIAN_OK ? status : take_process(reading, &id, error);
-}
-
 /* One Q=N of a `hold` or a `wait`. */
-static gordian_status add_edge(struct reading *reading, uint32_t process,
-                               const gordian_trace_item *item, gordian_error *error)
+static gordian_status read_snapshot_edge(struct reading *reading, uint32_t process,
+                                         const gordian_trace_item *item, gordian_error *error)
 {
     const gordian_trace *trace = &reading->trace;
     char shown[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
@@ -139,31 +131,26 @@ static gordian_status add_edge(struct reading *reading, uint32_t process,
                       trace_show(&item->word, shown), trace_show(&item->name, name));
 }
 
-static gordian_status add_await(struct reading *reading, gordian_error *error)
-{
-    const gordian_trace *trace = &reading->trace;
-    uint32_t process, resource;
-    gordian_status status = take_process(reading, &process, error);
-    if (!memory_grow(&reading->snapshot->memory, &reading->others, &reading->other_room,
-                     trace->item_count, sizeof *reading->others))
-        return fail_memory(error);
-    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
-        status = name_process(reading, &trace->items[i].name, &reading->others[i], error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gordian_snapshot_await(reading->snapshot, process, reading->others, trace->item_count,
-                                    trace->units, &resource, error);
-    if (status != GORDIAN_STATUS_INPUT)
-        return status;
-    return trace_fail(trace, &trace->verb, error, SNAPSHOT_TOO_MANY_ACTS);
-}
-
-static gordian_status add_edges(struct reading *reading, gordian_error *error)
+static gordian_status read_snapshot_edges(struct reading *reading, gordian_error *error)
 {
     const gordian_trace *trace = &reading->trace;
     char shown[TRACE_SHOWN_MAX];
-    if (trace->op == GORDIAN_OP_AWAIT)
-        return add_await(reading, error);
+    if (trace->op == GORDIAN_OP_AWAIT) {
+        uint32_t process, resource;
+        gordian_status status = take_process(reading, &process, error);
+        if (!memory_grow(&reading->snapshot->memory, &reading->others, &reading->other_room,
+                         trace->item_count, sizeof *reading->others))
+            return fail_memory(error);
+        for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
+            status = name_process(reading, &trace->items[i].name, &reading->others[i], error);
+        if (status != GORDIAN_OK)
+            return status;
+        status = gordian_snapshot_await(reading->snapshot, process, reading->others,
+                                        trace->item_count, trace->units, &resource, error);
+        if (status != GORDIAN_STATUS_INPUT)
+            return status;
+        return trace_fail(trace, &trace->verb, error, SNAPSHOT_TOO_MANY_ACTS);
+    }
     if (trace->op != GORDIAN_OP_HOLD && trace->op != GORDIAN_OP_WAIT)
         return trace_fail(trace, &trace->verb, error,
                           "'%s' is an event: use gordian detect for traces",
@@ -171,7 +158,7 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
     uint32_t process;
     TRY(take_process(reading, &process, error));
     for (size_t i = 0; i < trace->item_count; i++)
-        TRY(add_edge(reading, process, &trace->items[i], error));
+        TRY(read_snapshot_edge(reading, process, &trace->items[i], error));
     return GORDIAN_OK;
 }
 
@@ -191,7 +178,8 @@ static gordian_status declare_plain(struct reading *reading, gordian_error *erro
     return put ? GORDIAN_OK : fail_memory(error);
 }
 
-static gordian_status meet_process(struct reading *reading, uint32_t *id, gordian_error *error)
+static gordian_status find_or_add_process(struct reading *reading, uint32_t *id,
+                                          gordian_error *error)
 {
     struct names *names = &reading->names->processes;
     const struct trace_ahead *ahead = &reading->ahead;
@@ -211,7 +199,7 @@ static gordian_status add_plain(struct reading *reading, gordian_op op, gordian_
     bool hold = op == GORDIAN_OP_HOLD;
     if (resource == GORDIAN_NONE || (!hold && op != GORDIAN_OP_WAIT))
         return GORDIAN_STATUS_END;
-    TRY(meet_process(reading, &process, error));
+    TRY(find_or_add_process(reading, &process, error));
     gordian_status status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
         reading->snapshot, process, resource, 1, error);
     return status == GORDIAN_STATUS_INPUT ? GORDIAN_STATUS_END : status;
@@ -234,26 +222,30 @@ static gordian_status read_plain(struct reading *reading, gordian_error *error)
 
 /* ---- all lines */
 
-static gordian_status read_line(struct reading *reading, gordian_error *error)
+static gordian_status read_snapshot_line(struct reading *reading, gordian_error *error)
 {
     TRY(gordian_trace_next(&reading->trace, error));
     switch (reading->trace.kind) {
     case GORDIAN_LINE_EVENT:
-        return add_edges(reading, error);
+        return read_snapshot_edges(reading, error);
     case GORDIAN_LINE_RESOURCE:
-        return declare_resource(reading, error);
-    default:
-        return declare_process(reading, error);
+        return read_resource_line(reading, error);
+    case GORDIAN_LINE_PROCESS:
+        break;
     }
+    struct trace_attributes ignored; /* nobody is a victim here, but the line must be right */
+    uint32_t id;
+    TRY(trace_attributes(&reading->trace, &ignored, error));
+    return take_process(reading, &id, error);
 }
 
-static gordian_status read_lines(struct reading *reading, gordian_error *error)
+static gordian_status read_snapshot_lines(struct reading *reading, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     while (status == GORDIAN_OK) {
         status = read_plain(reading, error);
         if (status == GORDIAN_STATUS_END)
-            status = read_line(reading, error);
+            status = read_snapshot_line(reading, error);
     }
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
@@ -288,7 +280,7 @@ static gordian_status read_any(struct reading *reading, const gordian_source *so
     gordian_status status = known && kind == PACKED_TEXT
                                 ? read_crowd(reading, &file, options->threads)
                                 : GORDIAN_STATUS_END;
-    return status == GORDIAN_STATUS_END ? read_lines(reading, error) : status;
+    return status == GORDIAN_STATUS_END ? read_snapshot_lines(reading, error) : status;
 }
 
 gordian_status gordian_snapshot_read_for(gordian_snapshot **out, gordian_names **names,
@@ -337,7 +329,7 @@ gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names
     reading.names = *names;
     status = gordian_trace_open(&reading.trace, source, &memory, error);
     reading.trace.acts = true;
-    THEN(status, read_lines(&reading, error));
+    THEN(status, read_snapshot_lines(&reading, error));
     gordian_trace_close(&reading.trace);
     memory_free(&memory, reading.others);
     return status;

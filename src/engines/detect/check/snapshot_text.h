@@ -19,6 +19,9 @@ struct gordian_names {
 /* Empty; NULL: out of memory. */
 gordian_names *snapshot_names_open(const gordian_allocator *memory);
 
+/* Opens a file of a snapshot, "-" being standard input. */
+gordian_status check_open_file(const char *path, int *fd, gordian_error *error);
+
 /* Reads a piece of a snapshot: the first time *out and *names are NULL, then the same. On failure
  * both are still the caller's to close. */
 gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names,

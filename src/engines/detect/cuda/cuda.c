@@ -31,7 +31,7 @@ struct cuda_engine {
 
 /* ------------------------------------------------------------------ opening */
 
-static void close_device(struct cuda_engine *e)
+static void close_detect_device(struct cuda_engine *e)
 {
     if (e->method)
         e->method->close(e->state);
@@ -41,12 +41,12 @@ static void close_device(struct cuda_engine *e)
     e->gpu = NULL;
 }
 
-static void cuda_close(void *engine)
+static void cuda_detect_close(void *engine)
 {
     struct cuda_engine *e = engine;
     if (!e)
         return;
-    close_device(e);
+    close_detect_device(e);
     if (e->spare)
         detect_sparse.close(e->spare);
     gordian_allocator memory = e->memory;
@@ -67,14 +67,14 @@ static gordian_status open_kind(void **engine, const struct cuda_kind *kind, str
     e->spare = spare;
     THEN(status, gpu_open_default(&e->gpu, &rag->memory, error));
     if (status != GORDIAN_OK) {
-        cuda_close(e);
+        cuda_detect_close(e);
         return status;
     }
     *engine = e;
     return GORDIAN_OK;
 }
 
-static gordian_status cuda_open(void **engine, struct rag *rag, gordian_error *error)
+static gordian_status cuda_detect_open(void **engine, struct rag *rag, gordian_error *error)
 {
     static const struct cuda_kind kind = {"cuda", &cuda_osdda, &cuda_lmdda};
     return open_kind(engine, &kind, rag, error);
@@ -123,12 +123,12 @@ static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
 }
 
 /* The multi-unit method needs no telling: it finds out as it is asked. */
-static void fall_back(struct cuda_engine *e, uint32_t newcomer, const char *why)
+static void fall_back_to_sparse(struct cuda_engine *e, uint32_t newcomer, const char *why)
 {
     if (!why && e->method && e->method->reason)
         why = e->method->reason(e->state);
     fail(&e->why, GORDIAN_STATUS_IO, "the device failed: %.300s", why ? why : "no reason known");
-    close_device(e);
+    close_detect_device(e);
     e->fallen = true;
     if (e->rag->model == GORDIAN_MODEL_SINGLE_UNIT)
         adopt_cycles(e->spare, newcomer);
@@ -173,7 +173,7 @@ void cuda_fail_after(void *engine, uint64_t commands)
 static uint32_t grown_limit(uint32_t had, uint32_t limit, unsigned halvings)
 {
     limit = limit ? limit : 1; /* at least one, so that there is something to run on */
-    return halvings < 32 ? limit + ((matrix_room(had, limit) - limit) >> halvings) : limit;
+    return halvings < 32 ? limit + ((memory_doubled(had, limit) - limit) >> halvings) : limit;
 }
 
 /* Near the end of the memory the steps get smaller, each about half of what is left, so that ids
@@ -210,11 +210,11 @@ static gordian_status change_method(struct cuda_engine *e, const struct cuda_met
     if (pausing)
         e->method->pause(e->state);
     gordian_status status =
-        method->open(&state, e->gpu, e->rag, process_limit, resource_limit, error);
+        method->open(&state, method, e->gpu, e->rag, process_limit, resource_limit, error);
     if (status != GORDIAN_OK) {
         gordian_error again = {0};
         if (pausing && e->method->resume(e->state, &again))
-            fall_back(e, NONE, again.message);
+            fall_back_to_sparse(e, NONE, again.message);
         return status;
     }
     if (e->method)
@@ -224,8 +224,8 @@ static gordian_status change_method(struct cuda_engine *e, const struct cuda_met
     return GORDIAN_OK;
 }
 
-static gordian_status cuda_prepare(void *engine, gordian_model model, uint32_t process_limit,
-                                   uint32_t resource_limit, gordian_error *error)
+static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uint32_t process_limit,
+                                          uint32_t resource_limit, gordian_error *error)
 {
     struct cuda_engine *e = engine;
     const char *why = NULL;
@@ -245,7 +245,7 @@ static gordian_status cuda_prepare(void *engine, gordian_model model, uint32_t p
     if (status == GORDIAN_OK || e->fallen)
         return GORDIAN_OK;
     if (status == GORDIAN_STATUS_IO && !first) {
-        fall_back(e, NONE, trouble.message);
+        fall_back_to_sparse(e, NONE, trouble.message);
         return GORDIAN_OK;
     }
     return fail(error, status, "engine %s: %.380s", e->kind->name, trouble.message);
@@ -253,17 +253,22 @@ static gordian_status cuda_prepare(void *engine, gordian_model model, uint32_t p
 
 /* ------------------------------------------------------------------ hooks */
 
+/* Has the device run a hook, or `sparse` where the device has failed, now or before. */
+#define DEVICE_HOOK(e, hook, ...)                                                                  \
+    do {                                                                                           \
+        if (!(e)->fallen) {                                                                        \
+            if ((e)->method->hook((e)->state, ##__VA_ARGS__))                                      \
+                return;                                                                            \
+            fall_back_to_sparse((e), NONE, NULL);                                                  \
+        }                                                                                          \
+        if (spare_hooks(e)->hook)                                                                  \
+            spare_hooks(e)->hook((e)->spare, ##__VA_ARGS__);                                       \
+    } while (0)
+
 static void cuda_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen) {
-        if (e->method->grant(e->state, process, resource, units))
-            return;
-        fall_back(e, NONE, NULL);
-    }
-    const struct detect_engine *hooks = spare_hooks(e);
-    if (hooks->grant)
-        hooks->grant(e->spare, process, resource, units);
+    DEVICE_HOOK(e, grant, process, resource, units);
 }
 
 static gordian_outcome cuda_block(void *engine, uint32_t process)
@@ -273,7 +278,7 @@ static gordian_outcome cuda_block(void *engine, uint32_t process)
         gordian_outcome outcome = e->method->block(e->state, process);
         if (outcome != CUDA_NO_OUTCOME)
             return outcome;
-        fall_back(e, process, NULL);
+        fall_back_to_sparse(e, process, NULL);
     }
     return spare_hooks(e)->block(e->spare, process);
 }
@@ -281,28 +286,14 @@ static gordian_outcome cuda_block(void *engine, uint32_t process)
 static void cuda_release(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen) {
-        if (e->method->release(e->state, process, resource, units))
-            return;
-        fall_back(e, NONE, NULL);
-    }
-    const struct detect_engine *hooks = spare_hooks(e);
-    if (hooks->release)
-        hooks->release(e->spare, process, resource, units);
+    DEVICE_HOOK(e, release, process, resource, units);
 }
 
 static void cuda_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
                        size_t count)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen) {
-        if (e->method->serve(e->state, process, from, wants, count))
-            return;
-        fall_back(e, NONE, NULL);
-    }
-    const struct detect_engine *hooks = spare_hooks(e);
-    if (hooks->serve)
-        hooks->serve(e->spare, process, from, wants, count);
+    DEVICE_HOOK(e, serve, process, from, wants, count);
 }
 
 /* Only `sparse` gives processes paths. */
@@ -316,28 +307,15 @@ static void cuda_awake(void *engine, uint32_t process)
 static void cuda_cancel(void *engine, uint32_t process)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen) {
-        if (e->method->cancel(e->state, process))
-            return;
-        fall_back(e, NONE, NULL);
-    }
-    const struct detect_engine *hooks = spare_hooks(e);
-    if (hooks->cancel)
-        hooks->cancel(e->spare, process);
+    DEVICE_HOOK(e, cancel, process);
 }
 
 static void cuda_settle(void *engine)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen) {
-        /* An exit may come before there is any resource. */
-        if (!e->method || e->method->settle(e->state))
-            return;
-        fall_back(e, NONE, NULL);
-    }
-    const struct detect_engine *hooks = spare_hooks(e);
-    if (hooks->settle)
-        hooks->settle(e->spare);
+    if (!e->fallen && !e->method) /* an exit may come before there is any resource */
+        return;
+    DEVICE_HOOK(e, settle);
 }
 
 static gordian_status cuda_deadlocked(void *engine, uint64_t *set, gordian_error *error)
@@ -352,7 +330,7 @@ static gordian_status cuda_deadlocked(void *engine, uint64_t *set, gordian_error
             return GORDIAN_OK;
         if (status != GORDIAN_STATUS_IO)
             return fail(error, status, "%s", trouble.message);
-        fall_back(e, NONE, trouble.message);
+        fall_back_to_sparse(e, NONE, trouble.message);
         memset(set, 0, bits_words(e->rag->process_limit) * sizeof *set);
     }
     return spare_hooks(e)->deadlocked(e->spare, set, error);
@@ -368,7 +346,7 @@ static gordian_status cuda_what_if_all(void *engine, uint32_t *ends, gordian_err
             return GORDIAN_OK;
         if (status != GORDIAN_STATUS_IO)
             return fail(error, status, "%s", trouble.message);
-        fall_back(e, NONE, trouble.message);
+        fall_back_to_sparse(e, NONE, trouble.message);
     }
     return what_if_ends(e->rag, ends, error);
 }
@@ -422,15 +400,16 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
                   .available = gpu_available,                                                      \
                   .supports = matrix_supports,                                                     \
                   .dense = true},                                                                  \
-        .open = (opener), .note = cuda_note, .close = cuda_close, .prepare = cuda_prepare,         \
-        .grant = cuda_grant, .block = cuda_block, .release = cuda_release, .serve = cuda_serve,    \
-        .awake = cuda_awake, .cancel = cuda_cancel, .settle = cuda_settle,                         \
-        .deadlocked = cuda_deadlocked, .matrix_get = cuda_matrix_get,                              \
+        .open = (opener), .note = cuda_note, .close = cuda_detect_close,                           \
+        .prepare = cuda_detect_prepare, .grant = cuda_grant, .block = cuda_block,                  \
+        .release = cuda_release, .serve = cuda_serve, .awake = cuda_awake, .cancel = cuda_cancel,  \
+        .settle = cuda_settle, .deadlocked = cuda_deadlocked, .matrix_get = cuda_matrix_get,       \
         .matrix_row = cuda_matrix_row, .what_if_all = cuda_what_if_all,                            \
     }
 
-const struct detect_engine detect_cuda = CUDA_ENGINE(
-    "cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident", cuda_open);
+const struct detect_engine detect_cuda =
+    CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident",
+                cuda_detect_open);
 const struct detect_engine detect_cuda_blocks = CUDA_ENGINE(
     "cuda-blocks", "the same with matrices of blocks that are stored only where they are not empty",
     cuda_blocks_open);

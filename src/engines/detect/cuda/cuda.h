@@ -19,12 +19,21 @@
 /* What a hook answers when the device has failed and there is no outcome. */
 #define CUDA_NO_OUTCOME ((gordian_outcome)0)
 
+/* How many ids there is room for on a device. */
+struct cuda_room {
+    uint32_t processes, resources;
+};
+
 /* A method. The hooks are the engine's (engine/engine.h says what each means); false: the device
  * has failed, and the method is only good for closing. */
 struct cuda_method {
-    /* Makes the method's state on the device for at least these many ids, from the graph. */
-    gordian_status (*open)(void **state, struct gpu *gpu, const struct rag *rag,
-                           uint32_t process_limit, uint32_t resource_limit, gordian_error *error);
+    const void *rows; /* how matrices are kept: struct osdda_rows or lmdda_rows */
+
+    /* Makes the method's state on the device for at least these many ids, from the graph. `method`
+     * is this table. */
+    gordian_status (*open)(void **state, const struct cuda_method *method, struct gpu *gpu,
+                           const struct rag *rag, uint32_t process_limit, uint32_t resource_limit,
+                           gordian_error *error);
     void (*close)(void *state);
     /* Room for more ids. On failure nothing has changed, but for GORDIAN_STATUS_IO: the device
      * failed. */
@@ -74,11 +83,6 @@ extern const struct detect_engine detect_cuda, detect_cuda_blocks;
 
 /* Is it one of the two? The functions at the end are for those. */
 bool cuda_runs(const struct detect_engine *engine);
-
-/* How many ids there is room for on a device. */
-struct cuda_room {
-    uint32_t processes, resources;
-};
 
 /* Bytes of device memory that a method takes for so many. */
 typedef uint64_t cuda_bytes(const void *method, struct cuda_room room);

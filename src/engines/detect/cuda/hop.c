@@ -60,7 +60,7 @@ uint64_t hop_bytes(const struct hop_options *options, uint32_t slots, uint32_t p
     return sum;
 }
 
-static void list_parts(struct hop *hop, gpu_address *parts[PARTS])
+static void list_hop_memory(struct hop *hop, gpu_address *parts[PARTS])
 {
     parts[PATHS] = &hop->paths;
     parts[PANEL] = &hop->panel;
@@ -72,17 +72,16 @@ static void list_parts(struct hop *hop, gpu_address *parts[PARTS])
 void hop_close(struct hop *hop)
 {
     gpu_address *parts[PARTS];
-    list_parts(hop, parts);
+    list_hop_memory(hop, parts);
     for (int i = 0; i < PARTS; i++) {
-        if (*parts[i])
-            gpu_free(hop->gpu, *parts[i]);
+        gpu_free(hop->gpu, *parts[i]);
         *parts[i] = 0;
     }
 }
 
 /* One block a multiprocessor: more would only make the barriers longer. The emulator's threads
  * are dear. */
-static gordian_status count_blocks(struct hop *hop, gordian_error *error)
+static gordian_status count_cooperative_blocks(struct hop *hop, gordian_error *error)
 {
     const char *const kernels[] = {"lmdda_small", "bit_closure"};
     hop->cooperative_blocks = hop->info.emulated ? 3 : hop->info.multiprocessors;
@@ -110,8 +109,8 @@ gordian_status hop_open(struct hop *hop, struct gpu *gpu, const struct hop_optio
     uint64_t bytes[PARTS];
     gpu_address *parts[PARTS];
     part_bytes(options, hop->slot_room, hop->process_room, bytes);
-    list_parts(hop, parts);
-    gordian_status status = count_blocks(hop, error);
+    list_hop_memory(hop, parts);
+    gordian_status status = count_cooperative_blocks(hop, error);
     for (int i = 0; i < PARTS && status == GORDIAN_OK; i++)
         status = gpu_alloc(gpu, parts[i], bytes[i], error);
     THEN(status, gpu_zero(gpu, hop->barrier, bytes[BARRIER], error));
@@ -170,36 +169,6 @@ struct block {
     gpu_address diagonal; /* paths[first ..][first ..] */
 };
 
-static struct block block_at(const struct hop *hop, uint32_t index, uint32_t slots)
-{
-    struct block block = {.first = index * hop->options.block};
-    block.size = at_most(hop->options.block, slots - block.first);
-    uint64_t down = (uint64_t)block.first * hop->slot_stride * WORD_BYTES;
-    uint64_t across = block.first / 32 * WORD_BYTES;
-    block.rows = hop->paths + down;
-    block.columns = hop->paths + across;
-    block.diagonal = hop->paths + down + across;
-    return block;
-}
-
-/* Paths that stay inside the block. */
-static gordian_status close_block(struct hop *hop, const struct block *block, gordian_error *error)
-{
-    struct bit_closure_arguments closure = {.paths = block->diagonal,
-                                            .barrier = hop->barrier,
-                                            .stride = hop->slot_stride,
-                                            .size = block->size,
-                                            .tensor = hop->options.tensor};
-    uint32_t side = BOOL_TILES(block->size);
-    struct gpu_launch start = {.kernel = "bit_closure",
-                               .blocks = at_most(hop->cooperative_blocks, side * side),
-                               .threads = BOOL_TILE_THREADS,
-                               .cooperative = true,
-                               .arguments = &closure,
-                               .arguments_size = sizeof closure};
-    return gpu_launch(hop->gpu, &start, error);
-}
-
 /* out |= left . (the block's rows of paths), for `rows` rows of both. */
 static gordian_status multiply_block(struct hop *hop, const struct block *block, gpu_address left,
                                      gpu_address out, uint32_t rows, uint32_t slots,
@@ -231,8 +200,24 @@ static gordian_status close_paths(struct hop *hop, uint32_t slots, gordian_error
     uint32_t blocks = (slots + hop->options.block - 1) / hop->options.block;
     gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < blocks && status == GORDIAN_OK; i++) {
-        struct block block = block_at(hop, i, slots);
-        status = close_block(hop, &block, error);
+        struct block block = {.first = i * hop->options.block};
+        block.size = at_most(hop->options.block, slots - block.first);
+        uint64_t down = (uint64_t)block.first * hop->slot_stride * WORD_BYTES;
+        uint64_t across = block.first / 32 * WORD_BYTES;
+        block.rows = hop->paths + down;
+        block.columns = hop->paths + across;
+        block.diagonal = hop->paths + down + across;
+        /* Paths that stay inside the block. */
+        struct bit_closure_arguments closure = {.paths = block.diagonal,
+                                                .barrier = hop->barrier,
+                                                .stride = hop->slot_stride,
+                                                .size = block.size,
+                                                .tensor = hop->options.tensor};
+        uint32_t side = BOOL_TILES(block.size);
+        status = gpu_launch(hop->gpu,
+                            GPU_LAUNCH("bit_closure", at_most(hop->cooperative_blocks, side * side),
+                                       BOOL_TILE_THREADS, closure, .cooperative = true),
+                            error);
         if (status == GORDIAN_OK) /* from inside the block to anywhere */
             status =
                 multiply_block(hop, &block, block.diagonal, block.rows, block.size, slots, error);
@@ -289,13 +274,10 @@ static gordian_status start_small(struct hop *hop, const struct lmdda_hop_argume
     uint32_t tiles = side * (side + BOOL_TILES(arguments->process_count));
     uint32_t warps = BOOL_TILE_THREADS / 32;
     uint32_t wanted = at_least(tiles, arguments->resource_count / warps + 1);
-    struct gpu_launch start = {.kernel = "lmdda_small",
-                               .blocks = at_most(hop->cooperative_blocks, wanted),
-                               .threads = BOOL_TILE_THREADS,
-                               .cooperative = true,
-                               .arguments = arguments,
-                               .arguments_size = sizeof *arguments};
-    return gpu_launch(hop->gpu, &start, error);
+    return gpu_launch(hop->gpu,
+                      GPU_LAUNCH("lmdda_small", at_most(hop->cooperative_blocks, wanted),
+                                 BOOL_TILE_THREADS, *arguments, .cooperative = true),
+                      error);
 }
 
 gordian_status hop_start(struct hop *hop, const struct lmdda_state *state, uint32_t slots,

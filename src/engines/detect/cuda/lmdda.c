@@ -10,60 +10,58 @@
 
 /* ------------------------------------------------------------------ storage */
 
-static uint64_t vector_bytes(struct cuda_room room)
+static uint64_t lmdda_vector_bytes(struct cuda_room room)
 {
     uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
     return words * WORD_BYTES;
 }
 
 /* Bytes of device memory the method takes for that many ids. */
-static uint64_t bytes_for(const void *method, struct cuda_room room)
+static uint64_t device_bytes_lmdda(const void *method, struct cuda_room room)
 {
     const struct cuda_lmdda *l = method;
-    return l->rows->bytes(l, room) + vector_bytes(room);
+    return l->rows->bytes(l, room) + lmdda_vector_bytes(room);
 }
 
-static void free_parts(struct cuda_lmdda *l, struct lmdda_parts *parts)
+static void free_lmdda_device(struct cuda_lmdda *l, struct lmdda_parts *parts)
 {
     const gordian_allocator *memory = &l->rag->memory;
-    const gpu_address all[] = {parts->device.runs, parts->device.waits, parts->device.slots,
-                               parts->ends, parts->device.resources};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        gpu_free(l->gpu, all[i]);
+    gpu_free_all(l->gpu, parts->device.runs, parts->device.waits, parts->device.slots, parts->ends,
+                 parts->device.resources);
     l->rows->close(l, parts);
     memory_free_all(memory, parts->row, parts->slots, parts->waiters, parts->occupant);
     *parts = (struct lmdda_parts){0};
 }
 
-static gordian_status make_host_parts(const struct cuda_lmdda *l, struct lmdda_parts *parts,
-                                      gordian_error *error)
+static gordian_status allocate_lmdda_host(const struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                          gordian_error *error)
 {
     const gordian_allocator *memory = &l->rag->memory;
-    uint32_t longer =
-        parts->process_room > parts->resource_room ? parts->process_room : parts->resource_room;
+    uint32_t longer = parts->room.processes > parts->room.resources ? parts->room.processes
+                                                                    : parts->room.resources;
     parts->row = memory_zeroed(memory, hop_stride(longer) * WORD_BYTES);
-    parts->slots = memory_alloc(memory, parts->resource_room * sizeof *parts->slots);
-    parts->waiters = memory_zeroed(memory, parts->resource_room * sizeof *parts->waiters);
-    parts->occupant = memory_alloc(memory, parts->resource_room * sizeof *parts->occupant);
+    parts->slots = memory_alloc(memory, parts->room.resources * sizeof *parts->slots);
+    parts->waiters = memory_zeroed(memory, parts->room.resources * sizeof *parts->waiters);
+    parts->occupant = memory_alloc(memory, parts->room.resources * sizeof *parts->occupant);
     if (!parts->row || !parts->slots || !parts->waiters || !parts->occupant)
         return fail_memory(error);
-    for (uint32_t q = 0; q < parts->resource_room; q++)
+    for (uint32_t q = 0; q < parts->room.resources; q++)
         parts->slots[q] = LMDDA_NONE;
     return GORDIAN_OK;
 }
 
-static gordian_status make_device_parts(struct cuda_lmdda *l, struct lmdda_parts *parts,
-                                        gordian_error *error)
+static gordian_status allocate_lmdda_device(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                            gordian_error *error)
 {
     struct lmdda_state *device = &parts->device;
-    uint64_t vector = parts->resource_room * WORD_BYTES;
+    uint64_t vector = parts->room.resources * WORD_BYTES;
     struct {
         gpu_address *at;
         uint64_t bytes;
         uint32_t fill;
     } wanted[] = {
-        {&device->runs, hop_stride(parts->process_room) * WORD_BYTES, UINT32_MAX},
-        {&device->waits, parts->process_room * WORD_BYTES, LMDDA_NONE},
+        {&device->runs, hop_stride(parts->room.processes) * WORD_BYTES, UINT32_MAX},
+        {&device->waits, parts->room.processes * WORD_BYTES, LMDDA_NONE},
         {&device->slots, vector, LMDDA_NONE},
         {&device->resources, vector, 0},
         {&parts->ends, vector, 0},
@@ -75,18 +73,6 @@ static gordian_status make_device_parts(struct cuda_lmdda *l, struct lmdda_parts
                                 error));
     }
     return status == GORDIAN_OK ? l->rows->open(l, parts, error) : status;
-}
-
-static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
-                                  uint32_t resource_limit, struct lmdda_parts *larger,
-                                  gordian_error *error)
-{
-    struct cuda_room had = {l->parts.process_room, l->parts.resource_room}, chosen;
-    struct cuda_room needed = {process_limit, resource_limit};
-    TRY(cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error));
-    *larger =
-        (struct lmdda_parts){.process_room = chosen.processes, .resource_room = chosen.resources};
-    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -173,10 +159,8 @@ static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
 static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
 {
     bool question = process != NONE;
-    gordian_status status = count_command(l, error);
-    THEN(status, finish_join(l, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(count_command(l, error));
+    TRY(finish_join(l, error));
     struct lmdda_event_arguments event = {
         .state = l->parts.device,
         .updates = l->shared_device + offsetof(struct lmdda_shared, updates),
@@ -191,13 +175,8 @@ static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordi
         event.answer = l->shared_device + offsetof(struct lmdda_shared, answer);
         l->shared->answer = 0;
     }
-    struct gpu_launch launch = {.kernel = l->rows->event,
-                                .blocks = 1,
-                                .threads = LMDDA_THREADS,
-                                .arguments = &event,
-                                .arguments_size = sizeof event};
     l->update_count = l->row_count = 0;
-    return cuda_lmdda_launch(l, &launch, error);
+    return cuda_lmdda_launch(l, GPU_LAUNCH(l->rows->event, 1, LMDDA_THREADS, event), error);
 }
 
 static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
@@ -422,9 +401,8 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
     if (rows == 0)
         return GORDIAN_OK;
     TRY(bring_up(l, error));
-    gordian_status status = l->rows->find_ends(l, error);
-    return status != GORDIAN_OK ? status
-                                : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
+    TRY(l->rows->find_ends(l, error));
+    return read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
 
 static gordian_status cuda_lmdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
@@ -442,46 +420,6 @@ static gordian_status cuda_lmdda_deadlocked(void *state, uint64_t *set, gordian_
             bits_set(set, p);
     memory_free(&rag->memory, ends);
     return status;
-}
-
-/* Words of 32 bits of a row of RP. */
-static gordian_status read_reach(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,
-                                 void *to, gordian_error *error)
-{
-    gordian_status status = bring_up(l, error);
-    THEN(status, gpu_wait(l->gpu, error));
-    return status == GORDIAN_OK ? l->rows->read(l, row, first, count, to, error) : status;
-}
-
-static gordian_status no_such_matrix(gordian_error *error)
-{
-    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
-}
-
-static gordian_status cuda_lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
-                                            uint32_t column, uint64_t *value, gordian_error *error)
-{
-    struct cuda_lmdda *l = state;
-    uint32_t word = 0;
-    gordian_status status = GORDIAN_OK;
-    switch (which) {
-    case GORDIAN_MATRIX_AG: /* the counts are the graph's; the device knows who holds any */
-        *value = rag_held_units(l->rag, column, row);
-        return GORDIAN_OK;
-    case GORDIAN_MATRIX_AR:
-        status =
-            read_device(l, &word, l->parts.device.waits + row * WORD_BYTES, sizeof word, error);
-        *value = word == column;
-        return status;
-    case GORDIAN_MATRIX_RP:
-        status = read_reach(l, row, column / 32, 1, &word, error);
-        *value = word >> column % 32 & 1;
-        return status;
-    case GORDIAN_MATRIX_SINK:
-    case GORDIAN_MATRIX_RR:
-        break;
-    }
-    return no_such_matrix(error);
 }
 
 static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
@@ -506,12 +444,28 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
         return status;
     case GORDIAN_MATRIX_RP:
         *words = to;
-        return read_reach(l, row, 0, cuda_lmdda_words(l), to, error);
+        TRY(bring_up(l, error));
+        TRY(gpu_wait(l->gpu, error));
+        return l->rows->read(l, row, 0, cuda_lmdda_words(l), to, error);
     case GORDIAN_MATRIX_SINK:
     case GORDIAN_MATRIX_RR:
         break;
     }
-    return no_such_matrix(error);
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
+}
+
+static gordian_status cuda_lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
+                                            uint32_t column, uint64_t *value, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    const uint64_t *words = NULL;
+    if (which == GORDIAN_MATRIX_AG) { /* the counts are the graph's */
+        *value = rag_held_units(l->rag, column, row);
+        return GORDIAN_OK;
+    }
+    TRY(cuda_lmdda_matrix_row(state, which, row, &words, error));
+    *value = bits_test(words, column);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -544,22 +498,24 @@ static bool note_graph(struct cuda_lmdda *l)
 static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit,
                                     uint32_t resource_limit, gordian_error *error)
 {
-    struct lmdda_parts larger;
-    TRY(choose_room(l, process_limit, resource_limit, &larger, error));
-    gordian_status status = make_host_parts(l, &larger, error);
-    THEN(status, make_device_parts(l, &larger, error));
+    struct lmdda_parts larger = {0};
+    const struct cuda_room needed = {process_limit, resource_limit};
+    TRY(cuda_choose_room(l->gpu, l->parts.room, needed, device_bytes_lmdda, l, &larger.room,
+                         error));
+    gordian_status status = allocate_lmdda_host(l, &larger, error);
+    THEN(status, allocate_lmdda_device(l, &larger, error));
     if (status != GORDIAN_OK) {
-        free_parts(l, &larger);
+        free_lmdda_device(l, &larger);
         return status;
     }
-    if (l->parts.process_room)
+    if (l->parts.room.processes)
         status = gpu_wait(l->gpu, error); /* a join may be under way */
     if (status != GORDIAN_OK) {
-        free_parts(l, &larger);
+        free_lmdda_device(l, &larger);
         return status;
     }
     /* What was noted for the old parts is in the graph. */
-    free_parts(l, &l->parts);
+    free_lmdda_device(l, &l->parts);
     l->parts = larger;
     l->update_count = l->row_count = 0;
     l->joining = false;
@@ -572,7 +528,7 @@ static gordian_status cuda_lmdda_grow(void *state, uint32_t process_limit, uint3
                                       gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    if (process_limit <= l->parts.process_room && resource_limit <= l->parts.resource_room)
+    if (process_limit <= l->parts.room.processes && resource_limit <= l->parts.room.resources)
         return GORDIAN_OK;
     return replace_parts(l, process_limit, resource_limit, error);
 }
@@ -583,28 +539,31 @@ static void cuda_lmdda_close(void *state)
     gordian_error ignored;
     if (!gpu_failed(l->gpu))
         gpu_wait(l->gpu, &ignored); /* a join may be under way */
-    free_parts(l, &l->parts);
+    free_lmdda_device(l, &l->parts);
     if (l->shared)
         gpu_unmap(l->gpu, l->shared);
     memory_free(&l->rag->memory, l);
 }
 
-static gordian_status open_method(void **state, const struct lmdda_rows *rows, struct gpu *gpu,
-                                  const struct rag *rag, uint32_t process_limit,
-                                  uint32_t resource_limit, gordian_error *error)
+static gordian_status cuda_lmdda_open(void **state, const struct cuda_method *method,
+                                      struct gpu *gpu, const struct rag *rag,
+                                      uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
 {
     struct cuda_lmdda *l = memory_zeroed(&rag->memory, sizeof *l);
     if (!l)
         return fail_memory(error);
     l->gpu = gpu;
     l->rag = rag;
-    l->rows = rows;
+    l->rows = method->rows;
     l->commands_left = NO_FAILURE;
     gpu_get_info(gpu, &l->info);
     hop_options_init(&l->options, &l->info);
     void *shared = NULL;
-    struct lmdda_parts wanted; /* whether it fits is found out before anything is allocated */
-    gordian_status status = choose_room(l, process_limit, resource_limit, &wanted, error);
+    /* Whether it fits is found out before anything is allocated. */
+    struct cuda_room needed = {process_limit, resource_limit}, ignored;
+    gordian_status status =
+        cuda_choose_room(gpu, l->parts.room, needed, device_bytes_lmdda, l, &ignored, error);
     THEN(status, gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error));
     l->shared = shared;
     THEN(status, replace_parts(l, process_limit, resource_limit, error));
@@ -615,20 +574,6 @@ static gordian_status open_method(void **state, const struct lmdda_rows *rows, s
     }
     *state = l;
     return GORDIAN_OK;
-}
-
-static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag *rag,
-                                 uint32_t process_limit, uint32_t resource_limit,
-                                 gordian_error *error)
-{
-    return open_method(state, &lmdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
-}
-
-static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
-                                  uint32_t process_limit, uint32_t resource_limit,
-                                  gordian_error *error)
-{
-    return open_method(state, &lmdda_block_rows, gpu, rag, process_limit, resource_limit, error);
 }
 
 /* ------------------------------------------------------------------ tests and benches */
@@ -643,8 +588,7 @@ static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *
                                         gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    uint64_t vectors =
-        vector_bytes((struct cuda_room){l->parts.process_room, l->parts.resource_room});
+    uint64_t vectors = lmdda_vector_bytes(l->parts.room);
     gordian_status status = bring_up(l, error);
     THEN(status, gpu_wait(l->gpu, error));
     THEN(status, l->rows->count(l, bytes, used, error));
@@ -663,29 +607,30 @@ gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options, g
 {
     struct cuda_lmdda *l = state;
     l->options = *options;
-    return replace_parts(l, l->parts.process_room, l->parts.resource_room, error);
+    return replace_parts(l, l->parts.room.processes, l->parts.room.resources, error);
 }
 
 gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    gordian_status status = bring_up(l, error);
-    THEN(status, gpu_wait(l->gpu, error));
-    THEN(status, gpu_timer_start(l->gpu, error));
-    THEN(status, make_anew(l, error));
-    return status != GORDIAN_OK ? status : gpu_timer_stop(l->gpu, microseconds, error);
+    TRY(bring_up(l, error));
+    TRY(gpu_wait(l->gpu, error));
+    TRY(gpu_timer_start(l->gpu, error));
+    TRY(make_anew(l, error));
+    return gpu_timer_stop(l->gpu, microseconds, error);
 }
 
-#define LMDDA_METHOD(opener)                                                                       \
+#define LMDDA_METHOD(kept)                                                                         \
     {                                                                                              \
-        .open = (opener), .close = cuda_lmdda_close, .grow = cuda_lmdda_grow,                      \
-        .grant = cuda_lmdda_grant, .block = cuda_lmdda_block, .release = cuda_lmdda_release,       \
-        .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel, .settle = cuda_lmdda_settle,       \
-        .drain = cuda_lmdda_drain, .deadlocked = cuda_lmdda_deadlocked,                            \
-        .what_if_all = cuda_lmdda_ends, .matrix_get = cuda_lmdda_matrix_get,                       \
-        .matrix_row = cuda_lmdda_matrix_row, .memory = cuda_lmdda_memory,                          \
-        .reason = cuda_lmdda_reason, .fail_after = cuda_lmdda_fail_after,                          \
+        .rows = (kept), .open = cuda_lmdda_open, .close = cuda_lmdda_close,                        \
+        .grow = cuda_lmdda_grow, .grant = cuda_lmdda_grant, .block = cuda_lmdda_block,             \
+        .release = cuda_lmdda_release, .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel,     \
+        .settle = cuda_lmdda_settle, .drain = cuda_lmdda_drain,                                    \
+        .deadlocked = cuda_lmdda_deadlocked, .what_if_all = cuda_lmdda_ends,                       \
+        .matrix_get = cuda_lmdda_matrix_get, .matrix_row = cuda_lmdda_matrix_row,                  \
+        .memory = cuda_lmdda_memory, .reason = cuda_lmdda_reason,                                  \
+        .fail_after = cuda_lmdda_fail_after,                                                       \
     }
 
-const struct cuda_method cuda_lmdda = LMDDA_METHOD(open_whole);
-const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(open_blocks);
+const struct cuda_method cuda_lmdda = LMDDA_METHOD(&lmdda_whole_rows);
+const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(&lmdda_block_rows);

@@ -6,27 +6,27 @@
 #define MATRICES      4u  /* AG, RP, and two to make it anew with */
 #define REACH_THREADS 256u
 
-static uint64_t block_rows_bytes(const struct cuda_lmdda *l, struct cuda_room room)
+static uint64_t lmdda_blocks_bytes(const struct cuda_lmdda *l, struct cuda_room room)
 {
     return blocks_bytes(&l->info) +
            MATRICES * blocks_top_bytes(&l->info, room.resources, room.processes) +
            hop_stride(room.processes) * WORD_BYTES;
 }
 
-static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
-                                      gordian_error *error)
+static gordian_status lmdda_blocks_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                        gordian_error *error)
 {
-    uint64_t row = hop_stride(parts->process_room) * WORD_BYTES;
+    uint64_t row = hop_stride(parts->room.processes) * WORD_BYTES;
     TRY(blocks_open(&parts->blocks.pool, l->gpu, error));
     struct block_matrix *matrices[MATRICES] = {&parts->blocks.grants, &parts->blocks.reach,
                                                &parts->blocks.walks[0], &parts->blocks.walks[1]};
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < MATRICES && status == GORDIAN_OK; i++)
-        status = blocks_matrix(&parts->blocks.pool, matrices[i], parts->resource_room,
-                               parts->process_room, error);
+        status = blocks_matrix(&parts->blocks.pool, matrices[i], parts->room.resources,
+                               parts->room.processes, error);
     parts->device.grants = parts->blocks.grants.tops;
     parts->device.reach = parts->blocks.reach.tops;
-    parts->device.stride = parts->resource_room;
+    parts->device.stride = parts->room.resources;
     parts->device.top_count = parts->blocks.reach.top_count;
     parts->device.store = parts->blocks.pool.store;
     TRY(status);
@@ -36,21 +36,15 @@ static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *
     return gpu_alloc(l->gpu, &parts->blocks.row, row, error);
 }
 
-static void block_rows_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
+static void lmdda_blocks_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
 {
-    gpu_address all[] = {parts->blocks.grants.tops,
-                         parts->blocks.reach.tops,
-                         parts->blocks.walks[0].tops,
-                         parts->blocks.walks[1].tops,
-                         parts->blocks.barrier,
-                         parts->blocks.changed,
-                         parts->blocks.row};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        gpu_free(l->gpu, all[i]);
+    gpu_free_all(l->gpu, parts->blocks.grants.tops, parts->blocks.reach.tops,
+                 parts->blocks.walks[0].tops, parts->blocks.walks[1].tops, parts->blocks.barrier,
+                 parts->blocks.changed, parts->blocks.row);
     blocks_close(&parts->blocks.pool);
 }
 
-static gordian_status block_rows_make_anew(struct cuda_lmdda *l, gordian_error *error)
+static gordian_status lmdda_blocks_make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     struct lmdda_reach_arguments reach = {
         .state = l->parts.device,
@@ -63,50 +57,40 @@ static gordian_status block_rows_make_anew(struct cuda_lmdda *l, gordian_error *
     TRY(gpu_resident_blocks(l->gpu, "lmdda_blocks_reach", threads, 0, &resident, error));
     unsigned blocks = reach.rows / threads + 1;
     blocks = blocks < most ? blocks : most;
-    struct gpu_launch launch = {.kernel = "lmdda_blocks_reach",
-                                .blocks = blocks < resident ? blocks : resident,
-                                .threads = threads,
-                                .cooperative = true,
-                                .arguments = &reach,
-                                .arguments_size = sizeof reach};
-    return cuda_lmdda_launch(l, &launch, error);
+    return cuda_lmdda_launch(l,
+                             GPU_LAUNCH("lmdda_blocks_reach", blocks < resident ? blocks : resident,
+                                        threads, reach, .cooperative = true),
+                             error);
 }
 
-static gordian_status block_rows_find_ends(struct cuda_lmdda *l, gordian_error *error)
+static gordian_status lmdda_blocks_find_ends(struct cuda_lmdda *l, gordian_error *error)
 {
     struct lmdda_ends_arguments question = {
         .state = l->parts.device, .ends = l->parts.ends, .rows = l->rag->resource_limit};
     uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 8;
     uint32_t wanted = question.rows / (LMDDA_THREADS / 32) + 1;
-    struct gpu_launch launch = {.kernel = "lmdda_blocks_ends",
-                                .blocks = wanted < most ? wanted : most,
-                                .threads = LMDDA_THREADS,
-                                .arguments = &question,
-                                .arguments_size = sizeof question};
-    return gpu_launch(l->gpu, &launch, error);
+    return gpu_launch(
+        l->gpu,
+        GPU_LAUNCH("lmdda_blocks_ends", wanted < most ? wanted : most, LMDDA_THREADS, question),
+        error);
 }
 
 /* A kernel puts the row together: where its blocks are, only the device knows. */
-static gordian_status block_rows_read(struct cuda_lmdda *l, uint32_t row, uint32_t first,
-                                      uint32_t count, void *to, gordian_error *error)
+static gordian_status lmdda_blocks_read(struct cuda_lmdda *l, uint32_t row, uint32_t first,
+                                        uint32_t count, void *to, gordian_error *error)
 {
     struct lmdda_read_arguments read = {.state = l->parts.device,
                                         .to = l->parts.blocks.row,
                                         .row = row,
                                         .first = first,
                                         .count = count};
-    struct gpu_launch launch = {.kernel = "lmdda_blocks_read",
-                                .blocks = 1,
-                                .threads = LMDDA_THREADS,
-                                .arguments = &read,
-                                .arguments_size = sizeof read};
-    gordian_status status = gpu_launch(l->gpu, &launch, error);
-    THEN(status, gpu_wait(l->gpu, error));
-    return status == GORDIAN_OK ? gpu_read(l->gpu, to, read.to, count * WORD_BYTES, error) : status;
+    TRY(gpu_launch(l->gpu, GPU_LAUNCH("lmdda_blocks_read", 1, LMDDA_THREADS, read), error));
+    TRY(gpu_wait(l->gpu, error));
+    return gpu_read(l->gpu, to, read.to, count * WORD_BYTES, error);
 }
 
-static gordian_status block_rows_count(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
-                                       gordian_error *error)
+static gordian_status lmdda_blocks_count(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
+                                         gordian_error *error)
 {
     struct lmdda_parts *parts = &l->parts;
     uint64_t tops = MATRICES * blocks_matrix_bytes(&parts->blocks.reach);
@@ -116,7 +100,7 @@ static gordian_status block_rows_count(struct cuda_lmdda *l, uint64_t *bytes, ui
     return status;
 }
 
-static gordian_status block_rows_feed(struct cuda_lmdda *l, bool *again, gordian_error *error)
+static gordian_status lmdda_blocks_feed(struct cuda_lmdda *l, bool *again, gordian_error *error)
 {
     return blocks_feed(&l->parts.blocks.pool, again, error);
 }
@@ -124,12 +108,12 @@ static gordian_status block_rows_feed(struct cuda_lmdda *l, bool *again, gordian
 const struct lmdda_rows lmdda_block_rows = {
     .event = "lmdda_blocks_event",
     .join = "lmdda_blocks_join",
-    .bytes = block_rows_bytes,
-    .open = block_rows_open,
-    .close = block_rows_close,
-    .make_anew = block_rows_make_anew,
-    .find_ends = block_rows_find_ends,
-    .read = block_rows_read,
-    .count = block_rows_count,
-    .feed = block_rows_feed,
+    .bytes = lmdda_blocks_bytes,
+    .open = lmdda_blocks_open,
+    .close = lmdda_blocks_close,
+    .make_anew = lmdda_blocks_make_anew,
+    .find_ends = lmdda_blocks_find_ends,
+    .read = lmdda_blocks_read,
+    .count = lmdda_blocks_count,
+    .feed = lmdda_blocks_feed,
 };

@@ -22,7 +22,7 @@ struct lmdda_shared {
 
 /* What there is for the ids there is room for. */
 struct lmdda_parts {
-    uint32_t process_room, resource_room;
+    struct cuda_room room;
     struct lmdda_state device;
     gpu_address ends;
     uint64_t *row; /* the last one handed out */

@@ -4,37 +4,37 @@
 
 #define WORD_BYTES sizeof(uint32_t)
 
-static uint64_t matrix_bytes(uint32_t processes, uint32_t resources)
+static uint64_t whole_matrix_bytes(uint32_t processes, uint32_t resources)
 {
     return hop_stride(processes) * WORD_BYTES * resources;
 }
 
-static uint64_t whole_bytes(const struct cuda_lmdda *l, struct cuda_room room)
+static uint64_t lmdda_whole_bytes(const struct cuda_lmdda *l, struct cuda_room room)
 {
     uint32_t slots = room.processes < room.resources ? room.processes : room.resources;
-    return 2 * matrix_bytes(room.processes, room.resources) +
+    return 2 * whole_matrix_bytes(room.processes, room.resources) +
            hop_bytes(&l->options, slots, room.processes);
 }
 
-static gordian_status whole_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
-                                 gordian_error *error)
+static gordian_status lmdda_whole_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                       gordian_error *error)
 {
-    uint64_t bytes = matrix_bytes(parts->process_room, parts->resource_room);
+    uint64_t bytes = whole_matrix_bytes(parts->room.processes, parts->room.resources);
     gpu_address *matrices[] = {&parts->device.grants, &parts->device.reach};
-    uint32_t slots =
-        parts->process_room < parts->resource_room ? parts->process_room : parts->resource_room;
+    uint32_t slots = parts->room.processes < parts->room.resources ? parts->room.processes
+                                                                   : parts->room.resources;
     gordian_status status = GORDIAN_OK;
-    parts->device.stride = hop_stride(parts->process_room);
+    parts->device.stride = hop_stride(parts->room.processes);
     for (size_t i = 0; i < 2 && status == GORDIAN_OK; i++) {
         status = gpu_alloc(l->gpu, matrices[i], bytes, error);
         THEN(status, gpu_zero(l->gpu, *matrices[i], bytes, error));
     }
     if (status != GORDIAN_OK)
         return status;
-    return hop_open(&parts->hop, l->gpu, &l->options, slots, parts->process_room, error);
+    return hop_open(&parts->hop, l->gpu, &l->options, slots, parts->room.processes, error);
 }
 
-static void whole_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
+static void lmdda_whole_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
 {
     gpu_free(l->gpu, parts->device.grants);
     gpu_free(l->gpu, parts->device.reach);
@@ -42,13 +42,13 @@ static void whole_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
         hop_close(&parts->hop);
 }
 
-static gordian_status whole_make_anew(struct cuda_lmdda *l, gordian_error *error)
+static gordian_status lmdda_whole_make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     return hop_start(&l->parts.hop, &l->parts.device, l->parts.slot_count, l->rag->process_limit,
                      l->rag->resource_limit, error);
 }
 
-static gordian_status whole_find_ends(struct cuda_lmdda *l, gordian_error *error)
+static gordian_status lmdda_whole_find_ends(struct cuda_lmdda *l, gordian_error *error)
 {
     struct what_if_arguments question = {.matrix = l->parts.device.reach,
                                          .runs = l->parts.device.runs,
@@ -58,39 +58,36 @@ static gordian_status whole_find_ends(struct cuda_lmdda *l, gordian_error *error
                                          .rows = l->rag->resource_limit};
     uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 8;
     uint32_t wanted = question.rows / (WHAT_IF_THREADS / 32) + 1;
-    struct gpu_launch launch = {.kernel = "what_if_ends",
-                                .blocks = wanted < most ? wanted : most,
-                                .threads = WHAT_IF_THREADS,
-                                .arguments = &question,
-                                .arguments_size = sizeof question};
-    return gpu_launch(l->gpu, &launch, error);
+    return gpu_launch(
+        l->gpu,
+        GPU_LAUNCH("what_if_ends", wanted < most ? wanted : most, WHAT_IF_THREADS, question),
+        error);
 }
 
-static gordian_status whole_read(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,
-                                 void *to, gordian_error *error)
+static gordian_status lmdda_whole_read(struct cuda_lmdda *l, uint32_t row, uint32_t first,
+                                       uint32_t count, void *to, gordian_error *error)
 {
     uint64_t word = (uint64_t)row * l->parts.device.stride + first;
     return gpu_read(l->gpu, to, l->parts.device.reach + word * WORD_BYTES, count * WORD_BYTES,
                     error);
 }
 
-static gordian_status whole_count(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
-                                  gordian_error *error)
+static gordian_status lmdda_whole_count(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
+                                        gordian_error *error)
 {
     (void)error;
-    *bytes = *used =
-        whole_bytes(l, (struct cuda_room){l->parts.process_room, l->parts.resource_room});
+    *bytes = *used = lmdda_whole_bytes(l, l->parts.room);
     return GORDIAN_OK;
 }
 
 const struct lmdda_rows lmdda_whole_rows = {
     .event = "lmdda_event",
     .join = "lmdda_join",
-    .bytes = whole_bytes,
-    .open = whole_open,
-    .close = whole_close,
-    .make_anew = whole_make_anew,
-    .find_ends = whole_find_ends,
-    .read = whole_read,
-    .count = whole_count,
+    .bytes = lmdda_whole_bytes,
+    .open = lmdda_whole_open,
+    .close = lmdda_whole_close,
+    .make_anew = lmdda_whole_make_anew,
+    .find_ends = lmdda_whole_find_ends,
+    .read = lmdda_whole_read,
+    .count = lmdda_whole_count,
 };

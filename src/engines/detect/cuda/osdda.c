@@ -15,66 +15,27 @@
 
 /* ------------------------------------------------------------------ storage */
 
-static uint64_t vector_bytes(struct cuda_room room)
+static uint64_t osdda_vector_bytes(struct cuda_room room)
 {
     return (4 * (uint64_t)room.resources + room.processes) * sizeof(uint32_t);
 }
 
 /* Bytes of device memory the method takes for that many ids. */
-static uint64_t bytes_for(const void *method, struct cuda_room room)
+static uint64_t device_bytes_osdda(const void *method, struct cuda_room room)
 {
     const struct cuda_osdda *o = method;
     struct gpu_info info;
     gpu_get_info(o->gpu, &info);
-    return o->rows->bytes(&info, room) + vector_bytes(room);
+    return o->rows->bytes(&info, room) + osdda_vector_bytes(room);
 }
 
 static void free_device_parts(const struct cuda_osdda *o, struct osdda_parts *parts)
 {
     const struct osdda_vectors *vectors = &parts->vectors;
-    gpu_address all[] = {vectors->holder, vectors->wait, vectors->sink_of, vectors->next[0],
-                         vectors->next[1]};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            gpu_free(o->gpu, all[i]);
+    gpu_free_all(o->gpu, vectors->holder, vectors->wait, vectors->sink_of, vectors->next[0],
+                 vectors->next[1]);
     o->rows->close(o->gpu, parts);
     *parts = (struct osdda_parts){0};
-}
-
-/* Room for these ids on the device, contents undefined; on failure nothing is left. */
-static gordian_status make_device_parts(const struct cuda_osdda *o, struct osdda_parts *parts,
-                                        gordian_error *error)
-{
-    uint64_t resources = parts->resource_room * sizeof(uint32_t);
-    uint64_t processes = parts->process_room * sizeof(uint32_t);
-    struct osdda_vectors *vectors = &parts->vectors;
-    struct {
-        gpu_address *at;
-        uint64_t bytes;
-    } wanted[] = {
-        {&vectors->holder, resources},  {&vectors->wait, processes},
-        {&vectors->sink_of, resources}, {&vectors->next[0], resources},
-        {&vectors->next[1], resources},
-    };
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++)
-        status = gpu_alloc(o->gpu, wanted[i].at, wanted[i].bytes, error);
-    THEN(status, o->rows->open(o->gpu, parts, error));
-    if (status != GORDIAN_OK)
-        free_device_parts(o, parts);
-    return status;
-}
-
-static gordian_status choose_room(struct cuda_osdda *o, uint32_t process_limit,
-                                  uint32_t resource_limit, struct osdda_parts *larger,
-                                  gordian_error *error)
-{
-    struct cuda_room had = {o->parts.process_room, o->parts.resource_room}, chosen;
-    struct cuda_room needed = {process_limit, resource_limit};
-    TRY(cuda_choose_room(o->gpu, had, needed, bytes_for, o, &chosen, error));
-    *larger =
-        (struct osdda_parts){.process_room = chosen.processes, .resource_room = chosen.resources};
-    return GORDIAN_OK;
 }
 
 /* The host's side: what is as long as a vector or a row. */
@@ -88,14 +49,14 @@ static void free_host_parts(const gordian_allocator *memory, struct host_parts *
     memory_free_all(memory, host->vector, host->released, host->row);
 }
 
-static gordian_status make_host_parts(const gordian_allocator *memory,
-                                      const struct osdda_parts *parts, struct host_parts *host,
-                                      gordian_error *error)
+static gordian_status allocate_osdda_host(const gordian_allocator *memory,
+                                          const struct osdda_parts *parts, struct host_parts *host,
+                                          gordian_error *error)
 {
-    uint32_t longer =
-        parts->process_room > parts->resource_room ? parts->process_room : parts->resource_room;
+    uint32_t longer = parts->room.processes > parts->room.resources ? parts->room.processes
+                                                                    : parts->room.resources;
     host->vector = memory_alloc(memory, longer * sizeof *host->vector);
-    host->released = memory_alloc(memory, parts->resource_room * sizeof *host->released);
+    host->released = memory_alloc(memory, parts->room.resources * sizeof *host->released);
     host->row = memory_zeroed(memory, bits_words(longer) * sizeof *host->row);
     if (host->vector && host->released && host->row)
         return GORDIAN_OK;
@@ -105,7 +66,7 @@ static gordian_status make_host_parts(const gordian_allocator *memory,
 
 /* ------------------------------------------------------------------ the kernel */
 
-static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
+static gordian_status start_osdda_kernel(struct cuda_osdda *o, gordian_error *error)
 {
     const struct osdda_parts *parts = &o->parts;
     struct gpu_info info;
@@ -114,15 +75,15 @@ static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
     unsigned threads = info.emulated ? 64 : OSDDA_MAX_THREADS;
     unsigned most = info.emulated ? 3 : info.multiprocessors, resident = 0;
     TRY(gpu_resident_blocks(o->gpu, o->rows->kernel, threads, 0, &resident, error));
-    unsigned blocks = parts->resource_room / 16 + 1;
+    unsigned blocks = parts->room.resources / 16 + 1;
     if (blocks > most)
         blocks = most;
     if (blocks > resident)
         blocks = resident;
     union osdda_any_arguments arguments = {.vectors = parts->vectors};
     arguments.vectors.service = service_arguments(o->service);
-    arguments.vectors.resources = parts->resource_room;
-    while (UINT64_C(1) << arguments.vectors.doublings < parts->resource_room)
+    arguments.vectors.resources = parts->room.resources;
+    while (UINT64_C(1) << arguments.vectors.doublings < parts->room.resources)
         arguments.vectors.doublings++;
     o->rows->arguments(parts, &arguments);
     struct gpu_launch launch = {.kernel = o->rows->kernel,
@@ -165,13 +126,11 @@ static gordian_status build_rows(struct cuda_osdda *o, gordian_error *error)
 {
     const struct rag *rag = o->rag;
     const struct osdda_parts *parts = &o->parts;
-    gordian_status status = write_vector(o, parts->vectors.holder, rag->holder, rag->resource_limit,
-                                         parts->resource_room, error);
-    THEN(status, write_vector(o, parts->vectors.wait, rag->wait, rag->process_limit,
-                              parts->process_room, error));
-    THEN(status, start_kernel(o, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(write_vector(o, parts->vectors.holder, rag->holder, rag->resource_limit,
+                     parts->room.resources, error));
+    TRY(write_vector(o, parts->vectors.wait, rag->wait, rag->process_limit, parts->room.processes,
+                     error));
+    TRY(start_osdda_kernel(o, error));
     if (!service_post(o->service, OSDDA_REBUILD, OSDDA_NONE, 0, 0))
         return cuda_osdda_lost(o, error);
     return drain_queue(o, error);
@@ -191,11 +150,28 @@ static void take_host_parts(struct cuda_osdda *o, struct host_parts host)
 static gordian_status move_to(struct cuda_osdda *o, struct osdda_parts larger,
                               struct host_parts host, gordian_error *error)
 {
-    bool first = !o->parts.resource_room;
-    gordian_status status = make_device_parts(o, &larger, error);
+    bool first = !o->parts.room.resources;
+    /* Room for these ids on the device, contents undefined; on failure nothing is left. */
+    uint64_t resources = larger.room.resources * sizeof(uint32_t);
+    uint64_t processes = larger.room.processes * sizeof(uint32_t);
+    struct osdda_vectors *vectors = &larger.vectors;
+    struct {
+        gpu_address *at;
+        uint64_t bytes;
+    } wanted[] = {
+        {&vectors->holder, resources},  {&vectors->wait, processes},
+        {&vectors->sink_of, resources}, {&vectors->next[0], resources},
+        {&vectors->next[1], resources},
+    };
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++)
+        status = gpu_alloc(o->gpu, wanted[i].at, wanted[i].bytes, error);
+    THEN(status, o->rows->open(o->gpu, &larger, error));
+    if (status != GORDIAN_OK)
+        free_device_parts(o, &larger);
     if (status != GORDIAN_OK) {
         free_host_parts(&o->rag->memory, &host);
-        if (first || !start_kernel(o, NULL))
+        if (first || !start_osdda_kernel(o, NULL))
             return status;
         return fail(error, GORDIAN_STATUS_IO, "the resident kernel did not start again");
     }
@@ -214,15 +190,15 @@ static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint3
                                       gordian_error *error)
 {
     struct cuda_osdda *o = state;
-    if (process_limit <= o->parts.process_room && resource_limit <= o->parts.resource_room)
+    if (process_limit <= o->parts.room.processes && resource_limit <= o->parts.room.resources)
         return GORDIAN_OK;
     struct osdda_parts larger = {0};
     struct host_parts host = {0};
-    gordian_status status = choose_room(o, process_limit, resource_limit, &larger, error);
-    THEN(status, make_host_parts(&o->rag->memory, &larger, &host, error));
-    if (status != GORDIAN_OK)
-        return status;
-    status = service_stop(o->service, error);
+    const struct cuda_room needed = {process_limit, resource_limit};
+    TRY(cuda_choose_room(o->gpu, o->parts.room, needed, device_bytes_osdda, o, &larger.room,
+                         error));
+    TRY(allocate_osdda_host(&o->rag->memory, &larger, &host, error));
+    gordian_status status = service_stop(o->service, error);
     if (status != GORDIAN_OK) {
         free_host_parts(&o->rag->memory, &host);
         return status;
@@ -248,42 +224,31 @@ static gordian_status feed_kernel(void *context, gordian_error *error)
     return status;
 }
 
-static gordian_status open_method(void **state, const struct osdda_rows *rows, struct gpu *gpu,
-                                  const struct rag *rag, uint32_t process_limit,
-                                  uint32_t resource_limit, gordian_error *error)
+static gordian_status cuda_osdda_open(void **state, const struct cuda_method *method,
+                                      struct gpu *gpu, const struct rag *rag,
+                                      uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
 {
     struct cuda_osdda *o = memory_zeroed(&rag->memory, sizeof *o);
     if (!o)
         return fail_memory(error);
     o->gpu = gpu;
     o->rag = rag;
-    o->rows = rows;
-    struct osdda_parts wanted; /* whether it fits is found out before anything is allocated */
-    gordian_status status = choose_room(o, process_limit, resource_limit, &wanted, error);
+    o->rows = method->rows;
+    /* Whether it fits is found out before anything is allocated. */
+    struct cuda_room needed = {process_limit, resource_limit}, wanted;
+    gordian_status status =
+        cuda_choose_room(gpu, o->parts.room, needed, device_bytes_osdda, o, &wanted, error);
     THEN(status, service_open(&o->service, gpu, &rag->memory, error));
-    if (status == GORDIAN_OK && rows->feed)
+    if (status == GORDIAN_OK && o->rows->feed)
         service_before_start(o->service, feed_kernel, o);
-    THEN(status, cuda_osdda_grow(o, wanted.process_room, wanted.resource_room, error));
+    THEN(status, cuda_osdda_grow(o, wanted.processes, wanted.resources, error));
     if (status != GORDIAN_OK) {
         cuda_osdda_close(o);
         return status;
     }
     *state = o;
     return GORDIAN_OK;
-}
-
-static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag *rag,
-                                 uint32_t process_limit, uint32_t resource_limit,
-                                 gordian_error *error)
-{
-    return open_method(state, &osdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
-}
-
-static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
-                                  uint32_t process_limit, uint32_t resource_limit,
-                                  gordian_error *error)
-{
-    return open_method(state, &osdda_block_rows, gpu, rag, process_limit, resource_limit, error);
 }
 
 static void cuda_osdda_pause(void *state)
@@ -294,7 +259,7 @@ static void cuda_osdda_pause(void *state)
 
 static gordian_status cuda_osdda_resume(void *state, gordian_error *error)
 {
-    return start_kernel(state, error);
+    return start_osdda_kernel(state, error);
 }
 
 /* ------------------------------------------------------------------ events */
@@ -364,11 +329,9 @@ static gordian_status cuda_osdda_deadlocked(void *state, uint64_t *set, gordian_
 {
     struct cuda_osdda *o = state;
     const struct rag *rag = o->rag;
-    gordian_status status = drain_queue(o, error);
-    THEN(status, gpu_read(o->gpu, o->vector, o->parts.vectors.sink_of,
-                          o->parts.resource_room * sizeof *o->vector, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(drain_queue(o, error));
+    TRY(gpu_read(o->gpu, o->vector, o->parts.vectors.sink_of,
+                 o->parts.room.resources * sizeof *o->vector, error));
     for (uint32_t p = 0; p < rag->process_limit; p++)
         if (rag_waits(rag, p) && o->vector[rag->wait[p]] == OSDDA_NONE)
             bits_set(set, p);
@@ -441,8 +404,7 @@ static gordian_status cuda_osdda_memory(void *state, uint64_t *bytes, uint64_t *
                                         gordian_error *error)
 {
     struct cuda_osdda *o = state;
-    uint64_t vectors =
-        vector_bytes((struct cuda_room){o->parts.process_room, o->parts.resource_room});
+    uint64_t vectors = osdda_vector_bytes(o->parts.room);
     gordian_status status = drain_queue(o, error);
     THEN(status, o->rows->count(o, bytes, used, error));
     *bytes += vectors;
@@ -461,17 +423,17 @@ static bool cuda_osdda_drain(void *state)
     return drain_queue(state, NULL) == GORDIAN_OK;
 }
 
-#define OSDDA_METHOD(opener)                                                                       \
+#define OSDDA_METHOD(kept)                                                                         \
     {                                                                                              \
-        .open = (opener), .close = cuda_osdda_close, .grow = cuda_osdda_grow,                      \
-        .pause = cuda_osdda_pause, .resume = cuda_osdda_resume, .grant = cuda_osdda_grant,         \
-        .block = cuda_osdda_block, .release = cuda_osdda_release, .serve = cuda_osdda_serve,       \
-        .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle, .drain = cuda_osdda_drain,       \
-        .deadlocked = cuda_osdda_deadlocked, .what_if_all = cuda_osdda_what_if_all,                \
-        .matrix_get = cuda_osdda_matrix_get, .matrix_row = cuda_osdda_matrix_row,                  \
-        .memory = cuda_osdda_memory, .reason = cuda_osdda_reason,                                  \
-        .fail_after = cuda_osdda_fail_after,                                                       \
+        .rows = (kept), .open = cuda_osdda_open, .close = cuda_osdda_close,                        \
+        .grow = cuda_osdda_grow, .pause = cuda_osdda_pause, .resume = cuda_osdda_resume,           \
+        .grant = cuda_osdda_grant, .block = cuda_osdda_block, .release = cuda_osdda_release,       \
+        .serve = cuda_osdda_serve, .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle,       \
+        .drain = cuda_osdda_drain, .deadlocked = cuda_osdda_deadlocked,                            \
+        .what_if_all = cuda_osdda_what_if_all, .matrix_get = cuda_osdda_matrix_get,                \
+        .matrix_row = cuda_osdda_matrix_row, .memory = cuda_osdda_memory,                          \
+        .reason = cuda_osdda_reason, .fail_after = cuda_osdda_fail_after,                          \
     }
 
-const struct cuda_method cuda_osdda = OSDDA_METHOD(open_whole);
-const struct cuda_method cuda_osdda_blocks = OSDDA_METHOD(open_blocks);
+const struct cuda_method cuda_osdda = OSDDA_METHOD(&osdda_whole_rows);
+const struct cuda_method cuda_osdda_blocks = OSDDA_METHOD(&osdda_block_rows);

@@ -13,7 +13,7 @@
 
 /* What is on the device, with room for these ids. */
 struct osdda_parts {
-    uint32_t process_room, resource_room;
+    struct cuda_room room;
     struct osdda_vectors vectors; /* their addresses */
 
     struct {

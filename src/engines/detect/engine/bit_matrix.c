@@ -18,17 +18,6 @@ static inline const line_of_words *const_lines(const uint64_t *row)
     return (const line_of_words *)(const void *)row;
 }
 
-uint32_t matrix_room(uint32_t room, uint32_t wanted)
-{
-    const uint32_t least = 8;
-    if (wanted <= room)
-        return room;
-    uint32_t doubled = room > RAG_ID_MAX / 2 ? RAG_ID_MAX : 2 * room;
-    if (doubled < least)
-        doubled = least;
-    return wanted > doubled ? wanted : doubled;
-}
-
 bool bit_matrix_open(struct bit_matrix *matrix, const gordian_allocator *memory, uint32_t rows,
                      size_t row_words)
 {

@@ -33,7 +33,7 @@ static void append_node(struct general_state *general, uint32_t before, uint32_t
     links[before].prev = node;
 }
 
-static void take_out(struct general_state *general, uint32_t node)
+static void unlink_node(struct general_state *general, uint32_t node)
 {
     struct general_links *links = general->links;
     links[links[node].prev].next = links[node].next;
@@ -62,7 +62,7 @@ static void bury_process(struct sparse *sparse, uint32_t process)
 static void raise_dead(struct sparse *sparse, uint32_t process)
 {
     sparse->general.dead[process] = 0;
-    take_out(&sparse->general, process + FIRST);
+    unlink_node(&sparse->general, process + FIRST);
     count_holdings(sparse, process, true, -1);
 }
 
@@ -133,7 +133,7 @@ static enum round walk_round(struct sparse *sparse, uint32_t process, bool hopel
         return_holdings(sparse, node - FIRST);
         outcome = PROGRESS;
         if (put_off != ORDER) {
-            take_out(general, node);
+            unlink_node(general, node);
             append_node(general, put_off, node);
         }
         if (!hopeless && fits_work(sparse, process)) {
@@ -161,7 +161,7 @@ static bool walk_order(struct sparse *sparse, uint32_t process, bool hopeless)
         return true;
     for (uint32_t next; start != ORDER; start = next) {
         next = general->links[start].next;
-        take_out(general, start);
+        unlink_node(general, start);
         bury_process(sparse, start - FIRST);
     }
     return false;
@@ -199,7 +199,7 @@ static void leave_lists(struct sparse *sparse, uint32_t process)
         raise_dead(sparse, process);
         sparse->general.revive = true;
     } else {
-        take_out(&sparse->general, process + FIRST);
+        unlink_node(&sparse->general, process + FIRST);
     }
     count_holdings(sparse, process, false, -1);
 }
@@ -278,20 +278,6 @@ static bool general_is_dead(void *engine, uint32_t process)
 
 /* ---- room, and the first time */
 
-static void rebuild_lists(struct sparse *sparse)
-{
-    struct general_state *general = &sparse->general;
-    general->links[ORDER] = (struct general_links){ORDER, ORDER};
-    general->links[DEAD] = (struct general_links){DEAD, DEAD};
-    /* Everybody is dead until shown to be alive. */
-    for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
-        if (rag_waits(sparse->graph, p)) {
-            count_holdings(sparse, p, false, 1);
-            bury_process(sparse, p);
-        }
-    revive_dead(sparse);
-}
-
 gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t processes,
                                uint32_t resources, gordian_error *error)
 {
@@ -303,8 +289,17 @@ gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t pro
         !memory_grow_zeroed(&sparse->memory, &general->units, &general->unit_room, resources,
                             sizeof *general->units))
         return fail_memory(error);
-    if (rebuild)
-        rebuild_lists(sparse);
+    if (rebuild) {
+        general->links[ORDER] = (struct general_links){ORDER, ORDER};
+        general->links[DEAD] = (struct general_links){DEAD, DEAD};
+        /* Everybody is dead until shown to be alive. */
+        for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
+            if (rag_waits(sparse->graph, p)) {
+                count_holdings(sparse, p, false, 1);
+                bury_process(sparse, p);
+            }
+        revive_dead(sparse);
+    }
     return GORDIAN_OK;
 }
 

@@ -20,7 +20,7 @@ struct lmdda {
     bool stale;             /* an edge has gone in this event: RP has to be made anew */
 };
 
-static size_t process_words(const struct lmdda *l)
+static size_t lmdda_words(const struct lmdda *l)
 {
     return matrix_words(l->rag->process_limit);
 }
@@ -30,14 +30,14 @@ static uint64_t *running_row(const struct lmdda *l)
     return bit_row(&l->sp, 0);
 }
 
-static uint64_t *held_units(const struct lmdda *l, uint32_t process, uint32_t resource)
+static uint64_t *units_cell(const struct lmdda *l, uint32_t process, uint32_t resource)
 {
     return bit_row(&l->ag, resource) + process;
 }
 
 /* ------------------------------------------------------------------ storage */
 
-static void free_parts(struct lmdda *l)
+static void free_lmdda_matrices(struct lmdda *l)
 {
     const gordian_allocator *memory = &l->rag->memory;
     bit_matrix_close(&l->ag, memory);
@@ -48,7 +48,7 @@ static void free_parts(struct lmdda *l)
 }
 
 /* No edges, everybody runs; on failure nothing is left. */
-static bool make_parts(struct lmdda *l)
+static bool allocate_lmdda_matrices(struct lmdda *l)
 {
     const gordian_allocator *memory = &l->rag->memory;
     size_t across_processes = matrix_words(l->process_room);
@@ -62,7 +62,7 @@ static bool make_parts(struct lmdda *l)
             bits_set(running_row(l), p);
         return true;
     }
-    free_parts(l);
+    free_lmdda_matrices(l);
     return false;
 }
 
@@ -73,10 +73,10 @@ static bool lmdda_grow(void *state, uint32_t process_limit, uint32_t resource_li
         return true;
     struct lmdda larger = {
         .rag = l->rag,
-        .process_room = matrix_room(l->process_room, process_limit),
-        .resource_room = matrix_room(l->resource_room, resource_limit),
+        .process_room = memory_doubled(l->process_room, process_limit),
+        .resource_room = memory_doubled(l->resource_room, resource_limit),
     };
-    if (!make_parts(&larger))
+    if (!allocate_lmdda_matrices(&larger))
         return false;
     bit_matrix_copy(&larger.ag, &l->ag);
     bit_matrix_copy(&larger.ar, &l->ar);
@@ -84,27 +84,12 @@ static bool lmdda_grow(void *state, uint32_t process_limit, uint32_t resource_li
     for (uint32_t p = 0; p < l->process_room; p++)
         if (!bits_test(running_row(l), p))
             bits_clear(running_row(&larger), p);
-    free_parts(l);
+    free_lmdda_matrices(l);
     *l = larger;
     return true;
 }
 
 /* ------------------------------------------------------------------ node hopping */
-
-/* RP = AG: what one step reaches. */
-static void start_from_grants(struct lmdda *l)
-{
-    for (uint32_t row = 0; row < l->rag->resource_limit; row++) {
-        row_zero(bit_row(&l->rp, row), process_words(l));
-        if (!rag_is_resource(l->rag, row))
-            continue;
-        struct rag_edge holder;
-        for (uint32_t ref = rag_first_holder(l->rag, row); ref != NONE; ref = holder.next) {
-            holder = rag_holder(l->rag, ref);
-            bit_set(&l->rp, row, holder.process);
-        }
-    }
-}
 
 /* One row of RP . AR: what those wait for that the row reaches. False: none of them waits. */
 static bool find_hops(struct lmdda *l, uint32_t row)
@@ -113,7 +98,7 @@ static bool find_hops(struct lmdda *l, uint32_t row)
     uint64_t *hops = bit_row(&l->hops, 0);
     bool any = false;
     row_zero(hops, matrix_words(l->rag->resource_limit));
-    for (size_t i = 0; i < process_words(l); i++) {
+    for (size_t i = 0; i < lmdda_words(l); i++) {
         uint64_t waiting = reached[i] & ~running[i];
         any = any || waiting;
         for (; waiting; waiting &= waiting - 1) {
@@ -135,7 +120,7 @@ static bool hop_row(struct lmdda *l, uint32_t row)
     for (size_t i = 0; i < matrix_words(l->rag->resource_limit); i++)
         for (uint64_t word = hops[i]; word; word &= word - 1) {
             uint32_t next = (uint32_t)(i * 64 + (size_t)__builtin_ctzll(word));
-            if (next != row && row_or_changes(reached, bit_row(&l->rp, next), process_words(l)))
+            if (next != row && row_or_changes(reached, bit_row(&l->rp, next), lmdda_words(l)))
                 changed = true;
         }
     return changed;
@@ -144,7 +129,17 @@ static bool hop_row(struct lmdda *l, uint32_t row)
 /* Rows are updated in place: what one row has found helps the next in the same round. */
 static void recompute_reach(struct lmdda *l)
 {
-    start_from_grants(l);
+    /* RP = AG: what one step reaches. */
+    for (uint32_t row = 0; row < l->rag->resource_limit; row++) {
+        row_zero(bit_row(&l->rp, row), lmdda_words(l));
+        if (!rag_is_resource(l->rag, row))
+            continue;
+        struct rag_edge holder;
+        for (uint32_t ref = rag_first_holder(l->rag, row); ref != NONE; ref = holder.next) {
+            holder = rag_holder(l->rag, ref);
+            bit_set(&l->rp, row, holder.process);
+        }
+    }
     bool changed = true;
     while (changed) {
         changed = false;
@@ -156,21 +151,21 @@ static void recompute_reach(struct lmdda *l)
 
 /* ------------------------------------------------------------------ events */
 
-static void lmdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
+static void lmdda_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
-    struct lmdda *l = state;
-    *held_units(l, process, resource) += units;
+    struct lmdda *l = matrix_state(engine);
+    *units_cell(l, process, resource) += units;
     bit_set(&l->rp, resource, process);
 }
 
 static bool leads_to_one_that_runs(const struct lmdda *l, uint32_t resource)
 {
-    return row_meets(bit_row(&l->rp, resource), running_row(l), process_words(l));
+    return row_meets(bit_row(&l->rp, resource), running_row(l), lmdda_words(l));
 }
 
-static gordian_outcome lmdda_block(void *state, uint32_t process)
+static gordian_outcome lmdda_block(void *engine, uint32_t process)
 {
-    struct lmdda *l = state;
+    struct lmdda *l = matrix_state(engine);
     uint32_t wanted = l->rag->wait[process];
     bit_set(&l->ar, process, wanted);
     bits_clear(running_row(l), process);
@@ -184,43 +179,43 @@ static gordian_outcome lmdda_block(void *state, uint32_t process)
         return outcome; /* nothing leads to one that holds nothing */
     for (uint32_t row = 0; row < l->rag->resource_limit; row++)
         if (row != wanted && bit_get(&l->rp, row, process))
-            row_or(bit_row(&l->rp, row), bit_row(&l->rp, wanted), process_words(l));
+            row_or(bit_row(&l->rp, row), bit_row(&l->rp, wanted), lmdda_words(l));
     return outcome;
 }
 
-static void lmdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
+static void lmdda_release(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
-    struct lmdda *l = state;
-    uint64_t *held = held_units(l, process, resource);
+    struct lmdda *l = matrix_state(engine);
+    uint64_t *held = units_cell(l, process, resource);
     *held -= units;
     if (*held == 0)
         l->stale = true;
 }
 
-static void lmdda_serve(void *state, uint32_t process, uint32_t from, const gordian_want *wants,
+static void lmdda_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
                         size_t count)
 {
-    struct lmdda *l = state;
+    struct lmdda *l = matrix_state(engine);
     (void)from;
     for (size_t i = 0; i < count; i++) {
-        *held_units(l, process, wants[i].resource) += wants[i].units;
+        *units_cell(l, process, wants[i].resource) += wants[i].units;
         bit_clear(&l->ar, process, wants[i].resource);
     }
     bits_set(running_row(l), process);
     l->stale = true;
 }
 
-static void lmdda_cancel(void *state, uint32_t process)
+static void lmdda_cancel(void *engine, uint32_t process)
 {
-    struct lmdda *l = state;
+    struct lmdda *l = matrix_state(engine);
     bit_clear(&l->ar, process, l->rag->wait[process]);
     bits_set(running_row(l), process);
     l->stale = true;
 }
 
-static void lmdda_settle(void *state)
+static void lmdda_settle(void *engine)
 {
-    struct lmdda *l = state;
+    struct lmdda *l = matrix_state(engine);
     if (l->stale)
         recompute_reach(l);
     l->stale = false;
@@ -228,13 +223,15 @@ static void lmdda_settle(void *state)
 
 /* ------------------------------------------------------------------ the rest */
 
-static void lmdda_deadlocked(const void *state, uint64_t *set)
+static gordian_status lmdda_deadlocked(void *engine, uint64_t *set, gordian_error *error)
 {
-    const struct lmdda *l = state;
-    for (uint32_t p = 0; p < l->rag->process_limit; p++)
+    const struct lmdda *l = matrix_state(engine);
+    (void)error;
+    for (uint32_t p = 0; l && p < l->rag->process_limit; p++)
         if (rag_is_process(l->rag, p) && rag_waits(l->rag, p) &&
             !leads_to_one_that_runs(l, l->rag->wait[p]))
             bits_set(set, p);
+    return GORDIAN_OK;
 }
 
 static const struct bit_matrix *lmdda_matrix(const void *state, gordian_matrix which, bool *counts)
@@ -258,7 +255,7 @@ static const struct bit_matrix *lmdda_matrix(const void *state, gordian_matrix w
 static void lmdda_close(void *state)
 {
     struct lmdda *l = state;
-    free_parts(l);
+    free_lmdda_matrices(l);
     memory_free(&l->rag->memory, l);
 }
 
@@ -272,7 +269,7 @@ static void read_graph(struct lmdda *l)
         struct rag_edge held;
         for (uint32_t ref = rag->processes[p].held; ref != NONE; ref = held.next) {
             held = rag_held(rag, ref);
-            *held_units(l, p, held.resource) = held.units;
+            *units_cell(l, p, held.resource) = held.units;
         }
         if (rag_waits(rag, p)) {
             bit_set(&l->ar, p, rag->wait[p]);
@@ -288,9 +285,9 @@ static void *lmdda_open(const struct rag *rag, uint32_t process_limit, uint32_t 
     if (!l)
         return NULL;
     *l = (struct lmdda){.rag = rag,
-                        .process_room = matrix_room(0, process_limit),
-                        .resource_room = matrix_room(0, resource_limit)};
-    if (!make_parts(l)) {
+                        .process_room = memory_doubled(0, process_limit),
+                        .resource_room = memory_doubled(0, resource_limit)};
+    if (!allocate_lmdda_matrices(l)) {
         memory_free(&rag->memory, l);
         return NULL;
     }
@@ -302,12 +299,15 @@ const struct matrix_method matrix_lmdda = {
     .open = lmdda_open,
     .close = lmdda_close,
     .grow = lmdda_grow,
-    .grant = lmdda_grant,
-    .block = lmdda_block,
-    .release = lmdda_release,
-    .serve = lmdda_serve,
-    .cancel = lmdda_cancel,
-    .settle = lmdda_settle,
-    .deadlocked = lmdda_deadlocked,
+    .hooks =
+        {
+            .grant = lmdda_grant,
+            .block = lmdda_block,
+            .release = lmdda_release,
+            .serve = lmdda_serve,
+            .cancel = lmdda_cancel,
+            .settle = lmdda_settle,
+            .deadlocked = lmdda_deadlocked,
+        },
     .matrix = lmdda_matrix,
 };

@@ -1,15 +1,8 @@
-/* The matrix engine: hands every hook on to the method of the system's model. matrix.h
- * tells what the matrices are. */
+/* The matrix engine: chooses the method by the system's model. matrix.h tells what the matrices
+ * are. */
 #include "engines/detect/engine/matrix.h"
 
 #include "foundation/base/error.h"
-
-struct matrix_engine {
-    gordian_allocator memory;
-    const struct rag *rag;
-    const struct matrix_method *method; /* NULL before the first prepare */
-    void *state;
-};
 
 bool matrix_supports(const void *model, const char **why)
 {
@@ -18,6 +11,16 @@ bool matrix_supports(const void *model, const char **why)
     *why = "a request for several units or resources has to wait: only sparse and reduce judge "
            "that";
     return false;
+}
+
+static const struct matrix_method *matrix_method_of(gordian_model model)
+{
+    return model == GORDIAN_MODEL_SINGLE_UNIT ? &matrix_osdda : &matrix_lmdda;
+}
+
+static const struct detect_engine *matrix_refine(gordian_model model)
+{
+    return &matrix_method_of(model)->hooks;
 }
 
 static gordian_status matrix_open(void **engine, struct rag *rag, gordian_error *error)
@@ -48,8 +51,7 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
     const char *why = NULL;
     if (!matrix_supports(&model, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine matrix: %s", why);
-    const struct matrix_method *method =
-        model == GORDIAN_MODEL_SINGLE_UNIT ? &matrix_osdda : &matrix_lmdda;
+    const struct matrix_method *method = matrix_method_of(model);
     if (method == e->method) {
         bool grown = method->grow(e->state, process_limit, resource_limit);
         return grown ? GORDIAN_OK : fail_memory(error);
@@ -61,53 +63,6 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
         e->method->close(e->state);
     e->method = method;
     e->state = state;
-    return GORDIAN_OK;
-}
-
-static void matrix_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)
-{
-    struct matrix_engine *e = engine;
-    e->method->grant(e->state, process, resource, units);
-}
-
-static gordian_outcome matrix_block(void *engine, uint32_t process)
-{
-    struct matrix_engine *e = engine;
-    return e->method->block(e->state, process);
-}
-
-static void matrix_release(void *engine, uint32_t process, uint32_t resource, uint64_t units)
-{
-    struct matrix_engine *e = engine;
-    e->method->release(e->state, process, resource, units);
-}
-
-static void matrix_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
-                         size_t count)
-{
-    struct matrix_engine *e = engine;
-    e->method->serve(e->state, process, from, wants, count);
-}
-
-static void matrix_cancel(void *engine, uint32_t process)
-{
-    struct matrix_engine *e = engine;
-    e->method->cancel(e->state, process);
-}
-
-static void matrix_settle(void *engine)
-{
-    struct matrix_engine *e = engine;
-    if (e->method) /* an exit may come before there is any resource */
-        e->method->settle(e->state);
-}
-
-static gordian_status matrix_deadlocked(void *engine, uint64_t *set, gordian_error *error)
-{
-    struct matrix_engine *e = engine;
-    (void)error;
-    if (e->method)
-        e->method->deadlocked(e->state, set);
     return GORDIAN_OK;
 }
 
@@ -146,8 +101,8 @@ static gordian_status matrix_get(const void *engine, gordian_matrix which, uint3
     return GORDIAN_OK;
 }
 
-static gordian_status matrix_row(const void *engine, gordian_matrix which, uint32_t row,
-                                 const uint64_t **words, size_t *count, gordian_error *error)
+static gordian_status matrix_read_row(const void *engine, gordian_matrix which, uint32_t row,
+                                      const uint64_t **words, size_t *count, gordian_error *error)
 {
     struct view view = {0};
     TRY(find_matrix(engine, which, row, &view, error));
@@ -171,13 +126,7 @@ const struct detect_engine detect_matrix = {
     .open = matrix_open,
     .close = matrix_close,
     .prepare = matrix_prepare,
-    .grant = matrix_grant,
-    .block = matrix_block,
-    .release = matrix_release,
-    .serve = matrix_serve,
-    .cancel = matrix_cancel,
-    .settle = matrix_settle,
-    .deadlocked = matrix_deadlocked,
+    .refine = matrix_refine,
     .matrix_get = matrix_get,
-    .matrix_row = matrix_row,
+    .matrix_row = matrix_read_row,
 };

@@ -27,6 +27,7 @@
 
 #include "engines/detect/engine/engine.h"
 #include "foundation/base/bits.h"
+#include "foundation/base/memory.h"
 
 /* ------------------------------------------------------------------ rows of words */
 
@@ -46,10 +47,6 @@ static inline size_t matrix_words(size_t bits)
 {
     return (bits_words(bits) + MATRIX_LINE_WORDS - 1) / MATRIX_LINE_WORDS * MATRIX_LINE_WORDS;
 }
-
-/* Room to make for `wanted` rows or columns when there is room for `room`: at least
- * twice as much as before, so growing one by one is amortised O(1) a cell. */
-uint32_t matrix_room(uint32_t room, uint32_t wanted);
 
 /* All zero. False: out of memory, and *matrix is empty. */
 bool bit_matrix_open(struct bit_matrix *matrix, const gordian_allocator *memory, uint32_t rows,
@@ -93,7 +90,8 @@ uint32_t row_only_bit(const uint64_t *row, size_t words);
 
 /* ------------------------------------------------------------------ methods */
 
-/* The two methods, behind the same hooks as an engine (engine.h says what each means). */
+/* The two methods. Their hooks (engine.h says what each means) get the engine, with the method's
+ * state in it; NULL before the first prepare. */
 struct matrix_method {
     /* A method's state for at least these many ids, made from the graph; NULL: out of memory. */
     void *(*open)(const struct rag *rag, uint32_t process_limit, uint32_t resource_limit);
@@ -101,18 +99,23 @@ struct matrix_method {
     /* Room for more ids. False: out of memory, nothing has changed. */
     bool (*grow)(void *state, uint32_t process_limit, uint32_t resource_limit);
 
-    void (*grant)(void *state, uint32_t process, uint32_t resource, uint64_t units);
-    gordian_outcome (*block)(void *state, uint32_t process);
-    void (*release)(void *state, uint32_t process, uint32_t resource, uint64_t units);
-    void (*serve)(void *state, uint32_t process, uint32_t from, const gordian_want *wants,
-                  size_t count);
-    void (*cancel)(void *state, uint32_t process);
-    void (*settle)(void *state);
-    void (*deadlocked)(const void *state, uint64_t *set);
+    struct detect_engine hooks;
 
     /* A matrix of bits, or of counts (*counts); NULL where the method has no such matrix. */
     const struct bit_matrix *(*matrix)(const void *state, gordian_matrix which, bool *counts);
 };
+
+struct matrix_engine {
+    gordian_allocator memory;
+    const struct rag *rag;
+    const struct matrix_method *method; /* NULL before the first prepare */
+    void *state;
+};
+
+static inline void *matrix_state(void *engine)
+{
+    return ((struct matrix_engine *)engine)->state;
+}
 
 extern const struct matrix_method matrix_osdda;
 extern const struct matrix_method matrix_lmdda;

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-static bool is_dead(const struct sparse *sparse, uint32_t process)
+static bool is_marked_dead(const struct sparse *sparse, uint32_t process)
 {
     return rag_waits(sparse->graph, process) &&
            sparse->graph->processes_more[process].mark == sparse->multi.dead_stamp;
@@ -55,7 +55,7 @@ static bool follow_witnesses(const struct sparse *sparse, uint32_t requester, ui
                               : rag_holder(graph, rag_first_holder(graph, resource)).process;
         if (!rag_waits(graph, holder))
             return true;
-        if (holder == requester || is_dead(sparse, holder))
+        if (holder == requester || is_marked_dead(sparse, holder))
             return false;
         resource = graph->wait[holder];
     }
@@ -117,26 +117,11 @@ static bool search_sink(struct sparse *sparse, struct search *search, uint32_t r
             }
             if (edge.process == requester)
                 search->met_requester = true;
-            else if (!is_dead(sparse, edge.process))
+            else if (!is_marked_dead(sparse, edge.process))
                 visit_resource(sparse, search, graph->wait[edge.process], at, edge.process);
         }
     }
     return false;
-}
-
-/* Everybody the search met, and the requester, can never run again. */
-static void bury_visited(struct sparse *sparse, const struct search *search, uint32_t requester)
-{
-    struct rag *graph = sparse->graph;
-    graph->processes_more[requester].mark = sparse->multi.dead_stamp;
-    for (uint32_t i = 0; i < search->visited; i++) {
-        struct rag_edge edge;
-        uint32_t ref = rag_first_holder(graph, sparse->multi.visits[i].queue);
-        for (; ref != NONE; ref = edge.next) {
-            edge = rag_holder(graph, ref);
-            graph->processes_more[edge.process].mark = sparse->multi.dead_stamp;
-        }
-    }
 }
 
 static gordian_outcome multi_block(void *engine, uint32_t process)
@@ -149,7 +134,17 @@ static gordian_outcome multi_block(void *engine, uint32_t process)
     struct search search = {0};
     if (search_sink(sparse, &search, process, resource))
         return GORDIAN_OUTCOME_BLOCKED;
-    bury_visited(sparse, &search, process);
+    /* Everybody the search met, and the requester, can never run again. */
+    struct rag *graph = sparse->graph;
+    graph->processes_more[process].mark = sparse->multi.dead_stamp;
+    for (uint32_t i = 0; i < search.visited; i++) {
+        struct rag_edge edge;
+        uint32_t ref = rag_first_holder(graph, sparse->multi.visits[i].queue);
+        for (; ref != NONE; ref = edge.next) {
+            edge = rag_holder(graph, ref);
+            graph->processes_more[edge.process].mark = sparse->multi.dead_stamp;
+        }
+    }
     /* A newcomer could still have been served by way of the requester, while it ran. */
     return search.met_requester ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 }
@@ -180,7 +175,7 @@ static void multi_serve(void *engine, uint32_t process, uint32_t from, const gor
 static void multi_cancel(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
-    if (!is_dead(sparse, process))
+    if (!is_marked_dead(sparse, process))
         return;
     /* It runs again, and with it perhaps others: forget who is dead. */
     if (++sparse->multi.dead_stamp == 0) {

@@ -14,11 +14,6 @@ void path_free(struct path_index *index)
     memory_free(&index->graph->memory, index->towers);
 }
 
-static uint32_t next_process(const struct rag *graph, uint32_t process)
-{
-    return graph->holder[graph->wait[process]];
-}
-
 static struct path_tower *tower_at(const struct path_index *index, uint32_t place)
 {
     return (struct path_tower *)&index->towers[place];
@@ -31,7 +26,7 @@ static void clear_levels(struct path_tower *tower, uint32_t height)
 }
 
 /* Stamps are used up, after four thousand million: an old pointer might look true. */
-static void start_again(struct path_index *index)
+static void reset_stamps(struct path_index *index)
 {
     uint32_t height;
     for (uint32_t place = 0; place < index->tower_used; place += PATH_TOWER_WORDS(height)) {
@@ -46,7 +41,7 @@ static void start_again(struct path_index *index)
 static void move_on(struct path_index *index, uint32_t place)
 {
     if (++tower_at(index, place)->stamp == 0)
-        start_again(index);
+        reset_stamps(index);
 }
 
 void path_forget(struct path_index *index, uint32_t process)
@@ -105,53 +100,43 @@ static uint32_t highest_true(const struct path_index *index, const struct path_t
     return 0;
 }
 
-/* At the tower at `place`: ends what is open, opens what it lacks; the level to leave by. */
-static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t place,
-                           uint32_t height)
-{
-    for (uint32_t level = 1; level <= height && level <= walk->top; level++)
-        if (walk->open[level] != NONE)
-            point_to(index, walk->open[level], level, place);
-    uint32_t best = highest_true(index, tower_at(index, place), height);
-    /* What a jump flies over is not known on the levels below it. */
-    for (uint32_t level = 1; level <= height; level++)
-        walk->open[level] = level <= best ? NONE : place;
-    if (walk->top < height)
-        walk->top = height;
-    return best;
-}
-
 /* One step: over the highest true pointer, whose level comes back, or to the next process: 0. */
 static uint32_t step_on(struct path_index *index, struct walk *walk)
 {
     uint32_t height = path_height(walk->process), best = 0, place = walk->tower;
     if (height && place == NONE)
         place = tower_of(index, walk->process, height);
-    if (height && place != NONE)
-        best = pass_tower(index, walk, place, height);
+    if (height && place != NONE) {
+        /* At the tower at `place`: ends what is open, opens what it lacks; the level to leave by.
+         */
+        for (uint32_t level = 1; level <= height && level <= walk->top; level++)
+            if (walk->open[level] != NONE)
+                point_to(index, walk->open[level], level, place);
+        best = highest_true(index, tower_at(index, place), height);
+        /* What a jump flies over is not known on the levels below it. */
+        for (uint32_t level = 1; level <= height; level++)
+            walk->open[level] = level <= best ? NONE : place;
+        if (walk->top < height)
+            walk->top = height;
+    }
     if (best) {
         walk->tower = tower_at(index, place)->levels[best - 1].tower;
         walk->process = tower_at(index, walk->tower)->owner;
     } else {
-        walk->process = next_process(index->graph, walk->process);
+        walk->process = path_next(index->graph, walk->process);
         walk->tower = NONE;
     }
     return best;
 }
 
-/* Without a deadlock standing, the marks need not even be looked at. */
-static bool is_closing(const struct path_index *index, uint32_t process)
-{
-    return index->closing && index->graph->processes_more[process].mark == PATH_CLOSING;
-}
-
 /* Has the walk more before it? A jump leads to one that waits and closed no deadlock; and not to
- * `stop`, which begins to wait, or gives up. */
+ * `stop`, which begins to wait, or gives up. (Without a deadlock standing, the marks need not even
+ * be looked at.) */
 static bool goes_on(const struct path_index *index, const struct walk *walk, uint32_t stop)
 {
     return walk->tower != NONE ||
            (walk->process != stop && index->graph->wait[walk->process] != NONE &&
-            !is_closing(index, walk->process));
+            !(index->closing && index->graph->processes_more[walk->process].mark == PATH_CLOSING));
 }
 
 uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop)
@@ -165,7 +150,7 @@ uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop)
 void path_break(struct path_index *index, uint32_t process)
 {
     const struct rag_process *processes = index->graph->processes;
-    struct walk walk = {.process = next_process(index->graph, process), .tower = NONE, .top = 0};
+    struct walk walk = {.process = path_next(index->graph, process), .tower = NONE, .top = 0};
     uint32_t highest = path_height(process), from = NONE, level = 0;
     while (goes_on(index, &walk, process)) {
         uint32_t height = path_height(walk.process);

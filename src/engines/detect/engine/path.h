@@ -98,6 +98,12 @@ static inline bool path_is_short(const uint32_t *wait, const uint32_t *holder, u
     return false;
 }
 
+/* Who holds what `process`, which waits, waits for. */
+static inline uint32_t path_next(const struct rag *graph, uint32_t process)
+{
+    return graph->holder[graph->wait[process]];
+}
+
 /* Where the path from the waiting process `from` ends: a running process, one
  * that closed a deadlock, or `stop`. */
 uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop);

@@ -55,7 +55,7 @@ static gordian_status reduce_prepare(void *engine, gordian_model model, uint32_t
     return GORDIAN_OK;
 }
 
-static bool want_fits(const struct reduce *reduce, uint32_t process)
+static bool request_fits_work(const struct reduce *reduce, uint32_t process)
 {
     struct rag_edge edge;
     for (uint32_t ref = process; ref != NONE; ref = edge.next) {
@@ -66,7 +66,7 @@ static bool want_fits(const struct reduce *reduce, uint32_t process)
     return true;
 }
 
-static void finish_process(struct reduce *reduce, uint32_t process)
+static void finish_reduced(struct reduce *reduce, uint32_t process)
 {
     struct rag_edge edge;
     bits_set(reduce->done, process);
@@ -88,12 +88,13 @@ static void reduce_all(struct reduce *reduce)
         reduce->work[q] = rag_is_resource(graph, q) ? rag_free_units(graph, q) : 0;
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (rag_is_process(graph, p) && !rag_waits(graph, p))
-            finish_process(reduce, p);
+            finish_reduced(reduce, p);
     for (bool progress = true; progress;) {
         progress = false;
         for (uint32_t p = 0; p < graph->process_limit; p++)
-            if (rag_waits(graph, p) && !bits_test(reduce->done, p) && want_fits(reduce, p)) {
-                finish_process(reduce, p);
+            if (rag_waits(graph, p) && !bits_test(reduce->done, p) &&
+                request_fits_work(reduce, p)) {
+                finish_reduced(reduce, p);
                 progress = true;
             }
     }

@@ -3,11 +3,6 @@
 #include "engines/detect/engine/sparse.h"
 #include "foundation/base/bits.h"
 
-static uint32_t next_process(const struct rag *graph, uint32_t process)
-{
-    return graph->holder[graph->wait[process]];
-}
-
 static gordian_outcome wait_behind(struct sparse *sparse, uint32_t process)
 {
     if (path_has_height(process))
@@ -20,7 +15,7 @@ static gordian_outcome single_block(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
     const struct rag *graph = sparse->graph;
-    uint32_t next = next_process(graph, process);
+    uint32_t next = path_next(graph, process);
     if (path_is_short(graph->wait, graph->holder, next, process))
         return wait_behind(sparse, process);
     uint32_t end = path_end(&sparse->paths, next, process);
@@ -39,9 +34,9 @@ static void open_cycle(struct sparse *sparse, uint32_t process)
     struct rag *graph = sparse->graph;
     uint32_t closing = process;
     if (graph->processes_more[process].mark != PATH_CLOSING) {
-        closing = path_end(&sparse->paths, next_process(graph, process), NONE);
+        closing = path_end(&sparse->paths, path_next(graph, process), NONE);
         if (!rag_waits(graph, closing) ||
-            path_end(&sparse->paths, next_process(graph, closing), process) != process)
+            path_end(&sparse->paths, path_next(graph, closing), process) != process)
             return; /* there is none, or it waits behind the cycle */
     }
     graph->processes_more[closing].mark = 0;

@@ -48,7 +48,7 @@ uint64_t exchange_most(uint64_t value)
 }
 
 /* How much comes from whom: room for it. `sizes` has a place for each rank, twice. */
-static bool make_room(struct exchange *exchange, uint64_t *sizes, uint64_t *longest)
+static bool reserve_exchange(struct exchange *exchange, uint64_t *sizes, uint64_t *longest)
 {
     size_t ranks = (size_t)exchange->ranks;
     uint64_t *coming = sizes + ranks, all = 0;
@@ -105,7 +105,7 @@ bool exchange_run(struct exchange *exchange)
     uint64_t *sizes = memory_alloc(&exchange->memory, 2 * ranks * sizeof *sizes), longest = 0;
     int *counts = memory_alloc(&exchange->memory,
                                2 * ranks * sizeof *counts + 2 * ranks * sizeof(MPI_Request));
-    bool fine = exchange_all(sizes && counts) && make_room(exchange, sizes, &longest);
+    bool fine = exchange_all(sizes && counts) && reserve_exchange(exchange, sizes, &longest);
     for (uint64_t done = 0; fine && done < longest; done += ROUND)
         run_round(exchange, sizes, done, counts);
     memory_free_all(&exchange->memory, sizes, counts);

@@ -41,6 +41,15 @@ static inline const void *exchange_take(struct exchange *exchange, size_t size)
     return record;
 }
 
+/* Copies the next record that came; false: that was all. */
+static inline bool exchange_read(struct exchange *exchange, void *record, size_t size)
+{
+    const void *taken = exchange_take(exchange, size);
+    if (taken)
+        memcpy(record, taken, size);
+    return taken != NULL;
+}
+
 /* On all ranks: is it so on all of them? The sum; the most; the least. */
 bool exchange_all(bool fine);
 uint64_t exchange_sum(uint64_t value);

@@ -10,7 +10,7 @@ struct id_list {
     size_t count, room;
 };
 
-static bool add_id(struct mpi_job *job, struct id_list *list, uint32_t id)
+static bool add_dead_id(struct mpi_job *job, struct id_list *list, uint32_t id)
 {
     if (!memory_grow(&job->memory, &list->ids, &list->room, list->count + 1, sizeof *list->ids))
         return false;
@@ -18,17 +18,7 @@ static bool add_id(struct mpi_job *job, struct id_list *list, uint32_t id)
     return true;
 }
 
-static void sort_unique(struct id_list *list)
-{
-    size_t kept = 0;
-    sort_u32(list->ids, list->count);
-    for (size_t i = 0; i < list->count; i++)
-        if (kept == 0 || list->ids[kept - 1] != list->ids[i])
-            list->ids[kept++] = list->ids[i];
-    list->count = kept;
-}
-
-static uint32_t find_id(const struct id_list *list, uint32_t id)
+static uint32_t find_dead_id(const struct id_list *list, uint32_t id)
 {
     size_t low = 0, high = list->count;
     while (low < high) {
@@ -64,66 +54,34 @@ static void send_edges(struct mpi_job *job, const struct owned_edges *owned, uin
     }
 }
 
-static void send_dead(struct mpi_job *job)
-{
-    for (uint32_t p = 0; p < job->own[NAME_PROCESS]; p++) {
-        if (job->marks[p] == 0)
-            continue;
-        send_edges(job, &job->held, p, EDGE_HOLD);
-        send_edges(job, &job->wanted, p, EDGE_WAIT);
-    }
-}
-
 /* (Whoever is dead waits for something.) */
-static void take_dead(struct gathering *gathering)
+static void receive_dead(struct gathering *gathering)
 {
     struct mpi_job *job = gathering->job;
     struct edge_list *edges = &gathering->edges;
-    const void *taken;
-    while (gathering->fine && (taken = exchange_take(&job->exchange, sizeof *edges->edges))) {
+    struct edge_record edge;
+    while (gathering->fine && exchange_read(&job->exchange, &edge, sizeof edge)) {
         gathering->fine = memory_grow(&job->memory, &edges->edges, &edges->room, edges->count + 1,
                                       sizeof *edges->edges);
         if (!gathering->fine)
             return;
-        struct edge_record *edge = &edges->edges[edges->count++];
-        memcpy(edge, taken, sizeof *edge);
-        gathering->fine = add_id(job, &gathering->lists[NAME_PROCESS], edge->process) &&
-                          add_id(job, &gathering->lists[NAME_RESOURCE], edge->resource);
+        edges->edges[edges->count++] = edge;
+        gathering->fine = add_dead_id(job, &gathering->lists[NAME_PROCESS], edge.process) &&
+                          add_dead_id(job, &gathering->lists[NAME_RESOURCE], edge.resource);
     }
-    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-        sort_unique(&gathering->lists[kind]);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++) {
+        struct id_list *list = &gathering->lists[kind];
+        list->count = sort_unique_u32(list->ids, list->count);
+    }
 }
 
 /* ------------------------------------------------------------------ questions of rank 0 */
 
-static void ask_totals(struct gathering *gathering)
-{
-    struct mpi_job *job = gathering->job;
-    const struct id_list *list = &gathering->lists[NAME_RESOURCE];
-    for (size_t i = 0; i < list->count; i++)
-        exchange_put(&job->exchange, owner_of(job, NAME_RESOURCE, list->ids[i]), &list->ids[i],
-                     sizeof *list->ids);
-}
-
-static void answer_totals(struct mpi_job *job)
-{
-    const void *taken;
-    while ((taken = exchange_take(&job->exchange, sizeof(uint32_t)))) {
-        uint32_t id;
-        memcpy(&id, taken, sizeof id);
-        exchange_put(&job->exchange, 0, &job->totals[id - job->begin[NAME_RESOURCE]],
-                     sizeof *job->totals);
-    }
-}
-
 /* (Owners have blocks of ids, so the answers come in the order of the ids.) */
 static void add_resources(struct gathering *gathering)
 {
-    const void *taken;
-    while (gathering->fine &&
-           (taken = exchange_take(&gathering->job->exchange, sizeof(uint64_t)))) {
-        uint64_t total;
-        memcpy(&total, taken, sizeof total);
+    uint64_t total;
+    while (gathering->fine && exchange_read(&gathering->job->exchange, &total, sizeof total)) {
         gathering->fine = gordian_snapshot_add_resource(gathering->judged->snapshot, total, NULL,
                                                         NULL) == GORDIAN_OK;
     }
@@ -145,59 +103,23 @@ static uint32_t piece_of(const struct mpi_job *job, enum name_kind kind, uint32_
     return low;
 }
 
-static void ask_names(struct gathering *gathering, enum name_kind kind)
-{
-    struct mpi_job *job = gathering->job;
-    const struct id_list *list = &gathering->lists[kind];
-    for (size_t i = 0; i < list->count; i++) {
-        uint32_t rank = piece_of(job, kind, list->ids[i]) % (uint32_t)job->ranks;
-        exchange_put(&job->exchange, rank, &list->ids[i], sizeof *list->ids);
-    }
-}
-
-/* Of an id that comes first in a piece of this rank. */
-static const char *own_name(const struct mpi_job *job, enum name_kind kind, uint32_t id)
-{
-    const struct local_names *names = &job->kinds[kind];
-    uint32_t piece = piece_of(job, kind, id);
-    uint64_t index = id - names->before[piece];
-    for (uint32_t own = (uint32_t)job->rank; own < piece; own += (uint32_t)job->ranks)
-        index += names->before[own + 1] - names->before[own];
-    return names_text(&names->names, names->fresh[index]);
-}
-
-static void answer_names(struct mpi_job *job, enum name_kind kind)
-{
-    const void *taken;
-    while ((taken = exchange_take(&job->exchange, sizeof(uint32_t)))) {
-        uint32_t record[2];
-        memcpy(&record[0], taken, sizeof *record);
-        const char *name = own_name(job, kind, record[0]);
-        record[1] = (uint32_t)strlen(name);
-        exchange_put(&job->exchange, 0, record, sizeof record);
-        exchange_put(&job->exchange, 0, name, record[1]);
-    }
-}
-
-static bool put_name(struct gathering *gathering, enum name_kind kind, uint32_t id,
-                     const char *text, size_t length)
+static bool put_gathered_name(struct gathering *gathering, enum name_kind kind, uint32_t id,
+                              const char *text, size_t length)
 {
     gordian_names *names = gathering->judged->names;
     if (length == 0 || *text == ' ') /* an await, which has none */
         return true;
     return names_put(kind == NAME_PROCESS ? &names->processes : &names->resources,
-                     find_id(&gathering->lists[kind], id), text, length);
+                     find_dead_id(&gathering->lists[kind], id), text, length);
 }
 
-static void take_names(struct gathering *gathering, enum name_kind kind)
+static void receive_dead_names(struct gathering *gathering, enum name_kind kind)
 {
     struct exchange *exchange = &gathering->job->exchange;
-    const void *taken;
-    while (gathering->fine && (taken = exchange_take(exchange, 2 * sizeof(uint32_t)))) {
-        uint32_t record[2];
-        memcpy(record, taken, sizeof record);
-        gathering->fine =
-            put_name(gathering, kind, record[0], exchange_take(exchange, record[1]), record[1]);
+    uint32_t record[2];
+    while (gathering->fine && exchange_read(exchange, record, sizeof record)) {
+        gathering->fine = put_gathered_name(gathering, kind, record[0],
+                                            exchange_take(exchange, record[1]), record[1]);
     }
 }
 
@@ -216,7 +138,7 @@ static void read_names(struct gathering *gathering, enum name_kind kind)
             job->trouble.error = error;
             return;
         }
-        gathering->fine = put_name(gathering, kind, list->ids[i], name, strlen(name));
+        gathering->fine = put_gathered_name(gathering, kind, list->ids[i], name, strlen(name));
     }
 }
 
@@ -229,34 +151,37 @@ static bool gather_names(struct gathering *gathering, enum name_kind kind)
             read_names(gathering, kind);
         return true;
     }
-    if (first)
-        ask_names(gathering, kind);
+    if (first) {
+        const struct id_list *list = &gathering->lists[kind];
+        for (size_t i = 0; i < list->count; i++) {
+            uint32_t rank = piece_of(job, kind, list->ids[i]) % (uint32_t)job->ranks;
+            exchange_put(&job->exchange, rank, &list->ids[i], sizeof *list->ids);
+        }
+    }
     if (!exchange_run(&job->exchange))
         return false;
-    answer_names(job, kind);
+    uint32_t record[2];
+    while (exchange_read(&job->exchange, record, sizeof *record)) {
+        /* Of an id that comes first in a piece of this rank. */
+        uint32_t id = record[0];
+        const struct local_names *names = &job->kinds[kind];
+        uint32_t piece = piece_of(job, kind, id);
+        uint64_t index = id - names->before[piece];
+        for (uint32_t own = (uint32_t)job->rank; own < piece; own += (uint32_t)job->ranks)
+            index += names->before[own + 1] - names->before[own];
+        const char *name = names_text(&names->names, names->fresh[index]);
+        record[1] = (uint32_t)strlen(name);
+        exchange_put(&job->exchange, 0, record, sizeof record);
+        exchange_put(&job->exchange, 0, name, record[1]);
+    }
     if (!exchange_run(&job->exchange))
         return false;
     if (first)
-        take_names(gathering, kind);
+        receive_dead_names(gathering, kind);
     return true;
 }
 
 /* ------------------------------------------------------------------ the parts */
-
-static void add_edges(struct gathering *gathering)
-{
-    gordian_snapshot *snapshot = gathering->judged->snapshot;
-    for (size_t i = 0; i < gathering->lists[NAME_PROCESS].count && gathering->fine; i++)
-        gathering->fine = gordian_snapshot_add_process(snapshot, NULL, NULL) == GORDIAN_OK;
-    for (size_t i = 0; i < gathering->edges.count && gathering->fine; i++) {
-        const struct edge_record *edge = &gathering->edges.edges[i];
-        bool hold = edge->place == EDGE_HOLD;
-        gathering->fine = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
-                              snapshot, find_id(&gathering->lists[NAME_PROCESS], edge->process),
-                              find_id(&gathering->lists[NAME_RESOURCE], edge->resource),
-                              edge->units, NULL) == GORDIAN_OK;
-    }
-}
 
 static void judge_dead(struct gathering *gathering)
 {
@@ -278,22 +203,35 @@ static void judge_dead(struct gathering *gathering)
     gathering->judged->resources = job->kinds[NAME_RESOURCE].total;
 }
 
-static bool gather_all(struct gathering *gathering)
+static bool gather_dead(struct gathering *gathering)
 {
     struct mpi_job *job = gathering->job;
     bool first = job->rank == 0;
-    send_dead(job);
+    for (uint32_t p = 0; p < job->own[NAME_PROCESS]; p++) {
+        if (job->marks[p] == 0)
+            continue;
+        send_edges(job, &job->held, p, EDGE_HOLD);
+        send_edges(job, &job->wanted, p, EDGE_WAIT);
+    }
     if (!exchange_run(&job->exchange))
         return false;
     if (first)
-        take_dead(gathering);
+        receive_dead(gathering);
     if (!exchange_all(gathering->fine))
         return false;
-    if (first)
-        ask_totals(gathering);
+    if (first) {
+        const struct id_list *list = &gathering->lists[NAME_RESOURCE];
+        for (size_t i = 0; i < list->count; i++)
+            exchange_put(&job->exchange, owning_rank(job, NAME_RESOURCE, list->ids[i]),
+                         &list->ids[i], sizeof *list->ids);
+    }
     if (!exchange_run(&job->exchange))
         return false;
-    answer_totals(job);
+    uint32_t id;
+    while (exchange_read(&job->exchange, &id, sizeof id)) {
+        exchange_put(&job->exchange, 0, &job->totals[id - job->begin[NAME_RESOURCE]],
+                     sizeof *job->totals);
+    }
     if (!exchange_run(&job->exchange))
         return false;
     if (first)
@@ -302,7 +240,18 @@ static bool gather_all(struct gathering *gathering)
         if (!exchange_all(gathering->fine) || !gather_names(gathering, (enum name_kind)kind))
             return false;
     if (first) {
-        add_edges(gathering);
+        gordian_snapshot *snapshot = gathering->judged->snapshot;
+        for (size_t i = 0; i < gathering->lists[NAME_PROCESS].count && gathering->fine; i++)
+            gathering->fine = gordian_snapshot_add_process(snapshot, NULL, NULL) == GORDIAN_OK;
+        for (size_t i = 0; i < gathering->edges.count && gathering->fine; i++) {
+            const struct edge_record *edge = &gathering->edges.edges[i];
+            bool hold = edge->place == EDGE_HOLD;
+            gathering->fine =
+                (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
+                    snapshot, find_dead_id(&gathering->lists[NAME_PROCESS], edge->process),
+                    find_dead_id(&gathering->lists[NAME_RESOURCE], edge->resource), edge->units,
+                    NULL) == GORDIAN_OK;
+        }
         judge_dead(gathering);
     }
     return exchange_all(gathering->fine);
@@ -314,7 +263,7 @@ bool job_gather_dead(struct mpi_job *job, gordian_judged *judged)
     if (job->rank == 0)
         gathering.fine = gordian_snapshot_open(&judged->snapshot, NULL, NULL) == GORDIAN_OK &&
                          (judged->names = snapshot_names_open(&judged->snapshot->memory)) != NULL;
-    bool fine = exchange_all(gathering.fine) && gather_all(&gathering);
+    bool fine = exchange_all(gathering.fine) && gather_dead(&gathering);
     memory_free_all(&job->memory, gathering.lists[NAME_PROCESS].ids,
                     gathering.lists[NAME_RESOURCE].ids, gathering.edges.edges);
     return fine;

@@ -11,7 +11,7 @@
 #define PLACE_BITS 40
 #define NOWHERE    UINT64_MAX
 
-static inline uint64_t place_of(uint64_t piece, uint64_t number)
+static inline uint64_t text_place(uint64_t piece, uint64_t number)
 {
     return piece << PLACE_BITS | number;
 }
@@ -102,7 +102,7 @@ struct mpi_job {
     uint64_t edges; /* of the whole snapshot */
 };
 
-static inline uint32_t owner_of(const struct mpi_job *job, enum name_kind kind, uint32_t id)
+static inline uint32_t owning_rank(const struct mpi_job *job, enum name_kind kind, uint32_t id)
 {
     return id / job->each[kind];
 }

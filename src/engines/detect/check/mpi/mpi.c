@@ -65,7 +65,7 @@ static bool open_packed(struct mpi_job *job)
 }
 
 /* False: no memory, or there is trouble; in either case on all ranks. */
-static bool read_all(struct mpi_job *job)
+static bool read_and_spread(struct mpi_job *job)
 {
     bool packed = open_packed(job);
     if (packed && share_trouble(job))
@@ -87,29 +87,8 @@ static bool read_all(struct mpi_job *job)
     return job_spread(job);
 }
 
-static bool run_steps(struct mpi_job *job, gordian_judged *judged)
-{
-    return read_all(job) && !share_trouble(job) && job_reduce(job) &&
-           job_gather_dead(job, judged) && !share_trouble(job);
-}
-
-static void job_close(struct mpi_job *job)
-{
-    for (unsigned kind = 0; kind < NAME_KINDS; kind++) {
-        struct local_names *names = &job->kinds[kind];
-        names_free(&names->names);
-        memory_free_all(&job->memory, names->list, names->fresh, names->before);
-    }
-    memory_free_all(&job->memory, job->holds.edges, job->waits.edges, job->totals, job->available,
-                    job->holder, job->wishes.edges, job->wishes.starts, job->met, job->held.edges,
-                    job->held.starts, job->wanted.edges, job->wanted.starts, job->marks,
-                    job->ready);
-    packed_file_close(job->packed);
-    exchange_close(&job->exchange);
-}
-
-static gordian_status run_job(const char *const *files, uint32_t count, gordian_judged *judged,
-                              gordian_error *error)
+static gordian_status run_check_job(const char *const *files, uint32_t count,
+                                    gordian_judged *judged, gordian_error *error)
 {
     struct mpi_job job = {.memory = memory_allocator(NULL), .files = files, .file_count = count};
     job.trouble.place = NOWHERE;
@@ -118,7 +97,8 @@ static gordian_status run_job(const char *const *files, uint32_t count, gordian_
     job.ranks = job.exchange.ranks;
     for (unsigned kind = 0; kind < NAME_KINDS; kind++)
         names_init(&job.kinds[kind].names, &job.memory);
-    bool done = exchange_all(opened) && run_steps(&job, judged);
+    bool done = exchange_all(opened) && read_and_spread(&job) && !share_trouble(&job) &&
+                job_reduce(&job) && job_gather_dead(&job, judged) && !share_trouble(&job);
     gordian_status status = GORDIAN_OK;
     if (!done && job.trouble.error.status != GORDIAN_OK) {
         status = job.trouble.error.status;
@@ -128,16 +108,25 @@ static gordian_status run_job(const char *const *files, uint32_t count, gordian_
     } else if (!done) {
         status = fail_memory(error);
     }
-    job_close(&job);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++) {
+        struct local_names *names = &job.kinds[kind];
+        names_free(&names->names);
+        memory_free_all(&job.memory, names->list, names->fresh, names->before);
+    }
+    memory_free_all(&job.memory, job.holds.edges, job.waits.edges, job.totals, job.available,
+                    job.holder, job.wishes.edges, job.wishes.starts, job.met, job.held.edges,
+                    job.held.starts, job.wanted.edges, job.wanted.starts, job.marks, job.ready);
+    packed_file_close(job.packed);
+    exchange_close(&job.exchange);
     return status;
 }
 
 /* ------------------------------------------------------------------ rank 0 and the others */
 
 /* The paths one behind the other, each with a NUL. */
-static gordian_status judge_files(const char *const *files, size_t count,
-                                  const gordian_check_options *options, gordian_judged *judged,
-                                  gordian_error *error)
+static gordian_status judge_files_on_ranks(const char *const *files, size_t count,
+                                           const gordian_check_options *options,
+                                           gordian_judged *judged, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct bytes paths;
@@ -160,7 +149,7 @@ static gordian_status judge_files(const char *const *files, size_t count,
     MPI_Bcast(sizes, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     MPI_Bcast(paths.data, (int)paths.used, MPI_BYTE, 0, MPI_COMM_WORLD);
     bytes_free(&paths);
-    return run_job(files, (uint32_t)count, judged, error);
+    return run_check_job(files, (uint32_t)count, judged, error);
 }
 
 void check_mpi_serve(void)
@@ -179,7 +168,7 @@ void check_mpi_serve(void)
     const char *at = paths;
     for (uint64_t i = 0; i < sizes[0]; i++, at += strlen(at) + 1)
         files[i] = at;
-    run_job(files, (uint32_t)sizes[0], &judged, NULL);
+    run_check_job(files, (uint32_t)sizes[0], &judged, NULL);
     memory_free_all(&memory, paths, (void *)(uintptr_t)files);
 }
 
@@ -197,5 +186,5 @@ static gordian_status judge_nothing(const gordian_snapshot *snapshot, gordian_mo
 const struct check_engine check_mpi = {
     .about = {.name = "mpi", .summary = "judges a snapshot in files, each rank its pieces"},
     .judge = judge_nothing,
-    .judge_files = judge_files,
+    .judge_files = judge_files_on_ranks,
 };

@@ -57,22 +57,7 @@ struct numbering {
 
 /* ------------------------------------------------------------------ there */
 
-static void send_names(struct numbering *numbering)
-{
-    struct mpi_job *job = numbering->job;
-    for (uint32_t i = 0; i < numbering->own->count; i++) {
-        const struct local_name *name = &numbering->own->list[i];
-        const char *text = names_text(&numbering->own->names, i);
-        size_t length = strlen(text);
-        uint32_t to = (uint32_t)(hash_bytes(text, length) % (uint32_t)job->ranks);
-        struct met_record record = {name->first, name->again, name->used,
-                                    name->units, i,           (uint32_t)length};
-        exchange_put(&job->exchange, to, &record, sizeof record);
-        exchange_put(&job->exchange, to, text, length);
-    }
-}
-
-static uint32_t find_entry(struct numbering *numbering, const char *text, size_t length)
+static uint32_t find_or_add_entry(struct numbering *numbering, const char *text, size_t length)
 {
     uint32_t found = names_find(&numbering->table, text, length);
     if (found != GORDIAN_NONE)
@@ -94,29 +79,14 @@ static void take_least(uint64_t *least, uint64_t value)
     *least = value < *least ? value : *least;
 }
 
-static void merge_name(struct entry *entry, const struct met_record *met, uint32_t from)
-{
-    take_least(&entry->again, met->again);
-    take_least(&entry->used, met->used);
-    if (met->first < entry->first) { /* what was first is again, now */
-        take_least(&entry->again, entry->first);
-        entry->first = met->first;
-        entry->from = from;
-        entry->local = met->local;
-    } else {
-        take_least(&entry->again, met->first);
-    }
-}
-
-static void take_names(struct numbering *numbering)
+static void receive_names(struct numbering *numbering)
 {
     struct exchange *exchange = &numbering->job->exchange;
-    const void *taken;
-    while (numbering->fine && (taken = exchange_take(exchange, sizeof(struct met_record)))) {
-        struct met_record met;
-        memcpy(&met, taken, sizeof met);
+    struct met_record met;
+    while (numbering->fine && exchange_read(exchange, &met, sizeof met)) {
         uint32_t from = (uint32_t)exchange->from;
-        uint32_t number = find_entry(numbering, exchange_take(exchange, met.length), met.length);
+        uint32_t number =
+            find_or_add_entry(numbering, exchange_take(exchange, met.length), met.length);
         numbering->fine =
             numbering->fine &&
             memory_grow(&numbering->job->memory, &numbering->askers, &numbering->asker_room,
@@ -124,41 +94,27 @@ static void take_names(struct numbering *numbering)
         if (!numbering->fine)
             return;
         numbering->askers[numbering->asker_count++] = (struct asker){number, from, met.local};
-        merge_name(&numbering->entries[number], &met, from);
-    }
-}
-
-/* A resource is declared once, and before it is used. */
-static void look_for_trouble(const struct numbering *numbering)
-{
-    for (uint32_t i = 0; i < numbering->entry_count && numbering->kind == NAME_RESOURCE; i++) {
-        const struct entry *entry = &numbering->entries[i];
-        if (entry->used < entry->first)
-            job_trouble(numbering->job, entry->used, TROUBLE_UNDECLARED, 0);
-        if (entry->again != NOWHERE)
-            job_trouble(numbering->job, entry->again, TROUBLE_REDECLARED, entry->first);
+        struct entry *entry = &numbering->entries[number];
+        take_least(&entry->again, met.again);
+        take_least(&entry->used, met.used);
+        if (met.first < entry->first) { /* what was first is again, now */
+            take_least(&entry->again, entry->first);
+            entry->first = met.first;
+            entry->from = from;
+            entry->local = met.local;
+        } else {
+            take_least(&entry->again, met.first);
+        }
     }
 }
 
 /* ------------------------------------------------------------------ numbers */
 
-static void send_firsts(struct numbering *numbering)
-{
-    for (uint32_t i = 0; i < numbering->entry_count; i++) {
-        const struct entry *entry = &numbering->entries[i];
-        struct first_record record = {entry->first, i, entry->local};
-        if (entry->first != NOWHERE)
-            exchange_put(&numbering->job->exchange, entry->from, &record, sizeof record);
-    }
-}
-
 static void take_firsts(struct numbering *numbering)
 {
     struct exchange *exchange = &numbering->job->exchange;
-    const void *taken;
-    while (numbering->fine && (taken = exchange_take(exchange, sizeof(struct first_record)))) {
-        struct first_record first;
-        memcpy(&first, taken, sizeof first);
+    struct first_record first;
+    while (numbering->fine && exchange_read(exchange, &first, sizeof first)) {
         numbering->fine =
             memory_grow(&numbering->job->memory, &numbering->fresh, &numbering->fresh_room,
                         numbering->fresh_count + 1, sizeof *numbering->fresh);
@@ -217,26 +173,14 @@ static void send_ids(struct numbering *numbering)
 static void pass_ids_on(struct numbering *numbering)
 {
     struct exchange *exchange = &numbering->job->exchange;
-    const void *taken;
-    while ((taken = exchange_take(exchange, sizeof(struct first_record)))) {
-        struct first_record record;
-        memcpy(&record, taken, sizeof record);
+    struct first_record record;
+    while (exchange_read(exchange, &record, sizeof record)) {
         numbering->entries[record.entry].id = (uint32_t)record.place;
     }
     for (size_t i = 0; i < numbering->asker_count; i++) {
         const struct asker *asker = &numbering->askers[i];
-        uint32_t record[2] = {asker->local, numbering->entries[asker->entry].id};
-        exchange_put(exchange, asker->rank, record, sizeof record);
-    }
-}
-
-static void take_ids(struct numbering *numbering)
-{
-    const void *taken;
-    while ((taken = exchange_take(&numbering->job->exchange, 2 * sizeof(uint32_t)))) {
-        uint32_t record[2];
-        memcpy(record, taken, sizeof record);
-        numbering->own->list[record[0]].id = record[1];
+        uint32_t answer[2] = {asker->local, numbering->entries[asker->entry].id};
+        exchange_put(exchange, asker->rank, answer, sizeof answer);
     }
 }
 
@@ -258,12 +202,33 @@ static bool number_kind(struct numbering *numbering)
 {
     struct mpi_job *job = numbering->job;
     struct local_names *own = numbering->own;
-    send_names(numbering);
+    for (uint32_t i = 0; i < numbering->own->count; i++) {
+        const struct local_name *name = &numbering->own->list[i];
+        const char *text = names_text(&numbering->own->names, i);
+        size_t length = strlen(text);
+        uint32_t to = (uint32_t)(hash_bytes(text, length) % (uint32_t)job->ranks);
+        struct met_record record = {name->first, name->again, name->used,
+                                    name->units, i,           (uint32_t)length};
+        exchange_put(&job->exchange, to, &record, sizeof record);
+        exchange_put(&job->exchange, to, text, length);
+    }
     if (!exchange_run(&job->exchange))
         return false;
-    take_names(numbering);
-    look_for_trouble(numbering);
-    send_firsts(numbering);
+    receive_names(numbering);
+    /* A resource is declared once, and before it is used. */
+    for (uint32_t i = 0; i < numbering->entry_count && numbering->kind == NAME_RESOURCE; i++) {
+        const struct entry *entry = &numbering->entries[i];
+        if (entry->used < entry->first)
+            job_trouble(numbering->job, entry->used, TROUBLE_UNDECLARED, 0);
+        if (entry->again != NOWHERE)
+            job_trouble(numbering->job, entry->again, TROUBLE_REDECLARED, entry->first);
+    }
+    for (uint32_t i = 0; i < numbering->entry_count; i++) {
+        const struct entry *entry = &numbering->entries[i];
+        struct first_record record = {entry->first, i, entry->local};
+        if (entry->first != NOWHERE)
+            exchange_put(&numbering->job->exchange, entry->from, &record, sizeof record);
+    }
     if (!exchange_all(numbering->fine) || !exchange_run(&job->exchange))
         return false;
     take_firsts(numbering);
@@ -279,7 +244,10 @@ static bool number_kind(struct numbering *numbering)
     pass_ids_on(numbering);
     if (!exchange_run(&job->exchange))
         return false;
-    take_ids(numbering);
+    uint32_t record[2];
+    while (exchange_read(&numbering->job->exchange, record, sizeof record)) {
+        numbering->own->list[record[0]].id = record[1];
+    }
     return true;
 }
 

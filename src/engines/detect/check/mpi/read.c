@@ -48,18 +48,6 @@ static gordian_status visit_line(gordian_trace *trace, visitor *visit, void *con
     return status;
 }
 
-static gordian_status open_piece(const struct mpi_job *job, uint32_t piece, int *fd,
-                                 gordian_error *error)
-{
-    const char *path = job->files[piece];
-    *fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (*fd >= 0)
-        return GORDIAN_OK;
-    bool machine = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO;
-    return fail(error, machine ? GORDIAN_STATUS_IO : GORDIAN_STATUS_INPUT, "cannot read: %s",
-                strerror(errno));
-}
-
 /* All of them, until one fails; *number is that of the next. */
 static gordian_status walk_piece(const struct mpi_job *job, uint32_t piece, visitor *visit,
                                  void *context, uint64_t *number, gordian_error *error)
@@ -67,11 +55,9 @@ static gordian_status walk_piece(const struct mpi_job *job, uint32_t piece, visi
     gordian_trace trace;
     int fd;
     *number = 0;
-    gordian_status status = open_piece(job, piece, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_open_file(job->files[piece], &fd, error));
     gordian_source source = gordian_source_fd(&fd);
-    status = gordian_trace_open(&trace, &source, &job->memory, error);
+    gordian_status status = gordian_trace_open(&trace, &source, &job->memory, error);
     trace.acts = true;
     while (status == GORDIAN_OK) {
         status = gordian_trace_next(&trace, error);
@@ -127,7 +113,7 @@ static bool keep_resource(struct mpi_job *job, const gordian_trace *trace, uint6
     return true;
 }
 
-static bool push_edge(struct mpi_job *job, struct edge_list *list, struct edge_record edge)
+static bool keep_edge_record(struct mpi_job *job, struct edge_list *list, struct edge_record edge)
 {
     if (!memory_grow(&job->memory, &list->edges, &list->room, list->count + 1, sizeof edge))
         return false;
@@ -149,37 +135,12 @@ static bool keep_others(struct mpi_job *job, const gordian_trace *trace, uint32_
         if (name->listed == place + 1) /* named twice, it counts once */
             continue;
         name->listed = place + 1;
-        if (!push_edge(job, &job->holds, (struct edge_record){place + 1 + i, 1, other, resource}))
+        if (!keep_edge_record(job, &job->holds,
+                              (struct edge_record){place + 1 + i, 1, other, resource}))
             return false;
     }
     job->kinds[NAME_RESOURCE].list[resource].units = job->holds.count - first;
     return true;
-}
-
-/* An await is a resource whose name, as far as ranks need one, is its place behind a blank, which
- * no name has. */
-static gordian_status keep_await(struct mpi_job *job, const gordian_trace *trace, uint64_t place,
-                                 gordian_error *error)
-{
-    char text[24];
-    snprintf(text, sizeof text, " %llx", (unsigned long long)place);
-    const gordian_word name = {.text = text, .length = (uint32_t)strlen(text)};
-    uint32_t process = meet_name(job, NAME_PROCESS, &trace->name);
-    uint32_t resource = meet_name(job, NAME_RESOURCE, &name);
-    if (process == GORDIAN_NONE || resource == GORDIAN_NONE)
-        return fail_memory(error);
-    struct local_name *own = &job->kinds[NAME_RESOURCE].list[resource];
-    own->first = own->used = place;
-    note_first(&job->kinds[NAME_PROCESS].list[process].first, place);
-    if (!keep_others(job, trace, resource, place))
-        return fail_memory(error);
-    uint64_t others = job->kinds[NAME_RESOURCE].list[resource].units;
-    uint64_t needed = trace->units == trace->item_count ? others : trace->units;
-    if (needed > others)
-        return trace_fail(trace, &trace->verb, error, SNAPSHOT_TOO_MANY_ACTS);
-    return push_edge(job, &job->waits, (struct edge_record){place, needed, process, resource})
-               ? GORDIAN_OK
-               : fail_memory(error);
 }
 
 static bool keep_edge(struct mpi_job *job, const gordian_trace *trace,
@@ -190,19 +151,41 @@ static bool keep_edge(struct mpi_job *job, const gordian_trace *trace,
     if (resource == GORDIAN_NONE)
         return false;
     note_first(&job->kinds[NAME_RESOURCE].list[resource].used, place);
-    return push_edge(job, list, (struct edge_record){place, item->units, process, resource});
+    return keep_edge_record(job, list, (struct edge_record){place, item->units, process, resource});
 }
 
-static gordian_status keep_line(void *context, const gordian_trace *trace,
-                                const gordian_trace_item *item, uint64_t number,
-                                gordian_error *error)
+static gordian_status keep_rank_line(void *context, const gordian_trace *trace,
+                                     const gordian_trace_item *item, uint64_t number,
+                                     gordian_error *error)
 {
     const struct keeping *keeping = context;
     struct mpi_job *job = keeping->job;
-    uint64_t place = place_of(keeping->piece, number);
+    uint64_t place = text_place(keeping->piece, number);
     bool kept;
-    if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT)
-        return keep_await(job, trace, place, error);
+    if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT) {
+        /* An await is a resource whose name, as far as ranks need one, is its place behind a blank,
+         * which no name has. */
+        char text[24];
+        snprintf(text, sizeof text, " %llx", (unsigned long long)place);
+        const gordian_word name = {.text = text, .length = (uint32_t)strlen(text)};
+        uint32_t process = meet_name(job, NAME_PROCESS, &trace->name);
+        uint32_t resource = meet_name(job, NAME_RESOURCE, &name);
+        if (process == GORDIAN_NONE || resource == GORDIAN_NONE)
+            return fail_memory(error);
+        struct local_name *own = &job->kinds[NAME_RESOURCE].list[resource];
+        own->first = own->used = place;
+        note_first(&job->kinds[NAME_PROCESS].list[process].first, place);
+        if (!keep_others(job, trace, resource, place))
+            return fail_memory(error);
+        uint64_t others = job->kinds[NAME_RESOURCE].list[resource].units;
+        uint64_t needed = trace->units == trace->item_count ? others : trace->units;
+        if (needed > others)
+            return trace_fail(trace, &trace->verb, error, SNAPSHOT_TOO_MANY_ACTS);
+        return keep_edge_record(job, &job->waits,
+                                (struct edge_record){place, needed, process, resource})
+                   ? GORDIAN_OK
+                   : fail_memory(error);
+    }
     if (trace->kind == GORDIAN_LINE_RESOURCE) {
         kept = keep_resource(job, trace, place);
     } else {
@@ -223,11 +206,11 @@ static void read_pieces(struct mpi_job *job)
         struct keeping keeping = {job, piece};
         gordian_error error = {0};
         uint64_t number;
-        gordian_status status = walk_piece(job, piece, keep_line, &keeping, &number, &error);
+        gordian_status status = walk_piece(job, piece, keep_rank_line, &keeping, &number, &error);
         job->no_memory = status == GORDIAN_STATUS_MEMORY;
         if (status == GORDIAN_OK || job->no_memory)
             continue;
-        job_trouble(job, place_of(piece, number), TROUBLE_TOLD, 0);
+        job_trouble(job, text_place(piece, number), TROUBLE_TOLD, 0);
         job->trouble.error = error;
         return; /* what follows it cannot matter */
     }
@@ -240,7 +223,7 @@ static bool keep_packed(struct mpi_job *job, enum image_part part, const uint8_t
 {
     const struct image_layout *layout = packed_file_layout(job->packed);
     bool hold = part == IMAGE_HOLDS;
-    struct edge_record edge = {.place = hold ? number : place_of(0, UINT32_MAX + number),
+    struct edge_record edge = {.place = hold ? number : text_place(0, UINT32_MAX + number),
                                .units = 1};
     if (layout->lists) {
         struct image_edge listed = packed_image_edge(entry, 0);
@@ -260,7 +243,7 @@ static bool keep_packed(struct mpi_job *job, enum image_part part, const uint8_t
         job_trouble(job, edge.place, TROUBLE_HOLDS, 0);
         return true;
     }
-    return push_edge(job, hold ? &job->holds : &job->waits, edge);
+    return keep_edge_record(job, hold ? &job->holds : &job->waits, edge);
 }
 
 /* Units of own resources; chunks that reach beyond them are others', too. */

@@ -17,9 +17,9 @@ struct told {
     uint32_t id, unused;
 };
 
-static void meet_wish(struct mpi_job *job, uint32_t process)
+static void meet_rank_wish(struct mpi_job *job, uint32_t process)
 {
-    uint32_t owner = owner_of(job, NAME_PROCESS, process);
+    uint32_t owner = owning_rank(job, NAME_PROCESS, process);
     if (owner != (uint32_t)job->rank) {
         struct told told = {.id = process};
         exchange_put(&job->exchange, owner, &told, sizeof told);
@@ -36,12 +36,12 @@ static void meet_wishes(struct mpi_job *job, uint32_t q)
     const struct owned_edges *wishes = &job->wishes;
     while (job->met[q] < wishes->starts[q + 1] &&
            wishes->edges[job->met[q]].units <= job->available[q])
-        meet_wish(job, wishes->edges[job->met[q]++].process);
+        meet_rank_wish(job, wishes->edges[job->met[q]++].process);
 }
 
-static void give_back(struct mpi_job *job, const struct edge_record *hold)
+static void return_units_of(struct mpi_job *job, const struct edge_record *hold)
 {
-    uint32_t owner = owner_of(job, NAME_RESOURCE, hold->resource);
+    uint32_t owner = owning_rank(job, NAME_RESOURCE, hold->resource);
     if (owner != (uint32_t)job->rank) {
         struct told told = {hold->units, hold->resource, 0};
         exchange_put(&job->exchange, owner, &told, sizeof told);
@@ -52,28 +52,12 @@ static void give_back(struct mpi_job *job, const struct edge_record *hold)
     meet_wishes(job, q);
 }
 
-static void finish_ready(struct mpi_job *job)
+static void finish_ready_processes(struct mpi_job *job)
 {
     while (job->ready_count > 0) {
         uint32_t p = job->ready[--job->ready_count];
         for (size_t i = job->held.starts[p]; i < job->held.starts[p + 1]; i++)
-            give_back(job, &job->held.edges[i]);
-    }
-}
-
-static void take_told(struct mpi_job *job)
-{
-    const void *taken;
-    while ((taken = exchange_take(&job->exchange, sizeof(struct told)))) {
-        struct told told;
-        memcpy(&told, taken, sizeof told);
-        if (told.units == 0) {
-            meet_wish(job, told.id);
-        } else {
-            uint32_t q = told.id - job->begin[NAME_RESOURCE];
-            job->available[q] += told.units;
-            meet_wishes(job, q);
-        }
+            return_units_of(job, &job->held.edges[i]);
     }
 }
 
@@ -99,26 +83,22 @@ typedef uint32_t answer_of(const struct mpi_job *job, const uint32_t *leads, uin
 static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind, answer_of *answer)
 {
     struct exchange *exchange = &job->exchange;
-    const void *taken;
     for (uint32_t p = 0; p < job->own[NAME_PROCESS]; p++) {
-        struct question question = {leads[p], p + job->begin[NAME_PROCESS]};
+        struct question own = {leads[p], p + job->begin[NAME_PROCESS]};
         if (job->marks[p] > 0)
-            exchange_put(exchange, owner_of(job, kind, leads[p]), &question, sizeof question);
+            exchange_put(exchange, owning_rank(job, kind, leads[p]), &own, sizeof own);
     }
     if (!exchange_run(exchange))
         return false;
-    while ((taken = exchange_take(exchange, sizeof(struct question)))) {
-        struct question question;
-        memcpy(&question, taken, sizeof question);
+    struct question question;
+    while (exchange_read(exchange, &question, sizeof question)) {
         question.about = answer(job, leads, question.about);
-        exchange_put(exchange, owner_of(job, NAME_PROCESS, question.who), &question,
+        exchange_put(exchange, owning_rank(job, NAME_PROCESS, question.who), &question,
                      sizeof question);
     }
     if (!exchange_run(exchange))
         return false;
-    while ((taken = exchange_take(exchange, sizeof(struct question)))) {
-        struct question question;
-        memcpy(&question, taken, sizeof question);
+    while (exchange_read(exchange, &question, sizeof question)) {
         uint32_t p = question.who - job->begin[NAME_PROCESS];
         leads[p] = question.about;
         if (question.about == NONE)
@@ -140,7 +120,7 @@ static uint32_t answer_leads(const struct mpi_job *job, const uint32_t *leads, u
     return job->marks[p] == 0 ? NONE : leads[p];
 }
 
-static bool double_ways(struct mpi_job *job)
+static bool double_paths(struct mpi_job *job)
 {
     uint32_t own = job->own[NAME_PROCESS];
     uint32_t *leads = memory_alloc(&job->memory, own * sizeof *leads);
@@ -162,7 +142,7 @@ static bool double_ways(struct mpi_job *job)
 
 /* ------------------------------------------------------------------ all */
 
-static bool begin_marks(struct mpi_job *job)
+bool job_reduce(struct mpi_job *job)
 {
     size_t processes = job->own[NAME_PROCESS], resources = job->own[NAME_RESOURCE];
     job->marks = memory_alloc(&job->memory, processes * sizeof *job->marks);
@@ -177,26 +157,28 @@ static bool begin_marks(struct mpi_job *job)
     }
     for (uint32_t q = 0; q < resources; q++)
         job->met[q] = job->wishes.starts[q];
-    return true;
-}
-
-bool job_reduce(struct mpi_job *job)
-{
-    if (!begin_marks(job))
-        return false;
     for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++)
         meet_wishes(job, q);
-    finish_ready(job);
+    finish_ready_processes(job);
     for (unsigned round = 0; anything_put(job); round++) {
         if (round == ROUNDS && job->model == GORDIAN_MODEL_SINGLE_UNIT) {
             for (int r = 0; r < job->ranks; r++)
                 job->exchange.out[r].used = 0; /* whoever was to be told will ask */
-            return double_ways(job);
+            return double_paths(job);
         }
         if (!exchange_run(&job->exchange))
             return false;
-        take_told(job);
-        finish_ready(job);
+        struct told told;
+        while (exchange_read(&job->exchange, &told, sizeof told)) {
+            if (told.units == 0) {
+                meet_rank_wish(job, told.id);
+            } else {
+                uint32_t q = told.id - job->begin[NAME_RESOURCE];
+                job->available[q] += told.units;
+                meet_wishes(job, q);
+            }
+        }
+        finish_ready_processes(job);
     }
     return true;
 }

@@ -26,7 +26,7 @@ static void edge_list_free(struct mpi_job *job, struct edge_list *list)
 }
 
 /* What came. */
-static bool take_edges(struct mpi_job *job, struct edge_list *list)
+static bool receive_edges(struct mpi_job *job, struct edge_list *list)
 {
     struct exchange *exchange = &job->exchange;
     *list = (struct edge_list){.count = exchange->in.used / sizeof(struct edge_record)};
@@ -44,15 +44,15 @@ static bool spread_list(struct mpi_job *job, const struct edge_list *list, enum 
     for (size_t i = 0; i < list->count; i++) {
         const struct edge_record *edge = &list->edges[i];
         uint32_t id = to == NAME_PROCESS ? edge->process : edge->resource;
-        exchange_put(&job->exchange, owner_of(job, to, id), edge, sizeof *edge);
+        exchange_put(&job->exchange, owning_rank(job, to, id), edge, sizeof *edge);
     }
-    return exchange_run(&job->exchange) && take_edges(job, came);
+    return exchange_run(&job->exchange) && receive_edges(job, came);
 }
 
 /* ------------------------------------------------------------------ sorting */
 
-static uint32_t number_of(const struct mpi_job *job, const struct edge_record *edge,
-                          enum name_kind kind)
+static uint32_t own_number(const struct mpi_job *job, const struct edge_record *edge,
+                           enum name_kind kind)
 {
     return (kind == NAME_PROCESS ? edge->process : edge->resource) - job->begin[kind];
 }
@@ -67,16 +67,16 @@ static bool sort_owned(struct mpi_job *job, struct owned_edges *owned, struct ed
     owned->edges = memory_alloc(&job->memory, list->count * sizeof *owned->edges);
     bool fine = owned->starts && owned->edges;
     for (size_t i = 0; i < list->count && fine; i++)
-        owned->starts[number_of(job, &list->edges[i], kind) + 2]++;
+        owned->starts[own_number(job, &list->edges[i], kind) + 2]++;
     for (size_t i = 0; i < count && fine; i++)
         owned->starts[i + 2] += owned->starts[i + 1];
     for (size_t i = 0; i < list->count && fine; i++)
-        owned->edges[owned->starts[number_of(job, &list->edges[i], kind) + 1]++] = list->edges[i];
+        owned->edges[owned->starts[own_number(job, &list->edges[i], kind) + 1]++] = list->edges[i];
     edge_list_free(job, list);
     return exchange_all(fine);
 }
 
-static int compare_places(const void *left, const void *right)
+static int compare_edge_places(const void *left, const void *right)
 {
     uint64_t one = ((const struct edge_record *)left)->place;
     uint64_t other = ((const struct edge_record *)right)->place;
@@ -88,7 +88,7 @@ static int compare_wishes(const void *left, const void *right)
     const struct edge_record *one = left, *other = right;
     if (one->process != other->process)
         return one->process < other->process ? -1 : 1;
-    return compare_places(left, right);
+    return compare_edge_places(left, right);
 }
 
 static int compare_units(const void *left, const void *right)
@@ -99,56 +99,17 @@ static int compare_units(const void *left, const void *right)
 
 /* ------------------------------------------------------------------ totals and holds */
 
-/* Who declares a resource knows its units, its owner must. */
-static bool spread_totals(struct mpi_job *job)
-{
-    const struct local_names *names = &job->kinds[NAME_RESOURCE];
-    struct edge_list totals;
-    for (uint32_t i = 0; i < names->fresh_count; i++) {
-        const struct local_name *name = &names->list[names->fresh[i]];
-        struct edge_record record = {name->first, name->units, NONE, name->id};
-        exchange_put(&job->exchange, owner_of(job, NAME_RESOURCE, name->id), &record,
-                     sizeof record);
-    }
-    job->totals = memory_alloc(&job->memory, job->own[NAME_RESOURCE] * sizeof *job->totals);
-    if (!exchange_all(job->totals != NULL) || !exchange_run(&job->exchange) ||
-        !take_edges(job, &totals))
-        return false;
-    for (size_t i = 0; i < totals.count; i++)
-        job->totals[totals.edges[i].resource - job->begin[NAME_RESOURCE]] = totals.edges[i].units;
-    edge_list_free(job, &totals);
-    return true;
-}
-
 /* The first in the text that is more than there is left. */
 static void find_excess(struct mpi_job *job, struct edge_record *holds, size_t count,
                         uint64_t total)
 {
-    qsort(holds, count, sizeof *holds, compare_places);
+    qsort(holds, count, sizeof *holds, compare_edge_places);
     for (size_t i = 0; i < count; i++) {
         if (holds[i].units > total) {
             job_trouble(job, holds[i].place, TROUBLE_HOLDS, 0);
             return;
         }
         total -= holds[i].units;
-    }
-}
-
-static void check_holds(struct mpi_job *job, const struct owned_edges *holds)
-{
-    for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++) {
-        struct edge_record *first = holds->edges + holds->starts[q];
-        size_t count = holds->starts[q + 1] - holds->starts[q];
-        uint64_t left = job->totals[q];
-        bool excess = false;
-        for (size_t i = 0; i < count; i++) {
-            excess |= first[i].units > left;
-            left -= first[i].units;
-        }
-        if (excess)
-            find_excess(job, first, count, job->totals[q]);
-        job->available[q] = left;
-        job->holder[q] = count ? first->process : NONE;
     }
 }
 
@@ -162,8 +123,22 @@ static bool spread_holds(struct mpi_job *job)
     bool fine = exchange_all(job->available && job->holder) &&
                 spread_list(job, &job->holds, NAME_RESOURCE, &came) &&
                 sort_owned(job, &of_resource, &came, NAME_RESOURCE);
-    if (fine)
-        check_holds(job, &of_resource);
+    if (fine) {
+        for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++) {
+            struct edge_record *first = of_resource.edges + of_resource.starts[q];
+            size_t count = of_resource.starts[q + 1] - of_resource.starts[q];
+            uint64_t left = job->totals[q];
+            bool excess = false;
+            for (size_t i = 0; i < count; i++) {
+                excess |= first[i].units > left;
+                left -= first[i].units;
+            }
+            if (excess)
+                find_excess(job, first, count, job->totals[q]);
+            job->available[q] = left;
+            job->holder[q] = count ? first->process : NONE;
+        }
+    }
     memory_free_all(&job->memory, of_resource.edges, of_resource.starts);
     fine = fine && spread_list(job, &job->holds, NAME_PROCESS, &came) &&
            sort_owned(job, &job->held, &came, NAME_PROCESS);
@@ -226,9 +201,32 @@ static bool spread_waits(struct mpi_job *job)
 
 /* ------------------------------------------------------------------ the model */
 
-/* Is the snapshot general, or has any resource several units? */
-static void find_model(struct mpi_job *job)
+bool job_spread(struct mpi_job *job)
 {
+    if (!job->packed) {
+        name_edges(job, &job->holds);
+        name_edges(job, &job->waits);
+        /* Who declares a resource knows its units, its owner must. */
+        const struct local_names *names = &job->kinds[NAME_RESOURCE];
+        struct edge_list totals;
+        for (uint32_t i = 0; i < names->fresh_count; i++) {
+            const struct local_name *name = &names->list[names->fresh[i]];
+            struct edge_record record = {name->first, name->units, NONE, name->id};
+            exchange_put(&job->exchange, owning_rank(job, NAME_RESOURCE, name->id), &record,
+                         sizeof record);
+        }
+        job->totals = memory_alloc(&job->memory, job->own[NAME_RESOURCE] * sizeof *job->totals);
+        if (!exchange_all(job->totals != NULL) || !exchange_run(&job->exchange) ||
+            !receive_edges(job, &totals))
+            return false;
+        for (size_t i = 0; i < totals.count; i++)
+            job->totals[totals.edges[i].resource - job->begin[NAME_RESOURCE]] =
+                totals.edges[i].units;
+        edge_list_free(job, &totals);
+    }
+    if (!spread_holds(job) || !spread_waits(job))
+        return false;
+    /* Is the snapshot general, or has any resource several units? */
     uint64_t model = GORDIAN_MODEL_SINGLE_UNIT;
     for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++)
         if (job->totals[q] > 1)
@@ -240,18 +238,5 @@ static void find_model(struct mpi_job *job)
     }
     job->model = (gordian_model)exchange_most(model);
     job->edges = exchange_sum(job->held.count + job->wishes.count);
-}
-
-bool job_spread(struct mpi_job *job)
-{
-    if (!job->packed) {
-        name_edges(job, &job->holds);
-        name_edges(job, &job->waits);
-        if (!spread_totals(job))
-            return false;
-    }
-    if (!spread_holds(job) || !spread_waits(job))
-        return false;
-    find_model(job);
     return true;
 }
