@@ -96,18 +96,6 @@ static void list_lack(gordian_answer *answer, uint32_t process, uint32_t resourc
     answer->lacks = store->lacks;
 }
 
-/* What is short right now. */
-static void give_shortage(gordian_bank *bank, gordian_answer *answer,
-                          const struct ledger_change *change)
-{
-    for (size_t i = 0; i < change->count; i++) {
-        uint64_t available = bank->ledger.free[change->wants[i].resource];
-        if (change->wants[i].units > available)
-            list_lack(answer, change->process, change->wants[i].resource,
-                      change->wants[i].units - available);
-    }
-}
-
 /* What one of the stuck lacks when all others have finished. The one who asks is looked at with the
  * change: what it is short of to begin with, the search has listed. */
 static void give_lacks(gordian_bank *bank, gordian_answer *answer, uint32_t process)
@@ -156,8 +144,22 @@ void answer_give(gordian_bank *bank, gordian_answer *answer, gordian_verdict ver
         return;
     if (verdict == GORDIAN_VERDICT_GRANTED)
         give_sequence(bank, answer);
-    else if (change && verdict == GORDIAN_VERDICT_UNAVAILABLE)
-        give_shortage(bank, answer, change);
-    else if (change && verdict == GORDIAN_VERDICT_UNSAFE)
+    else if (change && verdict == GORDIAN_VERDICT_UNAVAILABLE) {
+        /* What is short right now. */
+        for (size_t i = 0; i < change->count; i++) {
+            uint64_t available = bank->ledger.free[change->wants[i].resource];
+            if (change->wants[i].units > available)
+                list_lack(answer, change->process, change->wants[i].resource,
+                          change->wants[i].units - available);
+        }
+    } else if (change && verdict == GORDIAN_VERDICT_UNSAFE)
         give_stuck(bank, answer, change);
+}
+
+void serve_and_answer(gordian_bank *bank, gordian_answer *answer, gordian_verdict verdict,
+                      const struct ledger_change *change)
+{
+    queue_serve(bank);
+    answer_give(bank, answer, verdict, GORDIAN_REASON_NONE, change);
+    answer_served(bank, answer);
 }

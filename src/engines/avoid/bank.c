@@ -69,8 +69,8 @@ void gordian_bank_close(gordian_bank *bank)
 /* ---- room */
 
 /* Room for ids below these limits, in the bank, the ledger and the engine. */
-static gordian_status reserve_ids(gordian_bank *bank, uint32_t processes, uint32_t resources,
-                                  uint64_t claims, gordian_error *error)
+static gordian_status reserve_bank_ids(gordian_bank *bank, uint32_t processes, uint32_t resources,
+                                       uint64_t claims, gordian_error *error)
 {
     const gordian_allocator *memory = &bank->ledger.memory;
     if (processes > LEDGER_ID_MAX || resources > LEDGER_ID_MAX)
@@ -90,11 +90,8 @@ static gordian_status reserve_ids(gordian_bank *bank, uint32_t processes, uint32
 gordian_status gordian_bank_reserve(gordian_bank *bank, uint32_t processes, uint32_t resources,
                                     gordian_error *error)
 {
-    bank_lock(bank);
-    gordian_status status =
-        reserve_ids(bank, processes, resources, bank->ledger.claim_count, error);
-    bank_unlock(bank);
-    return status;
+    BANK_SCOPE(bank);
+    return reserve_bank_ids(bank, processes, resources, bank->ledger.claim_count, error);
 }
 
 static uint32_t limit_above(uint32_t limit, uint32_t id)
@@ -109,164 +106,100 @@ gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name, u
 {
     struct ledger *ledger = &bank->ledger;
     size_t length = name ? strlen(name) : 0;
-    bank_lock(bank);
-    gordian_status status = names_check(&ledger->resource_names, name, "resource", error);
-    if (status == GORDIAN_OK && !ledger_reserve_resource(ledger, length))
-        status = fail_memory(error);
-    THEN(status, reserve_ids(bank, ledger->process_limit,
-                             limit_above(ledger->resource_limit, ledger_next_resource(ledger)),
-                             ledger->claim_count, error));
-    if (status == GORDIAN_OK) {
-        uint32_t fresh = ledger_add_resource(ledger, name, length, units);
-        if (bank->engine->resized)
-            bank->engine->resized(bank->state, fresh);
-        if (id)
-            *id = fresh;
-    }
-    bank_unlock(bank);
-    return status;
+    BANK_SCOPE(bank);
+    TRY(names_check(&ledger->resource_names, name, "resource", error));
+    if (!ledger_reserve_resource(ledger, length))
+        return fail_memory(error);
+    TRY(reserve_bank_ids(bank, ledger->process_limit,
+                         limit_above(ledger->resource_limit, ledger_next_resource(ledger)),
+                         ledger->claim_count, error));
+    uint32_t fresh = ledger_add_resource(ledger, name, length, units);
+    BANK_HOOK(bank, resized, fresh);
+    if (id)
+        *id = fresh;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_bank_remove_resource(gordian_bank *bank, uint32_t resource,
                                             gordian_error *error)
 {
     struct ledger *ledger = &bank->ledger;
-    gordian_status status = GORDIAN_OK;
-    bank_lock(bank);
-    if (!ledger_is_resource(ledger, resource)) {
-        status = fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
-    } else if (ledger->columns[resource].count > 0) {
-        status = fail(error, GORDIAN_STATUS_INPUT, "resource '%s' is claimed",
-                      names_text(&ledger->resource_names, resource));
-    } else {
-        ledger_remove_resource(ledger, resource);
-        if (bank->engine->resized)
-            bank->engine->resized(bank->state, resource);
-    }
-    bank_unlock(bank);
-    return status;
-}
-
-/* Takes units out of the bank: those in bank->wants. */
-static void take_units(gordian_bank *bank, gordian_answer *answer)
-{
-    struct ledger *ledger = &bank->ledger;
-    struct ledger_change change = bank_change(bank, CHANGE_TAKE, NONE);
-    uint32_t resource = change.wants[0].resource;
-    uint64_t left = ledger->total[resource] - change.wants[0].units;
-    if (left < ledger_largest_claim(ledger, resource)) {
-        answer_decline(answer, (struct objection){GORDIAN_REASON_NEVER_FITS, 0});
-    } else if (change.wants[0].units > ledger->free[resource]) {
-        answer_give(bank, answer, GORDIAN_VERDICT_UNAVAILABLE, GORDIAN_REASON_NONE, &change);
-    } else if (!bank->engine->safe(bank->state, &change)) {
-        answer_give(bank, answer, GORDIAN_VERDICT_UNSAFE, GORDIAN_REASON_NONE, &change);
-    } else {
-        ledger_set_total(ledger, resource, left);
-        if (bank->engine->took)
-            bank->engine->took(bank->state, &change);
-        answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, &change);
-    }
-}
-
-static void add_units(gordian_bank *bank, uint32_t resource, uint64_t units, gordian_answer *answer)
-{
-    ledger_set_total(&bank->ledger, resource, units);
-    if (bank->engine->resized)
-        bank->engine->resized(bank->state, resource);
-    queue_serve(bank);
-    answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, NULL);
-    answer_served(bank, answer);
+    BANK_SCOPE(bank);
+    if (!ledger_is_resource(ledger, resource))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
+    if (ledger->columns[resource].count > 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "resource '%s' is claimed",
+                    names_text(&ledger->resource_names, resource));
+    ledger_remove_resource(ledger, resource);
+    BANK_HOOK(bank, resized, resource);
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t resource, uint64_t units,
                                       gordian_answer *answer, gordian_error *error)
 {
+    (void)error;
     struct ledger *ledger = &bank->ledger;
-    gordian_status status = GORDIAN_OK;
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     answer_begin(bank, answer);
     if (!ledger_is_resource(ledger, resource)) {
         answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_RESOURCE, 0});
-    } else if (units >= ledger->total[resource]) {
-        add_units(bank, resource, units, answer);
-    } else if (!memory_grow(&ledger->memory, &bank->wants, &bank->want_room, 1,
-                            sizeof *bank->wants)) {
-        status = fail_memory(error);
-    } else {
-        bank->wants[0] =
-            (gordian_want){.units = ledger->total[resource] - units, .resource = resource};
-        bank->want_count = 1;
-        take_units(bank, answer);
+        return GORDIAN_OK;
     }
-    bank_unlock(bank);
-    return status;
+    if (units >= ledger->total[resource]) {
+        ledger_set_total(ledger, resource, units);
+        BANK_HOOK(bank, resized, resource);
+        serve_and_answer(bank, answer, GORDIAN_VERDICT_CHANGED, NULL);
+        return GORDIAN_OK;
+    }
+    /* Units are taken out of the bank, as if they were lent for good. */
+    const gordian_want taken = {.units = ledger->total[resource] - units, .resource = resource};
+    const struct ledger_change change = {CHANGE_TAKE, NONE, &taken, 1};
+    if (units < ledger_largest_claim(ledger, resource)) {
+        answer_decline(answer, (struct objection){GORDIAN_REASON_NEVER_FITS, 0});
+    } else if (taken.units > ledger->free[resource]) {
+        answer_give(bank, answer, GORDIAN_VERDICT_UNAVAILABLE, GORDIAN_REASON_NONE, &change);
+    } else if (!bank->engine->safe(bank->state, &change)) {
+        answer_give(bank, answer, GORDIAN_VERDICT_UNSAFE, GORDIAN_REASON_NONE, &change);
+    } else {
+        ledger_set_total(ledger, resource, units);
+        BANK_HOOK(bank, took, &change);
+        answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, &change);
+    }
+    return GORDIAN_OK;
 }
 
 /* ---- processes */
-
-/* Brings a process with the claims in bank->wants. */
-static gordian_status join_bank(gordian_bank *bank, const char *name, uint32_t *id,
-                                gordian_error *error)
-{
-    struct ledger *ledger = &bank->ledger;
-    size_t length = name ? strlen(name) : 0;
-    uint32_t fresh = ledger_next_process(ledger);
-    if (!ledger_reserve_process(ledger, length) ||
-        !ledger_reserve_claims(ledger, fresh, bank->wants, bank->want_count))
-        return fail_memory(error);
-    TRY(reserve_ids(bank, limit_above(ledger->process_limit, fresh), ledger->resource_limit,
-                    ledger->claim_count + bank->want_count, error));
-    ledger_add_process(ledger, name, length);
-    ledger_set_claims(ledger, fresh, bank->wants, bank->want_count);
-    if (bank->engine->joined)
-        bank->engine->joined(bank->state, fresh);
-    if (id)
-        *id = fresh;
-    return GORDIAN_OK;
-}
 
 gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
                                         const gordian_want *claims, size_t count, uint32_t *id,
                                         gordian_answer *answer, gordian_error *error)
 {
-    struct objection objection = {GORDIAN_REASON_NONE, 0};
-    bank_lock(bank);
-    answer_begin(bank, answer);
-    gordian_status status = names_check(&bank->ledger.process_names, name, "process", error);
-    THEN(status, bank_take_wants(bank, NONE, claims, count, WANTS_TOTAL, &objection, error));
-    if (status == GORDIAN_OK && objection.reason != GORDIAN_REASON_NONE) {
-        answer_decline(answer, objection);
-        if (id)
-            *id = NONE;
-    } else if (status == GORDIAN_OK) {
-        status = join_bank(bank, name, id, error);
-        if (status == GORDIAN_OK)
-            answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, NULL);
-    }
-    bank_unlock(bank);
-    return status;
-}
-
-/* Gives a process the claims in bank->wants. */
-static gordian_status change_claims(gordian_bank *bank, uint32_t process, gordian_answer *answer,
-                                    gordian_error *error)
-{
     struct ledger *ledger = &bank->ledger;
-    struct ledger_change change = bank_change(bank, CHANGE_CLAIMS, process);
-    if (!ledger_reserve_claims(ledger, process, change.wants, change.count))
-        return fail_memory(error);
-    TRY(reserve_ids(bank, ledger->process_limit, ledger->resource_limit,
-                    ledger->claim_count + change.count, error));
-    if (!bank->engine->safe(bank->state, &change)) {
-        answer_give(bank, answer, GORDIAN_VERDICT_UNSAFE, GORDIAN_REASON_NONE, &change);
-        return GORDIAN_OK;
+    struct objection objection = {GORDIAN_REASON_NONE, 0};
+    uint32_t fresh = NONE;
+    BANK_SCOPE(bank);
+    answer_begin(bank, answer);
+    TRY(names_check(&ledger->process_names, name, "process", error));
+    TRY(bank_take_wants(bank, NONE, claims, count, WANTS_TOTAL, &objection, error));
+    if (objection.reason != GORDIAN_REASON_NONE) {
+        answer_decline(answer, objection);
+    } else {
+        size_t length = name ? strlen(name) : 0;
+        fresh = ledger_next_process(ledger);
+        if (!ledger_reserve_process(ledger, length) ||
+            !ledger_reserve_claims(ledger, fresh, bank->wants, bank->want_count))
+            return fail_memory(error);
+        TRY(reserve_bank_ids(bank, limit_above(ledger->process_limit, fresh),
+                             ledger->resource_limit, ledger->claim_count + bank->want_count,
+                             error));
+        ledger_add_process(ledger, name, length);
+        ledger_set_claims(ledger, fresh, bank->wants, bank->want_count);
+        BANK_HOOK(bank, joined, fresh);
+        answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, NULL);
     }
-    ledger_set_claims(ledger, process, change.wants, change.count);
-    if (bank->engine->took)
-        bank->engine->took(bank->state, &change);
-    queue_serve(bank); /* some of the claims may be smaller now */
-    answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, &change);
-    answer_served(bank, answer);
+    if (id)
+        *id = fresh;
     return GORDIAN_OK;
 }
 
@@ -274,46 +207,49 @@ gordian_status gordian_bank_set_claims(gordian_bank *bank, uint32_t process,
                                        const gordian_want *claims, size_t count,
                                        gordian_answer *answer, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    struct objection objection = {GORDIAN_REASON_NONE, (uint32_t)count};
-    bank_lock(bank);
+    struct objection objection;
+    BANK_SCOPE(bank);
     answer_begin(bank, answer);
-    if (!ledger_is_process(&bank->ledger, process))
-        objection.reason = GORDIAN_REASON_UNKNOWN_PROCESS;
-    else if (bank->processes[process].waits)
-        objection.reason = GORDIAN_REASON_IS_WAITING;
-    else if (bank->processes[process].on_trial)
-        objection.reason = GORDIAN_REASON_ON_TRIAL;
-    else
-        status = bank_take_wants(bank, process, claims, count, WANTS_TOTAL, &objection, error);
-    if (status == GORDIAN_OK && objection.reason == GORDIAN_REASON_NONE)
+    TRY(bank_take_wants_of(bank, process, claims, count, WANTS_TOTAL, &objection, error));
+    if (objection.reason == GORDIAN_REASON_NONE)
         objection = bank_below_held(bank, process, claims, count);
-    if (status == GORDIAN_OK && objection.reason != GORDIAN_REASON_NONE)
-        answer_decline(answer, objection);
-    else if (status == GORDIAN_OK)
-        status = change_claims(bank, process, answer, error);
-    bank_unlock(bank);
-    return status;
+    if (objection.reason == GORDIAN_REASON_NONE) {
+        /* Gives a process the claims in bank->wants. */
+        struct ledger *ledger = &bank->ledger;
+        struct ledger_change change = bank_change(bank, CHANGE_CLAIMS, process);
+        if (!ledger_reserve_claims(ledger, process, change.wants, change.count))
+            return fail_memory(error);
+        TRY(reserve_bank_ids(bank, ledger->process_limit, ledger->resource_limit,
+                             ledger->claim_count + change.count, error));
+        if (!bank->engine->safe(bank->state, &change)) {
+            answer_give(bank, answer, GORDIAN_VERDICT_UNSAFE, GORDIAN_REASON_NONE, &change);
+            return GORDIAN_OK;
+        }
+        ledger_set_claims(ledger, process, change.wants, change.count);
+        BANK_HOOK(bank, took, &change);
+        /* Some of the claims may be smaller now. */
+        serve_and_answer(bank, answer, GORDIAN_VERDICT_CHANGED, &change);
+        return GORDIAN_OK;
+    }
+    answer_decline(answer, objection);
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_bank_exit(gordian_bank *bank, uint32_t process, gordian_answer *answer,
                                  gordian_error *error)
 {
     (void)error;
-    struct bank_process *record = bank_enter(bank, process, answer);
+    BANK_SCOPE(bank);
+    struct bank_process *record = bank_begin_answer(bank, process, answer);
     if (record) {
         if (record->waits)
             queue_drop(bank, process, GORDIAN_VERDICT_CANCELLED);
         record->on_trial = false;
-        if (bank->engine->leaves)
-            bank->engine->leaves(bank->state, process);
+        BANK_HOOK(bank, leaves, process);
         ledger_remove_process(&bank->ledger, process);
         memory_free(&bank->ledger.memory, record->wants);
         *record = (struct bank_process){0};
-        queue_serve(bank);
-        answer_give(bank, answer, GORDIAN_VERDICT_EXITED, GORDIAN_REASON_NONE, NULL);
-        answer_served(bank, answer);
+        serve_and_answer(bank, answer, GORDIAN_VERDICT_EXITED, NULL);
     }
-    bank_unlock(bank);
     return GORDIAN_OK;
 }

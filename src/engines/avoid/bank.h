@@ -77,6 +77,10 @@ struct objection {
 gordian_status bank_take_wants(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                size_t count, enum wants_limit limit, struct objection *objection,
                                gordian_error *error);
+/* The same for a process that must exist, not wait, and have nothing on trial. */
+gordian_status bank_take_wants_of(gordian_bank *bank, uint32_t process, const gordian_want *wants,
+                                  size_t count, enum wants_limit limit, struct objection *objection,
+                                  gordian_error *error);
 /* Is any of the new claims in bank->wants below what the process holds? `wants`: as they came. */
 struct objection bank_below_held(const gordian_bank *bank, uint32_t process,
                                  const gordian_want *wants, size_t count);
@@ -110,6 +114,9 @@ void answer_decline(gordian_answer *answer, struct objection objection);
 void answer_give(gordian_bank *bank, gordian_answer *answer, gordian_verdict verdict,
                  gordian_reason reason, const struct ledger_change *change);
 void answer_served(gordian_bank *bank, gordian_answer *answer); /* who was, by this call */
+/* Serves the queue, after something that may help it, then answers. */
+void serve_and_answer(gordian_bank *bank, gordian_answer *answer, gordian_verdict verdict,
+                      const struct ledger_change *change);
 
 /* ---- */
 
@@ -130,12 +137,28 @@ static inline void bank_unlock(gordian_bank *bank)
     pthread_mutex_unlock(&bank->lock);
 }
 
-/* Takes the lock and begins an answer about a process: its record, or NULL if there is none, which
- * the answer says then. */
-static inline struct bank_process *bank_enter(gordian_bank *bank, uint32_t process,
-                                              gordian_answer *answer)
+/* Runs a hook of the engine, if it has that one. */
+#define BANK_HOOK(bank, hook, ...)                                                                 \
+    do {                                                                                           \
+        if ((bank)->engine->hook)                                                                  \
+            (bank)->engine->hook((bank)->state, ##__VA_ARGS__);                                    \
+    } while (0)
+
+static inline void bank_unlock_scope(gordian_bank *const *bank)
 {
-    bank_lock(bank);
+    bank_unlock(*bank);
+}
+
+/* Takes the lock until the end of the block, on whatever path that is left. */
+#define BANK_SCOPE(bank)                                                                           \
+    gordian_bank *const locked_bank __attribute__((cleanup(bank_unlock_scope), unused)) =          \
+        (bank_lock(bank), (bank))
+
+/* Under the lock: begins an answer about a process: its record, or NULL if there is none, which
+ * the answer says then. */
+static inline struct bank_process *bank_begin_answer(gordian_bank *bank, uint32_t process,
+                                                     gordian_answer *answer)
+{
     answer_begin(bank, answer);
     if (ledger_is_process(&bank->ledger, process))
         return &bank->processes[process];

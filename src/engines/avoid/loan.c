@@ -7,27 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Why a process may not borrow or return anything now. */
-static gordian_reason not_now(const gordian_bank *bank, uint32_t process)
-{
-    if (!ledger_is_process(&bank->ledger, process))
-        return GORDIAN_REASON_UNKNOWN_PROCESS;
-    if (bank->processes[process].waits)
-        return GORDIAN_REASON_IS_WAITING;
-    return bank->processes[process].on_trial ? GORDIAN_REASON_ON_TRIAL : GORDIAN_REASON_NONE;
-}
-
-/* Checks a call of a process; its wants are then in bank->wants. */
-static gordian_status take_wants(gordian_bank *bank, uint32_t process, const gordian_want *wants,
-                                 size_t count, enum wants_limit limit, struct objection *objection,
-                                 gordian_error *error)
-{
-    *objection = (struct objection){not_now(bank, process), (uint32_t)count};
-    if (objection->reason != GORDIAN_REASON_NONE)
-        return GORDIAN_OK;
-    return bank_take_wants(bank, process, wants, count, limit, objection, error);
-}
-
 /* What becomes of a request. */
 struct decision {
     struct objection objection;
@@ -43,7 +22,7 @@ static gordian_status decide_request(gordian_bank *bank, uint32_t process,
                                      struct decision *decision, gordian_error *error)
 {
     gordian_status status =
-        take_wants(bank, process, wants, count, WANTS_NEED, &decision->objection, error);
+        bank_take_wants_of(bank, process, wants, count, WANTS_NEED, &decision->objection, error);
     decision->verdict = GORDIAN_VERDICT_REFUSED;
     if (status != GORDIAN_OK || decision->objection.reason != GORDIAN_REASON_NONE)
         return status;
@@ -56,8 +35,8 @@ static gordian_status decide_request(gordian_bank *bank, uint32_t process,
     return GORDIAN_OK;
 }
 
-static void tell_decision(gordian_bank *bank, gordian_answer *answer,
-                          const struct decision *decision)
+static void answer_decision(gordian_bank *bank, gordian_answer *answer,
+                            const struct decision *decision)
 {
     if (decision->verdict == GORDIAN_VERDICT_REFUSED)
         answer_decline(answer, decision->objection);
@@ -75,104 +54,92 @@ gordian_status gordian_bank_request(gordian_bank *bank, uint32_t process, const 
                                     size_t count, gordian_answer *answer, gordian_error *error)
 {
     struct decision decision;
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     answer_begin(bank, answer);
-    gordian_status status =
-        decide_request(bank, process, wants, count, bank->queue, &decision, error);
-    if (status == GORDIAN_OK) {
-        tell_decision(bank, answer, &decision);
-        if (bank->queue && is_denied(&decision)) {
-            queue_join(bank, process);
-            if (answer)
-                answer->waits = true;
-        }
+    TRY(decide_request(bank, process, wants, count, bank->queue, &decision, error));
+    answer_decision(bank, answer, &decision);
+    if (bank->queue && is_denied(&decision)) {
+        queue_join(bank, process);
+        if (answer)
+            answer->waits = true;
     }
-    bank_unlock(bank);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_bank_try(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                 size_t count, gordian_answer *answer, gordian_error *error)
 {
     struct decision decision;
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     answer_begin(bank, answer);
-    gordian_status status = decide_request(bank, process, wants, count, true, &decision, error);
-    if (status == GORDIAN_OK) {
-        tell_decision(bank, answer, &decision);
-        if (decision.verdict == GORDIAN_VERDICT_GRANTED) {
-            struct bank_process *record = &bank->processes[process];
-            record->on_trial = true;
-            record->count = bank->want_count;
-            for (size_t i = 0; i < bank->want_count; i++)
-                record->wants[i] = bank->wants[i];
-        }
+    TRY(decide_request(bank, process, wants, count, true, &decision, error));
+    answer_decision(bank, answer, &decision);
+    if (decision.verdict == GORDIAN_VERDICT_GRANTED) {
+        struct bank_process *record = &bank->processes[process];
+        record->on_trial = true;
+        record->count = bank->want_count;
+        for (size_t i = 0; i < bank->want_count; i++)
+            record->wants[i] = bank->wants[i];
     }
-    bank_unlock(bank);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_bank_commit(gordian_bank *bank, uint32_t process, gordian_answer *answer,
                                    gordian_error *error)
 {
     (void)error;
-    struct bank_process *record = bank_enter(bank, process, answer);
+    BANK_SCOPE(bank);
+    struct bank_process *record = bank_begin_answer(bank, process, answer);
     if (record && !record->on_trial) {
         answer_decline(answer, (struct objection){GORDIAN_REASON_NO_TRIAL, 0});
     } else if (record) {
         record->on_trial = false;
         answer_give(bank, answer, GORDIAN_VERDICT_GRANTED, GORDIAN_REASON_NONE, NULL);
     }
-    bank_unlock(bank);
     return GORDIAN_OK;
 }
 
 /* ---- returns */
 
-static void give_back(gordian_bank *bank, uint32_t process, const gordian_want *wants, size_t count)
+static void return_to_bank(gordian_bank *bank, uint32_t process, const gordian_want *wants,
+                           size_t count)
 {
     ledger_return(&bank->ledger, process, wants, count);
-    if (bank->engine->returned)
-        bank->engine->returned(bank->state, process, wants, count);
+    BANK_HOOK(bank, returned, process, wants, count);
 }
 
 gordian_status gordian_bank_release(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                     size_t count, gordian_answer *answer, gordian_error *error)
 {
     struct objection objection;
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     answer_begin(bank, answer);
-    gordian_status status = take_wants(bank, process, wants, count, WANTS_HELD, &objection, error);
-    if (status == GORDIAN_OK && objection.reason != GORDIAN_REASON_NONE) {
+    TRY(bank_take_wants_of(bank, process, wants, count, WANTS_HELD, &objection, error));
+    if (objection.reason != GORDIAN_REASON_NONE) {
         answer_decline(answer, objection);
-    } else if (status == GORDIAN_OK) {
-        give_back(bank, process, bank->wants, bank->want_count);
-        queue_serve(bank);
-        answer_give(bank, answer, GORDIAN_VERDICT_RELEASED, GORDIAN_REASON_NONE, NULL);
-        answer_served(bank, answer);
+    } else {
+        return_to_bank(bank, process, bank->wants, bank->want_count);
+        serve_and_answer(bank, answer, GORDIAN_VERDICT_RELEASED, NULL);
     }
-    bank_unlock(bank);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_bank_cancel(gordian_bank *bank, uint32_t process, gordian_answer *answer,
                                    gordian_error *error)
 {
     (void)error;
-    struct bank_process *record = bank_enter(bank, process, answer);
+    BANK_SCOPE(bank);
+    struct bank_process *record = bank_begin_answer(bank, process, answer);
     if (record && !record->waits && !record->on_trial) {
         answer_decline(answer, (struct objection){GORDIAN_REASON_NOT_WAITING, 0});
     } else if (record) {
         if (record->waits)
             queue_drop(bank, process, GORDIAN_VERDICT_CANCELLED);
         else
-            give_back(bank, process, record->wants, record->count);
+            return_to_bank(bank, process, record->wants, record->count);
         record->on_trial = false;
-        queue_serve(bank);
-        answer_give(bank, answer, GORDIAN_VERDICT_CANCELLED, GORDIAN_REASON_NONE, NULL);
-        answer_served(bank, answer);
+        serve_and_answer(bank, answer, GORDIAN_VERDICT_CANCELLED, NULL);
     }
-    bank_unlock(bank);
     return GORDIAN_OK;
 }
 
@@ -190,20 +157,6 @@ static bool sleeper_init(struct sleeper *sleeper)
     return good;
 }
 
-/* Sleeps until somebody has a verdict; 0: the time is up. The lock is let go meanwhile. */
-static gordian_verdict sleep_until(gordian_bank *bank, struct sleeper *sleeper, uint64_t start,
-                                   uint64_t timeout_ns)
-{
-    uint64_t end = timeout_ns > UINT64_MAX - start ? UINT64_MAX : start + timeout_ns;
-    struct timespec deadline = {.tv_sec = (time_t)(end / 1000000000),
-                                .tv_nsec = (long)(end % 1000000000)};
-    int code = 0;
-    while (!sleeper->verdict && code != ETIMEDOUT)
-        code = end == UINT64_MAX ? pthread_cond_wait(&sleeper->wake, &bank->lock)
-                                 : pthread_cond_timedwait(&sleeper->wake, &bank->lock, &deadline);
-    return sleeper->verdict;
-}
-
 /* Waits in the queue. What the decision says afterwards is how it ended. */
 static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64_t start,
                                     uint64_t timeout_ns, gordian_answer *answer,
@@ -217,7 +170,15 @@ static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     queue_join(bank, process);
     bank->processes[process].sleeper = &sleeper;
-    gordian_verdict verdict = sleep_until(bank, &sleeper, start, timeout_ns);
+    /* Sleeps until somebody has a verdict; 0: the time is up. The lock is let go meanwhile. */
+    uint64_t end = timeout_ns > UINT64_MAX - start ? UINT64_MAX : start + timeout_ns;
+    struct timespec deadline = {.tv_sec = (time_t)(end / 1000000000),
+                                .tv_nsec = (long)(end % 1000000000)};
+    int code = 0;
+    while (!sleeper.verdict && code != ETIMEDOUT)
+        code = end == UINT64_MAX ? pthread_cond_wait(&sleeper.wake, &bank->lock)
+                                 : pthread_cond_timedwait(&sleeper.wake, &bank->lock, &deadline);
+    gordian_verdict verdict = sleeper.verdict;
     answer_begin(bank, answer); /* others have used the bank meanwhile */
     if (verdict) {
         answer_give(bank, answer, verdict, GORDIAN_REASON_NONE, NULL);
@@ -247,15 +208,13 @@ gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process, const 
     if (!bank->queue)
         return fail(error, GORDIAN_STATUS_INPUT, "acquiring needs a bank with a queue");
     uint64_t start = timeout_ns == UINT64_MAX ? 0 : clock_ns();
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     answer_begin(bank, answer);
-    gordian_status status = decide_request(bank, process, wants, count, true, &decision, error);
-    if (status == GORDIAN_OK && timeout_ns > 0 && is_denied(&decision))
-        status = wait_in_queue(bank, process, start, timeout_ns, answer, error);
-    else if (status == GORDIAN_OK)
-        tell_decision(bank, answer, &decision);
-    bank_unlock(bank);
-    return status;
+    TRY(decide_request(bank, process, wants, count, true, &decision, error));
+    if (timeout_ns > 0 && is_denied(&decision))
+        return wait_in_queue(bank, process, start, timeout_ns, answer, error);
+    answer_decision(bank, answer, &decision);
+    return GORDIAN_OK;
 }
 
 /* ---- what if */
@@ -307,8 +266,8 @@ static gordian_status judge_each(gordian_bank *bank, const gordian_bank_request_
     for (size_t i = 0; i < count; i++) {
         struct objection objection;
         gordian_reason reason;
-        TRY(take_wants(bank, requests[i].process, requests[i].wants, requests[i].count, WANTS_NEED,
-                       &objection, error));
+        TRY(bank_take_wants_of(bank, requests[i].process, requests[i].wants, requests[i].count,
+                               WANTS_NEED, &objection, error));
         struct ledger_change change = bank_change(bank, CHANGE_LEND, requests[i].process);
         if (objection.reason != GORDIAN_REASON_NONE)
             verdicts[i] = GORDIAN_VERDICT_REFUSED;
@@ -342,10 +301,8 @@ static gordian_status judge_together(gordian_bank *bank, const gordian_bank_requ
 gordian_status gordian_bank_what_if(gordian_bank *bank, const gordian_bank_request_item *requests,
                                     size_t count, gordian_verdict *verdicts, gordian_error *error)
 {
-    bank_lock(bank);
-    gordian_status status = bank->engine->safe_each && count > 1
-                                ? judge_together(bank, requests, count, verdicts, error)
-                                : judge_each(bank, requests, count, verdicts, NULL, error);
-    bank_unlock(bank);
-    return status;
+    BANK_SCOPE(bank);
+    return bank->engine->safe_each && count > 1
+               ? judge_together(bank, requests, count, verdicts, error)
+               : judge_each(bank, requests, count, verdicts, NULL, error);
 }

@@ -13,16 +13,15 @@ const char *gordian_bank_engine_name(const gordian_bank *bank)
 
 const char *gordian_bank_engine_note(gordian_bank *bank, char *buffer, size_t size)
 {
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     const char *note = bank->engine->note ? bank->engine->note(bank->state) : NULL;
     snprintf(buffer, size, "%s", note ? note : "");
-    bank_unlock(bank);
     return buffer;
 }
 
 size_t gordian_bank_sequence(gordian_bank *bank, uint32_t *processes, size_t room)
 {
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     size_t count = bank->ledger.process_count;
     if (room >= count) {
         bank->engine->sequence(bank->state, processes);
@@ -30,7 +29,6 @@ size_t gordian_bank_sequence(gordian_bank *bank, uint32_t *processes, size_t roo
         bank->engine->sequence(bank->state, bank->search.done);
         memcpy(processes, bank->search.done, room * sizeof *processes);
     }
-    bank_unlock(bank);
     return count;
 }
 
@@ -40,44 +38,36 @@ gordian_status gordian_bank_slack(gordian_bank *bank, uint32_t resource, uint64_
                                   gordian_error *error)
 {
     const struct ledger *ledger = &bank->ledger;
-    gordian_status status = GORDIAN_OK;
-    bank_lock(bank);
-    if (!ledger_is_resource(ledger, resource)) {
-        status = fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
-    } else {
-        uint64_t spare = ledger->total[resource] - ledger_largest_claim(ledger, resource);
-        uint64_t low = 0;
-        uint64_t high = spare < ledger->free[resource] ? spare : ledger->free[resource];
-        for (uint64_t guess = high; low < high; guess = low + (high - low) / 2 + 1) {
-            gordian_want want = {.units = guess, .resource = resource};
-            struct ledger_change change = {CHANGE_TAKE, NONE, &want, 1};
-            if (bank->engine->safe(bank->state, &change))
-                low = guess;
-            else
-                high = guess - 1;
-        }
-        *units = low;
+    BANK_SCOPE(bank);
+    if (!ledger_is_resource(ledger, resource))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
+    uint64_t spare = ledger->total[resource] - ledger_largest_claim(ledger, resource);
+    uint64_t low = 0;
+    uint64_t high = spare < ledger->free[resource] ? spare : ledger->free[resource];
+    for (uint64_t guess = high; low < high; guess = low + (high - low) / 2 + 1) {
+        gordian_want want = {.units = guess, .resource = resource};
+        struct ledger_change change = {CHANGE_TAKE, NONE, &want, 1};
+        if (bank->engine->safe(bank->state, &change))
+            low = guess;
+        else
+            high = guess - 1;
     }
-    bank_unlock(bank);
-    return status;
+    *units = low;
+    return GORDIAN_OK;
 }
 
 /* ---- names and numbers */
 
 uint32_t gordian_bank_find_process(gordian_bank *bank, const char *name, size_t length)
 {
-    bank_lock(bank);
-    uint32_t id = names_find(&bank->ledger.process_names, name, length);
-    bank_unlock(bank);
-    return id;
+    BANK_SCOPE(bank);
+    return names_find(&bank->ledger.process_names, name, length);
 }
 
 uint32_t gordian_bank_find_resource(gordian_bank *bank, const char *name, size_t length)
 {
-    bank_lock(bank);
-    uint32_t id = names_find(&bank->ledger.resource_names, name, length);
-    bank_unlock(bank);
-    return id;
+    BANK_SCOPE(bank);
+    return names_find(&bank->ledger.resource_names, name, length);
 }
 
 static const char *copy_name(const struct names *names, uint32_t id, char *buffer)
@@ -88,68 +78,52 @@ static const char *copy_name(const struct names *names, uint32_t id, char *buffe
 
 const char *gordian_bank_process_name(gordian_bank *bank, uint32_t process, char *buffer)
 {
-    bank_lock(bank);
-    const char *name = ledger_is_process(&bank->ledger, process)
-                           ? copy_name(&bank->ledger.process_names, process, buffer)
-                           : NULL;
-    bank_unlock(bank);
-    return name;
+    BANK_SCOPE(bank);
+    return ledger_is_process(&bank->ledger, process)
+               ? copy_name(&bank->ledger.process_names, process, buffer)
+               : NULL;
 }
 
 const char *gordian_bank_resource_name(gordian_bank *bank, uint32_t resource, char *buffer)
 {
-    bank_lock(bank);
-    const char *name = ledger_is_resource(&bank->ledger, resource)
-                           ? copy_name(&bank->ledger.resource_names, resource, buffer)
-                           : NULL;
-    bank_unlock(bank);
-    return name;
+    BANK_SCOPE(bank);
+    return ledger_is_resource(&bank->ledger, resource)
+               ? copy_name(&bank->ledger.resource_names, resource, buffer)
+               : NULL;
 }
 
 uint32_t gordian_bank_process_limit(gordian_bank *bank)
 {
-    bank_lock(bank);
-    uint32_t limit = bank->ledger.process_limit;
-    bank_unlock(bank);
-    return limit;
+    BANK_SCOPE(bank);
+    return bank->ledger.process_limit;
 }
 
 uint32_t gordian_bank_resource_limit(gordian_bank *bank)
 {
-    bank_lock(bank);
-    uint32_t limit = bank->ledger.resource_limit;
-    bank_unlock(bank);
-    return limit;
+    BANK_SCOPE(bank);
+    return bank->ledger.resource_limit;
 }
 
 uint64_t gordian_bank_units(gordian_bank *bank, uint32_t resource)
 {
-    bank_lock(bank);
-    uint64_t units = ledger_is_resource(&bank->ledger, resource) ? bank->ledger.total[resource] : 0;
-    bank_unlock(bank);
-    return units;
+    BANK_SCOPE(bank);
+    return ledger_is_resource(&bank->ledger, resource) ? bank->ledger.total[resource] : 0;
 }
 
 uint64_t gordian_bank_free_units(gordian_bank *bank, uint32_t resource)
 {
-    bank_lock(bank);
-    uint64_t units = ledger_is_resource(&bank->ledger, resource) ? bank->ledger.free[resource] : 0;
-    bank_unlock(bank);
-    return units;
+    BANK_SCOPE(bank);
+    return ledger_is_resource(&bank->ledger, resource) ? bank->ledger.free[resource] : 0;
 }
 
 /* The claim of a process on a resource: all zero if there is none. */
 static struct ledger_claim claim_of(gordian_bank *bank, uint32_t process, uint32_t resource)
 {
-    struct ledger_claim claim = {0};
-    bank_lock(bank);
-    if (ledger_is_process(&bank->ledger, process)) {
-        const struct ledger_claim *found = ledger_find(&bank->ledger, process, resource);
-        if (found)
-            claim = *found;
-    }
-    bank_unlock(bank);
-    return claim;
+    BANK_SCOPE(bank);
+    const struct ledger_claim *found = ledger_is_process(&bank->ledger, process)
+                                           ? ledger_find(&bank->ledger, process, resource)
+                                           : NULL;
+    return found ? *found : (struct ledger_claim){0};
 }
 
 uint64_t gordian_bank_claim(gordian_bank *bank, uint32_t process, uint32_t resource)
@@ -165,10 +139,8 @@ uint64_t gordian_bank_held(gordian_bank *bank, uint32_t process, uint32_t resour
 
 bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process)
 {
-    bank_lock(bank);
-    bool waits = ledger_is_process(&bank->ledger, process) && bank->processes[process].waits;
-    bank_unlock(bank);
-    return waits;
+    BANK_SCOPE(bank);
+    return ledger_is_process(&bank->ledger, process) && bank->processes[process].waits;
 }
 
 /* ---- edges */
@@ -199,48 +171,44 @@ static void list_wants(const gordian_bank *bank, struct edge_list *list, uint32_
 size_t gordian_bank_holdings(gordian_bank *bank, uint32_t process, gordian_edge *edges, size_t room)
 {
     struct edge_list list = {edges, room, 0};
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     if (ledger_is_process(&bank->ledger, process)) {
         const struct ledger_row *row = &bank->ledger.rows[process];
         for (uint32_t i = 0; i < row->count; i++)
             list_edge(&list, row->claims[i].held, process, row->claims[i].resource, false);
     }
-    bank_unlock(bank);
     return list.count;
 }
 
 size_t gordian_bank_pending(gordian_bank *bank, uint32_t process, gordian_edge *edges, size_t room)
 {
     struct edge_list list = {edges, room, 0};
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     if (ledger_is_process(&bank->ledger, process))
         list_wants(bank, &list, process, NONE);
-    bank_unlock(bank);
     return list.count;
 }
 
 size_t gordian_bank_holders(gordian_bank *bank, uint32_t resource, gordian_edge *edges, size_t room)
 {
     struct edge_list list = {edges, room, 0};
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     if (ledger_is_resource(&bank->ledger, resource)) {
         const struct ledger_column *column = &bank->ledger.columns[resource];
         for (uint32_t i = 0; i < column->count; i++)
             list_edge(&list, column->claimants[i].held, column->claimants[i].process, resource,
                       false);
     }
-    bank_unlock(bank);
     return list.count;
 }
 
 size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge *edges, size_t room)
 {
     struct edge_list list = {edges, room, 0};
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     if (ledger_is_resource(&bank->ledger, resource))
         for (uint32_t p = bank->head; p != NONE; p = bank->processes[p].next)
             list_wants(bank, &list, p, resource);
-    bank_unlock(bank);
     return list.count;
 }
 

@@ -81,27 +81,17 @@ void queue_drop(gordian_bank *bank, uint32_t process, gordian_verdict verdict)
     }
 }
 
-static bool is_short(const struct ledger *ledger, const struct ledger_change *change)
-{
-    for (size_t i = 0; i < change->count; i++)
-        if (change->wants[i].units > ledger->free[change->wants[i].resource])
-            return true;
-    return false;
-}
-
-static bool must_let_head_go_first(const gordian_bank *bank, uint32_t process)
-{
-    return bank->head != NONE && process != bank->head && bank->passed >= bank->patience &&
-           bank->ledger.rows[process].holding == 0;
-}
-
 bool queue_refuses(const gordian_bank *bank, const struct ledger_change *change,
                    gordian_reason *reason)
 {
+    const struct ledger *ledger = &bank->ledger;
     *reason = GORDIAN_REASON_NONE;
-    if (is_short(&bank->ledger, change))
-        return true;
-    if (!must_let_head_go_first(bank, change->process))
+    for (size_t i = 0; i < change->count; i++)
+        if (change->wants[i].units > ledger->free[change->wants[i].resource])
+            return true;
+    /* Must it let the head of the queue go first? */
+    if (bank->head == NONE || change->process == bank->head || bank->passed < bank->patience ||
+        ledger->rows[change->process].holding != 0)
         return false;
     *reason = GORDIAN_REASON_OUT_OF_TURN;
     return true;
@@ -121,8 +111,7 @@ void queue_lend(gordian_bank *bank, const struct ledger_change *change)
     if (bank->head != NONE && change->process != bank->head && bank->passed < bank->patience)
         bank->passed++;
     ledger_lend(&bank->ledger, change->process, change->wants, change->count);
-    if (bank->engine->took)
-        bank->engine->took(bank->state, change);
+    BANK_HOOK(bank, took, change);
 }
 
 void queue_serve(gordian_bank *bank)

@@ -53,24 +53,13 @@ void gordian_bank_replay_close(gordian_bank_replay *replay)
 
 /* ------------------------------------------------------------------ names and numbers */
 
-static uint32_t find_resource(const gordian_bank_replay *replay, const gordian_word *name)
+static uint32_t find_bank_resource(const gordian_bank_replay *replay, const gordian_word *name)
 {
     return gordian_bank_find_resource(replay->bank, name->text, name->length);
 }
 
-/* Gives an error of the bank its place in the text. */
-static gordian_status at_line(const gordian_bank_replay *replay, gordian_status status,
-                              gordian_error *error)
-{
-    if (status != GORDIAN_OK && error && status != GORDIAN_STATUS_MEMORY && error->line == 0) {
-        error->line = replay->trace.line;
-        error->column = replay->trace.verb.column;
-    }
-    return status;
-}
-
 /* The items of the line as wants; unknown resources become NONE. */
-static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *error)
+static gordian_status gather_bank_wants(gordian_bank_replay *replay, gordian_error *error)
 {
     const gordian_trace *trace = &replay->trace;
     if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
@@ -81,7 +70,7 @@ static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *e
     replay->want_count = 0;
     for (size_t i = 0; i < trace->item_count; i++) {
         const gordian_trace_item *item = &trace->items[i];
-        gordian_want want = {item->units, find_resource(replay, &item->name)};
+        gordian_want want = {item->units, find_bank_resource(replay, &item->name)};
         if (trace->kind == GORDIAN_LINE_PROCESS) {
             /* What guides the choice of a victim elsewhere, and means nothing here. */
             if (want.resource == NONE &&
@@ -96,7 +85,7 @@ static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *e
 }
 
 /* All that the line asks for, claims or gives back of a resource. */
-static uint64_t units_wanted(const gordian_bank_replay *replay, uint32_t resource)
+static uint64_t units_on_line(const gordian_bank_replay *replay, uint32_t resource)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < replay->want_count; i++)
@@ -122,7 +111,7 @@ static void find_held(gordian_bank_replay *replay, struct complaint *about)
     const gordian_trace *trace = &replay->trace;
     uint32_t limit = gordian_bank_resource_limit(replay->bank);
     for (uint32_t r = 0; r < limit; r++) {
-        if (gordian_bank_held(replay->bank, about->step->process, r) <= units_wanted(replay, r))
+        if (gordian_bank_held(replay->bank, about->step->process, r) <= units_on_line(replay, r))
             continue;
         about->resource = r;
         about->word = &trace->name;
@@ -167,14 +156,6 @@ static void blame_answer(gordian_bank_replay *replay, const gordian_answer *answ
         find_held(replay, about);
 }
 
-static uint64_t largest_claim(gordian_bank *bank, uint32_t resource)
-{
-    pthread_mutex_lock(&bank->lock);
-    uint64_t largest = ledger_largest_claim(&bank->ledger, resource);
-    pthread_mutex_unlock(&bank->lock);
-    return largest;
-}
-
 /* Those in which numbers matter. */
 static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
                            const struct complaint *about, char *text, size_t size)
@@ -183,14 +164,16 @@ static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
     uint32_t process = about->step->process, resource = about->resource;
     unsigned long long claim = gordian_bank_claim(bank, process, resource);
     unsigned long long held = gordian_bank_held(bank, process, resource);
-    unsigned long long asked = units_wanted(replay, resource);
+    unsigned long long asked = units_on_line(replay, resource);
     const char *who = about->process, *what = about->name;
-    if (about->step->kind == GORDIAN_LINE_RESOURCE)
+    if (about->step->kind == GORDIAN_LINE_RESOURCE) {
+        BANK_SCOPE(bank);
+        uint32_t named =
+            names_find(&bank->ledger.resource_names, about->step->name, strlen(about->step->name));
         return snprintf(text, size, "'%s' cannot be %llu in all: there is a claim of %llu", what,
                         (unsigned long long)about->step->units,
-                        (unsigned long long)largest_claim(
-                            bank, gordian_bank_find_resource(bank, about->step->name,
-                                                             strlen(about->step->name))));
+                        (unsigned long long)ledger_largest_claim(&bank->ledger, named));
+    }
     if (reason == GORDIAN_REASON_NEVER_FITS)
         return snprintf(text, size,
                         "the claim of '%s' can never fit: %llu of '%s', which has only %llu in all",
@@ -209,8 +192,8 @@ static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
                     asked);
 }
 
-static void explain_step(gordian_bank_replay *replay, gordian_bank_step *step,
-                         const gordian_answer *answer)
+static void explain_bank_step(gordian_bank_replay *replay, gordian_bank_step *step,
+                              const gordian_answer *answer)
 {
     struct complaint about = {.step = step};
     char *text = replay->message;
@@ -250,29 +233,24 @@ static void explain_step(gordian_bank_replay *replay, gordian_bank_step *step,
 
 /* ------------------------------------------------------------------ lines */
 
-static gordian_status declare_resource(gordian_bank_replay *replay, gordian_bank_step *step,
-                                       gordian_answer *answer, gordian_error *error)
+static gordian_status replay_bank_resource(gordian_bank_replay *replay, gordian_bank_step *step,
+                                           gordian_answer *answer, gordian_error *error)
 {
-    uint32_t id = find_resource(replay, &replay->trace.name);
+    uint32_t id = find_bank_resource(replay, &replay->trace.name);
     step->kind = GORDIAN_LINE_RESOURCE;
     step->units = replay->trace.units;
     if (id != NONE)
         return gordian_bank_set_units(replay->bank, id, step->units, answer, error);
     gordian_status status =
         gordian_bank_add_resource(replay->bank, replay->name, step->units, NULL, error);
-    if (status == GORDIAN_OK) {
-        answer->verdict = GORDIAN_VERDICT_CHANGED;
-        answer->reason = GORDIAN_REASON_NONE;
-        answer->waits = answer->incomplete = false;
-        answer->at = 0;
-        answer->served_count = answer->sequence_count = answer->stuck_count = answer->lack_count =
-            0;
-    }
+    if (status == GORDIAN_OK)
+        *answer = (gordian_answer){
+            .detail = answer->detail, .store = answer->store, .verdict = GORDIAN_VERDICT_CHANGED};
     return status;
 }
 
-static gordian_status declare_process(gordian_bank_replay *replay, gordian_bank_step *step,
-                                      gordian_answer *answer, gordian_error *error)
+static gordian_status replay_bank_process(gordian_bank_replay *replay, gordian_bank_step *step,
+                                          gordian_answer *answer, gordian_error *error)
 {
     step->kind = GORDIAN_LINE_PROCESS;
     if (step->process != NONE)
@@ -282,8 +260,8 @@ static gordian_status declare_process(gordian_bank_replay *replay, gordian_bank_
                                     &step->process, answer, error);
 }
 
-static gordian_status replay_event(gordian_bank_replay *replay, gordian_bank_step *step,
-                                   gordian_answer *answer, gordian_error *error)
+static gordian_status replay_bank_event(gordian_bank_replay *replay, gordian_bank_step *step,
+                                        gordian_answer *answer, gordian_error *error)
 {
     gordian_bank *bank = replay->bank;
     step->kind = GORDIAN_LINE_EVENT;
@@ -307,16 +285,13 @@ static gordian_status replay_event(gordian_bank_replay *replay, gordian_bank_ste
 }
 
 /* The current line: asks the bank, and explains what it declines. */
-static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *step,
-                                gordian_answer *answer, gordian_error *error)
+static gordian_status replay_bank_line(gordian_bank_replay *replay, gordian_bank_step *step,
+                                       gordian_answer *answer, gordian_error *error)
 {
     const gordian_trace *trace = &replay->trace;
-    const gordian_word *name = &replay->trace.name;
-    memcpy(replay->name, name->text, name->length);
-    replay->name[name->length] = '\0';
-    gordian_status status = gather_wants(replay, error);
-    if (status != GORDIAN_OK)
-        return status;
+    trace_copy_name(replay->name, &trace->name);
+    TRY(gather_bank_wants(replay, error));
+    gordian_status status = GORDIAN_OK;
     *step = (gordian_bank_step){
         .line = trace->line,
         .column = trace->verb.column,
@@ -330,30 +305,28 @@ static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *
             gordian_bank_find_process(replay->bank, trace->name.text, trace->name.length);
     switch (trace->kind) {
     case GORDIAN_LINE_EVENT:
-        status = replay_event(replay, step, answer, error);
+        status = replay_bank_event(replay, step, answer, error);
         break;
     case GORDIAN_LINE_RESOURCE:
-        status = declare_resource(replay, step, answer, error);
+        status = replay_bank_resource(replay, step, answer, error);
         break;
     case GORDIAN_LINE_PROCESS:
-        status = declare_process(replay, step, answer, error);
+        status = replay_bank_process(replay, step, answer, error);
         break;
     }
     if (status == GORDIAN_OK && answer->verdict == GORDIAN_VERDICT_REFUSED)
-        explain_step(replay, step, answer);
+        explain_bank_step(replay, step, answer);
     if (status == GORDIAN_OK && answer->verdict == GORDIAN_VERDICT_EXITED)
         step->process = NONE;
-    return at_line(replay, status, error);
+    return trace_place_error(trace, &trace->verb, status, error);
 }
 
 gordian_status gordian_bank_replay_next(gordian_bank_replay *replay, gordian_bank_step *step,
                                         gordian_answer *answer, gordian_error *error)
 {
     gordian_bank_step next;
-    gordian_status status = gordian_trace_next(&replay->trace, error);
-    THEN(status, take_line(replay, &next, answer ? answer : &replay->own, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_trace_next(&replay->trace, error));
+    TRY(replay_bank_line(replay, &next, answer ? answer : &replay->own, error));
     replay->seq += next.kind == GORDIAN_LINE_EVENT;
     next.seq = replay->seq;
     *step = next;

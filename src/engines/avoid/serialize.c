@@ -22,19 +22,19 @@ enum { FREE, RUNS, ON_TRIAL, WAITS };
 
 /* ---- saving */
 
-static void save_name(struct bytes *bytes, const char *name)
+static void save_bank_name(struct bytes *bytes, const char *name)
 {
     bytes_text(bytes, name, strlen(name));
 }
 
-static void save_resources(const struct ledger *ledger, struct bytes *bytes)
+static void save_bank_resources(const struct ledger *ledger, struct bytes *bytes)
 {
     bytes_u64(bytes, ledger->resource_limit);
     for (uint32_t j = 0; j < ledger->resource_limit; j++) {
         bytes_u64(bytes, ledger_is_resource(ledger, j) ? RUNS : FREE);
         if (!ledger_is_resource(ledger, j))
             continue;
-        save_name(bytes, names_text(&ledger->resource_names, j));
+        save_bank_name(bytes, names_text(&ledger->resource_names, j));
         bytes_u64(bytes, ledger->total[j]);
     }
     bytes_u64(bytes, ledger->resource_limit - ledger->resource_count);
@@ -47,7 +47,7 @@ static void save_process(const gordian_bank *bank, uint32_t process, struct byte
     const struct ledger_row *row = &bank->ledger.rows[process];
     const struct bank_process *record = &bank->processes[process];
     bytes_u64(bytes, record->waits ? WAITS : record->on_trial ? ON_TRIAL : RUNS);
-    save_name(bytes, names_text(&bank->ledger.process_names, process));
+    save_bank_name(bytes, names_text(&bank->ledger.process_names, process));
     bytes_u64(bytes, row->count);
     for (uint32_t k = 0; k < row->count; k++) {
         bytes_u64(bytes, row->claims[k].resource);
@@ -63,7 +63,7 @@ static void save_process(const gordian_bank *bank, uint32_t process, struct byte
     }
 }
 
-static void save_processes(const gordian_bank *bank, struct bytes *bytes)
+static void save_bank_processes(const gordian_bank *bank, struct bytes *bytes)
 {
     const struct ledger *ledger = &bank->ledger;
     bytes_u64(bytes, ledger->process_limit);
@@ -79,15 +79,14 @@ static void save_processes(const gordian_bank *bank, struct bytes *bytes)
 
 void bank_image_save(gordian_bank *bank, struct bytes *bytes)
 {
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     bytes_u64(bytes, IMAGE_VERSION);
-    save_resources(&bank->ledger, bytes);
-    save_processes(bank, bytes);
+    save_bank_resources(&bank->ledger, bytes);
+    save_bank_processes(bank, bytes);
     bytes_u64(bytes, bank->passed);
     bytes_u64(bytes, bank->waiting);
     for (uint32_t i = bank->head; i != NONE; i = bank->processes[i].next)
         bytes_u64(bytes, i);
-    bank_unlock(bank);
 }
 
 /* ---- loading */
@@ -103,13 +102,13 @@ struct loading {
     size_t claim_room, hold_room, claim_count, hold_count;
 };
 
-static gordian_status not_an_image(const struct loading *loading, const char *what)
+static gordian_status fail_bank_state(const struct loading *loading, const char *what)
 {
     return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a bank: %s", what);
 }
 
 /* Not NUL-terminated; *length 0: it has none. One that is new among `names`. */
-static const char *take_name(struct bytes_in *in, const struct names *names, size_t *length)
+static const char *load_bank_name(struct bytes_in *in, const struct names *names, size_t *length)
 {
     const char *why, *text = bytes_take_text(in, length);
     if (!in->bad && *length > 0 &&
@@ -118,7 +117,7 @@ static const char *take_name(struct bytes_in *in, const struct names *names, siz
     return text;
 }
 
-static gordian_status load_resource(struct loading *loading, uint32_t id)
+static gordian_status load_bank_resource(struct loading *loading, uint32_t id)
 {
     struct ledger *ledger = loading->ledger;
     size_t length = 0;
@@ -126,11 +125,11 @@ static gordian_status load_resource(struct loading *loading, uint32_t id)
     const char *name = NULL;
     loading->state[id] = (uint8_t)bytes_take_upto(loading->in, RUNS);
     if (loading->state[id] != FREE) {
-        name = take_name(loading->in, &ledger->resource_names, &length);
+        name = load_bank_name(loading->in, &ledger->resource_names, &length);
         units = bytes_take_u64(loading->in);
     }
     if (loading->in->bad)
-        return not_an_image(loading, "a resource");
+        return fail_bank_state(loading, "a resource");
     if (!ledger_reserve_resource(ledger, length))
         return fail_memory(loading->error);
     ledger_add_resource(ledger, name, length, units);
@@ -162,11 +161,11 @@ static gordian_status take_claims(struct loading *loading)
         if (held > 0)
             loading->holds[loading->hold_count++] = (gordian_want){held, resource};
     }
-    return in->bad ? not_an_image(loading, "a claim") : GORDIAN_OK;
+    return in->bad ? fail_bank_state(loading, "a claim") : GORDIAN_OK;
 }
 
 /* What it waits for, within its need; or has on trial, within what it holds. */
-static gordian_status take_wants(struct loading *loading, uint32_t process)
+static gordian_status load_process_wants(struct loading *loading, uint32_t process)
 {
     gordian_bank *bank = loading->bank;
     struct bytes_in *in = loading->in;
@@ -186,7 +185,7 @@ static gordian_status take_wants(struct loading *loading, uint32_t process)
         bank->wants[bank->want_count++] = (gordian_want){units, resource};
     }
     if (in->bad || bank->want_count == 0)
-        return not_an_image(loading, "a waiting request");
+        return fail_bank_state(loading, "a waiting request");
     if (!queue_reserve(bank, process))
         return fail_memory(loading->error);
     struct bank_process *record = &bank->processes[process];
@@ -197,7 +196,7 @@ static gordian_status take_wants(struct loading *loading, uint32_t process)
     return GORDIAN_OK;
 }
 
-static gordian_status load_process(struct loading *loading, uint32_t id)
+static gordian_status load_bank_process(struct loading *loading, uint32_t id)
 {
     struct ledger *ledger = loading->ledger;
     gordian_bank *bank = loading->bank;
@@ -207,11 +206,11 @@ static gordian_status load_process(struct loading *loading, uint32_t id)
     loading->claim_count = loading->hold_count = 0;
     loading->state[id] = (uint8_t)bytes_take_upto(loading->in, WAITS);
     if (loading->state[id] != FREE) {
-        name = take_name(loading->in, &ledger->process_names, &length);
+        name = load_bank_name(loading->in, &ledger->process_names, &length);
         status = take_claims(loading);
     }
     if (status == GORDIAN_OK && loading->in->bad)
-        status = not_an_image(loading, "a process");
+        status = fail_bank_state(loading, "a process");
     if (status != GORDIAN_OK)
         return status;
     if (!ledger_reserve_process(ledger, length) ||
@@ -222,12 +221,12 @@ static gordian_status load_process(struct loading *loading, uint32_t id)
     ledger_add_process(ledger, name, length);
     ledger_set_claims(ledger, id, loading->claims, loading->claim_count);
     ledger_lend(ledger, id, loading->holds, loading->hold_count);
-    return loading->state[id] >= ON_TRIAL ? take_wants(loading, id) : GORDIAN_OK;
+    return loading->state[id] >= ON_TRIAL ? load_process_wants(loading, id) : GORDIAN_OK;
 }
 
 /* Those that are free: all came into being above, these go again, the one to be used first last. */
-static gordian_status load_free(struct loading *loading, uint32_t limit,
-                                void (*removes)(struct ledger *, uint32_t))
+static gordian_status load_free_ids(struct loading *loading, uint32_t limit,
+                                    void (*removes)(struct ledger *, uint32_t))
 {
     uint32_t expected = 0;
     for (uint32_t i = 0; i < limit; i++)
@@ -240,22 +239,21 @@ static gordian_status load_free(struct loading *loading, uint32_t limit,
         loading->order[i] = id;
     }
     if (loading->in->bad || count != expected)
-        return not_an_image(loading, "the free ids");
+        return fail_bank_state(loading, "the free ids");
     for (uint32_t i = count; i-- > 0;)
         removes(loading->ledger, loading->order[i]);
     return GORDIAN_OK;
 }
 
-static gordian_status load_kind(struct loading *loading,
-                                gordian_status (*load_one)(struct loading *, uint32_t),
-                                void (*removes)(struct ledger *, uint32_t))
+static gordian_status load_all_ids(struct loading *loading,
+                                   gordian_status (*load_one)(struct loading *, uint32_t),
+                                   void (*removes)(struct ledger *, uint32_t))
 {
     const gordian_allocator *memory = &loading->ledger->memory;
     uint64_t limit = bytes_take_count(loading->in);
     if (loading->in->bad || limit > LEDGER_ID_MAX)
-        return not_an_image(loading, "a count");
-    memory_free(memory, loading->state);
-    memory_free(memory, loading->order);
+        return fail_bank_state(loading, "a count");
+    memory_free_all(memory, loading->state, loading->order);
     loading->state = memory_zeroed(memory, limit + 1);
     loading->order = memory_alloc(memory, (limit + 1) * sizeof *loading->order);
     if (!loading->state || !loading->order)
@@ -263,7 +261,7 @@ static gordian_status load_kind(struct loading *loading,
     for (uint32_t id = 0; id < limit; id++)
         TRY(load_one(loading, id));
 
-    return load_free(loading, (uint32_t)limit, removes);
+    return load_free_ids(loading, (uint32_t)limit, removes);
 }
 
 static gordian_status load_queue(struct loading *loading)
@@ -273,12 +271,12 @@ static gordian_status load_queue(struct loading *loading)
     uint32_t passed = (uint32_t)bytes_take_upto(in, bank->patience);
     uint64_t count = bytes_take_count(in);
     if (in->bad || (count > 0 && !bank->queue))
-        return not_an_image(loading, "its queue");
+        return fail_bank_state(loading, "its queue");
     for (uint64_t i = 0; i < count; i++) {
         uint32_t process = (uint32_t)bytes_take_upto(in, NONE - 1);
         if (!ledger_is_process(loading->ledger, process) || loading->state[process] != WAITS ||
             bank->processes[process].waits)
-            return not_an_image(loading, "its queue");
+            return fail_bank_state(loading, "its queue");
         /* The wants are in its record already. */
         bank->want_count = 0;
         if (!queue_reserve(bank, process))
@@ -290,7 +288,7 @@ static gordian_status load_queue(struct loading *loading)
     }
     for (uint32_t i = 0; i < loading->ledger->process_limit; i++)
         if (ledger_is_process(loading->ledger, i) && loading->state[i] == WAITS)
-            return not_an_image(loading, "one waits and is not in the queue");
+            return fail_bank_state(loading, "one waits and is not in the queue");
     bank->passed = passed;
     return GORDIAN_OK;
 }
@@ -322,7 +320,7 @@ static gordian_status check_safe(struct loading *loading)
         return fail_memory(loading->error);
     search_forget_all(&bank->search);
     if (!search_run(&bank->search, NULL, NULL, 0))
-        return not_an_image(loading, "it is not safe");
+        return fail_bank_state(loading, "it is not safe");
     return GORDIAN_OK;
 }
 
@@ -330,16 +328,15 @@ gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_
 {
     struct loading loading = {.bank = bank, .ledger = &bank->ledger, .in = in, .error = error};
     const gordian_allocator *memory = &bank->ledger.memory;
-    bank_lock(bank);
+    BANK_SCOPE(bank);
     gordian_status status = GORDIAN_OK;
     if (bytes_take_u64(in) != IMAGE_VERSION)
-        status = not_an_image(&loading, "its beginning");
-    THEN(status, load_kind(&loading, load_resource, ledger_remove_resource));
-    THEN(status, load_kind(&loading, load_process, ledger_remove_process));
+        status = fail_bank_state(&loading, "its beginning");
+    THEN(status, load_all_ids(&loading, load_bank_resource, ledger_remove_resource));
+    THEN(status, load_all_ids(&loading, load_bank_process, ledger_remove_process));
     THEN(status, check_safe(&loading));
     THEN(status, load_queue(&loading));
     THEN(status, reopen_engine(bank, error));
     memory_free_all(memory, loading.state, loading.order, loading.claims, loading.holds);
-    bank_unlock(bank);
     return status;
 }

@@ -63,13 +63,20 @@ gordian_status bank_take_wants(gordian_bank *bank, uint32_t process, const gordi
     return GORDIAN_OK;
 }
 
-/* Which of the wants, as they came, named this resource last. */
-static uint32_t named_last(const gordian_want *wants, size_t count, uint32_t resource)
+gordian_status bank_take_wants_of(gordian_bank *bank, uint32_t process, const gordian_want *wants,
+                                  size_t count, enum wants_limit limit, struct objection *objection,
+                                  gordian_error *error)
 {
-    for (size_t i = count; i-- > 0;)
-        if (wants[i].resource == resource)
-            return (uint32_t)i;
-    return (uint32_t)count;
+    *objection = (struct objection){GORDIAN_REASON_NONE, (uint32_t)count};
+    if (!ledger_is_process(&bank->ledger, process))
+        objection->reason = GORDIAN_REASON_UNKNOWN_PROCESS;
+    else if (bank->processes[process].waits)
+        objection->reason = GORDIAN_REASON_IS_WAITING;
+    else if (bank->processes[process].on_trial)
+        objection->reason = GORDIAN_REASON_ON_TRIAL;
+    else
+        return bank_take_wants(bank, process, wants, count, limit, objection, error);
+    return GORDIAN_OK;
 }
 
 struct objection bank_below_held(const gordian_bank *bank, uint32_t process,
@@ -82,9 +89,13 @@ struct objection bank_below_held(const gordian_bank *bank, uint32_t process,
         while (i < bank->want_count && bank->wants[i].resource < resource)
             i++;
         bool named = i < bank->want_count && bank->wants[i].resource == resource;
-        if (row->claims[k].held > (named ? bank->wants[i].units : 0))
-            return (struct objection){GORDIAN_REASON_BELOW_HELD,
-                                      named_last(wants, count, resource)};
+        if (row->claims[k].held <= (named ? bank->wants[i].units : 0))
+            continue;
+        /* The last of the wants, as they came, that names this resource. */
+        for (size_t last = count; last-- > 0;)
+            if (wants[last].resource == resource)
+                return (struct objection){GORDIAN_REASON_BELOW_HELD, (uint32_t)last};
+        return (struct objection){GORDIAN_REASON_BELOW_HELD, (uint32_t)count};
     }
     return (struct objection){GORDIAN_REASON_NONE, 0};
 }

@@ -61,7 +61,7 @@ static uint32_t put_wants(const struct banker *b, const struct ledger_change *ch
 
 /* ------------------------------------------------------------------ launches */
 
-static gpu_address on_device(const struct banker *b, const void *on_desk)
+static gpu_address desk_on_device(const struct banker *b, const void *on_desk)
 {
     return b->desk.there + (gpu_address)((const char *)on_desk - (const char *)b->desk.here);
 }
@@ -83,13 +83,13 @@ static struct banker_arguments arguments_for(const struct banker *b)
         .group_count = b->group_count,
         .search_below = b->tuning.search_below,
         .search_most = b->tuning.search_most,
-        .changes = on_device(b, b->desk.changes),
-        .groups = on_device(b, b->desk.groups),
-        .wants = on_device(b, b->desk.wants),
-        .requests = on_device(b, b->desk.requests),
-        .answers = on_device(b, b->desk.answers),
+        .changes = desk_on_device(b, b->desk.changes),
+        .groups = desk_on_device(b, b->desk.groups),
+        .wants = desk_on_device(b, b->desk.wants),
+        .requests = desk_on_device(b, b->desk.requests),
+        .answers = desk_on_device(b, b->desk.answers),
         .control = parts->control,
-        .result = on_device(b, b->desk.result),
+        .result = desk_on_device(b, b->desk.result),
         .work = parts->work,
         .taken = parts->taken,
         .own = parts->own,
@@ -283,29 +283,11 @@ gordian_status banker_safe_each(struct banker *b, const struct ledger_change *ch
 
 /* ------------------------------------------------------------------ an order */
 
-/* By round, then by id: counted, then placed. */
-static void order_by_round(struct banker *b, uint32_t *processes)
-{
-    const struct ledger *ledger = b->ledger;
-    const uint32_t *rounds = b->lists.rounds;
-    uint32_t *starts = b->lists.starts;
-    memset(starts, 0, ((size_t)ledger->process_limit + 2) * sizeof *starts);
-    for (uint32_t i = 0; i < ledger->process_limit; i++)
-        if (ledger_is_process(ledger, i))
-            starts[rounds[i] + 1]++;
-    for (uint32_t r = 0; r < ledger->process_limit; r++)
-        starts[r + 1] += starts[r];
-    for (uint32_t i = 0; i < ledger->process_limit; i++)
-        if (ledger_is_process(ledger, i))
-            processes[starts[rounds[i]]++] = i;
-}
-
 gordian_status banker_sequence(struct banker *b, uint32_t *processes, gordian_error *error)
 {
     bool safe = true;
-    gordian_status status = banker_safe(b, NULL, &safe, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(banker_safe(b, NULL, &safe, error));
+    gordian_status status = GORDIAN_OK;
     uint32_t limit = b->ledger->process_limit;
     if (limit == 0)
         return GORDIAN_OK;
@@ -317,7 +299,20 @@ gordian_status banker_sequence(struct banker *b, uint32_t *processes, gordian_er
     for (uint32_t i = 0; i < limit && status == GORDIAN_OK; i++)
         if (b->lists.rounds[i] >= limit)
             status = fail(error, GORDIAN_STATUS_IO, "the device finds no order in a safe state");
-    if (status == GORDIAN_OK)
-        order_by_round(b, processes);
+    if (status == GORDIAN_OK) {
+        /* By round, then by id: counted, then placed. */
+        const struct ledger *ledger = b->ledger;
+        const uint32_t *rounds = b->lists.rounds;
+        uint32_t *starts = b->lists.starts;
+        memset(starts, 0, ((size_t)ledger->process_limit + 2) * sizeof *starts);
+        for (uint32_t i = 0; i < ledger->process_limit; i++)
+            if (ledger_is_process(ledger, i))
+                starts[rounds[i] + 1]++;
+        for (uint32_t r = 0; r < ledger->process_limit; r++)
+            starts[r + 1] += starts[r];
+        for (uint32_t i = 0; i < ledger->process_limit; i++)
+            if (ledger_is_process(ledger, i))
+                processes[starts[rounds[i]]++] = i;
+    }
     return status;
 }

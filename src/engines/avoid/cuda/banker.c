@@ -10,7 +10,6 @@
 #define LINE        32u        /* units: rows are whole lines of 128 bytes at least */
 #define SORT_BLOCKS 256u       /* that make orders at once */
 #define ROWS_BYTES  (1u << 20) /* sent at once */
-#define LEAST_ROOM  8u
 
 /* ------------------------------------------------------------------ device memory */
 
@@ -26,7 +25,7 @@ static uint64_t row_stride(uint32_t resources)
     return ((uint64_t)resources + LINE - 1) / LINE * LINE;
 }
 
-static uint32_t sort_blocks(uint32_t resources)
+static uint32_t blocks_for_orders(uint32_t resources)
 {
     return resources < SORT_BLOCKS ? resources : SORT_BLOCKS;
 }
@@ -40,7 +39,7 @@ static void list_pieces(struct banker_parts *parts, struct piece pieces[PIECES])
         {&parts->need, rows * stride * unit},
         {&parts->held, rows * stride * unit},
         {&parts->order, (columns * rows + BANKER_PAD) * entry},
-        {&parts->spare, sort_blocks(parts->resource_room) * rows * entry},
+        {&parts->spare, blocks_for_orders(parts->resource_room) * rows * entry},
         {&parts->free, stride * unit},
         {&parts->work, stride * unit},
         {&parts->taken, stride * unit},
@@ -69,18 +68,18 @@ uint64_t banker_bytes(uint32_t processes, uint32_t resources, bool wide)
     return bytes;
 }
 
-static void free_parts(struct gpu *gpu, struct banker_parts *parts)
+static void free_banker_parts(struct gpu *gpu, struct banker_parts *parts)
 {
     struct piece pieces[PIECES];
     list_pieces(parts, pieces);
     for (size_t i = 0; i < PIECES; i++)
-        if (*pieces[i].at)
-            gpu_free(gpu, *pieces[i].at);
+        gpu_free(gpu, *pieces[i].at);
     *parts = (struct banker_parts){0};
 }
 
 /* All zero; on failure nothing is left. */
-static gordian_status make_parts(struct gpu *gpu, struct banker_parts *parts, gordian_error *error)
+static gordian_status allocate_banker_parts(struct gpu *gpu, struct banker_parts *parts,
+                                            gordian_error *error)
 {
     struct piece pieces[PIECES];
     gordian_status status = GORDIAN_OK;
@@ -93,7 +92,7 @@ static gordian_status make_parts(struct gpu *gpu, struct banker_parts *parts, go
             status = gpu_zero(gpu, *pieces[i].at, pieces[i].bytes, error);
     }
     if (status != GORDIAN_OK)
-        free_parts(gpu, parts);
+        free_banker_parts(gpu, parts);
     return status;
 }
 
@@ -154,8 +153,9 @@ static void free_lists(const gordian_allocator *memory, struct banker_lists *lis
     *lists = (struct banker_lists){0};
 }
 
-static gordian_status make_lists(const gordian_allocator *memory, struct banker_lists *lists,
-                                 const struct banker_parts *parts, gordian_error *error)
+static gordian_status allocate_banker_lists(const gordian_allocator *memory,
+                                            struct banker_lists *lists,
+                                            const struct banker_parts *parts, gordian_error *error)
 {
     size_t row = parts->stride * banker_unit(parts->wide), processes = parts->process_room;
     size_t changes = change_room(parts->process_room, parts->resource_room);
@@ -191,11 +191,8 @@ gordian_status banker_open(struct banker **out, struct gpu *gpu, const struct le
 
 static void free_team(struct gpu *gpu, struct banker_team *team)
 {
-    gpu_address all[] = {team->own_rows, team->start_rows, team->count_rows, team->queue_rows,
-                         team->columns};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            gpu_free(gpu, all[i]);
+    gpu_free_all(gpu, team->own_rows, team->start_rows, team->count_rows, team->queue_rows,
+                 team->columns);
     *team = (struct banker_team){0};
 }
 
@@ -204,20 +201,11 @@ void banker_close(struct banker *b)
     if (!b)
         return;
     free_team(b->gpu, &b->team);
-    free_parts(b->gpu, &b->parts);
+    free_banker_parts(b->gpu, &b->parts);
     free_desk(b->gpu, &b->desk);
     free_lists(&b->memory, &b->lists);
     gordian_allocator memory = b->memory;
     memory_free(&memory, b);
-}
-
-static uint32_t more_room(uint32_t room, uint32_t wanted)
-{
-    if (wanted <= room)
-        return room;
-    uint32_t doubled = room > LEDGER_ID_MAX / 2 ? LEDGER_ID_MAX : 2 * room;
-    doubled = doubled < LEAST_ROOM ? LEAST_ROOM : doubled;
-    return wanted > doubled ? wanted : doubled;
 }
 
 /* Orders start where 16 bytes can be moved at once. */
@@ -243,8 +231,8 @@ static gordian_status choose_room(struct banker *b, uint32_t process_limit, uint
 {
     gpu_get_info(b->gpu, &b->info);
     *larger = (struct banker_parts){
-        .process_room = even_room(more_room(b->parts.process_room, process_limit)),
-        .resource_room = more_room(b->parts.resource_room, resource_limit),
+        .process_room = even_room(memory_doubled(b->parts.process_room, process_limit)),
+        .resource_room = memory_doubled(b->parts.resource_room, resource_limit),
         .wide = totals_are_wide(b)};
     if (banker_bytes(larger->process_room, larger->resource_room, larger->wide) >
         b->info.memory_free) {
@@ -275,16 +263,16 @@ gordian_status banker_reserve(struct banker *b, uint32_t process_limit, uint32_t
     struct banker_desk desk = {0};
     struct banker_lists lists = {0};
     gordian_status status = choose_room(b, process_limit, resource_limit, &larger, error);
-    THEN(status, make_lists(&b->memory, &lists, &larger, error));
+    THEN(status, allocate_banker_lists(&b->memory, &lists, &larger, error));
     THEN(status, make_desk(b->gpu, &desk, &larger, error));
-    THEN(status, make_parts(b->gpu, &larger, error));
+    THEN(status, allocate_banker_parts(b->gpu, &larger, error));
     if (status != GORDIAN_OK) {
         free_desk(b->gpu, &desk);
         free_lists(&b->memory, &lists);
         return status;
     }
     free_team(b->gpu, &b->team);
-    free_parts(b->gpu, &b->parts);
+    free_banker_parts(b->gpu, &b->parts);
     free_desk(b->gpu, &b->desk);
     free_lists(&b->memory, &b->lists);
     b->parts = larger;
@@ -349,8 +337,8 @@ void banker_touch_free(struct banker *b, uint32_t resource)
     note_touched(b, resource, BANKER_NONE);
 }
 
-static struct banker_change look_up(const struct ledger *ledger, uint32_t resource,
-                                    uint32_t process)
+static struct banker_change read_banker_cell(const struct ledger *ledger, uint32_t resource,
+                                             uint32_t process)
 {
     struct banker_change change = {.resource = resource, .process = process};
     if (process == BANKER_NONE) {
@@ -361,25 +349,6 @@ static struct banker_change look_up(const struct ledger *ledger, uint32_t resour
         change.held = claim ? claim->held : 0;
     }
     return change;
-}
-
-/* The cells touched, each once, as they are now, on the desk: by resource. */
-static void write_changes(struct banker *b)
-{
-    const uint64_t *touched = b->lists.touched;
-    uint32_t count = 0, groups = 0;
-    sort_words(b->lists.touched, b->touched_count, 1);
-    for (size_t i = 0; i < b->touched_count; i++) {
-        if (i > 0 && touched[i] == touched[i - 1])
-            continue;
-        uint32_t resource = (uint32_t)(touched[i] >> 32);
-        if (i == 0 || resource != (uint32_t)(touched[i - 1] >> 32))
-            b->desk.groups[groups++] = count;
-        b->desk.changes[count++] = look_up(b->ledger, resource, (uint32_t)touched[i]);
-    }
-    b->desk.groups[groups] = count;
-    b->group_count = groups;
-    b->touched_count = 0;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -421,26 +390,6 @@ static gordian_status send_free(struct banker *b, gordian_error *error)
     return gpu_write(b->gpu, parts->free, b->lists.rows, bytes, error);
 }
 
-static gordian_status make_orders(struct banker *b, gordian_error *error)
-{
-    const struct banker_parts *parts = &b->parts;
-    struct banker_sort_arguments arguments = {
-        .need = parts->need,
-        .order = parts->order,
-        .spare = parts->spare,
-        .stride = parts->stride,
-        .process_room = parts->process_room,
-        .resources = parts->resource_room,
-    };
-    unsigned blocks = sort_blocks(parts->resource_room);
-    struct gpu_launch launch = {.kernel = parts->wide ? "banker_sort64" : "banker_sort32",
-                                .blocks = b->info.emulated && blocks > 3 ? 3 : blocks,
-                                .threads = b->info.emulated ? 32 : BANKER_SORT_THREADS,
-                                .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
-    return gpu_launch(b->gpu, &launch, error);
-}
-
 static gordian_status load_state(struct banker *b, gordian_error *error)
 {
     const struct banker_parts *parts = &b->parts;
@@ -455,7 +404,20 @@ static gordian_status load_state(struct banker *b, gordian_error *error)
         TRY(send_rows(b, false, from, to, error));
     }
     TRY(send_free(b, error));
-    TRY(make_orders(b, error));
+    struct banker_sort_arguments arguments = {
+        .need = parts->need,
+        .order = parts->order,
+        .spare = parts->spare,
+        .stride = parts->stride,
+        .process_room = parts->process_room,
+        .resources = parts->resource_room,
+    };
+    unsigned blocks = blocks_for_orders(parts->resource_room);
+    TRY(gpu_launch(b->gpu,
+                   GPU_LAUNCH(parts->wide ? "banker_sort64" : "banker_sort32",
+                              b->info.emulated && blocks > 3 ? 3 : blocks,
+                              b->info.emulated ? 32 : BANKER_SORT_THREADS, arguments),
+                   error));
     b->stale = false;
     return GORDIAN_OK;
 }
@@ -468,7 +430,21 @@ gordian_status banker_catch_up(struct banker *b, gordian_error *error)
         b->touched_count = 0;
         return load_state(b, error);
     }
-    write_changes(b);
+    /* The cells touched, each once, as they are now, on the desk: by resource. */
+    const uint64_t *touched = b->lists.touched;
+    uint32_t count = 0, groups = 0;
+    sort_words(b->lists.touched, b->touched_count, 1);
+    for (size_t i = 0; i < b->touched_count; i++) {
+        if (i > 0 && touched[i] == touched[i - 1])
+            continue;
+        uint32_t resource = (uint32_t)(touched[i] >> 32);
+        if (i == 0 || resource != (uint32_t)(touched[i - 1] >> 32))
+            b->desk.groups[groups++] = count;
+        b->desk.changes[count++] = read_banker_cell(b->ledger, resource, (uint32_t)touched[i]);
+    }
+    b->desk.groups[groups] = count;
+    b->group_count = groups;
+    b->touched_count = 0;
     return GORDIAN_OK;
 }
 

@@ -17,7 +17,7 @@ struct cuda_bank {
 
 /* ------------------------------------------------------------------ here or not */
 
-static void close_device(struct cuda_bank *e)
+static void close_bank_device(struct cuda_bank *e)
 {
     banker_close(e->banker);
     e->banker = NULL;
@@ -26,16 +26,17 @@ static void close_device(struct cuda_bank *e)
     e->gpu = NULL;
 }
 
-static void cuda_close(void *engine)
+static void cuda_bank_close(void *engine)
 {
     struct cuda_bank *e = engine;
-    close_device(e);
+    close_bank_device(e);
     search_free(&e->spare);
     gordian_allocator memory = e->memory;
     memory_free(&memory, e);
 }
 
-static gordian_status cuda_open(void **engine, const struct ledger *ledger, gordian_error *error)
+static gordian_status cuda_bank_open(void **engine, const struct ledger *ledger,
+                                     gordian_error *error)
 {
     struct cuda_bank *e = memory_zeroed(&ledger->memory, sizeof *e);
     if (!e)
@@ -50,7 +51,7 @@ static gordian_status cuda_open(void **engine, const struct ledger *ledger, gord
     THEN(status, banker_open(&e->banker, e->gpu, ledger, error));
     THEN(status, banker_reserve(e->banker, ledger->process_limit, ledger->resource_limit, error));
     if (status != GORDIAN_OK) {
-        cuda_close(e);
+        cuda_bank_close(e);
         return status;
     }
     *engine = e;
@@ -65,13 +66,13 @@ struct banker *cuda_engine_banker(void *engine)
 
 /* ------------------------------------------------------------------ falling back */
 
-static void fall_back(struct cuda_bank *e, const gordian_error *trouble)
+static void fall_back_to_search(struct cuda_bank *e, const gordian_error *trouble)
 {
     fail(&e->why, GORDIAN_STATUS_IO, "%s, the CPU goes on: %.300s",
          trouble->status == GORDIAN_STATUS_MEMORY ? "the device has too little memory"
                                                   : "the device failed",
          trouble->message);
-    close_device(e);
+    close_bank_device(e);
 }
 
 static const char *avoid_cuda_note(const void *engine)
@@ -82,8 +83,9 @@ static const char *avoid_cuda_note(const void *engine)
 
 /* ------------------------------------------------------------------ room */
 
-static gordian_status cuda_prepare(void *engine, uint32_t process_limit, uint32_t resource_limit,
-                                   uint64_t claims, gordian_error *error)
+static gordian_status cuda_bank_prepare(void *engine, uint32_t process_limit,
+                                        uint32_t resource_limit, uint64_t claims,
+                                        gordian_error *error)
 {
     struct cuda_bank *e = engine;
     (void)claims; /* full matrices have room for all */
@@ -94,7 +96,7 @@ static gordian_status cuda_prepare(void *engine, uint32_t process_limit, uint32_
     gordian_error trouble = {0};
     gordian_status status = banker_reserve(e->banker, process_limit, resource_limit, &trouble);
     if (status == GORDIAN_STATUS_IO) {
-        fall_back(e, &trouble);
+        fall_back_to_search(e, &trouble);
         return GORDIAN_OK;
     }
     return status != GORDIAN_OK ? fail(error, status, "engine cuda: %.380s", trouble.message)
@@ -183,7 +185,7 @@ static bool cuda_safe(void *engine, const struct ledger_change *change)
                 touch_row(e, change->process);
             return safe;
         }
-        fall_back(e, &trouble);
+        fall_back_to_search(e, &trouble);
     }
     search_forget_all(&e->spare); /* it is not told of what changes */
     return search_run(&e->spare, change, NULL, 0);
@@ -203,7 +205,7 @@ static gordian_status cuda_safe_each(void *engine, const struct ledger_change *c
         if (status == GORDIAN_OK)
             return GORDIAN_OK;
         if (status == GORDIAN_STATUS_IO)
-            fall_back(e, &trouble);
+            fall_back_to_search(e, &trouble);
     }
     for (size_t i = 0; i < count; i++)
         safe[i] = cuda_safe(e, &changes[i]);
@@ -217,7 +219,7 @@ static void cuda_sequence(void *engine, uint32_t *processes)
     if (e->banker) {
         if (!banker_sequence(e->banker, processes, &trouble))
             return;
-        fall_back(e, &trouble);
+        fall_back_to_search(e, &trouble);
     }
     search_forget_all(&e->spare);
     search_run(&e->spare, NULL, NULL, 0);
@@ -237,9 +239,9 @@ const struct avoid_engine avoid_cuda = {
             .available = gpu_available,
             .dense = true,
         },
-    .open = cuda_open,
-    .close = cuda_close,
-    .prepare = cuda_prepare,
+    .open = cuda_bank_open,
+    .close = cuda_bank_close,
+    .prepare = cuda_bank_prepare,
     .joined = cuda_row_changes,
     .leaves = cuda_row_changes,
     .returned = cuda_returned,

@@ -30,14 +30,14 @@ struct dense {
     uint32_t *able; /* those of a round */
 };
 
-static uint64_t *row_of(const struct dense *dense, uint64_t *matrix, uint32_t process)
+static uint64_t *dense_row(const struct dense *dense, uint64_t *matrix, uint32_t process)
 {
     return matrix + process * dense->columns;
 }
 
 /* ---- room */
 
-static void free_arrays(struct dense *dense)
+static void free_dense_arrays(struct dense *dense)
 {
     void *arrays[] = {dense->maximum, dense->allocation, dense->need,  dense->available,
                       dense->work,    dense->finish,     dense->order, dense->able};
@@ -67,9 +67,9 @@ static bool alloc_arrays(struct dense *dense, size_t rows, size_t columns)
 static void load_row(struct dense *dense, uint32_t process)
 {
     const struct ledger_row *row = &dense->ledger->rows[process];
-    uint64_t *maximum = row_of(dense, dense->maximum, process);
-    uint64_t *allocation = row_of(dense, dense->allocation, process);
-    uint64_t *need = row_of(dense, dense->need, process);
+    uint64_t *maximum = dense_row(dense, dense->maximum, process);
+    uint64_t *allocation = dense_row(dense, dense->allocation, process);
+    uint64_t *need = dense_row(dense, dense->need, process);
     memset(maximum, 0, dense->columns * sizeof *maximum);
     memset(allocation, 0, dense->columns * sizeof *allocation);
     memset(need, 0, dense->columns * sizeof *need);
@@ -79,16 +79,6 @@ static void load_row(struct dense *dense, uint32_t process)
         allocation[j] = row->claims[k].held;
         need[j] = maximum[j] - allocation[j];
     }
-}
-
-static void load_ledger(struct dense *dense)
-{
-    const struct ledger *ledger = dense->ledger;
-    for (uint32_t j = 0; j < ledger->resource_limit; j++)
-        dense->available[j] = ledger->free[j];
-    for (uint32_t i = 0; i < ledger->process_limit; i++)
-        if (ledger_is_process(ledger, i))
-            load_row(dense, i);
 }
 
 static size_t grown_room(size_t room, size_t limit)
@@ -109,22 +99,27 @@ static gordian_status dense_prepare(void *engine, uint32_t process_limit, uint32
     /* Ids stay below 2^31, so the product of the two fits 64 bits; the bytes may not. */
     uint64_t cells = (uint64_t)rows * columns;
     if (cells > SIZE_MAX / sizeof(uint64_t) || !alloc_arrays(&grown, rows, columns)) {
-        free_arrays(&grown);
+        free_dense_arrays(&grown);
         return fail(error, GORDIAN_STATUS_MEMORY,
                     "out of memory: the dense engine keeps three matrices of %zu x %zu units, "
                     "%" PRIu64 " MiB each",
                     rows, columns, cells / (1024 * 1024 / sizeof(uint64_t)));
     }
-    free_arrays(dense);
+    free_dense_arrays(dense);
     *dense = grown;
-    load_ledger(dense);
+    const struct ledger *ledger = dense->ledger;
+    for (uint32_t j = 0; j < ledger->resource_limit; j++)
+        dense->available[j] = ledger->free[j];
+    for (uint32_t i = 0; i < ledger->process_limit; i++)
+        if (ledger_is_process(ledger, i))
+            load_row(dense, i);
     return GORDIAN_OK;
 }
 
 static void dense_close(void *engine)
 {
     struct dense *dense = engine;
-    free_arrays(dense);
+    free_dense_arrays(dense);
     memory_free(&dense->memory, dense);
 }
 
@@ -156,17 +151,17 @@ static bool need_fits(const uint64_t *need, const uint64_t *work, size_t count)
 }
 
 /* One round; how many processes can finish. */
-static uint32_t round_of(struct dense *dense)
+static uint32_t run_dense_round(struct dense *dense)
 {
     const struct ledger *ledger = dense->ledger;
     uint32_t count = 0;
     for (uint32_t i = 0; i < ledger->process_limit; i++)
         if (!dense->finish[i] &&
-            need_fits(row_of(dense, dense->need, i), dense->work, ledger->resource_limit))
+            need_fits(dense_row(dense, dense->need, i), dense->work, ledger->resource_limit))
             dense->able[count++] = i;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = dense->able[k];
-        const uint64_t *allocation = row_of(dense, dense->allocation, i);
+        const uint64_t *allocation = dense_row(dense, dense->allocation, i);
         for (size_t j = 0; j < ledger->resource_limit; j++)
             dense->work[j] += allocation[j];
         dense->finish[i] = true;
@@ -184,7 +179,7 @@ static bool h_safe(struct dense *dense)
         dense->finish[i] = !ledger_is_process(ledger, i);
     dense->finished = 0;
     while (dense->finished < ledger->process_count)
-        if (round_of(dense) == 0)
+        if (run_dense_round(dense) == 0)
             return false;
     return true;
 }
@@ -196,8 +191,8 @@ static void lend_row(struct dense *dense, uint32_t process, const gordian_want *
     for (size_t i = 0; i < count; i++) {
         uint32_t j = wants[i].resource;
         dense->available[j] -= wants[i].units;
-        row_of(dense, dense->allocation, process)[j] += wants[i].units;
-        row_of(dense, dense->need, process)[j] -= wants[i].units;
+        dense_row(dense, dense->allocation, process)[j] += wants[i].units;
+        dense_row(dense, dense->need, process)[j] -= wants[i].units;
     }
 }
 
@@ -206,23 +201,23 @@ static void dense_returned(void *engine, uint32_t process, const gordian_want *w
     struct dense *dense = engine;
     for (size_t i = 0; i < count; i++) {
         uint32_t j = wants[i].resource;
-        uint64_t *allocation = row_of(dense, dense->allocation, process);
+        uint64_t *allocation = dense_row(dense, dense->allocation, process);
         dense->available[j] += wants[i].units;
         allocation[j] -= wants[i].units;
-        row_of(dense, dense->need, process)[j] =
-            row_of(dense, dense->maximum, process)[j] - allocation[j];
+        dense_row(dense, dense->need, process)[j] =
+            dense_row(dense, dense->maximum, process)[j] - allocation[j];
     }
 }
 
 static void set_maximum(struct dense *dense, uint32_t process, const gordian_want *claims,
                         size_t count)
 {
-    uint64_t *maximum = row_of(dense, dense->maximum, process);
+    uint64_t *maximum = dense_row(dense, dense->maximum, process);
     memset(maximum, 0, dense->columns * sizeof *maximum);
     for (size_t i = 0; i < count; i++)
         maximum[claims[i].resource] = claims[i].units;
-    const uint64_t *allocation = row_of(dense, dense->allocation, process);
-    uint64_t *need = row_of(dense, dense->need, process);
+    const uint64_t *allocation = dense_row(dense, dense->allocation, process);
+    uint64_t *need = dense_row(dense, dense->need, process);
     for (size_t j = 0; j < dense->columns; j++)
         need[j] = maximum[j] - allocation[j];
 }
@@ -271,7 +266,7 @@ static void dense_joined(void *engine, uint32_t process)
 static void dense_leaves(void *engine, uint32_t process)
 {
     struct dense *dense = engine;
-    uint64_t *allocation = row_of(dense, dense->allocation, process);
+    uint64_t *allocation = dense_row(dense, dense->allocation, process);
     for (size_t j = 0; j < dense->columns; j++) {
         dense->available[j] += allocation[j];
         allocation[j] = 0;

@@ -24,7 +24,7 @@ static void compact_order(struct holt *holt)
         holt->place[holt->order[k]] = k;
 }
 
-static void take_out(struct holt *holt, uint32_t process)
+static void leave_order(struct holt *holt, uint32_t process)
 {
     if (holt->place[process] == NONE)
         return;
@@ -48,7 +48,7 @@ static void move_to_front(struct holt *holt, const uint32_t *processes, uint32_t
     if (holt->head < count)
         compact_order(holt);
     for (uint32_t k = count; k-- > 0;) {
-        take_out(holt, processes[k]);
+        leave_order(holt, processes[k]);
         holt->order[--holt->head] = processes[k];
         holt->place[processes[k]] = holt->head;
         holt->borrowers++;
@@ -142,7 +142,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
 /* ---- questions */
 
 /* 3: does what p needs after the change fit what is free? */
-static bool fits_free(const struct ledger *ledger, const struct ledger_change *change)
+static bool needs_fit_free(const struct ledger *ledger, const struct ledger_change *change)
 {
     const struct ledger_row *row = &ledger->rows[change->process];
     if (change->kind == CHANGE_LEND) {
@@ -161,9 +161,13 @@ static bool fits_free(const struct ledger *ledger, const struct ledger_change *c
     return true;
 }
 
-/* Marks the places before `end` of the borrowers who claim the resource. */
-static void mark_claimants(struct holt *holt, const struct ledger_column *column, uint32_t end)
+/* Can the borrowers before the place `end` spare this? Clears the marks again. */
+static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
 {
+    const struct ledger_column *column = &holt->ledger->columns[want->resource];
+    uint64_t work = holt->ledger->free[want->resource] - want->units;
+    bool enough = true;
+    /* Marks the places before `end` of the borrowers who claim the resource. */
     for (uint32_t k = 0; k < column->count; k++) {
         uint32_t place = holt->place[column->claimants[k].process];
         if (place < end) { /* NONE is not */
@@ -171,15 +175,6 @@ static void mark_claimants(struct holt *holt, const struct ledger_column *column
             holt->at[place] = k;
         }
     }
-}
-
-/* Can the borrowers before the place `end` spare this? Clears the marks again. */
-static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
-{
-    const struct ledger_column *column = &holt->ledger->columns[want->resource];
-    uint64_t work = holt->ledger->free[want->resource] - want->units;
-    bool enough = true;
-    mark_claimants(holt, column, end);
     for (size_t w = holt->head / 64; w < bits_words(end); w++) {
         uint64_t word = holt->marks[w];
         holt->marks[w] = 0;
@@ -235,7 +230,7 @@ static bool holt_safe(void *engine, const struct ledger_change *change)
     if (change->kind == CHANGE_CLAIMS && finds_enough(holt, change))
         return true;
     holt->plan = HOLT_TO_FRONT;
-    if (change->kind != CHANGE_TAKE && fits_free(holt->ledger, change))
+    if (change->kind != CHANGE_TAKE && needs_fit_free(holt->ledger, change))
         return true;
     holt->plan = HOLT_KEEP;
     if (change->kind != CHANGE_CLAIMS && all_can_spare(holt, change))
@@ -265,7 +260,7 @@ static void holt_returned(void *engine, uint32_t process, const gordian_want *wa
     struct holt *holt = engine;
     (void)wants, (void)count;
     if (holt->ledger->rows[process].holding == 0)
-        take_out(holt, process);
+        leave_order(holt, process);
     search_forget(&holt->search, process);
 }
 
@@ -277,7 +272,7 @@ static void holt_joined(void *engine, uint32_t process)
 
 static void holt_leaves(void *engine, uint32_t process)
 {
-    take_out(engine, process);
+    leave_order(engine, process);
 }
 
 static void holt_sequence(void *engine, uint32_t *processes)

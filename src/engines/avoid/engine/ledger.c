@@ -11,10 +11,8 @@ void ledger_init(struct ledger *ledger, const gordian_allocator *memory)
 
 void ledger_free(struct ledger *ledger)
 {
-    for (uint32_t i = 0; i < ledger->process_room; i++) {
-        memory_free(&ledger->memory, ledger->rows[i].claims);
-        memory_free(&ledger->memory, ledger->rows[i].units);
-    }
+    for (uint32_t i = 0; i < ledger->process_room; i++)
+        memory_free_all(&ledger->memory, ledger->rows[i].claims, ledger->rows[i].units);
     for (uint32_t j = 0; j < ledger->resource_room; j++)
         memory_free(&ledger->memory, ledger->columns[j].claimants);
     memory_free_all(&ledger->memory, ledger->rows, ledger->columns, ledger->total, ledger->free);
@@ -27,26 +25,18 @@ void ledger_free(struct ledger *ledger)
 /* Ids above a limit have an empty row or column, so that room may be given to it in advance. */
 static bool grow_rows(struct ledger *ledger, uint32_t limit)
 {
-    size_t room = ledger->process_room;
-    bool grown =
-        memory_grow_zeroed(&ledger->memory, &ledger->rows, &room, limit, sizeof *ledger->rows);
-    ledger->process_room = (uint32_t)room;
-    return grown;
+    const struct memory_column rows = {&ledger->rows, sizeof *ledger->rows, .zeroed = true};
+    return memory_grow_columns(&ledger->memory, &rows, 1, &ledger->process_room, limit);
 }
 
 static bool grow_columns(struct ledger *ledger, uint32_t limit)
 {
-    if (limit <= ledger->resource_room)
-        return true;
-    size_t totals = ledger->resource_room, frees = totals, columns = totals;
-    /* The room is that of the columns: the last to grow, and by the same rule. */
-    if (!memory_grow(&ledger->memory, &ledger->total, &totals, limit, sizeof *ledger->total) ||
-        !memory_grow(&ledger->memory, &ledger->free, &frees, limit, sizeof *ledger->free) ||
-        !memory_grow_zeroed(&ledger->memory, &ledger->columns, &columns, limit,
-                            sizeof *ledger->columns))
-        return false;
-    ledger->resource_room = (uint32_t)columns;
-    return true;
+    const struct memory_column columns[] = {
+        {&ledger->total, sizeof *ledger->total},
+        {&ledger->free, sizeof *ledger->free},
+        {&ledger->columns, sizeof *ledger->columns, .zeroed = true}};
+    return memory_grow_columns(&ledger->memory, columns, sizeof columns / sizeof *columns,
+                               &ledger->resource_room, limit);
 }
 
 bool ledger_reserve(struct ledger *ledger, uint32_t process_limit, uint32_t resource_limit)
@@ -171,8 +161,7 @@ void ledger_remove_process(struct ledger *ledger, uint32_t process)
         leave_column(ledger, row->claims[k].resource, row->claims[k].place);
     }
     ledger->claim_count -= row->count;
-    memory_free(&ledger->memory, row->claims);
-    memory_free(&ledger->memory, row->units);
+    memory_free_all(&ledger->memory, row->claims, row->units);
     *row = (struct ledger_row){.next_free = ledger->free_process};
     ledger->free_process = process;
     ledger->process_count--;
@@ -194,11 +183,12 @@ static void copy_claim(struct ledger *ledger, uint32_t process, uint32_t k)
         (struct ledger_claimant){claim->need, claim->held, process, k};
 }
 
-/* Drops the claims that are not among the new ones, and closes the gaps. */
-static void drop_claims(struct ledger *ledger, uint32_t process, const gordian_want *claims,
-                        size_t count)
+void ledger_set_claims(struct ledger *ledger, uint32_t process, const gordian_want *claims,
+                       size_t count)
 {
     struct ledger_row *row = &ledger->rows[process];
+    uint32_t before = row->count;
+    /* Drops the claims that are not among the new ones, and closes the gaps. */
     uint32_t kept = 0;
     size_t i = 0;
     for (uint32_t k = 0; k < row->count; k++) {
@@ -213,14 +203,6 @@ static void drop_claims(struct ledger *ledger, uint32_t process, const gordian_w
          * does not look at it. */
     }
     row->count = kept;
-}
-
-void ledger_set_claims(struct ledger *ledger, uint32_t process, const gordian_want *claims,
-                       size_t count)
-{
-    struct ledger_row *row = &ledger->rows[process];
-    uint32_t before = row->count;
-    drop_claims(ledger, process, claims, count);
     /* What is left is a part of the new list: from the end on, nothing is overwritten that is still
      * to be moved. */
     uint32_t old = row->count;

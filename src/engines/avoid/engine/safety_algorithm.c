@@ -15,29 +15,21 @@ void search_free(struct search *search)
 
 bool search_reserve(struct search *search, uint32_t process_limit, uint32_t resource_limit)
 {
-    const gordian_allocator *memory = &search->memory;
-    /* Arrays beside each other grow by the same rule; the room is written when all have grown. */
-    if (resource_limit > search->resource_room) {
-        uint32_t work = search->resource_room, wake_at = work, heaps = work, wanted = work;
-        if (!memory_grow32(memory, &search->work, &work, resource_limit, sizeof *search->work) ||
-            !memory_grow32(memory, &search->wake_at, &wake_at, resource_limit,
-                           sizeof *search->wake_at) ||
-            !memory_grow32(memory, &search->heaps, &heaps, resource_limit, sizeof *search->heaps) ||
-            !memory_grow32(memory, &search->wanted, &wanted, resource_limit,
-                           sizeof *search->wanted))
-            return false;
-        search->resource_room = wanted;
-    }
-    if (process_limit > search->process_room) {
-        uint32_t nodes = search->process_room, ready = nodes, done = nodes;
-        if (!memory_grow32(memory, &search->nodes, &nodes, process_limit, sizeof *search->nodes) ||
-            !memory_grow32(memory, &search->ready, &ready, process_limit, sizeof *search->ready) ||
-            !memory_grow32(memory, &search->done, &done, process_limit, sizeof *search->done))
-            return false;
-        for (uint32_t i = search->process_room; i < done; i++)
-            search->nodes[i].resource = NONE;
-        search->process_room = done;
-    }
+    const struct memory_column of_resources[] = {{&search->work, sizeof *search->work},
+                                                 {&search->wake_at, sizeof *search->wake_at},
+                                                 {&search->heaps, sizeof *search->heaps},
+                                                 {&search->wanted, sizeof *search->wanted}};
+    const struct memory_column of_processes[] = {{&search->nodes, sizeof *search->nodes},
+                                                 {&search->ready, sizeof *search->ready},
+                                                 {&search->done, sizeof *search->done}};
+    uint32_t before = search->process_room;
+    if (!memory_grow_columns(&search->memory, of_resources, 4, &search->resource_room,
+                             resource_limit) ||
+        !memory_grow_columns(&search->memory, of_processes, 3, &search->process_room,
+                             process_limit))
+        return false;
+    for (uint32_t i = before; i < search->process_room; i++)
+        search->nodes[i].resource = NONE;
     return true;
 }
 
@@ -241,32 +233,28 @@ static void wake_if_enough(struct search *search, uint32_t resource)
         wake_waiters(search, resource);
 }
 
-/* Adds what a row holds to the work, and wakes those who have enough then. */
-static void give_back(struct search *search, const struct ledger_row *row)
-{
-    uint64_t *work = search->work;
-    const uint64_t *wake_at = search->wake_at,
-                   *held = row->gapless ? row->units + row->count : NULL;
-    uint32_t first = row->first, strides = row->gapless ? row->count / STRIDE * STRIDE : 0;
-    uint32_t k = 0;
-    for (; k < strides; k += STRIDE)
-        if (add_stride(work + first + k, held + k, wake_at + first + k))
-            for (uint32_t i = 0; i < STRIDE; i++)
-                wake_if_enough(search, first + k + i);
-    for (; k < row->count; k++) {
-        uint32_t resource = row->claims[k].resource;
-        work[resource] += row->claims[k].held;
-        wake_if_enough(search, resource);
-    }
-}
-
-static void finish_process(struct search *search, uint32_t process)
+static void finish_and_wake(struct search *search, uint32_t process)
 {
     const struct ledger_row *row = &search->ledger->rows[process];
     search->nodes[process].seen = SEARCH_DONE;
     search->done[search->done_count++] = process;
-    if (process != search->goal) /* which ends the search */
-        give_back(search, row);
+    if (process != search->goal) {
+        /* Adds what a row holds to the work, and wakes those who have enough then. */
+        uint64_t *work = search->work;
+        const uint64_t *wake_at = search->wake_at,
+                       *held = row->gapless ? row->units + row->count : NULL;
+        uint32_t first = row->first, strides = row->gapless ? row->count / STRIDE * STRIDE : 0;
+        uint32_t k = 0;
+        for (; k < strides; k += STRIDE)
+            if (add_stride(work + first + k, held + k, wake_at + first + k))
+                for (uint32_t i = 0; i < STRIDE; i++)
+                    wake_if_enough(search, first + k + i);
+        for (; k < row->count; k++) {
+            uint32_t resource = row->claims[k].resource;
+            work[resource] += row->claims[k].held;
+            wake_if_enough(search, resource);
+        }
+    }
 }
 
 /* Lets a process finish if it can, and all those who then can as well; true: the goal has. */
@@ -274,12 +262,12 @@ static bool try_process(struct search *search, uint32_t process)
 {
     if (!look_first(search, process))
         return false;
-    finish_process(search, process);
+    finish_and_wake(search, process);
     while (search->ready_count > 0) {
         uint32_t next = search->ready[--search->ready_count];
         if (!looks_on(search, next))
             continue;
-        finish_process(search, next);
+        finish_and_wake(search, next);
         if (next == search->goal)
             return true;
     }
@@ -378,5 +366,5 @@ void search_rest(struct search *search)
     for (uint32_t i = 0; i < ledger->process_limit; i++)
         if (ledger_is_process(ledger, i) && ledger->rows[i].holding == 0 && i != search->goal &&
             look_first(search, i))
-            finish_process(search, i);
+            finish_and_wake(search, i);
 }

@@ -77,19 +77,9 @@ static bool match_one(struct plan_work *work, uint32_t from)
     return true;
 }
 
-/* Up to `most` claimants for a resource that has none yet; returns how many it gets. */
-static uint64_t match_most(struct plan_work *work, uint32_t resource, uint64_t most)
-{
-    uint64_t got = 0;
-    while (got < most && find_levels(work, resource))
-        while (got < most && match_one(work, resource))
-            got++;
-    return got;
-}
-
 /* The search has just failed, for the first time: everybody who claims anything reached can wait
  * for its owner. */
-static void note_deadlock(struct plan_work *work)
+static void note_plan_deadlock(struct plan_work *work)
 {
     work->unsafe = true;
     for (uint32_t i = 0; i < work->reached; i++) {
@@ -111,17 +101,6 @@ static void join_claimants(struct plan_work *work)
     work->owner[group] = PLAN_NONE;
 }
 
-/* A deadlock about one resource alone is the easiest to see. */
-static void look_at_each_alone(struct plan_work *work)
-{
-    for (uint32_t j = 0; j < work->plan->resource_count && !work->unsafe; j++) {
-        const gordian_pool *pool = &work->plan->pools[j];
-        work->unsafe = pool->claimants > 0 && plan_shortage(pool) >= pool->claimants;
-        for (size_t at = work->first[j]; work->unsafe && at < work->first[j + 1]; at++)
-            work->waits_for[work->claimants[at].process] = j;
-    }
-}
-
 /* One more resource; returns how many units of it are missing. */
 static uint64_t match_resource(struct plan_work *work, uint32_t resource)
 {
@@ -129,7 +108,12 @@ static uint64_t match_resource(struct plan_work *work, uint32_t resource)
     uint64_t claimants = work->plan->pools[resource].claimants;
     if (shortage == 0)
         return 0;
-    uint64_t got = match_most(work, resource, (shortage < claimants ? shortage : claimants) + 1);
+    /* Up to `most` claimants for a resource that has none yet; returns how many it gets. */
+    uint64_t most = (shortage < claimants ? shortage : claimants) + 1;
+    uint64_t got = 0;
+    while (got < most && find_levels(work, resource))
+        while (got < most && match_one(work, resource))
+            got++;
     if (got > shortage) {
         /* The one more, which was only to show that it is there. */
         size_t at = work->first[resource];
@@ -139,7 +123,7 @@ static uint64_t match_resource(struct plan_work *work, uint32_t resource)
         return 0;
     }
     if (!work->unsafe)
-        note_deadlock(work);
+        note_plan_deadlock(work);
     join_claimants(work);
     return shortage - (got - 1); /* it gets at least one: see plan.h */
 }
@@ -155,7 +139,13 @@ void plan_match(struct plan_work *work)
         work->level[j] = PLAN_NONE;
     work->reached = 0;
     work->unsafe = false;
-    look_at_each_alone(work);
+    /* A deadlock about one resource alone is the easiest to see. */
+    for (uint32_t j = 0; j < work->plan->resource_count && !work->unsafe; j++) {
+        const gordian_pool *pool = &work->plan->pools[j];
+        work->unsafe = pool->claimants > 0 && plan_shortage(pool) >= pool->claimants;
+        for (size_t at = work->first[j]; work->unsafe && at < work->first[j + 1]; at++)
+            work->waits_for[work->claimants[at].process] = j;
+    }
     for (uint32_t i = 0; i < plan->resource_count; i++)
         work->missing[work->order[i]] = match_resource(work, work->order[i]);
 }

@@ -34,7 +34,7 @@ void gordian_plan_close(gordian_plan *plan)
 
 /* ------------------------------------------------------------------ names */
 
-static bool put_name(struct names *names, uint32_t id, const char *name)
+static bool put_plan_name(struct names *names, uint32_t id, const char *name)
 {
     return !name || names_put(names, id, name, strlen(name));
 }
@@ -70,7 +70,7 @@ gordian_status gordian_plan_add_resource(gordian_plan *plan, const char *name, u
         return fail(error, GORDIAN_STATUS_INPUT, "too many resources");
     if (!memory_grow32(&plan->memory, &plan->pools, &plan->resource_room, resource + 1,
                        sizeof *plan->pools) ||
-        !put_name(&plan->resource_names, resource, name))
+        !put_plan_name(&plan->resource_names, resource, name))
         return fail_memory(error);
     plan->pools[resource] = (gordian_pool){.units = units, .cost = 1};
     plan->resource_count++;
@@ -214,15 +214,13 @@ gordian_status gordian_plan_add_process(gordian_plan *plan, const char *name,
 {
     uint32_t process = plan->process_count;
     size_t sorted;
-    gordian_status status = names_check(&plan->process_names, name, "process", error);
-    THEN(status, prepare_claims(plan, PLAN_NONE, claims, count, &sorted, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(names_check(&plan->process_names, name, "process", error));
+    TRY(prepare_claims(plan, PLAN_NONE, claims, count, &sorted, error));
     if (process == PLAN_NONE - 1)
         return fail(error, GORDIAN_STATUS_INPUT, "too many processes");
     if (!memory_grow32(&plan->memory, &plan->processes, &plan->process_room, process + 1,
                        sizeof *plan->processes) ||
-        !put_name(&plan->process_names, process, name))
+        !put_plan_name(&plan->process_names, process, name))
         return fail_memory(error);
     plan->processes[process] = (struct plan_process){0};
     plan->process_count++;

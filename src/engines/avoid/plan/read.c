@@ -12,23 +12,6 @@ struct plan_reader {
     size_t claim_room;
 };
 
-static void copy_name(char *to, const gordian_word *name)
-{
-    memcpy(to, name->text, name->length);
-    to[name->length] = '\0';
-}
-
-/* Gives an error of the plan its place: of the word, or of the name declared. */
-static gordian_status at_word(const struct plan_reader *reader, const gordian_word *word,
-                              gordian_status status, gordian_error *error)
-{
-    if (status == GORDIAN_STATUS_INPUT && error && error->line == 0) {
-        error->line = reader->trace.line;
-        error->column = word->column;
-    }
-    return status;
-}
-
 static gordian_status read_resource(struct plan_reader *reader, gordian_error *error)
 {
     const gordian_trace *trace = &reader->trace;
@@ -36,10 +19,10 @@ static gordian_status read_resource(struct plan_reader *reader, gordian_error *e
     uint32_t id = gordian_plan_find_resource(reader->plan, trace->name.text, trace->name.length);
     if (id != PLAN_NONE)
         return gordian_plan_set_units(reader->plan, id, trace->units, error);
-    copy_name(name, &trace->name);
+    trace_copy_name(name, &trace->name);
     gordian_status status =
         gordian_plan_add_resource(reader->plan, name, trace->units, NULL, error);
-    return at_word(reader, &trace->name, status, error);
+    return trace_place_error(trace, &trace->name, status, error);
 }
 
 static gordian_status gather_claims(struct plan_reader *reader, size_t *count, gordian_error *error)
@@ -71,17 +54,16 @@ static gordian_status read_process(struct plan_reader *reader, gordian_error *er
     const gordian_trace *trace = &reader->trace;
     char name[GORDIAN_NAME_MAX + 1];
     size_t count = 0;
-    gordian_status status = gather_claims(reader, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gather_claims(reader, &count, error));
+    gordian_status status;
     uint32_t id = gordian_plan_find_process(reader->plan, trace->name.text, trace->name.length);
     if (id != PLAN_NONE) {
         status = gordian_plan_set_claims(reader->plan, id, reader->claims, count, error);
     } else {
-        copy_name(name, &trace->name);
+        trace_copy_name(name, &trace->name);
         status = gordian_plan_add_process(reader->plan, name, reader->claims, count, NULL, error);
     }
-    return at_word(reader, &trace->name, status, error);
+    return trace_place_error(trace, &trace->name, status, error);
 }
 
 static gordian_status read_exit(struct plan_reader *reader, gordian_error *error)
@@ -93,7 +75,7 @@ static gordian_status read_exit(struct plan_reader *reader, gordian_error *error
     return gordian_plan_set_claims(reader->plan, id, NULL, 0, error);
 }
 
-static gordian_status read_lines(struct plan_reader *reader, gordian_error *error)
+static gordian_status read_plan_lines(struct plan_reader *reader, gordian_error *error)
 {
     gordian_status status;
     while ((status = gordian_trace_next(&reader->trace, error)) == GORDIAN_OK) {
@@ -124,7 +106,7 @@ gordian_status gordian_plan_read(gordian_plan **out, const gordian_source *sourc
     THEN(status, gordian_trace_open(&reader.trace, source, &reader.plan->memory, &own));
     if (status == GORDIAN_OK) {
         reader.trace.avoidance = true;
-        status = read_lines(&reader, &own);
+        status = read_plan_lines(&reader, &own);
         gordian_trace_close(&reader.trace);
     }
     if (reader.plan)

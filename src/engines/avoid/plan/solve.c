@@ -8,23 +8,18 @@
 
 /* ------------------------------------------------------------------ memory */
 
-static size_t claims_in_all(const gordian_plan *plan)
-{
-    size_t count = 0;
-    for (uint32_t p = 0; p < plan->process_count; p++)
-        count += plan->processes[p].count;
-    return count;
-}
-
 static bool work_alloc(struct plan_work *work)
 {
     const gordian_plan *plan = work->plan;
     const gordian_allocator *memory = &plan->memory;
     size_t resources = (size_t)plan->resource_count + 1,
            processes = (size_t)plan->process_count + 1;
+    size_t claims = 1;
+    for (uint32_t p = 0; p < plan->process_count; p++)
+        claims += plan->processes[p].count;
     work->order = memory_alloc(memory, resources * sizeof *work->order);
     work->first = memory_zeroed(memory, (resources + 1) * sizeof *work->first);
-    work->claimants = memory_alloc(memory, (claims_in_all(plan) + 1) * sizeof *work->claimants);
+    work->claimants = memory_alloc(memory, claims * sizeof *work->claimants);
     work->least = memory_alloc(memory, resources * sizeof *work->least);
     work->missing = memory_alloc(memory, resources * sizeof *work->missing);
     work->group = memory_alloc(memory, processes * sizeof *work->group);

@@ -4,33 +4,9 @@
  * its units. What there is beyond that is spare. */
 #include "engines/avoid/plan/plan.h"
 
-static bool is_member(const struct plan_work *work, uint32_t process)
+static bool is_witness_member(const struct plan_work *work, uint32_t process)
 {
     return work->waits_for[process] != PLAN_NONE;
-}
-
-/* How many members there are; counts who waits for what, and what is spare. */
-static uint32_t count_spare(struct plan_work *work)
-{
-    const gordian_plan *plan = work->plan;
-    uint32_t members = 0;
-    for (uint32_t j = 0; j < plan->resource_count; j++)
-        work->waiting[j] = 0, work->spare[j] = 0;
-    for (uint32_t p = 0; p < plan->process_count; p++) {
-        const struct plan_process *of = &plan->processes[p];
-        if (!is_member(work, p))
-            continue;
-        members++;
-        work->waiting[work->waits_for[p]]++;
-        for (uint32_t i = 0; i < of->count; i++) {
-            const gordian_want *claim = &plan->claims[of->first + i];
-            work->spare[claim->resource] += claim->units;
-        }
-    }
-    for (uint32_t j = 0; j < plan->resource_count; j++)
-        if (work->waiting[j] > 0)
-            work->spare[j] -= plan->pools[j].units + work->waiting[j];
-    return members;
 }
 
 /* What a member can hold of a resource: all of its claim but the unit it waits for. */
@@ -54,30 +30,42 @@ static bool is_spare(const struct plan_work *work, uint32_t process)
     return true;
 }
 
-static void leave_out(struct plan_work *work, uint32_t process)
-{
-    const struct plan_process *of = &work->plan->processes[process];
-    for (uint32_t i = 0; i < of->count; i++) {
-        const gordian_want *claim = &work->plan->claims[of->first + i];
-        if (work->waiting[claim->resource] > 0)
-            work->spare[claim->resource] -= can_hold(work, process, claim);
-    }
-    work->waiting[work->waits_for[process]]--;
-    work->waits_for[process] = PLAN_NONE;
-}
-
 /* Those who came last go first. Whoever is needed now is needed whoever else goes, so once round is
  * enough. Returns how many edges the rest can have. */
 static size_t leave_out_spare(struct plan_work *work)
 {
     const gordian_plan *plan = work->plan;
-    uint32_t members = count_spare(work);
+    /* How many members there are; counts who waits for what, and what is spare. */
+    uint32_t members = 0;
+    for (uint32_t j = 0; j < plan->resource_count; j++)
+        work->waiting[j] = 0, work->spare[j] = 0;
+    for (uint32_t p = 0; p < plan->process_count; p++) {
+        const struct plan_process *of = &plan->processes[p];
+        if (!is_witness_member(work, p))
+            continue;
+        members++;
+        work->waiting[work->waits_for[p]]++;
+        for (uint32_t i = 0; i < of->count; i++) {
+            const gordian_want *claim = &plan->claims[of->first + i];
+            work->spare[claim->resource] += claim->units;
+        }
+    }
+    for (uint32_t j = 0; j < plan->resource_count; j++)
+        if (work->waiting[j] > 0)
+            work->spare[j] -= plan->pools[j].units + work->waiting[j];
     size_t edges = 0;
     for (uint32_t p = plan->process_count; p-- > 0;) {
-        if (!is_member(work, p))
+        if (!is_witness_member(work, p))
             continue;
         if (members > 1 && is_spare(work, p)) {
-            leave_out(work, p);
+            const struct plan_process *of = &work->plan->processes[p];
+            for (uint32_t i = 0; i < of->count; i++) {
+                const gordian_want *claim = &work->plan->claims[of->first + i];
+                if (work->waiting[claim->resource] > 0)
+                    work->spare[claim->resource] -= can_hold(work, p, claim);
+            }
+            work->waiting[work->waits_for[p]]--;
+            work->waits_for[p] = PLAN_NONE;
             members--;
         } else {
             edges += 1 + plan->processes[p].count;
@@ -117,7 +105,7 @@ bool plan_witness(struct plan_work *work, gordian_plan *plan)
         left[j] = plan->pools[j].units;
     plan->witness_count = 0;
     for (uint32_t p = 0; p < plan->process_count; p++)
-        if (is_member(work, p))
+        if (is_witness_member(work, p))
             put_member(work, plan, left, p);
     return true;
 }
