@@ -65,14 +65,12 @@ gordian_status makespan_result_take(struct makespan_result *result,
                   (!result->cycles ||
                    makespan_better(options->goal, makespan, result->cycles[model->work - 1] + 1));
     if (better) {
-        memory_free(&result->memory, result->order);
-        memory_free(&result->memory, result->cycles);
+        memory_free_all(&result->memory, result->order, result->cycles);
         result->memory = model->memory;
         result->order = fresh;
         result->cycles = cycles;
         return GORDIAN_OK;
     }
-    memory_free(&model->memory, fresh);
-    memory_free(&model->memory, cycles);
+    memory_free_all(&model->memory, fresh, cycles);
     return status;
 }

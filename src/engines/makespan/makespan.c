@@ -40,8 +40,7 @@ void gordian_makespan_close(gordian_makespan *makespan)
         return;
     gordian_allocator memory = makespan->memory;
     model_close(makespan->model);
-    memory_free(&memory, makespan->witness);
-    memory_free(&memory, makespan);
+    memory_free_all(&memory, makespan->witness, makespan);
 }
 
 uint32_t gordian_makespan_warps(const gordian_makespan *makespan)
@@ -143,8 +142,9 @@ gordian_status gordian_makespan_solve(gordian_makespan *makespan,
 }
 
 /* The public list as an order: warps from 0. */
-static gordian_status take_order(const struct makespan_model *model, const uint32_t *witness,
-                                 size_t count, uint8_t **order, gordian_error *error)
+static gordian_status read_witness_order(const struct makespan_model *model,
+                                         const uint32_t *witness, size_t count, uint8_t **order,
+                                         gordian_error *error)
 {
     *order = NULL;
     if (count != model->work)
@@ -174,22 +174,19 @@ static gordian_status build_relaxed(const struct makespan_model *model, uint8_t 
 {
     const gordian_allocator *memory = &model->memory;
     struct relax_room *room;
-    gordian_status status = relax_room_open(&room, model, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(relax_room_open(&room, model, memory, error));
+    gordian_status status = GORDIAN_OK;
     struct relax_plan plan = {order, memory_zeroed(memory, model->work)};
-    struct relax_schedule schedule = {
-        .warps = memory_alloc(memory, model->work),
-        .pieces = memory_alloc(memory, model->work * sizeof(uint32_t)),
-        .cycles = memory_alloc(memory, model->work * sizeof(uint32_t))};
-    if (plan.skips && schedule.warps && schedule.pieces && schedule.cycles) {
+    struct relax_schedule schedule;
+    if (relax_schedule_open(&schedule, model->work, memory) && plan.skips) {
         *length = relax_build(room, &plan, &schedule);
         if (cycles)
             memcpy(cycles, schedule.cycles, schedule.count * sizeof *cycles);
     } else {
         status = fail_memory(error);
     }
-    memory_free_all(memory, plan.skips, schedule.warps, schedule.pieces, schedule.cycles);
+    relax_schedule_close(&schedule, memory);
+    memory_free(memory, plan.skips);
     relax_room_close(room);
     return status;
 }
@@ -200,9 +197,8 @@ gordian_status gordian_makespan_build(const gordian_makespan *makespan, const ui
 {
     const struct makespan_model *model = makespan->model;
     uint8_t *order;
-    gordian_status status = take_order(model, witness, count, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_witness_order(model, witness, count, &order, error));
+    gordian_status status = GORDIAN_OK;
     if (model->relaxed)
         status = build_relaxed(model, order, cycles, length, error);
     else if (schedule_build(model, order, cycles, length))
@@ -214,10 +210,12 @@ gordian_status gordian_makespan_build(const gordian_makespan *makespan, const ui
 }
 
 /* The public lists count from 1. */
-static gordian_status copy_entries(const struct makespan_model *model, const uint32_t *witness,
-                                   const uint32_t *pieces, const uint32_t *cycles, size_t count,
-                                   struct relax_schedule *schedule, gordian_error *error)
+static gordian_status copy_schedule_entries(const struct makespan_model *model,
+                                            const uint32_t *witness, const uint32_t *pieces,
+                                            const uint32_t *cycles, size_t count,
+                                            struct relax_schedule *schedule, gordian_error *error)
 {
+    schedule->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
         if (witness[i] == 0 || witness[i] > model->warps || pieces[i] == 0 || cycles[i] == 0)
             return fail(error, GORDIAN_STATUS_INPUT,
@@ -244,36 +242,13 @@ gordian_status gordian_makespan_check_pieces(const gordian_makespan *makespan,
     if (count == 0 || count > model->work)
         return fail(error, GORDIAN_STATUS_INPUT, "a schedule of this kernel has 1 to %u entries",
                     model->work);
-    struct relax_schedule schedule = {.count = (uint32_t)count,
-                                      .warps = memory_alloc(memory, count),
-                                      .pieces = memory_alloc(memory, count * sizeof(uint32_t)),
-                                      .cycles = memory_alloc(memory, count * sizeof(uint32_t))};
+    struct relax_schedule schedule;
     gordian_status status =
-        schedule.warps && schedule.pieces && schedule.cycles
-            ? copy_entries(model, witness, pieces, cycles, count, &schedule, error)
+        relax_schedule_open(&schedule, count, memory)
+            ? copy_schedule_entries(model, witness, pieces, cycles, count, &schedule, error)
             : fail_memory(error);
     THEN(status, relax_check(model, &schedule, error));
-    memory_free_all(memory, schedule.warps, schedule.pieces, schedule.cycles);
-    return status;
-}
-
-/* Nothing is left out: the pieces are known. */
-static gordian_status check_in_order(const gordian_makespan *makespan, const uint32_t *witness,
-                                     const uint32_t *cycles, size_t count, gordian_error *error)
-{
-    const struct makespan_model *model = makespan->model;
-    uint32_t done[MAKESPAN_MAX_WARPS] = {0};
-    if (count != model->work)
-        return fail(error, GORDIAN_STATUS_INPUT, "a string for this kernel has %u entries, not %zu",
-                    model->work, count);
-    uint32_t *pieces = memory_alloc(&model->memory, count * sizeof *pieces);
-    if (!pieces)
-        return fail_memory(error);
-    for (size_t i = 0; i < count; i++)
-        pieces[i] = witness[i] >= 1 && witness[i] <= model->warps ? ++done[witness[i] - 1] : 0;
-    gordian_status status =
-        gordian_makespan_check_pieces(makespan, witness, pieces, cycles, count, error);
-    memory_free(&model->memory, pieces);
+    relax_schedule_close(&schedule, memory);
     return status;
 }
 
@@ -281,26 +256,17 @@ gordian_status gordian_makespan_check(const gordian_makespan *makespan, const ui
                                       const uint32_t *cycles, size_t count, gordian_error *error)
 {
     const struct makespan_model *model = makespan->model;
+    uint32_t done[MAKESPAN_MAX_WARPS] = {0};
     uint8_t *order;
-    if (model->relaxed)
-        return check_in_order(makespan, witness, cycles, count, error);
-    gordian_status status = take_order(model, witness, count, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
-    uint32_t *from_zero = memory_alloc(&model->memory, count * sizeof *from_zero), end = 0;
-    if (!from_zero)
-        status = fail_memory(error);
-    for (size_t i = 0; status == GORDIAN_OK && i < count; i++) {
-        if (cycles[i] == 0)
-            status = fail(error, GORDIAN_STATUS_INPUT, "entry %zu: cycles count from 1", i + 1);
-        from_zero[i] = cycles[i] - 1;
-        end = cycles[i] > end ? cycles[i] : end;
-    }
-    if (status == GORDIAN_OK && end > model->work)
-        status = fail(error, GORDIAN_STATUS_INPUT, "cycle %u is beyond the work there is", end);
-    THEN(status, schedule_check(model, order, from_zero, end, error));
-    memory_free(&model->memory, from_zero);
-    memory_free(&model->memory, order);
+    TRY(read_witness_order(model, witness, count, &order, error));
+    /* Nothing is left out: the pieces are known. */
+    uint32_t *pieces = memory_alloc(&model->memory, count * sizeof *pieces);
+    for (size_t i = 0; pieces && i < count; i++)
+        pieces[i] = ++done[order[i]];
+    gordian_status status =
+        pieces ? gordian_makespan_check_pieces(makespan, witness, pieces, cycles, count, error)
+               : fail_memory(error);
+    memory_free_all(&model->memory, order, pieces);
     return status;
 }
 

@@ -42,21 +42,13 @@ struct share {
 
 /* ------------------------------------------------------------------ chains */
 
-/* The better a chain's best and the lower its number, the larger. */
-static uint64_t key_of(const struct share *share, uint32_t value, uint64_t number)
-{
-    uint32_t score =
-        share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST ? value : UINT32_MAX - value;
-    return (uint64_t)score << 32 | (UINT32_MAX - (uint32_t)number);
-}
-
-static uint32_t value_of(const struct share *share, uint64_t key)
+static uint32_t key_makespan(const struct share *share, uint64_t key)
 {
     uint32_t score = (uint32_t)(key >> 32);
     return share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST ? score : UINT32_MAX - score;
 }
 
-static uint64_t number_of(uint64_t key)
+static uint64_t key_chain(uint64_t key)
 {
     return UINT32_MAX - (uint32_t)key;
 }
@@ -66,10 +58,13 @@ static uint8_t *best_of_all(const struct share *share)
     return share->buffers + 3 * (size_t)share->model->work;
 }
 
-static void keep_best(struct share *share)
+static void keep_best_chain(struct share *share)
 {
     const struct anneal_chain *chain = &share->chain;
-    uint64_t key = key_of(share, chain->best, chain->number);
+    /* The better a chain's best and the lower its number, the larger. */
+    bool worst = share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    uint64_t key = (uint64_t)(worst ? chain->best : UINT32_MAX - chain->best) << 32 |
+                   (UINT32_MAX - (uint32_t)chain->number);
     if (key > share->best_key) {
         share->best_key = key;
         memcpy(best_of_all(share), chain->best_order, share->model->work);
@@ -78,7 +73,7 @@ static void keep_best(struct share *share)
         share->enough = chain->number;
 }
 
-static bool begin_chain(struct share *share)
+static bool begin_next_chain(struct share *share)
 {
     size_t size = share->model->work;
     if (share->next >= share->options.chains || share->next > share->enough)
@@ -94,7 +89,7 @@ static bool begin_chain(struct share *share)
     share->evaluations++;
     share->next += (uint64_t)share->ranks;
     share->running = true;
-    keep_best(share);
+    keep_best_chain(share);
     return true;
 }
 
@@ -106,11 +101,11 @@ static bool work_a_round(struct share *share)
     do {
         if (share->running && (anneal_chain_over(chain) || chain->number >= share->enough))
             share->running = false;
-        if (!share->running && !begin_chain(share))
+        if (!share->running && !begin_next_chain(share))
             return false;
         uint64_t before = chain->step;
         if (anneal_chain_run(chain, SLICE))
-            keep_best(share);
+            keep_best_chain(share);
         share->evaluations += chain->step - before;
     } while (clock_ns() - begin < ROUND_NS);
     return true;
@@ -136,22 +131,20 @@ static void meet_ranks(struct share *share, struct meeting *meeting)
 }
 
 /* `told`: the best that was told before. Whose it is is known, not how many steps that took. */
-static void tell_watch(const struct share *share, struct watch *watch, uint64_t best,
-                       uint64_t evaluations, uint64_t *told)
+static void report_meeting(const struct share *share, struct watch *watch, uint64_t best,
+                           uint64_t evaluations, uint64_t *told)
 {
     atomic_store(&watch->evaluations, evaluations);
     if (*told != best)
-        watch_improved(watch, number_of(best), watch->begin, evaluations, value_of(share, best));
+        watch_improved(watch, key_chain(best), watch->begin, evaluations,
+                       key_makespan(share, best));
     *told = best;
-    if (share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST)
-        watch_raise(watch, value_of(share, best));
-    else
-        watch_lower(watch, value_of(share, best));
+    watch_found(watch, share->options.goal, key_makespan(share, best));
     watch_look(watch);
 }
 
 /* Every rank the same. `watch`: rank 0's, else NULL. */
-static void run_rounds(struct share *share, struct watch *watch, struct meeting *meeting)
+static void run_meetings(struct share *share, struct watch *watch, struct meeting *meeting)
 {
     uint64_t told = 0;
     *meeting = (struct meeting){.busy = 1};
@@ -162,7 +155,7 @@ static void run_rounds(struct share *share, struct watch *watch, struct meeting 
         meet_ranks(share, meeting);
         MPI_Reduce(&share->evaluations, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
         if (watch)
-            tell_watch(share, watch, meeting->best_key, sum, &told);
+            report_meeting(share, watch, meeting->best_key, sum, &told);
     }
 }
 
@@ -176,8 +169,8 @@ static bool true_everywhere(bool here)
 
 /* This rank's share of the task, to its end; the best order of all ends up in `order` on rank 0.
  * GORDIAN_STATUS_MEMORY: somebody had too little, and so nobody did anything. */
-static gordian_status do_share(const struct task *task, const struct makespan_model *model,
-                               struct watch *watch, uint8_t *order, gordian_error *error)
+static gordian_status run_share(const struct task *task, const struct makespan_model *model,
+                                struct watch *watch, uint8_t *order, gordian_error *error)
 {
     struct share share = {.model = model, .bound = task->bound, .enough = UINT64_MAX};
     const gordian_allocator *memory = model ? &model->memory : NULL;
@@ -199,8 +192,8 @@ static gordian_status do_share(const struct task *task, const struct makespan_mo
     }
     bool ready = true_everywhere(share.buffers && share.evaluator);
     if (ready) {
-        run_rounds(&share, watch, &meeting);
-        int owner = (int)(number_of(meeting.best_key) % (uint64_t)share.ranks);
+        run_meetings(&share, watch, &meeting);
+        int owner = (int)(key_chain(meeting.best_key) % (uint64_t)share.ranks);
         MPI_Bcast(best_of_all(&share), (int)model->work, MPI_BYTE, owner, MPI_COMM_WORLD);
         if (order)
             memcpy(order, best_of_all(&share), model->work);
@@ -232,7 +225,7 @@ void makespan_mpi_serve(void)
                                             .unit_count = task.types};
         MPI_Bcast(text, (int)task.length, MPI_BYTE, 0, MPI_COMM_WORLD);
         model_open(&model, &problem, &memory, NULL);
-        do_share(&task, model, NULL, NULL, NULL); /* rank 0 tells if memory ran out */
+        run_share(&task, model, NULL, NULL, NULL); /* rank 0 tells if memory ran out */
     }
     model_close(model);
     memory_free(&memory, text);
@@ -240,8 +233,9 @@ void makespan_mpi_serve(void)
 
 /* ------------------------------------------------------------------ rank 0 */
 
-static struct task task_of(const struct makespan_model *model,
-                           const gordian_makespan_options *options)
+static gordian_status run_shares(const struct makespan_model *model,
+                                 const gordian_makespan_options *options, struct watch *watch,
+                                 uint8_t *order, gordian_error *error)
 {
     bool worst = options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     struct task task = {.seed = options->seed,
@@ -258,25 +252,17 @@ static struct task task_of(const struct makespan_model *model,
                         .bound = worst ? model_upper_bound(model) : model_lower_bound(model)};
     memcpy(task.units, model->given, sizeof task.units);
     memcpy(task.letters, model->letters, sizeof model->letters);
-    return task;
-}
-
-static gordian_status run_shares(const struct makespan_model *model,
-                                 const gordian_makespan_options *options, struct watch *watch,
-                                 uint8_t *order, gordian_error *error)
-{
-    struct task task = task_of(model, options);
     ranks_call(RANKS_MAKESPAN);
     MPI_Bcast(&task, sizeof task, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (!true_everywhere(true))
         return fail_memory(error);
     MPI_Bcast(model->text, (int)model->length, MPI_BYTE, 0, MPI_COMM_WORLD);
-    return do_share(&task, model, watch, order, error);
+    return run_share(&task, model, watch, order, error);
 }
 
-static gordian_status mpi_run(const struct makespan_model *model,
-                              const gordian_makespan_options *options,
-                              struct makespan_result *result, gordian_error *error)
+static gordian_status run_mpi_engine(const struct makespan_model *model,
+                                     const gordian_makespan_options *options,
+                                     struct makespan_result *result, gordian_error *error)
 {
     *result = (struct makespan_result){.memory = model->memory};
     TRY(anneal_check_options(options, error));
@@ -303,5 +289,5 @@ const struct makespan_engine makespan_mpi = {
             .summary = "simulated annealing over the ranks of an MPI job",
             .supports = makespan_is_plain,
         },
-    .run = mpi_run,
+    .run = run_mpi_engine,
 };

@@ -51,36 +51,12 @@ static void tell_hall(struct hall *hall, const struct anneal_chain *chain, uint6
         memcpy(hall->best_order, chain->best_order, hall->model->work);
     }
     pthread_mutex_unlock(&hall->lock);
-    uint32_t bound;
-    if (goal == GORDIAN_MAKESPAN_GOAL_WORST) {
-        watch_raise(hall->watch, chain->best);
-        bound = atomic_load(&hall->watch->upper);
-    } else {
-        watch_lower(hall->watch, chain->best);
-        bound = atomic_load(&hall->watch->lower);
-    }
+    watch_found(hall->watch, goal, chain->best);
+    uint32_t bound = watch_limit(hall->watch, goal);
     uint64_t enough = atomic_load(&hall->enough);
     while (chain->best == bound && chain->number < enough &&
            !atomic_compare_exchange_weak(&hall->enough, &enough, chain->number))
         continue;
-}
-
-static void run_chain(struct hall *hall, struct anneal_chain *chain)
-{
-    uint32_t slice = SLICE / hall->model->work + 1;
-    uint64_t begin = clock_ns();
-    anneal_chain_begin(chain);
-    atomic_fetch_add(&hall->watch->evaluations, 1);
-    tell_hall(hall, chain, begin);
-    while (!anneal_chain_over(chain) && !watch_stopped(hall->watch) &&
-           chain->number < atomic_load_explicit(&hall->enough, memory_order_relaxed)) {
-        uint64_t before = chain->step;
-        bool better = anneal_chain_run(chain, slice);
-        atomic_fetch_add_explicit(&hall->watch->evaluations, chain->step - before,
-                                  memory_order_relaxed);
-        if (better)
-            tell_hall(hall, chain, begin);
-    }
 }
 
 static void work_chains(void *context, unsigned member)
@@ -101,7 +77,20 @@ static void work_chains(void *context, unsigned member)
         if (chain.number >= hall->options->chains || watch_stopped(hall->watch) ||
             chain.number > atomic_load(&hall->enough))
             break;
-        run_chain(hall, &chain);
+        uint32_t slice = SLICE / hall->model->work + 1;
+        uint64_t begin = clock_ns();
+        anneal_chain_begin(&chain);
+        atomic_fetch_add(&hall->watch->evaluations, 1);
+        tell_hall(hall, &chain, begin);
+        while (!anneal_chain_over(&chain) && !watch_stopped(hall->watch) &&
+               chain.number < atomic_load_explicit(&hall->enough, memory_order_relaxed)) {
+            uint64_t before = chain.step;
+            bool better = anneal_chain_run(&chain, slice);
+            atomic_fetch_add_explicit(&hall->watch->evaluations, chain.step - before,
+                                      memory_order_relaxed);
+            if (better)
+                tell_hall(hall, &chain, begin);
+        }
     }
 }
 
@@ -153,19 +142,17 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
     return GORDIAN_OK;
 }
 
-static gordian_status solve_job(struct job *job, gordian_error *error)
+static gordian_status solve_by_annealing(struct job *job, gordian_error *error)
 {
-    gordian_status status =
-        anneal_chains(job->model, job->options, job->workers, &job->watch, job->order, error);
-    THEN(status, makespan_result_take(job->result, job->model, job->options, job->order, error));
-    return status;
+    TRY(anneal_chains(job->model, job->options, job->workers, &job->watch, job->order, error));
+    return makespan_result_take(job->result, job->model, job->options, job->order, error);
 }
 
 static gordian_status run_anneal(const struct makespan_model *model,
                                  const gordian_makespan_options *options,
                                  struct makespan_result *result, gordian_error *error)
 {
-    return makespan_on_threads(&makespan_anneal, model, options, solve_job, result, error);
+    return makespan_on_threads(&makespan_anneal, model, options, solve_by_annealing, result, error);
 }
 
 const struct makespan_engine makespan_anneal = {

@@ -62,6 +62,26 @@ void watch_lower(struct watch *watch, uint32_t upper)
     assert(upper >= atomic_load(&watch->lower));
 }
 
+void watch_found(struct watch *watch, gordian_makespan_goal goal, uint32_t makespan)
+{
+    (goal == GORDIAN_MAKESPAN_GOAL_WORST ? watch_raise : watch_lower)(watch, makespan);
+}
+
+void watch_bound(struct watch *watch, gordian_makespan_goal goal, uint32_t makespan)
+{
+    (goal == GORDIAN_MAKESPAN_GOAL_WORST ? watch_lower : watch_raise)(watch, makespan);
+}
+
+uint32_t watch_best(const struct watch *watch, gordian_makespan_goal goal)
+{
+    return atomic_load(goal == GORDIAN_MAKESPAN_GOAL_WORST ? &watch->lower : &watch->upper);
+}
+
+uint32_t watch_limit(const struct watch *watch, gordian_makespan_goal goal)
+{
+    return atomic_load(goal == GORDIAN_MAKESPAN_GOAL_WORST ? &watch->upper : &watch->lower);
+}
+
 bool watch_closed(struct watch *watch)
 {
     return atomic_load(&watch->lower) == atomic_load(&watch->upper);

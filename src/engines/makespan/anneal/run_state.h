@@ -34,6 +34,12 @@ void watch_stop(struct watch *watch, gordian_makespan_stop why);
 /* Nothing below `lower` / above `upper` is possible any more. */
 void watch_raise(struct watch *watch, uint32_t lower);
 void watch_lower(struct watch *watch, uint32_t upper);
+/* The same by the goal: a schedule of this makespan was found; none is better than this. */
+void watch_found(struct watch *watch, gordian_makespan_goal goal, uint32_t makespan);
+void watch_bound(struct watch *watch, gordian_makespan_goal goal, uint32_t makespan);
+/* The best makespan known, and the best that may be possible. */
+uint32_t watch_best(const struct watch *watch, gordian_makespan_goal goal);
+uint32_t watch_limit(const struct watch *watch, gordian_makespan_goal goal);
 /* Lower and upper have met. */
 bool watch_closed(struct watch *watch);
 

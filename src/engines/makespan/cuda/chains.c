@@ -88,7 +88,7 @@ bool gpu_chains_possible(const struct makespan_model *model, const char **why)
 
 /* ------------------------------------------------------------------ places */
 
-static uint32_t take_piece(uint64_t *at, uint64_t bytes)
+static uint32_t next_offset(uint64_t *at, uint64_t bytes)
 {
     uint64_t here = *at;
     *at += (bytes + 7) / 8 * 8;
@@ -96,35 +96,23 @@ static uint32_t take_piece(uint64_t *at, uint64_t bytes)
 }
 
 /* Where everything is in a place, and how much that is. */
-static void lay_out(struct chains_arguments *arguments, const struct makespan_model *model)
+static void layout_chain(struct chains_arguments *arguments, const struct makespan_model *model)
 {
     uint64_t at = 0, work = model->work, records = work / CHAINS_STRIDE + 1;
     arguments->horizon = model_upper_bound(model);
-    take_piece(&at, work);
-    arguments->begins = take_piece(&at, (work + 31) / 32 * 4);
-    arguments->progress = take_piece(&at, records * model->warps * 2);
+    next_offset(&at, work);
+    arguments->begins = next_offset(&at, (work + 31) / 32 * 4);
+    arguments->progress = next_offset(&at, records * model->warps * 2);
     arguments->lasting = (uint32_t)at;
-    arguments->candidate = take_piece(&at, work);
-    arguments->sorted = take_piece(&at, work);
-    arguments->ranks = take_piece(&at, work);
-    arguments->cycles = take_piece(&at, work * 2);
-    arguments->cells = take_piece(&at, (uint64_t)arguments->horizon * (arguments->wide ? 8 : 4));
-    arguments->warp_words = take_piece(&at, model->warps * 4);
-    arguments->type_words = take_piece(&at, model->types * 4);
+    arguments->candidate = next_offset(&at, work);
+    arguments->sorted = next_offset(&at, work);
+    arguments->ranks = next_offset(&at, work);
+    arguments->cycles = next_offset(&at, work * 2);
+    arguments->cells = next_offset(&at, (uint64_t)arguments->horizon * (arguments->wide ? 8 : 4));
+    arguments->warp_words = next_offset(&at, model->warps * 4);
+    arguments->type_words = next_offset(&at, model->types * 4);
     arguments->stride = at;
     arguments->best_stride = (work + 7) / 8 * 8;
-}
-
-/* A few warps a block. Shared memory is faster, but few of its chains make no good use of the
- * device. */
-static void choose_threads(struct gpu_chains *chains, const struct chains_tuning *tuning)
-{
-    uint64_t most = chains->info.shared_most / chains->arguments.stride;
-    uint32_t warps = chains->info.emulated ? 2 : 4;
-    if (tuning->warps)
-        warps = tuning->warps;
-    chains->shared = most >= SHARED_WARPS && !tuning->no_shared;
-    chains->threads = warps * WARP_LANES;
 }
 
 /* ------------------------------------------------------------------ the start */
@@ -146,7 +134,7 @@ static void mark_cycles(const struct makespan_model *model, const uint8_t *order
 }
 
 /* A chain's place and head as they are before its first step. */
-static void begin_chain(struct gpu_chains *chains, struct evaluator *evaluator, uint32_t number,
+static void place_chain(struct gpu_chains *chains, struct evaluator *evaluator, uint32_t number,
                         uint8_t *place, uint8_t *best)
 {
     const struct makespan_model *model = chains->model;
@@ -174,23 +162,6 @@ static void begin_chain(struct gpu_chains *chains, struct evaluator *evaluator, 
 
 #define BATCH 256u /* chains prepared at a time */
 
-/* Chains from..to of them, by way of two lists. */
-static gordian_status send_batch(struct gpu_chains *chains, struct evaluator *evaluator,
-                                 uint32_t from, uint32_t to, uint8_t *places, uint8_t *best,
-                                 gordian_error *error)
-{
-    const struct chains_arguments *arguments = &chains->arguments;
-    uint64_t stride = arguments->stride, best_stride = arguments->best_stride;
-    for (uint32_t i = from; i < to; i++)
-        begin_chain(chains, evaluator, i, places + (i - from) * stride,
-                    best + (i - from) * best_stride);
-    gordian_status status =
-        gpu_write(chains->gpu, chains->places + from * stride, places, (to - from) * stride, error);
-    THEN(status, gpu_write(chains->gpu, chains->best + from * best_stride, best,
-                           (to - from) * best_stride, error));
-    return status;
-}
-
 static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
 {
     const struct chains_arguments *arguments = &chains->arguments;
@@ -205,20 +176,27 @@ static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
         fail_memory(error);
     for (uint32_t from = 0; from < count && status == GORDIAN_OK; from += batch) {
         uint32_t to = count - from < batch ? count : from + batch;
-        status = send_batch(chains, evaluator, from, to, places, best, error);
+        /* Chains from..to of them, by way of two lists. */
+        uint64_t stride = arguments->stride, best_stride = arguments->best_stride;
+        for (uint32_t i = from; i < to; i++)
+            place_chain(chains, evaluator, i, places + (i - from) * stride,
+                        best + (i - from) * best_stride);
+        status = gpu_write(chains->gpu, chains->places + from * stride, places,
+                           (to - from) * stride, error);
+        THEN(status, gpu_write(chains->gpu, chains->best + from * best_stride, best,
+                               (to - from) * best_stride, error));
     }
     THEN(status,
          gpu_write(chains->gpu, chains->heads, chains->copy, count * sizeof *chains->copy, error));
     evaluator_close(evaluator);
-    memory_free(&chains->memory, places);
-    memory_free(&chains->memory, best);
+    memory_free_all(&chains->memory, places, best);
     return status;
 }
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status take_memory(struct gpu_chains *chains, gpu_address *out, uint64_t bytes,
-                                  gordian_error *error)
+static gordian_status allocate_chain_memory(struct gpu_chains *chains, gpu_address *out,
+                                            uint64_t bytes, gordian_error *error)
 {
     uint64_t most = chains->options->max_memory;
     if (most && chains->held + bytes > most)
@@ -240,10 +218,11 @@ static gordian_status make_memory(struct gpu_chains *chains, gordian_error *erro
     if (!chains->copy || (chains->options->improved && !chains->told))
         return fail_memory(error);
     gordian_status status =
-        take_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
-    THEN(status, take_memory(chains, &chains->places, count * arguments->stride, error));
-    THEN(status, take_memory(chains, &chains->best, count * arguments->best_stride, error));
-    THEN(status, take_memory(chains, &chains->string, model->length, error));
+        allocate_chain_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
+    THEN(status, allocate_chain_memory(chains, &chains->places, count * arguments->stride, error));
+    THEN(status,
+         allocate_chain_memory(chains, &chains->best, count * arguments->best_stride, error));
+    THEN(status, allocate_chain_memory(chains, &chains->string, model->length, error));
     THEN(status, gpu_write(chains->gpu, chains->string, model->string, model->length, error));
     arguments->heads = chains->heads;
     arguments->places = chains->places;
@@ -283,8 +262,15 @@ gordian_status gpu_chains_open(struct gpu_chains **out, struct gpu *gpu,
     tuning = tuning ? tuning : &chosen;
     chains->arguments.wide = tuning->wide || cell_bits(model) > CHAINS_FIELDS4;
     make_fields(&chains->arguments, model);
-    lay_out(&chains->arguments, model);
-    choose_threads(chains, tuning);
+    layout_chain(&chains->arguments, model);
+    /* A few warps a block. Shared memory is faster, but few of its chains make no good use of the
+     * device. */
+    uint64_t most = chains->info.shared_most / chains->arguments.stride;
+    uint32_t warps = chains->info.emulated ? 2 : 4;
+    if (tuning->warps)
+        warps = tuning->warps;
+    chains->shared = most >= SHARED_WARPS && !tuning->no_shared;
+    chains->threads = warps * WARP_LANES;
     gordian_status status = make_memory(chains, error);
     THEN(status, begin_all(chains, error));
     if (status != GORDIAN_OK) {
@@ -299,11 +285,7 @@ void gpu_chains_close(struct gpu_chains *chains)
 {
     if (!chains)
         return;
-    gpu_address all[] = {chains->heads, chains->places, chains->best, chains->string};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (all[i])
-            gpu_free(chains->gpu, all[i]);
-    }
+    gpu_free_all(chains->gpu, chains->heads, chains->places, chains->best, chains->string);
     gordian_allocator memory = chains->memory;
     memory_free_all(&memory, chains->copy, chains->told, chains);
 }
@@ -315,14 +297,11 @@ gordian_status gpu_chains_advance(struct gpu_chains *chains, uint64_t steps, gor
     struct chains_arguments *arguments = &chains->arguments;
     uint32_t count = arguments->chains, threads = chains->threads, warps = threads / WARP_LANES;
     arguments->steps = steps;
-    struct gpu_launch launch = {.kernel =
-                                    chains->shared ? "makespan_chains_shared" : "makespan_chains",
-                                .blocks = (count + warps - 1) / warps,
-                                .threads = threads,
-                                .shared = chains->shared ? warps * arguments->stride : 0,
-                                .arguments = arguments,
-                                .arguments_size = sizeof *arguments};
-    TRY(gpu_launch(chains->gpu, &launch, error));
+    TRY(gpu_launch(chains->gpu,
+                   GPU_LAUNCH(chains->shared ? "makespan_chains_shared" : "makespan_chains",
+                              (count + warps - 1) / warps, threads, *arguments,
+                              .shared = chains->shared ? warps * arguments->stride : 0),
+                   error));
     return gpu_read(chains->gpu, chains->copy, chains->heads, count * sizeof *chains->copy, error);
 }
 
@@ -356,8 +335,8 @@ static uint32_t leading_chain(const struct gpu_chains *chains)
     return best;
 }
 
-static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
-                       uint64_t begin)
+static void report_chains(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
+                          uint64_t begin)
 {
     uint32_t best = chains->copy[leading_chain(chains)].best;
     /* Chains that are better than when they were logged last. */
@@ -368,10 +347,7 @@ static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uin
         chains->told[i] = head->best;
     }
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
-    if (chains->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
-        watch_raise(watch, best);
-    else
-        watch_lower(watch, best);
+    watch_found(watch, chains->options->goal, best);
     watch_look(watch);
 }
 
@@ -381,7 +357,7 @@ gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, ui
     uint64_t done = chains->copy[0].step, all = chains->options->evaluations, slice = 16;
     uint64_t start = clock_ns();
     gordian_status status = GORDIAN_OK;
-    tell_watch(chains, watch, 1, start);
+    report_chains(chains, watch, 1, start);
     while (status == GORDIAN_OK && done < all && !watch_stopped(watch) && !watch_closed(watch)) {
         uint64_t steps = slice < all - done ? slice : all - done, begin = clock_ns();
         status = gpu_chains_advance(chains, steps, error);
@@ -392,7 +368,7 @@ gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, ui
         else if (taken > SLICE_NS * 2 && slice > 1)
             slice /= 2;
         if (status == GORDIAN_OK)
-            tell_watch(chains, watch, steps, start);
+            report_chains(chains, watch, steps, start);
     }
     THEN(status, gpu_chains_read(chains, leading_chain(chains), true, order, error));
     return status;

@@ -35,14 +35,11 @@ struct makespan_job {
 };
 
 /* Takes job->order over, if it is better, and tells. */
-static gordian_status take_order(struct makespan_job *job, gordian_error *error)
+static gordian_status take_device_order(struct makespan_job *job, gordian_error *error)
 {
     TRY(makespan_result_take(job->result, job->model, job->options, job->order, error));
     uint32_t makespan = job->result->cycles[job->model->work - 1] + 1;
-    if (job->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
-        watch_raise(&job->watch, makespan);
-    else
-        watch_lower(&job->watch, makespan);
+    watch_found(&job->watch, job->options->goal, makespan);
     return GORDIAN_OK;
 }
 
@@ -110,11 +107,8 @@ static gordian_status sweep_on_device(struct makespan_job *job, enum sweep_detai
         return status == GORDIAN_STATUS_UNAVAILABLE ? GORDIAN_OK : status;
     job->states += outcome.states;
     atomic_store(&job->watch.states, job->states);
-    if (least)
-        watch_raise(&job->watch, outcome.value);
-    else
-        watch_lower(&job->watch, outcome.value);
-    return outcome.found ? take_order(job, error) : GORDIAN_OK;
+    watch_bound(&job->watch, job->options->goal, outcome.value);
+    return outcome.found ? take_device_order(job, error) : GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ annealing */
@@ -130,7 +124,7 @@ static gordian_status anneal_on_device(struct makespan_job *job, gordian_error *
         status = gpu_chains_run(chains, &job->watch, job->order, error);
     }
     gpu_chains_close(chains);
-    return status == GORDIAN_OK ? take_order(job, error) : status;
+    return status == GORDIAN_OK ? take_device_order(job, error) : status;
 }
 
 /* Once, if nobody said how many evaluations there are to be. */
@@ -178,7 +172,7 @@ static gordian_status run_phases(struct makespan_job *job, gordian_error *error)
     unsigned detail = SWEEP_WORK;
     /* A schedule to start from, so that there is one whenever it is stopped. */
     order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
-    gordian_status status = take_order(job, error);
+    gordian_status status = take_device_order(job, error);
     if (status == GORDIAN_OK && sweep_possible(job->model, SWEEP_WORK, &states, &why) &&
         states <= SWEEP_FIRST && sweep_fits(job, states)) {
         status = sweep_on_device(job, SWEEP_WORK, error);
@@ -190,39 +184,6 @@ static gordian_status run_phases(struct makespan_job *job, gordian_error *error)
     return status;
 }
 
-static gordian_status run_job(struct makespan_job *job, gordian_error *error)
-{
-    watch_open(&job->watch, job->model, job->options, NULL);
-    job->order = memory_alloc(&job->model->memory, job->model->work);
-    gordian_status status = job->order ? run_phases(job, error) : fail_memory(error);
-    memory_free(&job->model->memory, job->order);
-    if (status != GORDIAN_OK)
-        return status;
-    uint64_t memory = job->result->most_memory;
-    if (job->too_large)
-        watch_stop(&job->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
-    watch_report(&job->watch, job->result);
-    job->result->most_memory = memory;
-    job->result->engine = makespan_cuda.about.name;
-    if (job->result->exact)
-        job->result->note[0] = 0;
-    return GORDIAN_OK;
-}
-
-/* The engine's own numbers in place of the defaults. */
-static gordian_makespan_options own_options(const gordian_makespan_options *options, bool emulated,
-                                            bool *taken)
-{
-    gordian_makespan_options own = *options, defaults;
-    gordian_makespan_options_init(&defaults);
-    *taken = own.chains == defaults.chains && own.evaluations == defaults.evaluations;
-    if (*taken) {
-        own.chains = emulated ? 64 : MAKESPAN_CUDA_CHAINS;
-        own.evaluations = emulated ? 500 : MAKESPAN_CUDA_EVALUATIONS;
-    }
-    return own;
-}
-
 gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *model,
                                 const gordian_makespan_options *options,
                                 struct makespan_result *result, gordian_error *error)
@@ -232,12 +193,32 @@ gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *mo
     TRY(anneal_check_options(options, error));
     gpu_get_info(gpu, &info);
     struct makespan_job job = {.gpu = gpu, .model = model, .result = result};
-    gordian_makespan_options own = own_options(options, info.emulated, &job.own);
+    /* The engine's own numbers in place of the defaults. */
+    gordian_makespan_options own = *options, defaults;
+    gordian_makespan_options_init(&defaults);
+    job.own = own.chains == defaults.chains && own.evaluations == defaults.evaluations;
+    if (job.own) {
+        own.chains = info.emulated ? 64 : MAKESPAN_CUDA_CHAINS;
+        own.evaluations = info.emulated ? 500 : MAKESPAN_CUDA_EVALUATIONS;
+    }
     job.options = &own;
-    gordian_status status = run_job(&job, error);
-    if (status != GORDIAN_OK)
+    watch_open(&job.watch, model, &own, NULL);
+    job.order = memory_alloc(&model->memory, model->work);
+    gordian_status status = job.order ? run_phases(&job, error) : fail_memory(error);
+    memory_free(&model->memory, job.order);
+    if (status != GORDIAN_OK) {
         makespan_result_free(result);
-    return status;
+        return status;
+    }
+    uint64_t memory = result->most_memory;
+    if (job.too_large)
+        watch_stop(&job.watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+    watch_report(&job.watch, result);
+    result->most_memory = memory;
+    result->engine = makespan_cuda.about.name;
+    if (result->exact)
+        result->note[0] = 0;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the engine */
@@ -248,26 +229,26 @@ struct question {
     struct makespan_result *result;
 };
 
-static gordian_status on_device(void *context, struct gpu *gpu, gordian_error *error)
+static gordian_status makespan_on_device(void *context, struct gpu *gpu, gordian_error *error)
 {
     struct question *asked = context;
     return makespan_cuda_on(gpu, asked->model, asked->options, asked->result, error);
 }
 
-static gordian_status on_cpu(void *context, gordian_error *error)
+static gordian_status makespan_on_cpu(void *context, gordian_error *error)
 {
     struct question *asked = context;
     return makespan_exact.run(asked->model, asked->options, asked->result, error);
 }
 
-static gordian_status cuda_run(const struct makespan_model *model,
-                               const gordian_makespan_options *options,
-                               struct makespan_result *result, gordian_error *error)
+static gordian_status cuda_makespan_run(const struct makespan_model *model,
+                                        const gordian_makespan_options *options,
+                                        struct makespan_result *result, gordian_error *error)
 {
     struct question asked = {model, options, result};
     struct gpu_work work = {.context = &asked,
-                            .on_device = on_device,
-                            .on_cpu = on_cpu,
+                            .on_device = makespan_on_device,
+                            .on_cpu = makespan_on_cpu,
                             .note = result->note,
                             .note_size = sizeof result->note};
     *result = (struct makespan_result){.memory = model->memory};
@@ -282,5 +263,5 @@ const struct makespan_engine makespan_cuda = {
             .available = gpu_available,
             .supports = cuda_supports,
         },
-    .run = cuda_run,
+    .run = cuda_makespan_run,
 };

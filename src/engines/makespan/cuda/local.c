@@ -69,14 +69,6 @@ static struct local_state largest_at(uint32_t length, uint32_t warps, uint64_t r
     return (struct local_state){.warps = warps, .work = low, .largest = largest};
 }
 
-static uint64_t largest_rank(uint32_t length, const struct local_state *state)
-{
-    uint64_t rank = largest_before(length, state->warps, state->work);
-    for (uint32_t m = 1; m < state->largest; m++)
-        rank += largest_fits(state->warps, state->work, m);
-    return rank;
-}
-
 /* Those with the fewest warps at one instruction left come first, and so on. */
 static struct local_state full_at(uint32_t length, uint32_t warps, uint64_t rank)
 {
@@ -123,8 +115,12 @@ uint64_t local_rank(const struct local_run *run, const struct local_state *state
 {
     if (state->warps == 0)
         return 0;
-    if (run->kind == LOCAL_LARGEST)
-        return largest_rank(run->length, state);
+    if (run->kind == LOCAL_LARGEST) {
+        uint64_t rank = largest_before(run->length, state->warps, state->work);
+        for (uint32_t m = 1; m < state->largest; m++)
+            rank += largest_fits(state->warps, state->work, m);
+        return rank;
+    }
     if (run->kind == LOCAL_FULL)
         return full_rank(run->length, state);
     return state->work - state->warps;

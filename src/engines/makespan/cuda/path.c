@@ -56,7 +56,7 @@ static uint32_t usable_warps(const struct makespan_model *model, const struct pa
     return sum;
 }
 
-static bool find_next(struct path *path, uint32_t r, const struct path_rest *rest);
+static bool find_next_state(struct path *path, uint32_t r, const struct path_rest *rest);
 
 /* Run r takes this option, of k instructions: does the rest lead where it should? */
 static bool take_option(struct path *path, uint32_t r, uint32_t k, uint64_t option,
@@ -76,11 +76,11 @@ static bool take_option(struct path *path, uint32_t r, uint32_t k, uint64_t opti
     after.left[run->type] -= k;
     after.todo -= k;
     after.comers = SWEEP_LEAVE(option);
-    return find_next(path, r + 1, &after);
+    return find_next_state(path, r + 1, &after);
 }
 
 /* True: path->next is a state with the value wanted. False also when looking failed. */
-static bool find_next(struct path *path, uint32_t r, const struct path_rest *rest)
+static bool find_next_state(struct path *path, uint32_t r, const struct path_rest *rest)
 {
     const struct sweep_tables *tables = path->tables;
     const struct run_tables *run = &tables->runs[r];
@@ -108,7 +108,7 @@ static bool find_next(struct path *path, uint32_t r, const struct path_rest *res
     return false;
 }
 
-static struct path_rest begin_step(const struct path *path)
+static struct path_rest begin_path_step(const struct path *path)
 {
     const struct sweep_tables *tables = path->tables;
     const struct makespan_model *model = tables->model;
@@ -124,7 +124,7 @@ static struct path_rest begin_step(const struct path *path)
 /* ------------------------------------------------------------------ the warps */
 
 /* How many warps of the run have `left` instructions of it left. */
-static uint32_t count_with(const struct run_tables *run, uint32_t id, uint32_t left)
+static uint32_t count_warps_with(const struct run_tables *run, uint32_t id, uint32_t left)
 {
     uint32_t n = run->warps[id], length = run->length;
     struct local_state state = local_at(&run->local, n, id - run->base[n]);
@@ -159,22 +159,6 @@ static void run_some(struct path *path, uint32_t r, uint32_t left, uint32_t coun
     }
 }
 
-/* The cycle's entries. Later runs first, so that nobody who enters one runs twice; within a run
- * first those who leave it, then those with more and more left: as many as come to where there
- * would be too few otherwise. */
-static void run_step(struct path *path)
-{
-    for (uint32_t r = path->tables->run_count; r-- > 0;) {
-        const struct run_tables *run = &path->tables->runs[r];
-        uint32_t id = path->ids[r], gone = path->gone[r];
-        uint32_t going = run->warps[id] - run->warps[gone];
-        for (uint32_t left = 1; left <= run->length; left++) {
-            run_some(path, r, left, going);
-            going += count_with(run, gone, left) - count_with(run, id, left);
-        }
-    }
-}
-
 gordian_status path_find(const struct sweep_tables *tables, path_look *look, void *context,
                          uint8_t *order, gordian_error *error)
 {
@@ -188,15 +172,26 @@ gordian_status path_find(const struct sweep_tables *tables, path_look *look, voi
         path.warps[w].left = tables->runs[0].length;
     path.status = look(context, path_start(tables, &path.ids[0]), &path.value, error);
     while (path.status == GORDIAN_OK && path.value > 0) {
-        struct path_rest rest = begin_step(&path);
+        struct path_rest rest = begin_path_step(&path);
         path.value--;
-        if (!find_next(&path, 0, &rest)) {
+        if (!find_next_state(&path, 0, &rest)) {
             if (path.status == GORDIAN_OK)
                 path.status =
                     fail(error, GORDIAN_STATUS_IO, "the device's values contradict each other");
             break;
         }
-        run_step(&path);
+        /* The cycle's entries. Later runs first, so that nobody who enters one runs twice; within a
+         * run first those who leave it, then those with more and more left: as many as come to
+         * where there would be too few otherwise. */
+        for (uint32_t r = path.tables->run_count; r-- > 0;) {
+            const struct run_tables *run = &path.tables->runs[r];
+            uint32_t id = path.ids[r], gone = path.gone[r];
+            uint32_t going = run->warps[id] - run->warps[gone];
+            for (uint32_t left = 1; left <= run->length; left++) {
+                run_some(&path, r, left, going);
+                going += count_warps_with(run, gone, left) - count_warps_with(run, id, left);
+            }
+        }
         memcpy(path.ids, path.next, sizeof path.ids);
     }
     memory_free(&tables->memory, path.warps);

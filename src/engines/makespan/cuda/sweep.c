@@ -30,8 +30,8 @@ struct sweep {
 
 /* ------------------------------------------------------------------ device memory */
 
-static gordian_status take_memory(struct sweep *sweep, gpu_address *out, uint64_t bytes,
-                                  gordian_error *error)
+static gordian_status allocate_sweep_memory(struct sweep *sweep, gpu_address *out, uint64_t bytes,
+                                            gordian_error *error)
 {
     uint64_t most = sweep->options->max_memory;
     if (most && sweep->held + bytes > most)
@@ -46,8 +46,8 @@ static gordian_status take_memory(struct sweep *sweep, gpu_address *out, uint64_
 static gordian_status send_bytes(struct sweep *sweep, gpu_address *out, const void *from,
                                  uint64_t bytes, gordian_error *error)
 {
-    gordian_status status = take_memory(sweep, out, bytes, error);
-    return status == GORDIAN_OK ? gpu_write(sweep->gpu, *out, from, bytes, error) : status;
+    TRY(allocate_sweep_memory(sweep, out, bytes, error));
+    return gpu_write(sweep->gpu, *out, from, bytes, error);
 }
 
 static gordian_status send_run(struct sweep *sweep, uint32_t r, gordian_error *error)
@@ -139,21 +139,6 @@ static gordian_status launch_sweep(struct sweep *sweep, const char *kernel, uint
     return gpu_launch(sweep->gpu, &launch, error);
 }
 
-/* Sums up: where the prefixes of each work and bucket begin. */
-static void add_up(struct sweep *sweep, uint32_t *counts, uint32_t buckets)
-{
-    uint32_t sum = 0;
-    for (size_t work = 0; work < sweep->works; work++) {
-        sweep->starts[work] = sum;
-        for (size_t bucket = 0; bucket < buckets; bucket++) {
-            uint32_t count = counts[work * buckets + bucket];
-            counts[work * buckets + bucket] = sum;
-            sum += count;
-        }
-    }
-    sweep->starts[sweep->works] = sum;
-}
-
 /* With counters here and there. */
 static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t buckets,
                               gordian_error *error)
@@ -165,17 +150,24 @@ static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t bu
                                              .list = sweep->list,
                                              .prefixes = (uint32_t)tables->prefixes,
                                              .buckets = buckets};
-    gordian_status status = gpu_zero(sweep->gpu, sweep->counts, bytes, error);
-    THEN(status, launch_sweep(sweep, "makespan_weigh", tables->prefixes, &arguments,
-                              sizeof arguments, error));
-    THEN(status, gpu_read(sweep->gpu, counts, sweep->counts, bytes, error));
-    if (status != GORDIAN_OK)
-        return status;
-    add_up(sweep, counts, buckets);
-    status = gpu_write(sweep->gpu, sweep->counts, counts, bytes, error);
-    THEN(status, launch_sweep(sweep, "makespan_place", tables->prefixes, &arguments,
-                              sizeof arguments, error));
-    return status;
+    TRY(gpu_zero(sweep->gpu, sweep->counts, bytes, error));
+    TRY(launch_sweep(sweep, "makespan_weigh", tables->prefixes, &arguments, sizeof arguments,
+                     error));
+    TRY(gpu_read(sweep->gpu, counts, sweep->counts, bytes, error));
+    /* Sums up: where the prefixes of each work and bucket begin. */
+    uint32_t sum = 0;
+    for (size_t work = 0; work < sweep->works; work++) {
+        sweep->starts[work] = sum;
+        for (size_t bucket = 0; bucket < buckets; bucket++) {
+            uint32_t count = counts[work * buckets + bucket];
+            counts[work * buckets + bucket] = sum;
+            sum += count;
+        }
+    }
+    sweep->starts[sweep->works] = sum;
+    TRY(gpu_write(sweep->gpu, sweep->counts, counts, bytes, error));
+    return launch_sweep(sweep, "makespan_place", tables->prefixes, &arguments, sizeof arguments,
+                        error);
 }
 
 static gordian_status sort_prefixes(struct sweep *sweep, gordian_error *error)
@@ -187,8 +179,9 @@ static gordian_status sort_prefixes(struct sweep *sweep, gordian_error *error)
     uint32_t *counts = memory_alloc(&tables->memory, bytes);
     if (!counts)
         return fail_memory(error);
-    gordian_status status = take_memory(sweep, &sweep->counts, bytes, error);
-    THEN(status, take_memory(sweep, &sweep->list, tables->prefixes * sizeof(uint32_t), error));
+    gordian_status status = allocate_sweep_memory(sweep, &sweep->counts, bytes, error);
+    THEN(status,
+         allocate_sweep_memory(sweep, &sweep->list, tables->prefixes * sizeof(uint32_t), error));
     THEN(status, sort_by(sweep, counts, (uint32_t)buckets, error));
     memory_free(&tables->memory, counts);
     return status;
@@ -279,7 +272,8 @@ static gordian_status run_layers(struct sweep *sweep, bool *stopped, gordian_err
     return status;
 }
 
-static gordian_status look_up(void *context, uint64_t index, uint32_t *value, gordian_error *error)
+static gordian_status read_state_value(void *context, uint64_t index, uint32_t *value,
+                                       gordian_error *error)
 {
     const struct sweep *sweep = context;
     uint8_t byte = 0;
@@ -302,7 +296,7 @@ static gordian_status read_value(struct sweep *sweep, uint32_t *value, bool *fit
     uint32_t id, overflow = 0;
     gordian_status status =
         gpu_read(sweep->gpu, &overflow, sweep->overflow, sizeof overflow, error);
-    THEN(status, look_up(sweep, path_start(sweep->tables, &id), value, error));
+    THEN(status, read_state_value(sweep, path_start(sweep->tables, &id), value, error));
     *fits = overflow == 0;
     return status;
 }
@@ -313,10 +307,10 @@ static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outco
     bool fits = false;
     gordian_status status = send_system(sweep, error);
     THEN(status, sort_prefixes(sweep, error));
-    THEN(status, take_memory(sweep, &sweep->overflow, sizeof(uint32_t), error));
+    THEN(status, allocate_sweep_memory(sweep, &sweep->overflow, sizeof(uint32_t), error));
     while (status == GORDIAN_OK && !fits) {
         uint64_t bytes = (sweep->tables->states + 1) * (sweep->wide ? 2 : 1);
-        status = take_memory(sweep, &sweep->values, bytes, error);
+        status = allocate_sweep_memory(sweep, &sweep->values, bytes, error);
         THEN(status, run_layers(sweep, &outcome->stopped, error));
         if (status != GORDIAN_OK || outcome->stopped)
             break;
@@ -333,7 +327,7 @@ static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outco
         !sweep->tables->lossless)
         return status;
     outcome->found = true;
-    return path_find(sweep->tables, look_up, sweep, sweep->options->order, error);
+    return path_find(sweep->tables, read_state_value, sweep, sweep->options->order, error);
 }
 
 gordian_status sweep_run(struct gpu *gpu, const struct sweep_tables *tables,

@@ -121,7 +121,7 @@ static void put_option(void *context, uint32_t leave, const struct local_state *
 }
 
 /* Everything but the options, which are counted. */
-static void fill_states(struct filling *filling, uint32_t warps)
+static void fill_local_states(struct filling *filling, uint32_t warps)
 {
     struct run_tables *tables = filling->tables;
     const struct local_run *run = filling->run;
@@ -184,7 +184,7 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
     to->base[0] = 0;
     for (uint32_t n = 0; n <= model->warps; n++)
         to->base[n + 1] = to->base[n] + (uint32_t)local_count(run, n);
-    fill_states(&filling, model->warps);
+    fill_local_states(&filling, model->warps);
     to->option_count = filling.count;
     if (filling.count >= MOST_OPTIONS)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a run has too many ways on");

@@ -60,20 +60,6 @@ bool abstraction_plan_refine(struct abstraction_plan *plan, const struct makespa
     return true;
 }
 
-/* Long rows are fast rows: the pool with the most work comes last. */
-static void put_largest_last(struct abstraction *abstraction)
-{
-    uint32_t work[ABSTRACTION_MAX_BLOCKS] = {0}, best = 0, last = abstraction->pool_count - 1;
-    for (uint32_t b = 0; b < abstraction->block_count; b++)
-        work[abstraction->blocks[b].pool] += abstraction->blocks[b].length;
-    for (uint32_t p = 0; p <= last; p++)
-        best = work[p] >= work[best] ? p : best;
-    for (uint32_t b = 0; b < abstraction->block_count; b++) {
-        uint32_t *pool = &abstraction->blocks[b].pool;
-        *pool = *pool == best ? last : *pool == last ? best : *pool;
-    }
-}
-
 /* ------------------------------------------------------------------ boxes */
 
 static uint64_t *before_at(const struct abstraction *abstraction, uint32_t block, uint32_t left)
@@ -155,7 +141,7 @@ uint64_t abstraction_state(const struct abstraction *abstraction, const uint32_t
 }
 
 /* Where each box begins; false: more than `most` states. */
-static bool lay_out(struct abstraction *abstraction, uint64_t most)
+static bool layout_boxes(struct abstraction *abstraction, uint64_t most)
 {
     uint32_t warps[ABSTRACTION_MAX_BLOCKS];
     uint32_t least[ABSTRACTION_MAX_BLOCKS], extent[ABSTRACTION_MAX_BLOCKS];
@@ -216,7 +202,16 @@ gordian_status abstraction_open(struct abstraction **out, const struct makespan_
     abstraction->block_count = plan->block_count;
     abstraction->pool_count = plan->pool_count;
     memcpy(abstraction->blocks, plan->blocks, sizeof plan->blocks);
-    put_largest_last(abstraction);
+    /* Long rows are fast rows: the pool with the most work comes last. */
+    uint32_t work[ABSTRACTION_MAX_BLOCKS] = {0}, best = 0, last = abstraction->pool_count - 1;
+    for (uint32_t b = 0; b < abstraction->block_count; b++)
+        work[abstraction->blocks[b].pool] += abstraction->blocks[b].length;
+    for (uint32_t p = 0; p <= last; p++)
+        best = work[p] >= work[best] ? p : best;
+    for (uint32_t b = 0; b < abstraction->block_count; b++) {
+        uint32_t *pool = &abstraction->blocks[b].pool;
+        *pool = *pool == best ? last : *pool == last ? best : *pool;
+    }
     size_t width = model->warps + 2;
     gordian_status status = GORDIAN_OK;
     abstraction->before =
@@ -230,7 +225,7 @@ gordian_status abstraction_open(struct abstraction **out, const struct makespan_
             memory_alloc(memory, (abstraction->box_count + 1) * sizeof(uint64_t));
         if (!abstraction->offsets)
             status = fail_memory(error);
-        else if (!lay_out(abstraction, most))
+        else if (!layout_boxes(abstraction, most))
             status = GORDIAN_STATUS_END;
     }
     if (status != GORDIAN_OK)
@@ -273,18 +268,12 @@ struct choice {
     void *context;
 };
 
-/* Can the blocks still to choose run so many? */
-static bool can_start(const struct choice *choice, uint32_t wanted)
-{
-    uint32_t most = 0;
-    for (uint32_t t = 0; t < choice->types; t++)
-        most += choice->ready[t] < choice->units[t] ? choice->ready[t] : choice->units[t];
-    return most >= wanted;
-}
-
 static void choose_starts(struct choice *choice, uint32_t at, uint32_t left)
 {
-    if (!can_start(choice, left))
+    uint32_t runnable = 0; /* by the blocks still to choose */
+    for (uint32_t t = 0; t < choice->types; t++)
+        runnable += choice->ready[t] < choice->units[t] ? choice->ready[t] : choice->units[t];
+    if (runnable < left)
         return;
     if (at == choice->filled_count) {
         if (left == 0)

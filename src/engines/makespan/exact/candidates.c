@@ -18,7 +18,7 @@ __extension__ typedef unsigned __int128 word_128;
 
 /* ------------------------------------------------------------------ the table */
 
-static void put_states(const void *context, struct hash *table)
+static void rehash_candidates(const void *context, struct hash *table)
 {
     const struct candidates *candidates = context;
     for (uint32_t i = 0; i < candidates->count; i++)
@@ -26,7 +26,7 @@ static void put_states(const void *context, struct hash *table)
 }
 
 /* The entry of a state, or CANDIDATES_NONE. */
-static uint32_t find_state(const struct candidates *candidates, uint64_t key)
+static uint32_t find_candidate(const struct candidates *candidates, uint64_t key)
 {
     struct hash_probe probe = hash_probe(&candidates->table, hash_word(key));
     while (hash_meet(&candidates->table, &probe))
@@ -43,7 +43,7 @@ uint32_t candidates_rest(const struct candidates *candidates, const struct large
         key |= (uint64_t)NAME(put_run)(&candidates->layout.fields[b], &runs[b]);
     if (key == 0)
         return 0; /* all is done */
-    uint32_t slot = find_state(candidates, key);
+    uint32_t slot = find_candidate(candidates, key);
     return slot == CANDIDATES_NONE ? CANDIDATES_NONE : candidates->entries[slot].rest;
 }
 
@@ -59,16 +59,16 @@ struct filling {
     bool full, failed;
 };
 
-static bool is_better(const struct filling *filling, uint32_t a, uint32_t b)
+static bool is_better_makespan(const struct filling *filling, uint32_t a, uint32_t b)
 {
     return filling->search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? a > b : a < b;
 }
 
-static bool add_state(struct filling *filling, uint64_t key, uint32_t time, uint32_t progress)
+static bool add_candidate(struct filling *filling, uint64_t key, uint32_t time, uint32_t progress)
 {
     struct candidates *candidates = filling->candidates;
     if (!hash_reserve(&candidates->table, &candidates->memory, candidates->count + 1,
-                      candidates->count + 1, put_states, candidates) ||
+                      candidates->count + 1, rehash_candidates, candidates) ||
         !memory_grow32(&candidates->memory, &candidates->entries, &candidates->room,
                        candidates->count + 1, sizeof *candidates->entries))
         return false;
@@ -88,12 +88,12 @@ static void note_child(void *context, word_128 word, uint32_t bound)
     (void)bound;
     if (NAME(finished)(x, word))
         return;
-    uint32_t slot = find_state(filling->candidates, key);
+    uint32_t slot = find_candidate(filling->candidates, key);
     if (slot == CANDIDATES_NONE) {
-        filling->failed |= !add_state(filling, key, time, filling->layer + x->progress);
+        filling->failed |= !add_candidate(filling, key, time, filling->layer + x->progress);
     } else {
         struct candidate *entry = &filling->candidates->entries[slot];
-        entry->time = is_better(filling, time, entry->time) ? time : entry->time;
+        entry->time = is_better_makespan(filling, time, entry->time) ? time : entry->time;
     }
     filling->full |= filling->candidates->count > filling->most;
     x->quit = filling->full || filling->failed;
@@ -107,11 +107,11 @@ static void note_rest(void *context, word_128 word, uint32_t bound)
     uint32_t rest = 0;
     (void)bound;
     if (!NAME(finished)(x, word)) {
-        uint32_t slot = find_state(candidates, (uint64_t)(word >> x->time_bits));
+        uint32_t slot = find_candidate(candidates, (uint64_t)(word >> x->time_bits));
         rest = slot == CANDIDATES_NONE ? CANDIDATES_NONE : candidates->entries[slot].rest;
     }
     if (rest != CANDIDATES_NONE &&
-        (filling->best == CANDIDATES_NONE || is_better(filling, rest + 1, filling->best)))
+        (filling->best == CANDIDATES_NONE || is_better_makespan(filling, rest + 1, filling->best)))
         filling->best = rest + 1;
 }
 
@@ -134,11 +134,11 @@ static bool expand_layer(struct filling *filling, uint32_t layer, bool backwards
     return !watch_stopped(filling->search->watch);
 }
 
-static void fill_states(struct filling *filling)
+static void fill_all_layers(struct filling *filling)
 {
     struct NAME(expansion) *x = &filling->expansion;
     const struct makespan_model *model = filling->search->model;
-    bool going = add_state(filling, (uint64_t)(NAME(first_word)(model) >> x->time_bits), 0, 0);
+    bool going = add_candidate(filling, (uint64_t)(NAME(first_word)(model) >> x->time_bits), 0, 0);
     filling->failed = !going;
     going = going && filling->most > 0;
     x->emit = note_child;
@@ -154,21 +154,19 @@ static void fill_states(struct filling *filling)
 static void fill_work(void *context, unsigned member)
 {
     if (member == 0)
-        fill_states(context);
+        fill_all_layers(context);
 }
 
 static gordian_status fill_candidates(struct filling *filling, gordian_error *error)
 {
     const struct search *search = filling->search;
-    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     size_t bytes = search->model->work * sizeof *filling->heads;
     filling->heads = memory_alloc(&search->memory, bytes);
     if (!filling->heads)
         return fail_memory(error);
     memset(filling->heads, 0xff, bytes);
-    NAME(begin_expansion)
-    (&filling->expansion, search,
-     atomic_load(worst ? &search->watch->lower : &search->watch->upper));
+    uint32_t known = watch_best(search->watch, search->table->goal);
+    NAME(begin_expansion)(&filling->expansion, search, known);
     filling->expansion.context = filling;
     filling->candidates->layout = filling->expansion.layout;
     thread_pool_start(search->workers, fill_work, filling);

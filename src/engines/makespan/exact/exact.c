@@ -43,7 +43,7 @@ struct proof {
 };
 
 /* Is there nothing more to do? */
-static bool is_settled(struct proof *proof)
+static bool proof_is_settled(struct proof *proof)
 {
     return watch_closed(proof->watch) || watch_stopped(proof->watch);
 }
@@ -56,18 +56,15 @@ static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_
     /* A step costs up to all of the work. */
     uint64_t affordable = 800000000 / proof->model->work + 10;
     steps = steps < affordable ? steps : affordable;
-    if (is_settled(proof) || steps <= proof->annealed)
+    if (proof_is_settled(proof) || steps <= proof->annealed)
         return GORDIAN_OK;
     proof->annealed = steps;
     proof->watch->phase = "annealing";
     options.chains = options.chains < 8 ? 8 : options.chains;
     options.evaluations = steps;
     options.published = false;
-    gordian_status status =
-        anneal_chains(proof->model, &options, proof->workers, proof->watch, proof->order, error);
-    THEN(status,
-         makespan_result_take(proof->result, proof->model, proof->options, proof->order, error));
-    return status;
+    TRY(anneal_chains(proof->model, &options, proof->workers, proof->watch, proof->order, error));
+    return makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
 }
 
 /* ------------------------------------------------------------------ bounds */
@@ -88,7 +85,8 @@ static bool fits_whole(const struct proof *proof, const struct abstraction *abst
 
 /* The abstraction of the plan, if its table fits beside the one there is, whole or passing. *out
  * NULL: it does not. */
-static gordian_status lay_out(struct proof *proof, struct abstraction **out, gordian_error *error)
+static gordian_status open_abstraction(struct proof *proof, struct abstraction **out,
+                                       gordian_error *error)
 {
     uint64_t most = memory_room(proof) * PASSING_STATES;
     gordian_status status =
@@ -127,12 +125,8 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
         proof->table = table;
         proof->abstraction = abstraction;
     }
-    if (status == GORDIAN_OK) {
-        if (proof->options->goal == GORDIAN_MAKESPAN_GOAL_BEST)
-            watch_raise(proof->watch, bound);
-        else if (bound != TABLE_UNKNOWN)
-            watch_lower(proof->watch, bound);
-    }
+    if (status == GORDIAN_OK && (goal == GORDIAN_MAKESPAN_GOAL_BEST || bound != TABLE_UNKNOWN))
+        watch_bound(proof->watch, goal, bound);
     return status;
 }
 
@@ -143,19 +137,14 @@ static gordian_status dive_for(struct proof *proof, const struct search *search,
 {
     bool found = false, worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     gordian_status status = search_dive(search, target, most, proof->order, &found, error);
-    if (status == GORDIAN_OK && !found && worst)
-        watch_lower(proof->watch, target - 1);
-    if (status == GORDIAN_OK && !found && !worst)
-        watch_raise(proof->watch, target + 1);
+    if (status == GORDIAN_OK && !found)
+        watch_bound(proof->watch, proof->options->goal, worst ? target - 1 : target + 1);
     if (!found)
         return status;
     TRY(makespan_result_take(proof->result, proof->model, proof->options, proof->order, error));
     uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
     watch_searched(proof->watch, makespan);
-    if (worst)
-        watch_raise(proof->watch, makespan);
-    else
-        watch_lower(proof->watch, makespan);
+    watch_found(proof->watch, proof->options->goal, makespan);
     return GORDIAN_OK;
 }
 
@@ -177,22 +166,20 @@ static struct search search_of(const struct proof *proof)
  * is made of; each of at most so many states. */
 static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_error *error)
 {
-    if (is_settled(proof) || !proof->table || proof->coarse || proof->candidates)
+    if (proof_is_settled(proof) || !proof->table || proof->coarse || proof->candidates)
         return GORDIAN_OK;
     struct search search = search_of(proof);
     if (!search_tightens(&search))
         return GORDIAN_OK;
     proof->watch->phase = "bounding";
     gordian_status status = search_tighten(&search, most, error);
-    if (status == GORDIAN_OK && !is_settled(proof) && search_bits(proof->model) != 0)
+    if (status == GORDIAN_OK && !proof_is_settled(proof) && search_bits(proof->model) != 0)
         status = candidates_open(&proof->candidates, &search, most, error);
     if (status == GORDIAN_OK && proof->candidates) {
-        bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
         search.candidates = proof->candidates;
         proof->watch->phase = "searching";
         status =
-            dive_for(proof, &search,
-                     atomic_load(worst ? &proof->watch->upper : &proof->watch->lower), most, error);
+            dive_for(proof, &search, watch_limit(proof->watch, proof->options->goal), most, error);
     }
     return forgive_memory(proof, status);
 }
@@ -200,17 +187,16 @@ static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_
 /* `most` 0: until it is settled. */
 static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error *error)
 {
-    if (is_settled(proof) || !proof->table || search_bits(proof->model) == 0)
+    if (proof_is_settled(proof) || !proof->table || search_bits(proof->model) == 0)
         return GORDIAN_OK;
     struct search search = search_of(proof);
-    bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t value = 0;
     proof->watch->phase = "searching";
-    uint32_t target = atomic_load(worst ? &proof->watch->upper : &proof->watch->lower);
+    uint32_t target = watch_limit(proof->watch, proof->options->goal);
     gordian_status status =
         dive_for(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
     status = forgive_memory(proof, status);
-    if (status != GORDIAN_OK || is_settled(proof))
+    if (status != GORDIAN_OK || proof_is_settled(proof))
         return status;
     status = search_sweep(&search, most, &value, error);
     if (status == GORDIAN_OK && value)
@@ -230,7 +216,7 @@ static gordian_status first_rung(struct proof *proof, struct abstraction **out,
     *out = NULL;
     if (!abstraction_plan_runs(&proof->plan, proof->model))
         return GORDIAN_OK;
-    gordian_status status = lay_out(proof, out, error);
+    gordian_status status = open_abstraction(proof, out, error);
     if (status != GORDIAN_OK || (*out && (*out)->states < MANY_STATES))
         return status;
     struct abstraction_plan runs = proof->plan;
@@ -239,36 +225,14 @@ static gordian_status first_rung(struct proof *proof, struct abstraction **out,
         return GORDIAN_OK; /* the same */
     abstraction_close(*out);
     proof->coarse = true;
-    return lay_out(proof, out, error);
-}
-
-static gordian_status next_rung(struct proof *proof, struct abstraction **out, gordian_error *error)
-{
-    *out = NULL;
-    bool finer = proof->coarse ? abstraction_plan_runs(&proof->plan, proof->model)
-                               : abstraction_plan_refine(&proof->plan, proof->model);
-    proof->coarse = false;
-    return finer ? lay_out(proof, out, error) : GORDIAN_OK;
-}
-
-/* Why an interval is still open though nothing stopped it. */
-static void explain_proof(struct proof *proof)
-{
-    const char *why = "";
-    if (!proof->table)
-        why = "too large for tables: the bound is the one in closed form";
-    else if (search_bits(proof->model) == 0)
-        why = "too large for the search: the bound is that of the largest table";
-    snprintf(proof->result->note, sizeof proof->result->note, "%s", why);
-    if (proof->meter->refused)
-        watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+    return open_abstraction(proof, out, error);
 }
 
 static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
 {
     struct abstraction *next = NULL;
     gordian_status status = anneal_first(proof, 2000, error);
-    if (status == GORDIAN_OK && !is_settled(proof))
+    if (status == GORDIAN_OK && !proof_is_settled(proof))
         status = first_rung(proof, &next, error);
     if (status == GORDIAN_OK && !next)
         status = anneal_first(proof, proof->options->evaluations, error);
@@ -281,18 +245,33 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         if (status == GORDIAN_OK && states > 1000000)
             status = anneal_first(proof, 200000, error);
         THEN(status, tighten_bound(proof, states / share + 1000, error));
-        if (status == GORDIAN_OK && !is_settled(proof))
-            status = next_rung(proof, &next, error);
+        if (status == GORDIAN_OK && !proof_is_settled(proof)) {
+            struct abstraction **out = &next;
+            *out = NULL;
+            bool finer = proof->coarse ? abstraction_plan_runs(&proof->plan, proof->model)
+                                       : abstraction_plan_refine(&proof->plan, proof->model);
+            proof->coarse = false;
+            status = finer ? open_abstraction(proof, out, error) : GORDIAN_OK;
+        }
         if (status == GORDIAN_OK && !next && states > 1000000)
             status = anneal_first(proof, proof->options->evaluations, error);
         THEN(status, look_for(proof, next ? next->states / share + 1000 : 0, error));
-        if (status != GORDIAN_OK || is_settled(proof)) {
+        if (status != GORDIAN_OK || proof_is_settled(proof)) {
             abstraction_close(next);
             next = NULL;
         }
     }
-    if (status == GORDIAN_OK && !is_settled(proof))
-        explain_proof(proof);
+    if (status == GORDIAN_OK && !proof_is_settled(proof)) {
+        /* Why an interval is still open though nothing stopped it. */
+        const char *why = "";
+        if (!proof->table)
+            why = "too large for tables: the bound is the one in closed form";
+        else if (search_bits(proof->model) == 0)
+            why = "too large for the search: the bound is that of the largest table";
+        snprintf(proof->result->note, sizeof proof->result->note, "%s", why);
+        if (proof->meter->refused)
+            watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+    }
     return status;
 }
 
@@ -306,7 +285,7 @@ static uint64_t table_budget(const gordian_makespan_options *options)
     return machine.memory ? machine.memory / 2 : UINT64_C(1) << 30;
 }
 
-static gordian_status solve_job(struct job *job, gordian_error *error)
+static gordian_status solve_exactly(struct job *job, gordian_error *error)
 {
     struct proof proof = {.model = job->model,
                           .options = job->options,
@@ -332,7 +311,7 @@ static gordian_status run_exact(const struct makespan_model *model,
                                 const gordian_makespan_options *options,
                                 struct makespan_result *result, gordian_error *error)
 {
-    return makespan_on_threads(&makespan_exact, model, options, solve_job, result, error);
+    return makespan_on_threads(&makespan_exact, model, options, solve_exactly, result, error);
 }
 
 const struct makespan_engine makespan_exact = {

@@ -1,5 +1,5 @@
-/* The steps from a state, for one size of words: included by search_64.c and search_128.c, which
- * define WORD and NAME(x). See search.h for how a state is a word. */
+/* The steps from a state, for one size of words: included by search.c, which
+ * defines WORD and NAME(x). See search.h for how a state is a word. */
 
 enum { NAME(MOST_PLACES) = 128 };
 

@@ -1,5 +1,5 @@
 /* The steps between states that are told by sums, for one size of words: included by
- * search_largest_64.c and search_largest_128.c, which define WORD and NAME(x). See search.h. */
+ * search.c and candidates.c, which define WORD and NAME(x). See search.h. */
 
 /* A state taken apart, and a step in the making. */
 struct NAME(expansion) {

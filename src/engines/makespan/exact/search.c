@@ -1,7 +1,55 @@
+/* The exact search for words of 64 and 128 bits, over real states and over those told by sums and
+ * largest ones (search.h, largest.h): the templates for each. */
 #include "engines/makespan/exact/search.h"
-#include "foundation/base/error.h"
 
+#include "engines/makespan/exact/candidates.h"
 #include "engines/makespan/exact/largest.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/sort.h"
+
+#include <string.h>
+
+__extension__ typedef unsigned __int128 word_128;
+
+#define WORD_BITS 64
+#define WORD      uint64_t
+#define NAME(x)   x##_64
+#include "engines/makespan/exact/expand_body.h"
+
+#include "engines/makespan/exact/hash_body.h"
+
+#include "engines/makespan/exact/depth_first_body.h"
+#include "engines/makespan/exact/sweep_body.h"
+#undef NAME
+
+#define NAME(x) x##_largest_64
+#include "engines/makespan/exact/largest_body.h"
+
+#include "engines/makespan/exact/hash_body.h"
+
+#include "engines/makespan/exact/sweep_body.h"
+#undef NAME
+#undef WORD
+#undef WORD_BITS
+
+#define WORD_BITS 128
+#define WORD      word_128
+#define NAME(x)   x##_128
+#include "engines/makespan/exact/expand_body.h"
+
+#include "engines/makespan/exact/hash_body.h"
+
+#include "engines/makespan/exact/depth_first_body.h"
+#include "engines/makespan/exact/sweep_body.h"
+#undef NAME
+
+#define NAME(x) x##_largest_128
+#include "engines/makespan/exact/largest_body.h"
+
+#include "engines/makespan/exact/hash_body.h"
+
+#include "engines/makespan/exact/sweep_body.h"
 
 /* The time needs the bits of the longest schedule. */
 unsigned search_time_bits(const struct makespan_model *model)
@@ -53,13 +101,10 @@ bool search_tightens(const struct search *search)
 
 gordian_status search_tighten(const struct search *search, uint64_t most, gordian_error *error)
 {
-    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-    uint32_t value = 0, known = atomic_load(worst ? &search->watch->lower : &search->watch->upper);
+    gordian_makespan_goal goal = search->table->goal;
+    uint32_t value = 0, known = watch_best(search->watch, goal);
     TRY(largest_bits(search->model) == 64 ? search_sweep_largest_64(search, most, &value, error)
                                           : search_sweep_largest_128(search, most, &value, error));
-    if (worst)
-        watch_lower(search->watch, value ? value : known);
-    else
-        watch_raise(search->watch, value ? value : known);
+    watch_bound(search->watch, goal, value ? value : known);
     return GORDIAN_OK;
 }

@@ -178,10 +178,7 @@ static void NAME(report_bound)(struct NAME(sweep) * sweep)
     uint32_t value = atomic_load(&sweep->value);
     if (value && NAME(better)(sweep, value, bound))
         bound = value;
-    if (goal == GORDIAN_MAKESPAN_GOAL_WORST)
-        watch_lower(search->watch, bound);
-    else
-        watch_raise(search->watch, bound);
+    watch_bound(search->watch, goal, bound);
     atomic_store(&search->watch->states, atomic_load(&sweep->states) + sweep->states_before);
 }
 
@@ -248,8 +245,7 @@ static bool NAME(make_sweep)(struct NAME(sweep) * sweep)
             memory_zeroed(memory, sweep->reach * sizeof *sweep->shards[s].layers);
         good &= sweep->shards[s].layers != NULL;
     }
-    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-    uint32_t known = atomic_load(worst ? &search->watch->lower : &search->watch->upper);
+    uint32_t known = watch_best(search->watch, search->table->goal);
     for (unsigned i = 0; i < members; i++) {
         struct NAME(sweeper) *sweeper = &sweep->sweepers[i];
         sweeper->sweep = sweep;

@@ -69,28 +69,6 @@ struct flow {
     bool leaves;
 };
 
-static void find_flow(const struct filling *filling, const struct abstraction_step *step,
-                      struct flow *flow)
-{
-    const struct abstraction *abstraction = filling->abstraction;
-    uint32_t coming = 0;
-    memset(flow, 0, sizeof *flow);
-    for (uint32_t b = 0; b < abstraction->block_count; b++) {
-        const struct abstraction_block *block = &abstraction->blocks[b];
-        uint32_t starts = step->starts[b], leaves = step->leaves[b], p = block->pool;
-        uint32_t staying = filling->warps[b] - leaves;
-        flow->used[p] += starts;
-        flow->entering[p] += coming * block->length;
-        /* Who leaves had one instruction left; who stays has from 1 to the length afterwards, one
-         * less if it ran. */
-        flow->least[p] += starts + staying;
-        flow->most[p] += starts + staying * block->length - (starts - leaves);
-        flow->after[b] = staying + coming;
-        flow->leaves |= leaves != 0;
-        coming = leaves;
-    }
-}
-
 /* Within the row: nobody leaves, and only the last pool runs. */
 static bool within_row(const struct filling *filling, const struct flow *flow)
 {
@@ -128,20 +106,26 @@ static bool make_move(const struct filling *filling, const struct flow *flow, st
     return true;
 }
 
-static bool same_move(const struct filling *filling, const struct move *a, const struct move *b)
-{
-    uint32_t outer = filling->pools - 1;
-    return a->base == b->base && a->first == b->first && a->count == b->count &&
-           memcmp(a->least, b->least, outer * sizeof *a->least) == 0 &&
-           memcmp(a->most, b->most, outer * sizeof *a->most) == 0 &&
-           memcmp(a->stride, b->stride, outer * sizeof *a->stride) == 0;
-}
-
-static void take_step(void *context, const struct abstraction_step *step)
+static void add_move(void *context, const struct abstraction_step *step)
 {
     struct filling *filling = context;
-    struct flow flow;
-    find_flow(filling, step, &flow);
+    struct flow flow = {0};
+    const struct abstraction *abstraction = filling->abstraction;
+    uint32_t coming = 0;
+    for (uint32_t b = 0; b < abstraction->block_count; b++) {
+        const struct abstraction_block *block = &abstraction->blocks[b];
+        uint32_t starts = step->starts[b], leaves = step->leaves[b], p = block->pool;
+        uint32_t staying = filling->warps[b] - leaves;
+        flow.used[p] += starts;
+        flow.entering[p] += coming * block->length;
+        /* Who leaves had one instruction left; who stays has from 1 to the length afterwards, one
+         * less if it ran. */
+        flow.least[p] += starts + staying;
+        flow.most[p] += starts + staying * block->length - (starts - leaves);
+        flow.after[b] = staying + coming;
+        flow.leaves |= leaves != 0;
+        coming = leaves;
+    }
     if (filling->failed || !memory_grow(&filling->memory, &filling->moves, &filling->move_room,
                                         filling->move_count + 1, sizeof *filling->moves)) {
         filling->failed = true;
@@ -153,7 +137,12 @@ static void take_step(void *context, const struct abstraction_step *step)
     /* Pools of several blocks make the same move of different steps. */
     if (filling->pools < filling->abstraction->block_count) {
         for (size_t m = 0; m < filling->move_count; m++) {
-            if (same_move(filling, &filling->moves[m], fresh))
+            const struct move *a = &filling->moves[m];
+            uint32_t outer = filling->pools - 1;
+            if (a->base == fresh->base && a->first == fresh->first && a->count == fresh->count &&
+                memcmp(a->least, fresh->least, outer * sizeof *a->least) == 0 &&
+                memcmp(a->most, fresh->most, outer * sizeof *a->most) == 0 &&
+                memcmp(a->stride, fresh->stride, outer * sizeof *a->stride) == 0)
                 return;
         }
     }
@@ -205,7 +194,7 @@ static void fill_box(struct filling *filling, uint64_t box)
             *values_at_16(filling->places[box]) = 0;
         return;
     }
-    abstraction_steps(abstraction, filling->warps, take_step, filling);
+    abstraction_steps(abstraction, filling->warps, add_move, filling);
     if (!filling->failed)
         compute_box(filling);
 }
@@ -235,7 +224,7 @@ struct campaign {
     _Atomic bool failed;
 };
 
-static size_t level_of(const struct abstraction *abstraction, uint64_t box)
+static size_t box_level(const struct abstraction *abstraction, uint64_t box)
 {
     uint32_t warps[ABSTRACTION_MAX_BLOCKS];
     size_t level = 0;
@@ -261,14 +250,14 @@ static bool sort_levels(struct levels *levels, const struct abstraction *abstrac
     if (!levels->order || !levels->first || !levels->states)
         return false;
     for (uint64_t box = 0; box < abstraction->box_count; box++) {
-        size_t level = level_of(abstraction, box);
+        size_t level = box_level(abstraction, box);
         levels->first[level + 2]++;
         levels->states[level] += abstraction->offsets[box + 1] - abstraction->offsets[box];
     }
     for (size_t level = 0; level <= count; level++)
         levels->first[level + 1] += levels->first[level];
     for (uint64_t box = 0; box < abstraction->box_count; box++)
-        levels->order[levels->first[level_of(abstraction, box) + 1]++] = box;
+        levels->order[levels->first[box_level(abstraction, box) + 1]++] = box;
     return true;
 }
 
@@ -307,23 +296,6 @@ static void prepare_level(struct campaign *campaign, size_t level)
     }
 }
 
-static void fill_level(struct campaign *campaign, struct filling *filling, uint64_t end)
-{
-    const uint64_t *offsets = campaign->abstraction->offsets;
-    while (!watch_stopped(campaign->watch) && !atomic_load(&campaign->failed)) {
-        uint64_t i = atomic_load(&campaign->next);
-        while (i < end && !atomic_compare_exchange_weak(&campaign->next, &i, i + 1))
-            continue;
-        if (i >= end)
-            break;
-        uint64_t box = campaign->levels.order[i];
-        fill_box(filling, box);
-        if (filling->failed)
-            atomic_store(&campaign->failed, true);
-        atomic_fetch_add(&campaign->watch->states, offsets[box + 1] - offsets[box]);
-    }
-}
-
 static void work_boxes(void *context, unsigned member)
 {
     struct campaign *campaign = context;
@@ -331,26 +303,23 @@ static void work_boxes(void *context, unsigned member)
         if (member == 0)
             prepare_level(campaign, level);
         thread_pool_meet(campaign->workers);
-        fill_level(campaign, &campaign->fillings[member], campaign->levels.first[level + 1]);
+        struct filling *filling = &campaign->fillings[member];
+        uint64_t end = campaign->levels.first[level + 1];
+        const uint64_t *offsets = campaign->abstraction->offsets;
+        while (!watch_stopped(campaign->watch) && !atomic_load(&campaign->failed)) {
+            uint64_t i = atomic_load(&campaign->next);
+            while (i < end && !atomic_compare_exchange_weak(&campaign->next, &i, i + 1))
+                continue;
+            if (i >= end)
+                break;
+            uint64_t box = campaign->levels.order[i];
+            fill_box(filling, box);
+            if (filling->failed)
+                atomic_store(&campaign->failed, true);
+            atomic_fetch_add(&campaign->watch->states, offsets[box + 1] - offsets[box]);
+        }
         thread_pool_meet(campaign->workers);
     }
-}
-
-static bool make_fillings(struct campaign *campaign, gordian_makespan_goal goal)
-{
-    unsigned size = thread_pool_size(campaign->workers);
-    campaign->fillings = memory_zeroed(&campaign->memory, size * sizeof *campaign->fillings);
-    if (!campaign->fillings)
-        return false;
-    for (unsigned i = 0; i < size; i++) {
-        campaign->fillings[i].abstraction = campaign->abstraction;
-        campaign->fillings[i].pools = campaign->abstraction->pool_count;
-        campaign->fillings[i].places = campaign->places;
-        campaign->fillings[i].width = campaign->width;
-        campaign->fillings[i].goal = goal;
-        campaign->fillings[i].memory = campaign->memory;
-    }
-    return true;
 }
 
 /* `values` NULL: only the levels that are needed are kept. */
@@ -371,7 +340,19 @@ static bool begin_campaign(struct campaign *campaign, gordian_makespan_goal goal
         if (!campaign->buffers)
             return false;
     }
-    return make_fillings(campaign, goal);
+    unsigned size = thread_pool_size(campaign->workers);
+    campaign->fillings = memory_zeroed(&campaign->memory, size * sizeof *campaign->fillings);
+    if (!campaign->fillings)
+        return false;
+    for (unsigned i = 0; i < size; i++) {
+        campaign->fillings[i].abstraction = campaign->abstraction;
+        campaign->fillings[i].pools = campaign->abstraction->pool_count;
+        campaign->fillings[i].places = campaign->places;
+        campaign->fillings[i].width = campaign->width;
+        campaign->fillings[i].goal = goal;
+        campaign->fillings[i].memory = campaign->memory;
+    }
+    return true;
 }
 
 static void end_campaign(struct campaign *campaign)
@@ -438,8 +419,7 @@ void table_close(struct table *table)
     if (!table)
         return;
     gordian_allocator memory = table->memory;
-    memory_free(&memory, table->values);
-    memory_free(&memory, table);
+    memory_free_all(&memory, table->values, table);
 }
 
 /* The first state is the last of all: everybody at the start. */

@@ -23,19 +23,6 @@ uint32_t model_upper_bound(const struct makespan_model *model)
     return (uint32_t)(model->length + held);
 }
 
-/* A type's work takes so long, after what every warp has before it and before what comes after. */
-static uint64_t type_bound(const struct makespan_model *model, uint32_t type)
-{
-    uint32_t before = 0, after = 0;
-    while (model->string[before] != type)
-        before++;
-    while (model->string[model->length - 1 - after] != type)
-        after++;
-    uint64_t work = (uint64_t)model->warps * model->counts[type];
-    uint32_t starts = smaller_of(model->units[type], model->sigma);
-    return before + (work + starts - 1) / starts + after;
-}
-
 /* A warp alone, and nothing but what is not optional: as many instructions a cycle as may be. In
  * order, more now is never worse later. */
 static uint32_t alone_relaxed(const struct makespan_model *model)
@@ -59,32 +46,37 @@ static uint32_t alone_relaxed(const struct makespan_model *model)
     return cycles;
 }
 
-/* No schedule is shorter than a warp alone, all work over what a cycle can do, or a type's over its
- * units; with the shortest latencies. */
-static uint32_t relaxed_lower_bound(const struct makespan_model *model)
-{
-    uint64_t starts = (uint64_t)model->sigma * model->issue, bound = alone_relaxed(model);
-    uint64_t work = (uint64_t)model->warps * model->least_length;
-    if (bound < (work + starts - 1) / starts)
-        bound = (work + starts - 1) / starts;
-    for (uint32_t type = 0; type < model->types; type++) {
-        uint64_t own = (uint64_t)model->warps * model->least_counts[type];
-        uint64_t cycles = (own + model->units[type] - 1) / model->units[type];
-        bound = bound < cycles ? cycles : bound;
-    }
-    return (uint32_t)bound;
-}
-
 uint32_t model_lower_bound(const struct makespan_model *model)
 {
-    if (model->relaxed)
-        return relaxed_lower_bound(model);
+    if (model->relaxed) {
+        /* No schedule is shorter than a warp alone, all work over what a cycle can do, or a type's
+         * over its units; with the shortest latencies. */
+        uint64_t starts = (uint64_t)model->sigma * model->issue, bound = alone_relaxed(model);
+        uint64_t work = (uint64_t)model->warps * model->least_length;
+        if (bound < (work + starts - 1) / starts)
+            bound = (work + starts - 1) / starts;
+        for (uint32_t type = 0; type < model->types; type++) {
+            uint64_t own = (uint64_t)model->warps * model->least_counts[type];
+            uint64_t cycles = (own + model->units[type] - 1) / model->units[type];
+            bound = bound < cycles ? cycles : bound;
+        }
+        return (uint32_t)bound;
+    }
     uint32_t starts = smaller_of(model->sigma, model->warps);
     uint64_t bound = (model->work + (uint64_t)starts - 1) / starts;
     if (bound < model->length)
         bound = model->length;
     for (uint32_t type = 0; type < model->types; type++) {
-        uint64_t other = type_bound(model, type);
+        /* A type's work takes so long, after what every warp has before it and before what comes
+         * after. */
+        uint32_t before = 0, after = 0;
+        while (model->string[before] != type)
+            before++;
+        while (model->string[model->length - 1 - after] != type)
+            after++;
+        uint64_t work = (uint64_t)model->warps * model->counts[type];
+        starts = smaller_of(model->units[type], model->sigma);
+        uint64_t other = before + (work + starts - 1) / starts + after;
         if (bound < other)
             bound = other;
     }

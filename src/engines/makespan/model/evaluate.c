@@ -192,8 +192,8 @@ place_kind(struct evaluator *evaluator, const uint8_t *entries, uint32_t count, 
 
 /* Places so many entries, one after another, each in the earliest cycle that fits; where they went
  * is told from `base` on. `end`: the cycles used so far; and afterwards. */
-static uint32_t place_all(struct evaluator *evaluator, const uint8_t *entries, uint32_t count,
-                          uint32_t base, uint32_t *to, uint32_t end)
+static uint32_t place_window(struct evaluator *evaluator, const uint8_t *entries, uint32_t count,
+                             uint32_t base, uint32_t *to, uint32_t end)
 {
     if (evaluator->cells.wide)
         return place_kind(evaluator, entries, count, base, to, end, (struct kind){true, true});
@@ -202,21 +202,30 @@ static uint32_t place_all(struct evaluator *evaluator, const uint8_t *entries, u
     return place_kind(evaluator, entries, count, base, to, end, (struct kind){false, false});
 }
 
+/* No instruction has run. */
+static void start_empty(struct evaluator *evaluator)
+{
+    memset(evaluator->ready, 0, evaluator->model->warps * sizeof(uint32_t));
+    memset(evaluator->done, 0, evaluator->model->warps * sizeof(uint32_t));
+    evaluator->cells.cleared = 0;
+}
+
 uint32_t evaluator_scratch(struct evaluator *evaluator, const uint8_t *order, uint32_t *cycles)
 {
     const struct makespan_model *model = evaluator->model;
-    memset(evaluator->ready, 0, model->warps * sizeof(uint32_t));
-    memset(evaluator->done, 0, model->warps * sizeof(uint32_t));
-    evaluator->cells.cleared = 0;
-    return place_all(evaluator, order, model->work, 0, cycles ? cycles : evaluator->new_cycles, 0);
+    start_empty(evaluator);
+    return place_window(evaluator, order, model->work, 0, cycles ? cycles : evaluator->new_cycles,
+                        0);
 }
 
-/* Puts the first entries where they were. The cycles used by them. */
-static uint32_t place_known(struct evaluator *evaluator, const uint8_t *order, uint32_t count)
+uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, uint32_t common)
 {
+    const struct makespan_model *model = evaluator->model;
+    start_empty(evaluator);
+    /* Puts the first entries where they were. The cycles used by them. */
     const struct kind kind = {evaluator->cells.wide, true};
     uint32_t end = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < common; i++) {
         uint32_t warp = order[i], cycle = evaluator->cycles[i];
         uint32_t word = cycle >> (kind.wide ? 2 : 3), lane = cycle & (kind.wide ? 3 : 7);
         while (word >= evaluator->cells.cleared)
@@ -226,19 +235,9 @@ static uint32_t place_known(struct evaluator *evaluator, const uint8_t *order, u
         evaluator->ready[warp] = cycle + 1;
         end = cycle >= end ? cycle + 1 : end;
     }
-    memcpy(evaluator->new_cycles, evaluator->cycles, count * sizeof(uint32_t));
-    return end;
-}
-
-uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, uint32_t common)
-{
-    const struct makespan_model *model = evaluator->model;
-    memset(evaluator->ready, 0, model->warps * sizeof(uint32_t));
-    memset(evaluator->done, 0, model->warps * sizeof(uint32_t));
-    evaluator->cells.cleared = 0;
-    uint32_t end = place_known(evaluator, order, common);
-    return place_all(evaluator, order + common, model->work - common, 0,
-                     evaluator->new_cycles + common, end);
+    memcpy(evaluator->new_cycles, evaluator->cycles, common * sizeof(uint32_t));
+    return place_window(evaluator, order + common, model->work - common, 0,
+                        evaluator->new_cycles + common, end);
 }
 
 void evaluator_keep_plain(struct evaluator *evaluator)
@@ -271,17 +270,8 @@ static void sort_into(struct evaluator *evaluator, uint32_t base)
     }
 }
 
-/* The progress before entry `at`. */
-static void progress_at(const struct evaluator *evaluator, uint32_t at, uint32_t *done)
-{
-    uint32_t warps = evaluator->model->warps, record = at / STRIDE;
-    memcpy(done, evaluator->progress + (size_t)record * warps, warps * sizeof *done);
-    for (uint32_t i = record * STRIDE; i < at; i++)
-        done[evaluator->order[i]]++;
-}
-
 /* Writes the records after `first`, up to `last`. */
-static void record_progress(struct evaluator *evaluator, uint32_t first, uint32_t last)
+static void record_warp_progress(struct evaluator *evaluator, uint32_t first, uint32_t last)
 {
     uint32_t warps = evaluator->model->warps, done[MAKESPAN_MAX_WARPS];
     uint32_t record = first / STRIDE;
@@ -302,7 +292,7 @@ uint32_t evaluator_set(struct evaluator *evaluator, const uint8_t *order)
     evaluator->last = model->work;
     sort_into(evaluator, 0);
     memset(evaluator->progress, 0, model->warps * sizeof(uint32_t));
-    record_progress(evaluator, 0, model->work);
+    record_warp_progress(evaluator, 0, model->work);
     evaluator->first = evaluator->last = 0;
     evaluator->shift = 0;
     return evaluator->makespan;
@@ -336,7 +326,11 @@ static void begin_at(struct evaluator *evaluator, uint32_t first)
 {
     const struct makespan_model *model = evaluator->model;
     uint32_t base = base_of(evaluator, first);
-    progress_at(evaluator, first, evaluator->done);
+    uint32_t warps = model->warps, record = first / STRIDE;
+    memcpy(evaluator->done, evaluator->progress + (size_t)record * warps,
+           warps * sizeof *evaluator->done);
+    for (uint32_t i = record * STRIDE; i < first; i++)
+        evaluator->done[evaluator->order[i]]++;
     memset(evaluator->ready, 0, model->warps * sizeof(uint32_t));
     evaluator->cells.cleared = 0;
     clear_words(&evaluator->cells);
@@ -379,7 +373,8 @@ static bool closed_before(struct evaluator *evaluator, uint32_t end, uint32_t *i
 
 /* Places entries from `last` on until the rest is as it was, but for a shift. `end`: the cycles
  * used so far, from the base. The makespan. */
-static uint32_t run_on(struct evaluator *evaluator, uint32_t last, uint32_t base, uint32_t end)
+static uint32_t place_until_same(struct evaluator *evaluator, uint32_t last, uint32_t base,
+                                 uint32_t end)
 {
     const struct makespan_model *model = evaluator->model;
     const uint32_t *cycles = evaluator->cycles;
@@ -396,8 +391,8 @@ static uint32_t run_on(struct evaluator *evaluator, uint32_t last, uint32_t base
             wait -= wait && cycles[next] != cycles[next - 1];
             next++;
         }
-        end = place_all(evaluator, evaluator->order + i, next - i, base, evaluator->new_cycles + i,
-                        end);
+        end = place_window(evaluator, evaluator->order + i, next - i, base,
+                           evaluator->new_cycles + i, end);
         i = next;
     }
     memcpy(evaluator->new_order + last, evaluator->order + last, i - last);
@@ -425,9 +420,9 @@ uint32_t evaluator_try(struct evaluator *evaluator, uint32_t first, uint32_t las
     uint32_t base = base_of(evaluator, first), end = 1;
     begin_at(evaluator, first);
     memcpy(evaluator->new_order + first, window + (first - start), last - first);
-    end = place_all(evaluator, window + (first - start), last - first, base,
-                    evaluator->new_cycles + first, end);
-    return run_on(evaluator, last, base, end);
+    end = place_window(evaluator, window + (first - start), last - first, base,
+                       evaluator->new_cycles + first, end);
+    return place_until_same(evaluator, last, base, end);
 }
 
 void evaluator_keep(struct evaluator *evaluator)
@@ -436,7 +431,7 @@ void evaluator_keep(struct evaluator *evaluator)
     if (first == last)
         return;
     sort_into(evaluator, base_of(evaluator, first));
-    record_progress(evaluator, first, last);
+    record_warp_progress(evaluator, first, last);
     uint32_t shift = (uint32_t)evaluator->shift; /* modulo 2^32 */
     for (uint32_t i = last; shift && i < work; i++)
         evaluator->cycles[i] += shift;

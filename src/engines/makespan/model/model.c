@@ -107,7 +107,7 @@ static gordian_status check_problem(const gordian_makespan_problem *problem, str
     return GORDIAN_OK;
 }
 
-static bool make_room(struct makespan_model *model, uint32_t length)
+static bool allocate_strings(struct makespan_model *model, uint32_t length)
 {
     model->string = memory_alloc(&model->memory, length);
     model->text = memory_alloc(&model->memory, (size_t)length + 1);
@@ -186,7 +186,7 @@ gordian_status model_open(struct makespan_model **out, const gordian_makespan_pr
     model->warps = problem->warps;
     model->issue = problem->issue ? problem->issue : 1;
     model->relaxed = model->issue > 1;
-    if (!make_room(model, (uint32_t)length)) {
+    if (!allocate_strings(model, (uint32_t)length)) {
         model_close(model);
         return fail_memory(error);
     }

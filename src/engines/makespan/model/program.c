@@ -86,7 +86,7 @@ static void not_behind(struct program *program, uint32_t warp, uint32_t i, uint3
     end_row(program, ">=", 0);
 }
 
-static void write_order(struct program *program)
+static void write_order_rows(struct program *program)
 {
     const struct makespan_model *model = program->model;
     output_text(program->out, "\\ What has been run stays so; in order; nobody passes.\n");
@@ -177,7 +177,7 @@ static void write_conserving(struct program *program)
 }
 
 /* The last warp ends in cycle makespan: that and all later cycles find it done. */
-static void write_end(struct program *program)
+static void write_makespan_row(struct program *program)
 {
     const struct makespan_model *model = program->model;
     begin_row(program);
@@ -226,7 +226,7 @@ static gordian_status find_horizon(struct program *program, gordian_makespan_goa
     return status == GORDIAN_OK ? GORDIAN_OK : fail_memory(error);
 }
 
-static void write_head(struct program *program, gordian_makespan_goal goal)
+static void write_objective(struct program *program, gordian_makespan_goal goal)
 {
     const struct makespan_model *model = program->model;
     bool worst = goal == GORDIAN_MAKESPAN_GOAL_WORST;
@@ -249,9 +249,9 @@ gordian_status program_write(const struct makespan_model *model, gordian_makespa
         return fail(error, GORDIAN_STATUS_INPUT,
                     "the integer program would have %llu variables, more than %llu",
                     (unsigned long long)variables, (unsigned long long)PROGRAM_MOST);
-    write_head(&program, goal);
-    write_end(&program);
-    write_order(&program);
+    write_objective(&program, goal);
+    write_makespan_row(&program);
+    write_order_rows(&program);
     write_capacities(&program);
     write_conserving(&program);
     write_binaries(&program);

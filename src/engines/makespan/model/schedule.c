@@ -17,8 +17,8 @@ bool order_valid(const struct makespan_model *model, const uint8_t *order)
 
 /* Each entry into the first cycle that fits. `used` has types + 1 counters a cycle, the last one
  * for all types. */
-static uint32_t place_all(const struct makespan_model *model, const uint8_t *order,
-                          uint32_t *cycles, uint32_t *used)
+static uint32_t place_order(const struct makespan_model *model, const uint8_t *order,
+                            uint32_t *cycles, uint32_t *used)
 {
     uint32_t done[MAKESPAN_MAX_WARPS] = {0}, ready[MAKESPAN_MAX_WARPS] = {0}, makespan = 0;
     uint32_t width = model->types + 1;
@@ -48,7 +48,7 @@ gordian_status schedule_build(const struct makespan_model *model, const uint8_t 
     uint32_t *used = memory_zeroed(&model->memory, size);
     if (!used)
         return GORDIAN_STATUS_MEMORY;
-    *makespan = place_all(model, order, cycles, used);
+    *makespan = place_order(model, order, cycles, used);
     memory_free(&model->memory, used);
     return GORDIAN_OK;
 }

@@ -1,5 +1,6 @@
-/* The independent check of a schedule: goes through it cycle by cycle, as the hardware would. */
-#include "engines/makespan/model/schedule.h"
+/* The independent check of a schedule, plain or relaxed: simulates it cycle by cycle, as the
+ * hardware would run it, and shares no code with what builds schedules. */
+#include "engines/makespan/relax/relax.h"
 
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -8,118 +9,178 @@
 
 struct check {
     const struct makespan_model *model;
-    const uint8_t *order;
-    const uint32_t *cycles;
-    uint32_t makespan;
-    uint32_t *first;  /* of the entries of each cycle in `sorted`; makespan + 1 of them */
-    uint32_t *sorted; /* entries by cycle */
-    uint32_t *done;   /* instructions each warp has run */
-    uint32_t *ran;    /* the last cycle each warp ran in, + 1 */
-    uint32_t used[MAKESPAN_TYPES];
-    uint32_t all;
+    const struct relax_schedule *schedule;
+    /* The pieces of each warp in order of their cycles: [first[w], first[w + 1]) of `own`. */
+    uint32_t first[MAKESPAN_MAX_WARPS + 1];
+    uint32_t *own;
+    uint32_t next[MAKESPAN_MAX_WARPS]; /* of these, the one that is to run */
+    uint32_t ran[MAKESPAN_MAX_WARPS];  /* how many in this cycle */
+    uint32_t used[MAKESPAN_TYPES], warps;
 };
 
-static bool sort_entries(struct check *check)
+static uint32_t piece_at(const struct check *check, uint32_t entry)
 {
-    const struct makespan_model *model = check->model;
-    const gordian_allocator *memory = &model->memory;
-    check->first = memory_zeroed(memory, ((size_t)check->makespan + 2) * sizeof *check->first);
-    check->sorted = memory_alloc(memory, model->work * sizeof *check->sorted);
-    check->done = memory_zeroed(memory, model->warps * sizeof *check->done);
-    check->ran = memory_zeroed(memory, model->warps * sizeof *check->ran);
-    if (!check->first || !check->sorted || !check->done || !check->ran)
-        return false;
-    for (uint32_t i = 0; i < model->work; i++)
-        check->first[check->cycles[i] + 2]++;
-    for (uint32_t c = 2; c <= check->makespan + 1; c++)
-        check->first[c] += check->first[c - 1];
-    for (uint32_t i = 0; i < model->work; i++)
-        check->sorted[check->first[check->cycles[i] + 1]++] = i;
-    return true;
+    return check->schedule->pieces[check->own[entry]];
 }
 
-/* What runs in this cycle: one instruction of a warp, within every capacity. */
+static uint32_t cycle_at(const struct check *check, uint32_t entry)
+{
+    return check->schedule->cycles[check->own[entry]];
+}
+
+/* Every entry is of a warp, a piece and a cycle that there are. */
+static gordian_status check_entries(const struct check *check, gordian_error *why)
+{
+    const struct relax_schedule *schedule = check->schedule;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < schedule->count; i++) {
+        if (schedule->warps[i] >= check->model->warps ||
+            schedule->pieces[i] >= check->model->length)
+            return fail(why, GORDIAN_STATUS_INPUT, "entry %u does not belong to the string", i + 1);
+        if (schedule->cycles[i] >= schedule->makespan)
+            return fail(why, GORDIAN_STATUS_INPUT, "entry %u is in cycle %u, after the end", i + 1,
+                        schedule->cycles[i] + 1);
+        last = schedule->cycles[i] > last ? schedule->cycles[i] : last;
+    }
+    if (schedule->count == 0 || last + 1 != schedule->makespan)
+        return fail(why, GORDIAN_STATUS_INPUT, "the schedule ends with cycle %u, not %u", last + 1,
+                    schedule->makespan);
+    return GORDIAN_OK;
+}
+
+/* Entries by warp; as many of one as there are must be in order. */
+static void gather_own(struct check *check)
+{
+    const struct relax_schedule *schedule = check->schedule;
+    uint32_t at[MAKESPAN_MAX_WARPS];
+    for (uint32_t i = 0; i < schedule->count; i++)
+        check->first[schedule->warps[i] + 1]++;
+    for (uint32_t w = 0; w < check->model->warps; w++)
+        check->first[w + 1] += check->first[w];
+    memcpy(at, check->first, sizeof at);
+    for (uint32_t i = 0; i < schedule->count; i++)
+        check->own[at[schedule->warps[i]]++] = i;
+    memcpy(check->next, check->first, sizeof check->next);
+}
+
+/* May `piece` follow when `wanted` is the next in the string? Only the end of an instruction may be
+ * left out, and only what is optional of it. */
+static bool may_follow(const struct makespan_model *model, uint32_t wanted, uint32_t piece)
+{
+    if (piece == wanted)
+        return true;
+    for (uint32_t p = wanted; p < piece; p++)
+        if (p >= model->length || !(model->marks[p] & MODEL_OPTIONAL))
+            return false;
+    return piece == model->length || (piece > wanted && (model->marks[piece] & MODEL_FIRST));
+}
+
+/* A warp's pieces: all that must be, in order. */
+static gordian_status check_warp(const struct check *check, uint32_t warp, gordian_error *why)
+{
+    uint32_t wanted = 0;
+    for (uint32_t i = check->first[warp]; i < check->first[warp + 1]; i++) {
+        if (!may_follow(check->model, wanted, piece_at(check, i)))
+            return fail(why, GORDIAN_STATUS_INPUT, "warp %u: instruction %u cannot come here",
+                        warp + 1, piece_at(check, i) + 1);
+        if (i > check->first[warp] && cycle_at(check, i) < cycle_at(check, i - 1))
+            return fail(why, GORDIAN_STATUS_INPUT,
+                        "warp %u: instruction %u is not after the one before", warp + 1,
+                        piece_at(check, i) + 1);
+        wanted = piece_at(check, i) + 1;
+    }
+    if (!may_follow(check->model, wanted, check->model->length))
+        return fail(why, GORDIAN_STATUS_INPUT, "warp %u ends before the string does", warp + 1);
+    return GORDIAN_OK;
+}
+
+/* What runs in this cycle is within every capacity. */
 static gordian_status run_cycle(struct check *check, uint32_t cycle, gordian_error *why)
 {
     const struct makespan_model *model = check->model;
     memset(check->used, 0, sizeof check->used);
-    check->all = 0;
-    for (uint32_t i = check->first[cycle]; i < check->first[cycle + 1]; i++) {
-        uint32_t warp = check->order[check->sorted[i]];
-        if (check->ran[warp] == cycle + 1)
-            return fail(why, GORDIAN_STATUS_INPUT, "warp %u runs twice in cycle %u", warp + 1,
-                        cycle + 1);
-        if (check->done[warp] == model->length)
-            return fail(why, GORDIAN_STATUS_INPUT, "warp %u runs on after its end", warp + 1);
-        uint32_t type = model->string[check->done[warp]];
-        check->ran[warp] = cycle + 1;
-        if (++check->used[type] > model->given[type])
-            return fail(why, GORDIAN_STATUS_INPUT, "cycle %u starts more '%c' than there are units",
-                        cycle + 1, model->letters[type]);
-        if (++check->all > model->schedulers && model->schedulers)
-            return fail(why, GORDIAN_STATUS_INPUT, "cycle %u starts more than there are schedulers",
-                        cycle + 1);
+    memset(check->ran, 0, sizeof check->ran);
+    check->warps = 0;
+    for (uint32_t w = 0; w < model->warps; w++) {
+        uint32_t *next = &check->next[w];
+        for (; *next < check->first[w + 1] && cycle_at(check, *next) == cycle; ++*next) {
+            uint32_t piece = piece_at(check, *next), type = model->string[piece];
+            if (++check->ran[w] > model->issue)
+                return fail(why, GORDIAN_STATUS_INPUT, "warp %u runs more than %u in cycle %u",
+                            w + 1, model->issue, cycle + 1);
+            if (check->ran[w] > 1 && !(model->marks[piece] & MODEL_FIRST))
+                return fail(why, GORDIAN_STATUS_INPUT,
+                            "warp %u runs two pieces of an instruction in cycle %u", w + 1,
+                            cycle + 1);
+            if (++check->used[type] > model->given[type])
+                return fail(why, GORDIAN_STATUS_INPUT,
+                            "cycle %u starts more '%c' than there are units", cycle + 1,
+                            model->letters[type]);
+        }
+        check->warps += check->ran[w] > 0;
     }
+    if (model->schedulers && check->warps > model->schedulers)
+        return fail(why, GORDIAN_STATUS_INPUT, "cycle %u runs more warps than there are schedulers",
+                    cycle + 1);
     return GORDIAN_OK;
 }
 
-/* Nobody waits who could have run beside the others. */
-static gordian_status nobody_left_out(struct check *check, uint32_t cycle, gordian_error *why)
+/* Nothing waits that could have run beside the others. */
+static gordian_status nothing_left_out(const struct check *check, uint32_t cycle,
+                                       gordian_error *why)
 {
     const struct makespan_model *model = check->model;
-    for (uint32_t warp = 0; warp < model->warps; warp++) {
-        if (check->ran[warp] == cycle + 1) {
-            check->done[warp]++;
+    bool schedulers_taken = model->schedulers && check->warps == model->schedulers;
+    for (uint32_t w = 0; w < model->warps; w++) {
+        if (check->next[w] == check->first[w + 1])
             continue;
-        }
-        if (check->done[warp] == model->length)
-            continue;
-        uint32_t type = model->string[check->done[warp]];
-        bool schedulers_taken = model->schedulers && check->all == model->schedulers;
-        if (check->used[type] < model->given[type] && !schedulers_taken)
-            return fail(why, GORDIAN_STATUS_INPUT, "warp %u could have run '%c' in cycle %u",
-                        warp + 1, model->letters[type], cycle + 1);
+        uint32_t piece = piece_at(check, check->next[w]), type = model->string[piece];
+        bool may = check->ran[w] == 0
+                       ? !schedulers_taken
+                       : check->ran[w] < model->issue && (model->marks[piece] & MODEL_FIRST) != 0;
+        if (may && check->used[type] < model->given[type])
+            return fail(why, GORDIAN_STATUS_INPUT, "warp %u could have run '%c' in cycle %u", w + 1,
+                        model->letters[type], cycle + 1);
     }
     return GORDIAN_OK;
 }
 
-static gordian_status check_whole(const struct makespan_model *model, const uint8_t *order,
-                                  const uint32_t *cycles, uint32_t makespan, gordian_error *why)
+gordian_status relax_check(const struct makespan_model *model,
+                           const struct relax_schedule *schedule, gordian_error *why)
 {
-    uint32_t counts[MAKESPAN_MAX_WARPS] = {0}, after[MAKESPAN_MAX_WARPS] = {0}, last = 0;
-    for (uint32_t i = 0; i < model->work; i++) {
-        uint32_t warp = order[i], cycle = cycles[i];
-        if (warp >= model->warps || ++counts[warp] > model->length)
-            return fail(why, GORDIAN_STATUS_INPUT, "entry %u does not belong to the string", i + 1);
-        if (cycle >= makespan)
-            return fail(why, GORDIAN_STATUS_INPUT, "entry %u is in cycle %u, after the end", i + 1,
-                        cycle + 1);
-        if (cycle < after[warp])
-            return fail(why, GORDIAN_STATUS_INPUT,
-                        "warp %u: instruction %u is not after the one before", warp + 1,
-                        counts[warp]);
-        after[warp] = cycle + 1;
-        last = last > cycle ? last : cycle;
+    struct check check = {.model = model, .schedule = schedule};
+    TRY(check_entries(&check, why));
+    gordian_status status = GORDIAN_OK;
+    check.own = memory_alloc(&model->memory, schedule->count * sizeof *check.own);
+    if (!check.own)
+        return fail_memory(why);
+    gather_own(&check);
+    for (uint32_t w = 0; status == GORDIAN_OK && w < model->warps; w++)
+        status = check_warp(&check, w, why);
+    for (uint32_t cycle = 0; status == GORDIAN_OK && cycle < schedule->makespan; cycle++) {
+        status = run_cycle(&check, cycle, why);
+        THEN(status, nothing_left_out(&check, cycle, why));
     }
-    if (last + 1 != makespan)
-        return fail(why, GORDIAN_STATUS_INPUT, "the schedule ends with cycle %u, not %u", last + 1,
-                    makespan);
-    return GORDIAN_OK;
+    memory_free(&model->memory, check.own);
+    return status;
 }
 
 gordian_status schedule_check(const struct makespan_model *model, const uint8_t *order,
                               const uint32_t *cycles, uint32_t makespan, gordian_error *why)
 {
-    gordian_status status = check_whole(model, order, cycles, makespan, why);
-    if (status != GORDIAN_OK)
-        return status;
-    struct check check = {.model = model, .order = order, .cycles = cycles, .makespan = makespan};
-    if (!sort_entries(&check))
-        status = fail_memory(why);
-    for (uint32_t cycle = 0; status == GORDIAN_OK && cycle < makespan; cycle++) {
-        status = run_cycle(&check, cycle, why);
-        THEN(status, nobody_left_out(&check, cycle, why));
-    }
-    memory_free_all(&model->memory, check.first, check.sorted, check.done, check.ran);
+    uint32_t done[MAKESPAN_MAX_WARPS] = {0};
+    uint32_t *pieces = memory_alloc(&model->memory, model->work * sizeof *pieces);
+    if (!pieces)
+        return fail_memory(why);
+    for (uint32_t i = 0; i < model->work; i++)
+        pieces[i] = order[i] < model->warps ? done[order[i]]++ : 0;
+    /* The check only reads. */
+    const struct relax_schedule schedule = {.count = model->work,
+                                            .warps = (uint8_t *)order,
+                                            .pieces = pieces,
+                                            .cycles = (uint32_t *)cycles,
+                                            .makespan = makespan};
+    gordian_status status = relax_check(model, &schedule, why);
+    memory_free(&model->memory, pieces);
     return status;
 }

@@ -27,20 +27,8 @@ struct relax_run {
     struct relax_schedule best;
 };
 
-static gordian_status open_run(struct relax_run *run, gordian_error *error)
-{
-    uint32_t work = run->model->work;
-    const gordian_allocator *memory = &run->model->memory; /* outlives the run */
-    run->best.warps = memory_alloc(memory, work);
-    run->best.pieces = memory_alloc(memory, work * sizeof *run->best.pieces);
-    run->best.cycles = memory_alloc(memory, work * sizeof *run->best.cycles);
-    if (run->best.warps && run->best.pieces && run->best.cycles)
-        return GORDIAN_OK;
-    return fail_memory(error);
-}
-
 /* Is there nothing more to do? */
-static bool is_settled(struct relax_run *run)
+static bool interval_is_settled(struct relax_run *run)
 {
     return watch_closed(&run->watch) || watch_stopped(&run->watch);
 }
@@ -49,7 +37,6 @@ static bool is_settled(struct relax_run *run)
 static gordian_status close_interval(struct relax_run *run, struct relax_schedule *found,
                                      gordian_error *error)
 {
-    bool worst = run->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t value = 0;
     run->watch.phase = "searching";
     struct relax_limits limits = {.states = MOST_STATES};
@@ -67,21 +54,9 @@ static gordian_status close_interval(struct relax_run *run, struct relax_schedul
         *found = old;
         watch_searched(&run->watch, value);
     }
-    if (worst)
-        watch_lower(&run->watch, value);
-    watch_raise(&run->watch, value);
-    if (!worst)
-        watch_lower(&run->watch, value);
+    watch_bound(&run->watch, run->options->goal, value);
+    watch_found(&run->watch, run->options->goal, value);
     return GORDIAN_OK;
-}
-
-static gordian_status search_states(struct relax_run *run, gordian_error *error)
-{
-    struct relax_run room = {.model = run->model};
-    gordian_status status = open_run(&room, error);
-    THEN(status, close_interval(run, &room.best, error));
-    memory_free_all(&run->model->memory, room.best.warps, room.best.pieces, room.best.cycles);
-    return status;
 }
 
 static gordian_status anneal_plans(struct relax_run *run, uint64_t steps, gordian_error *error)
@@ -105,19 +80,6 @@ static uint64_t steps_in_time(const struct relax_run *run, uint64_t wanted, uint
     return steps < (double)wanted ? (uint64_t)steps + 1 : wanted;
 }
 
-static gordian_status run_phases(struct relax_run *run, gordian_error *error)
-{
-    uint64_t all = run->options->evaluations, begin = clock_ns();
-    gordian_status status = anneal_plans(run, all < FIRST_STEPS ? all : FIRST_STEPS, error);
-    uint64_t taken = clock_ns() - begin;
-    if (status == GORDIAN_OK && !is_settled(run))
-        status = search_states(run, error);
-    if (status == GORDIAN_OK && !is_settled(run) && all > FIRST_STEPS)
-        status = anneal_plans(run, steps_in_time(run, all, taken), error);
-    THEN(status, relax_check(run->model, &run->best, error));
-    return status;
-}
-
 static gordian_status run_relax(const struct makespan_model *model,
                                 const gordian_makespan_options *options,
                                 struct makespan_result *result, gordian_error *error)
@@ -127,8 +89,23 @@ static gordian_status run_relax(const struct makespan_model *model,
     TRY(anneal_check_options(options, error));
     meter_open(&run.meter, &model->memory, options->max_memory);
     watch_open(&run.watch, model, options, &run.meter);
-    gordian_status status = open_run(&run, error);
-    THEN(status, run_phases(&run, error));
+    gordian_status status = relax_schedule_open(&run.best, model->work, &model->memory)
+                                ? GORDIAN_OK
+                                : fail_memory(error);
+    if (status == GORDIAN_OK) {
+        uint64_t all = run.options->evaluations, begin = clock_ns();
+        status = anneal_plans(&run, all < FIRST_STEPS ? all : FIRST_STEPS, error);
+        uint64_t taken = clock_ns() - begin;
+        if (status == GORDIAN_OK && !interval_is_settled(&run)) {
+            struct relax_schedule found;
+            bool room = relax_schedule_open(&found, model->work, &model->memory);
+            status = room ? close_interval(&run, &found, error) : fail_memory(error);
+            relax_schedule_close(&found, &model->memory);
+        }
+        if (status == GORDIAN_OK && !interval_is_settled(&run) && all > FIRST_STEPS)
+            status = anneal_plans(&run, steps_in_time(&run, all, taken), error);
+        THEN(status, relax_check(run.model, &run.best, error));
+    }
     if (status == GORDIAN_OK) {
         watch_report(&run.watch, result);
         if (!result->exact && result->stop == GORDIAN_MAKESPAN_STOP_DONE)

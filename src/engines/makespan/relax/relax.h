@@ -45,6 +45,11 @@ struct relax_schedule {
     uint32_t makespan;
 };
 
+/* Room for that many entries. False: out of memory, and relax_schedule_close is still due. */
+bool relax_schedule_open(struct relax_schedule *schedule, size_t entries,
+                         const gordian_allocator *memory);
+void relax_schedule_close(struct relax_schedule *schedule, const gordian_allocator *memory);
+
 /* May the warp that has run piece `piece` - 1 go on with the next instruction instead of it? The
  * piece that this begins with (maybe model->length), or `piece` if it may not. */
 uint32_t relax_skip(const struct makespan_model *model, uint32_t piece);
@@ -61,7 +66,7 @@ uint32_t relax_build(struct relax_room *room, const struct relax_plan *plan,
 /* Sorts by (cycle, warp, piece). */
 void relax_sort(struct relax_room *room, struct relax_schedule *schedule);
 
-/* ---- the independent check (relax_check.c): is this a work-conserving schedule of a relaxed
+/* ---- the independent check (model/schedule_check.c): is this a work-conserving schedule of the
  * model, of these pieces and this makespan? GORDIAN_STATUS_INPUT, and why, if not. */
 gordian_status relax_check(const struct makespan_model *model,
                            const struct relax_schedule *schedule, gordian_error *why);

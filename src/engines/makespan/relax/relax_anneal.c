@@ -29,22 +29,13 @@ struct relax_chain {
 
 /* ------------------------------------------------------------------ memory */
 
-static bool open_schedule(struct relax_schedule *schedule, uint32_t work,
-                          const gordian_allocator *memory)
-{
-    schedule->warps = memory_alloc(memory, work);
-    schedule->pieces = memory_alloc(memory, work * sizeof *schedule->pieces);
-    schedule->cycles = memory_alloc(memory, work * sizeof *schedule->cycles);
-    return schedule->warps && schedule->pieces && schedule->cycles;
-}
-
 static gordian_status open_chain(struct relax_chain *chain, const gordian_allocator *memory,
                                  gordian_error *error)
 {
     const struct makespan_model *model = chain->model;
     TRY(relax_room_open(&chain->room, model, memory, error));
     struct relax_plan *plans[] = {&chain->plan, &chain->candidate};
-    bool all = open_schedule(&chain->schedule, model->work, memory);
+    bool all = relax_schedule_open(&chain->schedule, model->work, memory);
     for (unsigned i = 0; i < 2; i++) {
         plans[i]->order = memory_alloc(memory, model->work);
         plans[i]->skips = memory_alloc(memory, model->work);
@@ -93,8 +84,8 @@ static void draw_candidate(struct relax_chain *chain)
 }
 
 /* The string of a schedule that is sorted by cycle; entries that do nothing come last. */
-static void write_order(const struct makespan_model *model, const struct relax_schedule *schedule,
-                        uint8_t *order)
+static void write_plan_order(const struct makespan_model *model,
+                             const struct relax_schedule *schedule, uint8_t *order)
 {
     uint32_t left[MAKESPAN_MAX_WARPS], at = schedule->count;
     for (uint32_t w = 0; w < model->warps; w++)
@@ -116,29 +107,10 @@ static void keep_candidate(struct relax_chain *chain, uint32_t value)
     chain->now = value;
     relax_sort(chain->room, &chain->schedule);
     if (!chain->options->published)
-        write_order(chain->model, &chain->schedule, chain->plan.order);
+        write_plan_order(chain->model, &chain->schedule, chain->plan.order);
 }
 
 /* ------------------------------------------------------------------ chains */
-
-/* Some leave nothing out, some all that can be, some by chance. */
-static void begin_chain(struct relax_chain *chain, uint64_t number)
-{
-    const struct makespan_model *model = chain->model;
-    anneal_begin(model, chain->options, number, &chain->random, chain->candidate.order);
-    memset(chain->candidate.skips, 0, model->work);
-    for (uint32_t i = 0; i < chain->optional_count; i++) {
-        for (uint32_t w = 0; w < model->warps; w++) {
-            uint8_t *skips = chain->candidate.skips + (size_t)w * model->length;
-            uint32_t piece = chain->optional[i];
-            bool leave = number % 3 == 1 || (number % 3 == 2 && chain_below(&chain->random, 2));
-            if (leave && !skips[piece])
-                toggle_piece(model, skips, piece);
-        }
-    }
-    keep_candidate(chain, relax_build(chain->room, &chain->candidate, &chain->schedule));
-    chain->best = chain->now;
-}
 
 /* The candidate's schedule, if it is kept, is in chain->schedule, sorted. */
 static bool step_chain(struct relax_chain *chain, uint32_t heat)
@@ -157,8 +129,8 @@ static bool step_chain(struct relax_chain *chain, uint32_t heat)
 }
 
 /* The chain's best, which is its schedule now, against that of all. */
-static void tell_best(const struct relax_chain *chain, struct watch *watch,
-                      struct relax_schedule *best)
+static void offer_best(const struct relax_chain *chain, struct watch *watch,
+                       struct relax_schedule *best)
 {
     gordian_makespan_goal goal = chain->options->goal;
     if (best->count && !makespan_better(goal, chain->best, best->makespan))
@@ -169,10 +141,7 @@ static void tell_best(const struct relax_chain *chain, struct watch *watch,
     memcpy(best->warps, from->warps, from->count);
     memcpy(best->pieces, from->pieces, from->count * sizeof *best->pieces);
     memcpy(best->cycles, from->cycles, from->count * sizeof *best->cycles);
-    if (goal == GORDIAN_MAKESPAN_GOAL_WORST)
-        watch_raise(watch, chain->best);
-    else
-        watch_lower(watch, chain->best);
+    watch_found(watch, goal, chain->best);
 }
 
 static void run_chain(struct relax_chain *chain, uint64_t number, uint64_t steps,
@@ -181,10 +150,24 @@ static void run_chain(struct relax_chain *chain, uint64_t number, uint64_t steps
     uint64_t begin = clock_ns(), slice = SLICE / chain->model->work + 1;
     uint32_t start =
         chain_start(anneal_temperature(chain->options), chain->options->published, number);
-    begin_chain(chain, number);
+    /* Some leave nothing out, some all that can be, some by chance. */
+    const struct makespan_model *model = chain->model;
+    anneal_begin(model, chain->options, number, &chain->random, chain->candidate.order);
+    memset(chain->candidate.skips, 0, model->work);
+    for (uint32_t i = 0; i < chain->optional_count; i++) {
+        for (uint32_t w = 0; w < model->warps; w++) {
+            uint8_t *skips = chain->candidate.skips + (size_t)w * model->length;
+            uint32_t piece = chain->optional[i];
+            bool leave = number % 3 == 1 || (number % 3 == 2 && chain_below(&chain->random, 2));
+            if (leave && !skips[piece])
+                toggle_piece(model, skips, piece);
+        }
+    }
+    keep_candidate(chain, relax_build(chain->room, &chain->candidate, &chain->schedule));
+    chain->best = chain->now;
     atomic_fetch_add(&watch->evaluations, 1);
     watch_improved(watch, number, begin, 0, chain->best);
-    tell_best(chain, watch, best);
+    offer_best(chain, watch, best);
     for (uint64_t step = 0; step < steps && !watch_closed(watch); step++) {
         if (step % slice == 0)
             watch_look(watch);
@@ -193,7 +176,7 @@ static void run_chain(struct relax_chain *chain, uint64_t number, uint64_t steps
         atomic_fetch_add_explicit(&watch->evaluations, 1, memory_order_relaxed);
         if (step_chain(chain, chain_heat(start, step, steps))) {
             watch_improved(watch, number, begin, step + 1, chain->best);
-            tell_best(chain, watch, best);
+            offer_best(chain, watch, best);
         }
     }
 }
@@ -211,8 +194,8 @@ gordian_status relax_anneal(const struct makespan_model *model,
         run_chain(&chain, number, steps, watch, best);
     }
     relax_room_close(chain.room);
+    relax_schedule_close(&chain.schedule, memory);
     memory_free_all(memory, chain.plan.order, chain.plan.skips, chain.candidate.order,
-                    chain.candidate.skips, chain.schedule.warps, chain.schedule.pieces,
-                    chain.schedule.cycles, chain.optional);
+                    chain.candidate.skips, chain.optional);
     return status;
 }

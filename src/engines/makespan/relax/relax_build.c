@@ -26,6 +26,21 @@ uint32_t relax_skip(const struct makespan_model *model, uint32_t piece)
     return piece;
 }
 
+bool relax_schedule_open(struct relax_schedule *schedule, size_t entries,
+                         const gordian_allocator *memory)
+{
+    *schedule =
+        (struct relax_schedule){.warps = memory_alloc(memory, entries),
+                                .pieces = memory_alloc(memory, entries * sizeof *schedule->pieces),
+                                .cycles = memory_alloc(memory, entries * sizeof *schedule->cycles)};
+    return schedule->warps && schedule->pieces && schedule->cycles;
+}
+
+void relax_schedule_close(struct relax_schedule *schedule, const gordian_allocator *memory)
+{
+    memory_free_all(memory, schedule->warps, schedule->pieces, schedule->cycles);
+}
+
 gordian_status relax_room_open(struct relax_room **out, const struct makespan_model *model,
                                const gordian_allocator *memory, gordian_error *error)
 {
@@ -122,9 +137,9 @@ uint32_t relax_build(struct relax_room *room, const struct relax_plan *plan,
 }
 
 /* One pass of counting, stable, from one list of three to another. */
-static void sort_pass(struct relax_room *room, uint32_t count, const uint32_t *keys, uint32_t most,
-                      const uint8_t *warps, const uint32_t *pieces, const uint32_t *cycles,
-                      struct relax_schedule *to)
+static void sort_entries_by(struct relax_room *room, uint32_t count, const uint32_t *keys,
+                            uint32_t most, const uint8_t *warps, const uint32_t *pieces,
+                            const uint32_t *cycles, struct relax_schedule *to)
 {
     uint32_t *counts = room->counts;
     memset(counts, 0, ((size_t)most + 2) * sizeof *counts);
@@ -145,8 +160,8 @@ void relax_sort(struct relax_room *room, struct relax_schedule *schedule)
     /* A warp's pieces are in order already: by warp, then by cycle. */
     struct relax_schedule by_warp = {
         .warps = room->warps, .pieces = room->pieces, .cycles = room->cycles};
-    sort_pass(room, schedule->count, NULL, room->model->warps - 1, schedule->warps,
-              schedule->pieces, schedule->cycles, &by_warp);
-    sort_pass(room, schedule->count, by_warp.cycles, schedule->makespan - 1, by_warp.warps,
-              by_warp.pieces, by_warp.cycles, schedule);
+    sort_entries_by(room, schedule->count, NULL, room->model->warps - 1, schedule->warps,
+                    schedule->pieces, schedule->cycles, &by_warp);
+    sort_entries_by(room, schedule->count, by_warp.cycles, schedule->makespan - 1, by_warp.warps,
+                    by_warp.pieces, by_warp.cycles, schedule);
 }

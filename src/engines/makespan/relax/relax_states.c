@@ -78,22 +78,6 @@ static bool in_order(const struct step *step, uint32_t w)
 
 static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t piece);
 
-static bool run_piece(struct step *step, uint32_t w, uint32_t ran, uint32_t piece)
-{
-    const struct makespan_model *model = step->model;
-    uint32_t *units = &step->units[model->string[piece]];
-    uint32_t past = relax_skip(model, piece + 1);
-    bool more = true;
-    --*units;
-    step->schedulers -= ran == 0;
-    more = choose_warp(step, w, ran + 1, piece + 1);
-    if (more && past != piece + 1)
-        more = choose_warp(step, w, ran + 1, past);
-    step->schedulers += ran == 0;
-    ++*units;
-    return more;
-}
-
 /* Warp w has run so many and stands at this piece: it stops there, or runs on. */
 static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t piece)
 {
@@ -110,13 +94,23 @@ static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t pi
     bool may = ran == 0 ? step->schedulers > 0
                         : ran < model->issue && piece < model->length &&
                               (model->marks[piece] & MODEL_FIRST) != 0;
-    if (more && may && piece < model->length && step->units[model->string[piece]] > 0)
-        more = run_piece(step, w, ran, piece);
+    if (more && may && piece < model->length && step->units[model->string[piece]] > 0) {
+        uint32_t *units = &step->units[model->string[piece]];
+        uint32_t past = relax_skip(model, piece + 1);
+        more = true;
+        --*units;
+        step->schedulers -= ran == 0;
+        more = choose_warp(step, w, ran + 1, piece + 1);
+        if (more && past != piece + 1)
+            more = choose_warp(step, w, ran + 1, past);
+        step->schedulers += ran == 0;
+        ++*units;
+    }
     return more;
 }
 
-static void take_step(const struct makespan_model *model, const uint16_t *from,
-                      bool (*take)(void *context, const struct step *step), void *context)
+static void enumerate_steps(const struct makespan_model *model, const uint16_t *from,
+                            bool (*take)(void *context, const struct step *step), void *context)
 {
     struct step step = {
         .model = model, .from = from, .schedulers = model->sigma, .take = take, .context = context};
@@ -143,18 +137,18 @@ static void sort_state(const struct step *step, uint16_t *state, uint8_t *who)
 
 /* ------------------------------------------------------------------ levels */
 
-static uint64_t hash_state(const uint16_t *state, uint32_t warps)
+static uint64_t hash_positions(const uint16_t *state, uint32_t warps)
 {
     return hash_bytes(state, warps * sizeof *state);
 }
 
-static void put_states(const void *context, struct hash *table)
+static void rehash_states(const void *context, struct hash *table)
 {
     const struct levels *levels = context;
     const struct level *level = &levels->list[levels->count - 1];
     uint32_t warps = levels->model->warps;
     for (uint32_t i = 0; i < level->count; i++)
-        hash_put(table, hash_state(level->states + (size_t)i * warps, warps), i);
+        hash_put(table, hash_positions(level->states + (size_t)i * warps, warps), i);
 }
 
 static bool grow_level(struct levels *levels, struct level *level)
@@ -166,10 +160,11 @@ static bool grow_level(struct levels *levels, struct level *level)
                          levels->model->warps * sizeof *level->states);
 }
 
-static gordian_status add_state(struct levels *levels, struct level *level, const uint16_t *state)
+static gordian_status add_level_state(struct levels *levels, struct level *level,
+                                      const uint16_t *state)
 {
     uint32_t warps = levels->model->warps;
-    uint64_t hash = hash_state(state, warps);
+    uint64_t hash = hash_positions(state, warps);
     struct hash_probe probe = hash_probe(&levels->table, hash);
     while (hash_meet(&levels->table, &probe))
         if (memcmp(level->states + (size_t)probe.number * warps, state, warps * sizeof *state) == 0)
@@ -178,7 +173,7 @@ static gordian_status add_state(struct levels *levels, struct level *level, cons
         return GORDIAN_STATUS_END;
     if ((level->count == level->room && !grow_level(levels, level)) ||
         !hash_reserve(&levels->table, &levels->memory, level->count + 1, level->count + 1,
-                      put_states, levels))
+                      rehash_states, levels))
         return GORDIAN_STATUS_MEMORY;
     hash_put(&levels->table, hash, level->count);
     memcpy(level->states + (size_t)level->count * warps, state, warps * sizeof *state);
@@ -187,12 +182,12 @@ static gordian_status add_state(struct levels *levels, struct level *level, cons
     return GORDIAN_OK;
 }
 
-static bool take_next(void *context, const struct step *step)
+static bool add_next_state(void *context, const struct step *step)
 {
     struct levels *levels = context;
     uint16_t state[MAKESPAN_MAX_WARPS];
     sort_state(step, state, NULL);
-    levels->status = add_state(levels, &levels->list[levels->count - 1], state);
+    levels->status = add_level_state(levels, &levels->list[levels->count - 1], state);
     return levels->status == GORDIAN_OK;
 }
 
@@ -203,7 +198,7 @@ static bool begin_level(struct levels *levels)
                        sizeof *levels->list))
         return false;
     levels->list[levels->count++] = (struct level){0};
-    hash_renew(&levels->table, put_states, levels);
+    hash_renew(&levels->table, rehash_states, levels);
     return true;
 }
 
@@ -239,30 +234,13 @@ static gordian_status next_level(struct levels *levels)
             continue;
         levels->parent = i;
         levels->status = GORDIAN_OK;
-        take_step(levels->model, level->states + (size_t)i * levels->model->warps, take_next,
-                  levels);
+        enumerate_steps(levels->model, level->states + (size_t)i * levels->model->warps,
+                        add_next_state, levels);
         if (levels->status != GORDIAN_OK)
             return levels->status;
     }
     atomic_store(&levels->watch->states, levels->kept);
     return GORDIAN_OK;
-}
-
-/* Until the answer is there: the last level has it. */
-static gordian_status run_levels(struct levels *levels, gordian_makespan_goal goal)
-{
-    uint16_t start[MAKESPAN_MAX_WARPS] = {0};
-    levels->parent = NONE;
-    gordian_status status =
-        begin_level(levels) ? add_state(levels, levels->list, start) : GORDIAN_STATUS_MEMORY;
-    while (status == GORDIAN_OK) {
-        const struct level *level = &levels->list[levels->count - 1];
-        uint32_t done = find_done(levels, level);
-        if (done != NONE && (goal == GORDIAN_MAKESPAN_GOAL_BEST || level->count == 1))
-            break;
-        status = next_level(levels);
-    }
-    return status;
 }
 
 /* ------------------------------------------------------------------ the schedule */
@@ -284,24 +262,8 @@ static bool take_match(void *context, const struct step *step)
     return false;
 }
 
-static void write_cycle(const struct step *step, const uint8_t *who, uint32_t cycle,
-                        struct relax_schedule *schedule)
-{
-    for (uint32_t w = 0; w < step->model->warps; w++) {
-        uint32_t piece = step->from[w];
-        for (uint32_t n = 0; n < step->ran[w]; n++) {
-            /* What follows in the same cycle begins an instruction. */
-            if (n > 0)
-                piece = relax_skip(step->model, piece + 1);
-            schedule->warps[schedule->count] = who[w];
-            schedule->pieces[schedule->count] = piece;
-            schedule->cycles[schedule->count++] = cycle;
-        }
-    }
-}
-
 /* From the last level back to the first, then forth again with names for the warps. */
-static gordian_status trace_back(const struct levels *levels, struct relax_schedule *schedule)
+static gordian_status trace_schedule(const struct levels *levels, struct relax_schedule *schedule)
 {
     const struct makespan_model *model = levels->model;
     uint32_t last = levels->count - 1;
@@ -320,8 +282,19 @@ static gordian_status trace_back(const struct levels *levels, struct relax_sched
     for (uint32_t t = 0; t < last; t++) {
         const uint16_t *from = levels->list[t].states + (size_t)way[t] * model->warps;
         struct trace trace = {.to = levels->list[t + 1].states + (size_t)way[t + 1] * model->warps};
-        take_step(model, from, take_match, &trace);
-        write_cycle(&trace.found, who, t, schedule);
+        enumerate_steps(model, from, take_match, &trace);
+        const struct step *step = &trace.found;
+        for (uint32_t w = 0; w < step->model->warps; w++) {
+            uint32_t piece = step->from[w];
+            for (uint32_t n = 0; n < step->ran[w]; n++) {
+                /* What follows in the same cycle begins an instruction. */
+                if (n > 0)
+                    piece = relax_skip(step->model, piece + 1);
+                schedule->warps[schedule->count] = who[w];
+                schedule->pieces[schedule->count] = piece;
+                schedule->cycles[schedule->count++] = t;
+            }
+        }
         sort_state(&trace.found, state, who);
     }
     memory_free(&levels->memory, way);
@@ -340,13 +313,23 @@ gordian_status relax_states(const struct makespan_model *model, gordian_makespan
                             .until = limits->until};
     if (model->length > UINT16_MAX || limits->states >= NONE)
         return GORDIAN_STATUS_END;
-    gordian_status status = run_levels(&levels, goal);
-    THEN(status, trace_back(&levels, schedule));
+    /* Until the answer is there: the last level has it. */
+    uint16_t start[MAKESPAN_MAX_WARPS] = {0};
+    levels.parent = NONE;
+    gordian_status status =
+        begin_level(&levels) ? add_level_state(&levels, levels.list, start) : GORDIAN_STATUS_MEMORY;
+    while (status == GORDIAN_OK) {
+        const struct level *level = &levels.list[levels.count - 1];
+        uint32_t done = find_done(&levels, level);
+        if (done != NONE && (goal == GORDIAN_MAKESPAN_GOAL_BEST || level->count == 1))
+            break;
+        status = next_level(&levels);
+    }
+    THEN(status, trace_schedule(&levels, schedule));
     if (status == GORDIAN_OK)
         *value = schedule->makespan;
     for (uint32_t i = 0; i < levels.count; i++) {
-        memory_free(memory, levels.list[i].states);
-        memory_free(memory, levels.list[i].parents);
+        memory_free_all(memory, levels.list[i].states, levels.list[i].parents);
     }
     memory_free(memory, levels.list);
     hash_free(&levels.table, memory);
