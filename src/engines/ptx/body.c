@@ -17,12 +17,6 @@ struct body {
     gordian_error *error;
 };
 
-static int shown_length(const gordian_ptx *ptx, uint32_t token)
-{
-    uint32_t length = ptx->tokens[token].length;
-    return (int)(length < 60 ? length : 60);
-}
-
 /* ------------------------------------------------------------------ scopes and names */
 
 static gordian_status open_scope(struct body *body)
@@ -37,8 +31,8 @@ static gordian_status open_scope(struct body *body)
 }
 
 /* Looks in the scope and those around it; *where: in which it was. */
-static uint32_t look_up(const struct ptx_function *function, const struct ptx_names *names,
-                        uint32_t scope, const char *text, size_t length, uint32_t *where)
+static uint32_t find_in_scopes(const struct ptx_function *function, const struct ptx_names *names,
+                               uint32_t scope, const char *text, size_t length, uint32_t *where)
 {
     for (;;) {
         uint32_t value = ptx_names_find(names, scope, text, length);
@@ -54,8 +48,8 @@ static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function
                                uint32_t scope, uint32_t token)
 {
     uint32_t where;
-    return look_up(function, &function->label_names, scope, ptx_text(ptx, token),
-                   ptx->tokens[token].length, &where);
+    return find_in_scopes(function, &function->label_names, scope, ptx_text(ptx, token),
+                          ptx->tokens[token].length, &where);
 }
 
 /* Declared registers: a single one has the value 0, a range its count. */
@@ -64,7 +58,7 @@ static uint32_t count_declared(const gordian_ptx *ptx, const struct ptx_function
 {
     const char *text = ptx_text(ptx, token);
     size_t length = ptx->tokens[token].length, prefix = length, digits;
-    uint32_t found = look_up(function, &function->registers, scope, text, length, where);
+    uint32_t found = find_in_scopes(function, &function->registers, scope, text, length, where);
     if (found == 0)
         return 0;
     while (prefix > 0 && text[prefix - 1] >= '0' && text[prefix - 1] <= '9')
@@ -74,7 +68,7 @@ static uint32_t count_declared(const gordian_ptx *ptx, const struct ptx_function
     const char *why;
     if (digits == 0 || prefix == 0 || !parse_u64(text + prefix, digits, &number, &why))
         return PTX_NONE;
-    found = look_up(function, &function->registers, scope, text, prefix, where);
+    found = find_in_scopes(function, &function->registers, scope, text, prefix, where);
     return found != PTX_NONE && number < found ? 1 : PTX_NONE;
 }
 
@@ -139,7 +133,7 @@ static gordian_status mention_register(struct body *body, uint32_t token)
             return fail_memory(body->error);
     } else if (*text == '%' && !is_special(ptx, token) && !dot) {
         return ptx_fail(ptx, token, body->error, "register '%.*s' is not declared",
-                        shown_length(ptx, token), text);
+                        PTX_SHOWN(ptx, token));
     }
     return GORDIAN_OK;
 }
@@ -152,8 +146,7 @@ static gordian_status declare_registers(struct body *body, uint32_t name, uint32
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
     if (ptx_names_find(&body->function->registers, body->scope, text, length) != PTX_NONE)
-        return ptx_fail(ptx, name, body->error, "'%.*s' is declared twice", shown_length(ptx, name),
-                        text);
+        return ptx_fail(ptx, name, body->error, "'%.*s' is declared twice", PTX_SHOWN(ptx, name));
     return ptx_names_put(&body->function->registers, body->scope, text, length, count)
                ? GORDIAN_OK
                : fail_memory(body->error);
@@ -193,23 +186,6 @@ static gordian_status read_registers(struct body *body)
     return GORDIAN_OK;
 }
 
-static gordian_status skip_to_semicolon(struct body *body)
-{
-    gordian_ptx *ptx = body->ptx;
-    uint32_t first = body->next, braces = 0;
-    for (; ptx->tokens[body->next].kind != PTX_END; body->next++) {
-        if (ptx_is_mark(ptx, body->next, '{'))
-            braces++;
-        else if (ptx_is_mark(ptx, body->next, '}') && braces-- == 0)
-            break;
-        else if (ptx_is_mark(ptx, body->next, ';') && braces == 0) {
-            body->next++;
-            return GORDIAN_OK;
-        }
-    }
-    return ptx_fail(ptx, first, body->error, "a ';' is missing after this directive");
-}
-
 static gordian_status read_directive(struct body *body)
 {
     static const char *const known[] = {".param",
@@ -232,11 +208,10 @@ static gordian_status read_directive(struct body *body)
         return ptx_read_file(ptx, &body->next, body->error);
     if (ptx_is(ptx, body->next, ".reg"))
         return read_registers(body);
-    for (size_t i = 0; known[i]; i++)
-        if (ptx_is(ptx, body->next, known[i]))
-            return skip_to_semicolon(body);
+    if (ptx_is_any(ptx, body->next, known))
+        return ptx_skip_declaration(ptx, &body->next, body->error);
     return ptx_fail(ptx, body->next, body->error, "unknown directive '%.*s'",
-                    shown_length(ptx, body->next), ptx_text(ptx, body->next));
+                    PTX_SHOWN(ptx, body->next));
 }
 
 static gordian_status read_label(struct body *body)
@@ -248,7 +223,7 @@ static gordian_status read_label(struct body *body)
     size_t length = ptx->tokens[name].length;
     if (ptx_names_find(&function->label_names, body->scope, text, length) != PTX_NONE)
         return ptx_fail(ptx, name, body->error, "label '%.*s' is there twice",
-                        shown_length(ptx, name), text);
+                        PTX_SHOWN(ptx, name));
     if (!memory_grow(&ptx->memory, &function->labels, &function->label_room,
                      function->label_count + 1, sizeof *function->labels) ||
         !ptx_names_put(&function->label_names, body->scope, text, length,
@@ -267,7 +242,7 @@ static gordian_status read_label(struct body *body)
 /* ------------------------------------------------------------------ instructions */
 
 /* The opcode up to its first dot. */
-static bool stem_is(const char *text, size_t length, const char *word)
+static bool opcode_stem_is(const char *text, size_t length, const char *word)
 {
     size_t stem = strlen(word);
     return length >= stem && memcmp(text, word, stem) == 0 && (length == stem || text[stem] == '.');
@@ -277,12 +252,12 @@ static enum ptx_flow flow_of(const gordian_ptx *ptx, uint32_t name)
 {
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
-    if (stem_is(text, length, "bra") || stem_is(text, length, "brx"))
+    if (opcode_stem_is(text, length, "bra") || opcode_stem_is(text, length, "brx"))
         return PTX_BRANCH;
-    if (stem_is(text, length, "ret") || stem_is(text, length, "exit") ||
-        stem_is(text, length, "trap"))
+    if (opcode_stem_is(text, length, "ret") || opcode_stem_is(text, length, "exit") ||
+        opcode_stem_is(text, length, "trap"))
         return PTX_RETURN;
-    return stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
+    return opcode_stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
 }
 
 /* Operands up to the ';': brackets close in order, and no two words stand side by side. */
@@ -300,7 +275,7 @@ static gordian_status read_operands(struct body *body, struct ptx_instruction *i
         if (token->kind == PTX_WORD && c != '.') {
             if (beside)
                 return ptx_fail(ptx, at, body->error, "expected ',' or ';' before '%.*s'",
-                                shown_length(ptx, at), ptx_text(ptx, at));
+                                PTX_SHOWN(ptx, at));
             TRY(mention_register(body, at));
         } else if (token->kind == PTX_MARK && c == ';' && depth == 0) {
             break;
@@ -336,7 +311,7 @@ static gordian_status read_guard(struct body *body, struct ptx_instruction *inst
     return GORDIAN_OK;
 }
 
-static gordian_status read_instruction(struct body *body)
+static gordian_status read_ptx_instruction(struct body *body)
 {
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
@@ -367,7 +342,8 @@ static gordian_status read_instruction(struct body *body)
 
 /* ------------------------------------------------------------------ targets */
 
-static gordian_status add_target(struct body *body, struct ptx_instruction *branch, uint32_t token)
+static gordian_status add_branch_target(struct body *body, struct ptx_instruction *branch,
+                                        uint32_t token)
 {
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
@@ -376,7 +352,7 @@ static gordian_status add_target(struct body *body, struct ptx_instruction *bran
                          : PTX_NONE;
     if (label == PTX_NONE)
         return ptx_fail(ptx, token, body->error, "there is no label '%.*s' here",
-                        shown_length(ptx, token), ptx_text(ptx, token));
+                        PTX_SHOWN(ptx, token));
     if (!memory_grow(&ptx->memory, &function->targets, &function->target_room,
                      function->target_count + 1, sizeof *function->targets))
         return fail_memory(body->error);
@@ -397,7 +373,7 @@ static gordian_status add_targets(struct body *body, struct ptx_instruction *bra
         return ptx_fail(ptx, branch->name, body->error,
                         "the targets of this branch are not listed (.branchtargets)");
     for (; ptx->tokens[at].kind == PTX_WORD; at += 1u + ptx_is_mark(ptx, at + 1, ','))
-        TRY(add_target(body, branch, at));
+        TRY(add_branch_target(body, branch, at));
     return GORDIAN_OK;
 }
 
@@ -416,7 +392,7 @@ static gordian_status resolve_targets(struct body *body)
         else if (branch->count != 1)
             status = ptx_fail(ptx, branch->name, body->error, "a branch goes to one label");
         else
-            status = add_target(body, branch, branch->first);
+            status = add_branch_target(body, branch, branch->first);
     }
     return status;
 }
@@ -450,9 +426,8 @@ static gordian_status read_item(struct body *body, uint32_t *depth)
         return read_label(body);
     if (ptx->tokens[at].kind == PTX_END)
         return ptx_fail(ptx, at, body->error, "the body of '%.*s' does not end: '}' is missing",
-                        shown_length(ptx, body->function->name),
-                        ptx_text(ptx, body->function->name));
-    return read_instruction(body);
+                        PTX_SHOWN(ptx, body->function->name));
+    return read_ptx_instruction(body);
 }
 
 gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, uint32_t *next,

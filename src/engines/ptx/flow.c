@@ -22,30 +22,6 @@ static gordian_status add_block(struct ptx_graph *graph, uint32_t first, uint32_
     return GORDIAN_OK;
 }
 
-/* Labels lie in the order of their instructions. */
-static gordian_status cut_blocks(struct ptx_graph *graph, uint32_t *block_of_label,
-                                 gordian_error *error)
-{
-    const struct ptx_function *function = graph->function;
-    size_t count = function->code_count, label = 0;
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
-        bool fresh = i == 0 || ends_block(&function->code[i - 1]);
-        for (; label < function->label_count && function->labels[label].instruction == i &&
-               status == GORDIAN_OK;
-             label++) {
-            status = add_block(graph, i, (uint32_t)label, error);
-            block_of_label[label] = (uint32_t)graph->block_count - 1;
-            fresh = false;
-        }
-        if (fresh && status == GORDIAN_OK)
-            status = add_block(graph, i, PTX_NONE, error);
-        if (status == GORDIAN_OK)
-            graph->blocks[graph->block_count - 1].end = i + 1;
-    }
-    return status;
-}
-
 /* `next`: a block, or PTX_NONE for the end. */
 static gordian_status add_next(struct ptx_graph *graph, uint32_t block, uint32_t next,
                                gordian_error *error)
@@ -82,8 +58,8 @@ static gordian_status link_block(struct ptx_graph *graph, const uint32_t *block_
     return status;
 }
 
-static gordian_status make_blocks(struct ptx_graph *graph, const struct ptx_ends *ends,
-                                  gordian_error *error)
+static gordian_status make_basic_blocks(struct ptx_graph *graph, const struct ptx_ends *ends,
+                                        gordian_error *error)
 {
     const struct ptx_function *function = graph->function;
     uint32_t *of_label =
@@ -92,7 +68,23 @@ static gordian_status make_blocks(struct ptx_graph *graph, const struct ptx_ends
         return fail_memory(error);
     for (size_t i = 0; i < function->label_count; i++)
         of_label[i] = PTX_NONE; /* the end */
-    gordian_status status = cut_blocks(graph, of_label, error);
+    /* Labels lie in the order of their instructions. */
+    size_t count = function->code_count, label = 0;
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        bool fresh = i == 0 || ends_block(&function->code[i - 1]);
+        for (; label < function->label_count && function->labels[label].instruction == i &&
+               status == GORDIAN_OK;
+             label++) {
+            status = add_block(graph, i, (uint32_t)label, error);
+            of_label[label] = (uint32_t)graph->block_count - 1;
+            fresh = false;
+        }
+        if (fresh && status == GORDIAN_OK)
+            status = add_block(graph, i, PTX_NONE, error);
+        if (status == GORDIAN_OK)
+            graph->blocks[graph->block_count - 1].end = i + 1;
+    }
     if (status == GORDIAN_OK) {
         graph->entry = ends->from == PTX_NONE ? 0 : of_label[ends->from];
         graph->stop = ends->to == PTX_NONE ? PTX_NONE : of_label[ends->to];
@@ -120,7 +112,7 @@ struct visit {
 };
 
 /* Reverse postorder, without recursion. */
-static gordian_status sort_blocks(struct ptx_graph *graph, gordian_error *error)
+static gordian_status sort_basic_blocks(struct ptx_graph *graph, gordian_error *error)
 {
     size_t count = graph->block_count, depth = 0, left = count;
     struct visit *stack = memory_alloc(&graph->memory, (count + 1) * sizeof *stack);
@@ -308,19 +300,6 @@ static gordian_status find_loop(struct ptx_graph *graph, uint32_t head, uint32_t
     return status;
 }
 
-static gordian_status find_loops(struct ptx_graph *graph, bool strict, gordian_error *error)
-{
-    uint32_t *stack = memory_alloc(&graph->memory, (graph->block_count + 1) * sizeof *stack);
-    gordian_status status = stack && reverse_edges(graph) ? GORDIAN_OK : fail_memory(error);
-    THEN(status, add_loop(graph, graph->entry, error));
-    if (status == GORDIAN_OK)
-        graph->loops[0].passes = 1;
-    for (size_t i = 0; i < graph->sorted_count && status == GORDIAN_OK; i++)
-        status = find_loop(graph, graph->sorted[i], stack, strict, error);
-    memory_free(&graph->memory, stack);
-    return status;
-}
-
 uint32_t ptx_block_of(const struct ptx_graph *graph, uint32_t instruction)
 {
     size_t low = 0, high = graph->block_count; /* blocks lie in order of their instructions */
@@ -346,11 +325,18 @@ gordian_status ptx_graph_open(struct ptx_graph *graph, const gordian_ptx *ptx,
     if (function->code_count == 0)
         return ptx_fail(ptx, function->name, error, "'%.*s' has no instructions",
                         (int)ptx->tokens[function->name].length, ptx_text(ptx, function->name));
-    gordian_status status = make_blocks(graph, ends, error);
-    THEN(status, sort_blocks(graph, error));
+    gordian_status status = make_basic_blocks(graph, ends, error);
+    THEN(status, sort_basic_blocks(graph, error));
     if (status == GORDIAN_OK) {
         find_dominators(graph);
-        status = find_loops(graph, strict, error);
+        uint32_t *stack = memory_alloc(&graph->memory, (graph->block_count + 1) * sizeof *stack);
+        status = stack && reverse_edges(graph) ? GORDIAN_OK : fail_memory(error);
+        THEN(status, add_loop(graph, graph->entry, error));
+        if (status == GORDIAN_OK)
+            graph->loops[0].passes = 1;
+        for (size_t i = 0; i < graph->sorted_count && status == GORDIAN_OK; i++)
+            status = find_loop(graph, graph->sorted[i], stack, strict, error);
+        memory_free(&graph->memory, stack);
     }
     if (status != GORDIAN_OK)
         ptx_graph_close(graph);

@@ -25,7 +25,7 @@ gordian_status ptx_fail(const gordian_ptx *ptx, uint32_t token, gordian_error *e
     return GORDIAN_STATUS_INPUT;
 }
 
-static bool is_word(char c)
+static bool is_ptx_word_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '$' || c == '%' || c == '.';
@@ -49,26 +49,27 @@ static bool push_token(struct lexer *lexer, const char *start, size_t length, en
 
 /* An opcode is one word, with names of scopes and sizes within: ".shared::cluster", ".L2::128B". A
  * directive ends before the next: ".reg.b16" are two. */
-static size_t word_length(const char *at)
+static size_t ptx_word_length(const char *at)
 {
     size_t length = 0;
     if (*at == '.') {
         do
             length++;
-        while (at[length] != '.' && is_word(at[length]));
+        while (at[length] != '.' && is_ptx_word_byte(at[length]));
         return length;
     }
     for (;;) {
-        while (is_word(at[length]))
+        while (is_ptx_word_byte(at[length]))
             length++;
-        if (length == 0 || at[length] != ':' || at[length + 1] != ':' || !is_word(at[length + 2]))
+        if (length == 0 || at[length] != ':' || at[length + 1] != ':' ||
+            !is_ptx_word_byte(at[length + 2]))
             return length;
         length += 2;
     }
 }
 
 /* Passes a comment; false if it does not end. */
-static bool skip_comment(struct lexer *lexer)
+static bool skip_ptx_comment(struct lexer *lexer)
 {
     if (lexer->at[1] == '/') {
         lexer->at += strcspn(lexer->at, "\n");
@@ -94,7 +95,7 @@ static gordian_status fail_here(struct lexer *lexer, const char *what, gordian_e
 static gordian_status take_token(struct lexer *lexer, gordian_error *error)
 {
     const char *at = lexer->at;
-    size_t length = word_length(at);
+    size_t length = ptx_word_length(at);
     if (length > 0) {
         lexer->at += length;
         return push_token(lexer, at, length, PTX_WORD) ? GORDIAN_OK : fail_memory(error);
@@ -123,7 +124,7 @@ gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error)
         } else if (c == '/' && (lexer.at[1] == '/' || lexer.at[1] == '*')) {
             uint32_t line = lexer.line;
             const char *start = lexer.at;
-            if (!skip_comment(&lexer)) {
+            if (!skip_ptx_comment(&lexer)) {
                 lexer.at = start;
                 lexer.line = line;
                 return fail_here(&lexer, "a comment that does not end", error);

@@ -28,7 +28,7 @@ static void frames_of(const gordian_ptx *ptx, uint32_t place, struct frames *fra
         frames->places[i] = inwards.places[inwards.count - 1 - i];
 }
 
-static bool same_function(const gordian_ptx *ptx, uint32_t a, uint32_t b)
+static bool same_inlined_function(const gordian_ptx *ptx, uint32_t a, uint32_t b)
 {
     uint32_t f = ptx->places[a].function, g = ptx->places[b].function;
     if (f == PTX_NONE || g == PTX_NONE)
@@ -42,7 +42,7 @@ static size_t frames_in_common(const gordian_ptx *ptx, const struct frames *a,
                                const struct frames *b)
 {
     size_t both = a->count < b->count ? a->count : b->count, i = 0;
-    while (i < both && same_function(ptx, a->places[i], b->places[i])) {
+    while (i < both && same_inlined_function(ptx, a->places[i], b->places[i])) {
         const struct ptx_place *x = &ptx->places[a->places[i]], *y = &ptx->places[b->places[i]];
         i++;
         if (x->file != y->file || x->line != y->line)
@@ -56,7 +56,7 @@ struct finding {
     bool started;
 };
 
-static void look_at(const gordian_ptx *ptx, uint32_t place, struct finding *finding)
+static void add_place_to_finding(const gordian_ptx *ptx, uint32_t place, struct finding *finding)
 {
     struct frames frames;
     if (place == PTX_NONE || ptx->places[place].line == 0)
@@ -94,7 +94,7 @@ static void locate_instruction(struct ptx_graph *graph, uint32_t index)
         uint32_t from = graph->befores[i];
         const struct ptx_instruction *last = ptx_last(graph, from);
         if (last && graph->blocks[from].order != PTX_NONE && ptx_in_loop(graph, from, index))
-            look_at(ptx, last->place, &finding);
+            add_place_to_finding(ptx, last->place, &finding);
     }
     name_kernel(graph, loop);
     if (finding.frames.count == 0)
@@ -132,9 +132,13 @@ static bool is_first(const struct ptx_graph *graph, size_t index)
     return true;
 }
 
-/* Loops of a function by line; copies of one loop share a number. */
-static void number_loops(struct ptx_graph *graph)
+gordian_status ptx_locate_loops(struct ptx_graph *graph, gordian_error *error)
 {
+    if (graph->loop_count > 1000)
+        return fail(error, GORDIAN_STATUS_INPUT, "more than 1000 loops in one function");
+    for (uint32_t i = 1; i < graph->loop_count; i++)
+        locate_instruction(graph, i);
+    /* Loops of a function by line; copies of one loop share a number. */
     for (size_t i = 1; i < graph->loop_count; i++)
         graph->loops[i].number = 1;
     for (size_t i = 1; i < graph->loop_count; i++) {
@@ -145,20 +149,12 @@ static void number_loops(struct ptx_graph *graph)
             graph->loops[j].number += line_of(graph, first) < line_of(graph, &graph->loops[j]) &&
                                       strcmp(first->function, graph->loops[j].function) == 0;
     }
-}
-
-gordian_status ptx_locate_loops(struct ptx_graph *graph, gordian_error *error)
-{
-    if (graph->loop_count > 1000)
-        return fail(error, GORDIAN_STATUS_INPUT, "more than 1000 loops in one function");
-    for (uint32_t i = 1; i < graph->loop_count; i++)
-        locate_instruction(graph, i);
-    number_loops(graph);
     return GORDIAN_OK;
 }
 
 /* The last part of a path. */
-static void file_name(const gordian_ptx *ptx, uint32_t file, const char **name, size_t *length)
+static void source_file_name(const gordian_ptx *ptx, uint32_t file, const char **name,
+                             size_t *length)
 {
     uint32_t token = file < ptx->file_room ? ptx->files[file] : 0;
     *name = "?";
@@ -192,7 +188,7 @@ void ptx_describe_loop(const struct ptx_graph *graph, const struct ptx_loop *loo
     if (used < size && loop->place_line) {
         const char *name;
         size_t length;
-        file_name(ptx, loop->place_file, &name, &length);
+        source_file_name(ptx, loop->place_file, &name, &length);
         snprintf(buffer + used, size - used, " (%s/%u, %.*s:%u)", loop->function, loop->number,
                  (int)length, name, loop->place_line);
     }
@@ -211,7 +207,7 @@ bool ptx_loop_is(const struct ptx_graph *graph, const struct ptx_loop *loop, con
         return false;
     const char *file;
     size_t file_length;
-    file_name(ptx, loop->place_file, &file, &file_length);
+    source_file_name(ptx, loop->place_file, &file, &file_length);
     snprintf(text, sizeof text, "%.*s:%u", (int)(file_length < 100 ? file_length : 100), file,
              loop->place_line);
     return strcmp(text, name) == 0;

@@ -165,8 +165,8 @@ static void note_missing(void *context, const char *name, size_t length)
 }
 
 /* The instruction's result is one of a few: the one being tried. */
-static bool take_choice(struct counter *counter, uint32_t writer, struct reading *reading,
-                        size_t missing, uint64_t *value)
+static bool try_choice(struct counter *counter, uint32_t writer, struct reading *reading,
+                       size_t missing, uint64_t *value)
 {
     const struct ptx_graph *graph = counter->graph;
     struct choice choice = {.instruction = writer};
@@ -199,7 +199,7 @@ static bool constant_at(struct counter *counter, uint32_t writer, uint64_t *valu
     counter->depth++;
     bool known = ptx_evaluate(graph->ptx, graph->function, instruction, counter->question,
                               read_constant, note_missing, &reading, value) ||
-                 take_choice(counter, writer, &reading, missing, value);
+                 try_choice(counter, writer, &reading, missing, value);
     counter->depth--;
     return known;
 }
@@ -359,18 +359,16 @@ static bool run_slot(struct counter *counter, size_t slot)
     return counter->slice[slot].known;
 }
 
-/* Is the instruction executed before the end of the block? */
-static bool is_before(const struct ptx_graph *graph, uint32_t instruction, uint32_t block)
-{
-    return graph->blocks[ptx_block_of(graph, instruction)].order <= graph->blocks[block].order;
-}
-
 /* Rounds until the predicate has this value; 0: not found. */
-static uint64_t run_rounds(struct counter *counter, uint32_t block, uint32_t predicate, bool leaves)
+static uint64_t run_loop_rounds(struct counter *counter, uint32_t block, uint32_t predicate,
+                                bool leaves)
 {
     size_t slots[SLICE], count = sort_slice(counter, slots), before = 0;
+    const struct ptx_graph *graph = counter->graph;
+    /* Those executed before the end of the block. */
     while (before < count &&
-           is_before(counter->graph, counter->slice[slots[before]].instruction, block))
+           graph->blocks[ptx_block_of(graph, counter->slice[slots[before]].instruction)].order <=
+               graph->blocks[block].order)
         before++;
     for (uint64_t round = 1; round <= ROUNDS_MAX; round++) {
         for (size_t i = 0; i < before; i++)
@@ -451,9 +449,11 @@ static bool next_trial(struct counter *counter)
     return false;
 }
 
-/* Are they few enough to be tried? */
-static bool count_trials(struct counter *counter)
+/* The most rounds with any of the values; 0: with one of them it is not found. */
+static uint64_t try_values(struct counter *counter, uint32_t block, uint32_t predicate, bool leaves)
 {
+    uint64_t most = 0;
+    /* Are they few enough to be tried? */
     uint64_t all = 1, few = 1;
     for (size_t i = 0; i < counter->choice_count; i++) {
         const struct choice *choice = &counter->choices[i];
@@ -462,14 +462,7 @@ static bool count_trials(struct counter *counter)
         few *= few <= TRIALS_MAX ? choice->launch ? 2 : values : 1;
     }
     counter->corners = all > TRIALS_MAX;
-    return few <= TRIALS_MAX;
-}
-
-/* The most rounds with any of the values; 0: with one of them it is not found. */
-static uint64_t try_values(struct counter *counter, uint32_t block, uint32_t predicate, bool leaves)
-{
-    uint64_t most = 0;
-    if (!count_trials(counter))
+    if (few > TRIALS_MAX)
         return 0;
     counter->settled = true;
     do {
@@ -478,7 +471,7 @@ static uint64_t try_values(struct counter *counter, uint32_t block, uint32_t pre
             continue;
         for (size_t i = 0; i < counter->count; i++)
             enter_sources(counter, &counter->slice[i]);
-        uint64_t rounds = run_rounds(counter, block, predicate, leaves);
+        uint64_t rounds = run_loop_rounds(counter, block, predicate, leaves);
         if (rounds == 0)
             return 0;
         most = rounds > most ? rounds : most;
@@ -511,7 +504,7 @@ static uint64_t count_exit(struct counter *counter, uint32_t block)
     /* The first way is the one not taken: the guard does not hold. */
     bool leaves = stays[0] ? !last->negated : last->negated;
     return counter->choice_count > 0 ? try_values(counter, block, predicate, leaves)
-                                     : run_rounds(counter, block, predicate, leaves);
+                                     : run_loop_rounds(counter, block, predicate, leaves);
 }
 
 gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
@@ -540,7 +533,6 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
         }
     }
     memcpy(count->missing, counter.missing, sizeof count->missing);
-    memory_free(&graph->memory, counter.seen);
-    memory_free(&graph->memory, counter.stack);
+    memory_free_all(&graph->memory, counter.seen, counter.stack);
     return GORDIAN_OK;
 }

@@ -16,8 +16,8 @@ static uint64_t hash_name(uint32_t scope, const char *text, size_t length)
     return hash_stir(hash_bytes(text, length), scope);
 }
 
-static struct ptx_name *find_name(const struct ptx_names *names, uint32_t scope, const char *text,
-                                  size_t length)
+static struct ptx_name *find_scoped_name(const struct ptx_names *names, uint32_t scope,
+                                         const char *text, size_t length)
 {
     struct hash_probe probe = hash_probe(&names->table, hash_name(scope, text, length));
     while (hash_meet(&names->table, &probe)) {
@@ -31,11 +31,11 @@ static struct ptx_name *find_name(const struct ptx_names *names, uint32_t scope,
 uint32_t ptx_names_find(const struct ptx_names *names, uint32_t scope, const char *text,
                         size_t length)
 {
-    const struct ptx_name *name = find_name(names, scope, text, length);
+    const struct ptx_name *name = find_scoped_name(names, scope, text, length);
     return name ? name->value : PTX_NONE;
 }
 
-static void put_names(const void *context, struct hash *table)
+static void rehash_names(const void *context, struct hash *table)
 {
     const struct ptx_names *names = context;
     for (uint32_t i = 0; i < names->count; i++) {
@@ -47,12 +47,12 @@ static void put_names(const void *context, struct hash *table)
 bool ptx_names_put(struct ptx_names *names, uint32_t scope, const char *text, size_t length,
                    uint32_t value)
 {
-    struct ptx_name *name = find_name(names, scope, text, length);
+    struct ptx_name *name = find_scoped_name(names, scope, text, length);
     uint32_t count = names->count + 1;
     if (!name) {
         if (!memory_grow32(&names->memory, &names->list, &names->room, count,
                            sizeof *names->list) ||
-            !hash_reserve(&names->table, &names->memory, count, count, put_names, names))
+            !hash_reserve(&names->table, &names->memory, count, count, rehash_names, names))
             return false;
         hash_put(&names->table, hash_name(scope, text, length), names->count);
         name = &names->list[names->count++];
@@ -62,7 +62,7 @@ bool ptx_names_put(struct ptx_names *names, uint32_t scope, const char *text, si
 }
 
 /* A number at the start of text; *length: what is left of it. */
-static bool take_count(const char **text, size_t *length, size_t *count)
+static bool parse_count(const char **text, size_t *length, size_t *count)
 {
     size_t digits = 0;
     *count = 0;
@@ -85,7 +85,7 @@ void ptx_plain_name(const char **text, size_t *length)
         at++;
         left--;
     }
-    while (take_count(&at, &left, &count)) {
+    while (parse_count(&at, &left, &count)) {
         found = at;
         found_length = count;
         at += count;

@@ -8,7 +8,7 @@
 
 #define FILES_MAX 100000u
 
-static bool starts_with(const gordian_ptx *ptx, uint32_t token, char c)
+static bool token_starts_with(const gordian_ptx *ptx, uint32_t token, char c)
 {
     return ptx->tokens[token].kind == PTX_WORD && *ptx_text(ptx, token) == c;
 }
@@ -18,8 +18,7 @@ static bool statement_ended(const gordian_ptx *ptx, uint32_t token)
     return ptx->tokens[token].kind == PTX_END;
 }
 
-/* Passes tokens up to the ';' that ends a declaration, braces of initial values included. */
-static gordian_status skip_declaration(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
+gordian_status ptx_skip_declaration(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     uint32_t first = *next, braces = 0;
     for (; !statement_ended(ptx, *next); ++*next) {
@@ -127,29 +126,6 @@ gordian_status ptx_read_file(gordian_ptx *ptx, uint32_t *next, gordian_error *er
 
 /* ------------------------------------------------------------------ sections */
 
-static gordian_status read_section(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
-{
-    uint32_t first = *next, braces = 0;
-    bool strings = ptx_is(ptx, *next + 1, ".debug_str");
-    for (++*next; !statement_ended(ptx, *next); ++*next) {
-        if (ptx_is_mark(ptx, *next, '{')) {
-            braces++;
-        } else if (ptx_is_mark(ptx, *next, '}') && --braces == 0) {
-            ++*next;
-            return GORDIAN_OK;
-        } else if (strings && starts_with(ptx, *next, '$') && ptx_is_mark(ptx, *next + 1, ':') &&
-                   ptx_names_find(&ptx->strings, 0, ptx_text(ptx, *next),
-                                  ptx->tokens[*next].length) == PTX_NONE &&
-                   !ptx_names_put(&ptx->strings, 0, ptx_text(ptx, *next), ptx->tokens[*next].length,
-                                  *next + 2)) {
-            return fail_memory(error);
-        }
-        if (braces == UINT32_MAX)
-            break;
-    }
-    return ptx_fail(ptx, first, error, "a section without its braces");
-}
-
 void ptx_read_string(const gordian_ptx *ptx, uint32_t name, char *buffer, size_t size)
 {
     size_t used = 0;
@@ -202,7 +178,7 @@ static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, go
     while (!statement_ended(ptx, *next) && !ptx_is_mark(ptx, *next, '{') &&
            !ptx_is_mark(ptx, *next, ';')) {
         if (ptx_is(ptx, *next, ".pragma")) {
-            TRY(skip_declaration(ptx, next, error));
+            TRY(ptx_skip_declaration(ptx, next, error));
             continue;
         }
         if (ptx_is_mark(ptx, *next, '}'))
@@ -215,8 +191,8 @@ static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, go
 }
 
 /* A place in the list for this function: it may have been declared before. */
-static gordian_status find_function(gordian_ptx *ptx, uint32_t name, struct ptx_function **out,
-                                    gordian_error *error)
+static gordian_status find_declared_function(gordian_ptx *ptx, uint32_t name,
+                                             struct ptx_function **out, gordian_error *error)
 {
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
@@ -242,7 +218,7 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
     struct ptx_function *function = NULL, results = {0};
     gordian_status status = GORDIAN_OK;
     ++*next;
-    while (starts_with(ptx, *next, '.')) { /* .noreturn, .attribute(...) */
+    while (token_starts_with(ptx, *next, '.')) { /* .noreturn, .attribute(...) */
         uint32_t at = ++*next;
         if (ptx_is_mark(ptx, at, '('))
             status = read_parameters(ptx, &results, next, error);
@@ -255,7 +231,7 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
     uint32_t name = *next;
     if (ptx->tokens[name].kind != PTX_WORD)
         return ptx_fail(ptx, name, error, "expected the function's name");
-    status = find_function(ptx, name, &function, error);
+    status = find_declared_function(ptx, name, &function, error);
     ++*next;
     if (status == GORDIAN_OK && ptx_is_mark(ptx, *next, '(')) {
         function->parameter_count = 0;
@@ -276,37 +252,19 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
 
 /* ------------------------------------------------------------------ the module */
 
-static bool is_linking(const gordian_ptx *ptx, uint32_t token)
-{
-    return ptx_is(ptx, token, ".visible") || ptx_is(ptx, token, ".extern") ||
-           ptx_is(ptx, token, ".weak") || ptx_is(ptx, token, ".common");
-}
-
-static bool is_of_a_line(const gordian_ptx *ptx, uint32_t token)
-{
-    return ptx_is(ptx, token, ".version") || ptx_is(ptx, token, ".target") ||
-           ptx_is(ptx, token, ".address_size");
-}
-
-static bool is_variable(const gordian_ptx *ptx, uint32_t token)
-{
-    static const char *const kinds[] = {".global", ".const",      ".shared",  ".local",  ".param",
-                                        ".tex",    ".samplerref", ".surfref", ".texref", ".pragma",
-                                        ".alias",  ".reg",        ".sreg",    NULL};
-    for (size_t i = 0; kinds[i]; i++)
-        if (ptx_is(ptx, token, kinds[i]))
-            return true;
-    return false;
-}
-
 static gordian_status read_statement(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
+    static const char *const linking[] = {".visible", ".extern", ".weak", ".common", NULL};
+    static const char *const whole_lines[] = {".version", ".target", ".address_size", NULL};
+    static const char *const variables[] = {
+        ".global",  ".const",  ".shared", ".local", ".param", ".tex",  ".samplerref",
+        ".surfref", ".texref", ".pragma", ".alias", ".reg",   ".sreg", NULL};
     uint32_t token = *next, place;
-    if (is_linking(ptx, token)) {
+    if (ptx_is_any(ptx, token, linking)) {
         ++*next;
         return GORDIAN_OK;
     }
-    if (is_of_a_line(ptx, token)) {
+    if (ptx_is_any(ptx, token, whole_lines)) {
         skip_line(ptx, next);
         return GORDIAN_OK;
     }
@@ -316,10 +274,30 @@ static gordian_status read_statement(gordian_ptx *ptx, uint32_t *next, gordian_e
         return ptx_read_file(ptx, next, error);
     if (ptx_is(ptx, token, ".loc"))
         return ptx_read_loc(ptx, next, &place, error);
-    if (ptx_is(ptx, token, ".section"))
-        return read_section(ptx, next, error);
-    if (is_variable(ptx, token))
-        return skip_declaration(ptx, next, error);
+    if (ptx_is(ptx, token, ".section")) {
+        uint32_t first = *next, braces = 0;
+        bool strings = ptx_is(ptx, *next + 1, ".debug_str");
+        for (++*next; !statement_ended(ptx, *next); ++*next) {
+            if (ptx_is_mark(ptx, *next, '{')) {
+                braces++;
+            } else if (ptx_is_mark(ptx, *next, '}') && --braces == 0) {
+                ++*next;
+                return GORDIAN_OK;
+            } else if (strings && token_starts_with(ptx, *next, '$') &&
+                       ptx_is_mark(ptx, *next + 1, ':') &&
+                       ptx_names_find(&ptx->strings, 0, ptx_text(ptx, *next),
+                                      ptx->tokens[*next].length) == PTX_NONE &&
+                       !ptx_names_put(&ptx->strings, 0, ptx_text(ptx, *next),
+                                      ptx->tokens[*next].length, *next + 2)) {
+                return fail_memory(error);
+            }
+            if (braces == UINT32_MAX)
+                break;
+        }
+        return ptx_fail(ptx, first, error, "a section without its braces");
+    }
+    if (ptx_is_any(ptx, token, variables))
+        return ptx_skip_declaration(ptx, next, error);
     return ptx_fail(ptx, token, error,
                     "expected a directive (.entry, .func, .global, ...), not '%.*s'",
                     (int)(ptx->tokens[token].length < 40 ? ptx->tokens[token].length : 40),
@@ -357,8 +335,8 @@ gordian_status gordian_ptx_open(gordian_ptx **out, const char *text, size_t size
 {
     struct text copy;
     *out = NULL;
-    gordian_status status = text_copy(&copy, "", text, size, allocator, error);
-    return status == GORDIAN_OK ? read_module(out, &copy, error) : status;
+    TRY(text_copy(&copy, "", text, size, allocator, error));
+    return read_module(out, &copy, error);
 }
 
 gordian_status gordian_ptx_read(gordian_ptx **out, const gordian_source *source,
@@ -366,8 +344,8 @@ gordian_status gordian_ptx_read(gordian_ptx **out, const gordian_source *source,
 {
     struct text text;
     *out = NULL;
-    gordian_status status = text_read(&text, "", source, allocator, error);
-    return status == GORDIAN_OK ? read_module(out, &text, error) : status;
+    TRY(text_read(&text, "", source, allocator, error));
+    return read_module(out, &text, error);
 }
 
 void gordian_ptx_close(gordian_ptx *ptx)

@@ -15,7 +15,7 @@
 
 #define STEPS_MAX (UINT64_C(1) << 22)
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
+static uint64_t add_weights(uint64_t a, uint64_t b)
 {
     if (a == PTX_UNREACHED || b == PTX_UNREACHED)
         return PTX_UNREACHED;
@@ -24,14 +24,15 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 
 /* ------------------------------------------------------------------ weights */
 
-static uint64_t weight_of(const struct ptx_program *program, const struct ptx_routine *routine,
-                          uint32_t instruction, const uint64_t weights[PTX_LETTERS])
+static uint64_t instruction_weight(const struct ptx_program *program,
+                                   const struct ptx_routine *routine, uint32_t instruction,
+                                   const uint64_t weights[PTX_LETTERS])
 {
     uint64_t sum = 0;
     for (const char *c = routine->letters[instruction]; *c; c++)
-        sum = add_saturated(sum, weights[*c - 'A']);
+        sum = add_weights(sum, weights[*c - 'A']);
     uint32_t callee = routine->callees[instruction];
-    return callee == PTX_NONE ? sum : add_saturated(sum, program->routines[callee].cost);
+    return callee == PTX_NONE ? sum : add_weights(sum, program->routines[callee].cost);
 }
 
 static void weigh_blocks(struct ptx_program *program, struct ptx_routine *routine,
@@ -42,7 +43,7 @@ static void weigh_blocks(struct ptx_program *program, struct ptx_routine *routin
         uint32_t block = graph->sorted[i];
         uint64_t sum = 0;
         for (uint32_t c = graph->blocks[block].first; c < graph->blocks[block].end; c++)
-            sum = add_saturated(sum, weight_of(program, routine, c, weights));
+            sum = add_weights(sum, instruction_weight(program, routine, c, weights));
         routine->weights[block] = sum;
         routine->into[block] = PTX_UNREACHED;
         routine->from[block] = PTX_NONE;
@@ -79,13 +80,13 @@ static uint64_t weight_through(const struct ptx_routine *routine, uint32_t loop,
     uint64_t sum = 0;
     while (graph->blocks[block].loop != loop) {
         uint32_t child = child_around(graph, block, loop);
-        sum = add_saturated(sum, add_saturated(routine->into[graph->loops[child].head],
-                                               all_rounds(&graph->loops[child])));
+        sum = add_weights(sum, add_weights(routine->into[graph->loops[child].head],
+                                           all_rounds(&graph->loops[child])));
         loop = child;
     }
     if (graph->loops[loop].head != block)
-        sum = add_saturated(sum, routine->into[block]);
-    return add_saturated(sum, routine->weights[block]);
+        sum = add_weights(sum, routine->into[block]);
+    return add_weights(sum, routine->weights[block]);
 }
 
 /* The edge from a block in the loop to another one. */
@@ -242,8 +243,8 @@ static gordian_status put_block(struct ptx_program *program, const struct ptx_ro
 
 /* Blocks of the loop (one for each inner loop: where it is left) from the head to `block`,
  * backwards; the caller frees. */
-static gordian_status trace_back(struct ptx_program *program, const struct ptx_routine *routine,
-                                 uint32_t loop, uint32_t block, uint32_t **out, size_t *count)
+static gordian_status trace_heaviest(struct ptx_program *program, const struct ptx_routine *routine,
+                                     uint32_t loop, uint32_t block, uint32_t **out, size_t *count)
 {
     const struct ptx_graph *graph = &routine->graph;
     size_t room = 0;
@@ -272,9 +273,8 @@ static gordian_status emit_to(struct ptx_program *program, uint32_t function, ui
     const struct ptx_graph *graph = &routine->graph;
     uint32_t *way;
     size_t count;
-    gordian_status status = trace_back(program, routine, loop, block, &way, &count);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(trace_heaviest(program, routine, loop, block, &way, &count));
+    gordian_status status = GORDIAN_OK;
     while (count > 0 && status == GORDIAN_OK && !program->too_long) {
         uint32_t at = way[--count];
         if (graph->blocks[at].loop == loop) {
@@ -317,16 +317,8 @@ static bool is_next_label(const struct ptx_program *program, const struct ptx_gr
            memcmp(ptx_text(program->ptx, name), program->next_label, length) == 0;
 }
 
-static void pass_label(struct ptx_program *program, const struct ptx_graph *graph, uint32_t block)
-{
-    if (!is_next_label(program, graph, block))
-        return;
-    program->next_label += strcspn(program->next_label, ",");
-    program->next_label += *program->next_label == ',';
-}
-
-static gordian_status choose_next(struct ptx_program *program, const struct ptx_graph *graph,
-                                  uint32_t block, uint32_t *next)
+static gordian_status choose_labelled(struct ptx_program *program, const struct ptx_graph *graph,
+                                      uint32_t block, uint32_t *next)
 {
     const struct ptx_block *at = &graph->blocks[block];
     const struct ptx_instruction *last = ptx_last(graph, block);
@@ -351,9 +343,12 @@ gordian_status ptx_walk(struct ptx_program *program, uint32_t function)
     const struct ptx_graph *graph = &routine->graph;
     gordian_status status = GORDIAN_OK;
     for (uint32_t block = graph->entry; block != PTX_NONE && !program->too_long;) {
-        pass_label(program, graph, block);
+        if (is_next_label(program, graph, block)) {
+            program->next_label += strcspn(program->next_label, ",");
+            program->next_label += *program->next_label == ',';
+        }
         status = put_block(program, routine, block, ptx_walk);
-        THEN(status, choose_next(program, graph, block, &block));
+        THEN(status, choose_labelled(program, graph, block, &block));
         if (status != GORDIAN_OK)
             break;
     }

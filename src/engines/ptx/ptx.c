@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int shown_length(size_t length)
-{
-    return (int)(length < 80 ? length : 80);
-}
-
 static bool is_name(const char *wanted, const char *name, size_t length)
 {
     return strlen(wanted) == length && memcmp(wanted, name, length) == 0;
@@ -34,8 +29,8 @@ static gordian_status list_entries(const gordian_ptx *ptx, const char *wanted, g
 }
 
 /* By its whole name, or by what it was called before it was mangled. */
-static gordian_status find_entry(const gordian_ptx *ptx, const char *wanted, uint32_t *found,
-                                 gordian_error *error)
+static gordian_status find_ptx_kernel(const gordian_ptx *ptx, const char *wanted, uint32_t *found,
+                                      gordian_error *error)
 {
     size_t entries = 0, plain = 0;
     for (uint32_t i = 0; i < ptx->function_count; i++) {
@@ -61,8 +56,8 @@ static gordian_status find_entry(const gordian_ptx *ptx, const char *wanted, uin
 }
 
 /* The number of a label, or of the one at the head of a loop of this name. */
-static gordian_status find_place(const gordian_ptx *ptx, const struct ptx_function *function,
-                                 const char *name, uint32_t *label, gordian_error *error)
+static gordian_status find_loop_label(const gordian_ptx *ptx, const struct ptx_function *function,
+                                      const char *name, uint32_t *label, gordian_error *error)
 {
     struct ptx_graph graph;
     const struct ptx_ends whole = {PTX_NONE, PTX_NONE, PTX_NONE};
@@ -72,11 +67,9 @@ static gordian_status find_place(const gordian_ptx *ptx, const struct ptx_functi
         *label = (uint32_t)i;
         return GORDIAN_OK;
     }
-    gordian_status status = ptx_graph_open(&graph, ptx, function, &whole, false, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(ptx_graph_open(&graph, ptx, function, &whole, false, error));
     bool found = false;
-    status = ptx_locate_loops(&graph, error);
+    gordian_status status = ptx_locate_loops(&graph, error);
     for (size_t i = 1; i < graph.loop_count && status == GORDIAN_OK && !found; i++) {
         *label = graph.blocks[graph.loops[i].head].label;
         found = ptx_loop_is(&graph, &graph.loops[i], name) && *label != PTX_NONE;
@@ -84,8 +77,7 @@ static gordian_status find_place(const gordian_ptx *ptx, const struct ptx_functi
     ptx_graph_close(&graph);
     if (status == GORDIAN_OK && !found)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no label or loop '%.80s' in '%.*s'",
-                    name, shown_length(ptx->tokens[function->name].length),
-                    ptx_text(ptx, function->name));
+                    name, PTX_SHOWN(ptx, function->name));
     return status;
 }
 
@@ -126,19 +118,11 @@ static gordian_status note_once(struct ptx_program *program, const char *format,
     return program->question->only_loops ? GORDIAN_OK : ptx_note(program, 0, "%s", text);
 }
 
-/* Tells once what a function was taken for. */
-static gordian_status note_code(struct ptx_program *program, const gordian_ptx_call *code)
-{
-    size_t count = strlen(code->letters);
-    return note_once(program, "%.80s stands for %.40s%s, as given", code->name,
-                     count ? code->letters : "nothing", count > 40 ? "..." : "");
-}
-
 static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth);
 
 /* What a call does: another routine, or letters that the question gives. */
-static gordian_status read_call(struct ptx_program *program, struct ptx_routine *routine,
-                                uint32_t index, uint32_t depth)
+static gordian_status read_callee(struct ptx_program *program, struct ptx_routine *routine,
+                                  uint32_t index, uint32_t depth)
 {
     const gordian_ptx *ptx = program->ptx;
     const struct ptx_function *function = routine->graph.function;
@@ -148,7 +132,10 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
     const gordian_ptx_call *code = find_code(program, name);
     if (code) {
         routine->letters[index] = code->letters;
-        return note_code(program, code);
+        /* Tells once what a function was taken for. */
+        size_t count = strlen(code->letters);
+        return note_once(program, "%.80s stands for %.40s%s, as given", code->name,
+                         count ? code->letters : "nothing", count > 40 ? "..." : "");
     }
     if (ptx_register(ptx, function, call->scope, name) != PTX_NONE || name == call->name)
         return ptx_fail(ptx, call->name, program->error,
@@ -160,17 +147,17 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
                   ptx_is(ptx, name, "free"))) {
         routine->letters[index] = SYSTEM_CALL;
         return note_once(program, "%.*s stands for %s: what it does is not published, --call tells",
-                         shown_length(ptx->tokens[name].length), ptx_text(ptx, name), SYSTEM_CALL);
+                         PTX_SHOWN(ptx, name), SYSTEM_CALL);
     }
     if (!here)
         return ptx_fail(ptx, name, program->error,
                         "the code of '%.*s' is not here: tell what it stands for with --call "
                         "NAME=LETTERS",
-                        shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
+                        PTX_SHOWN(ptx, name));
     if (program->routines[callee].state == PTX_OPENING)
         return ptx_fail(ptx, name, program->error,
                         "recursion: '%.*s' ends up here again; no bound can be found",
-                        shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
+                        PTX_SHOWN(ptx, name));
     if (depth == PTX_CALLS_MAX)
         return ptx_fail(ptx, name, program->error, "calls more than %u deep", PTX_CALLS_MAX);
     routine->callees[index] = callee;
@@ -205,14 +192,14 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
                 return ptx_fail(ptx, name, program->error,
                                 "no line of the table of units matches '%.*s': add one with "
                                 "--table or --unit",
-                                shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
+                                PTX_SHOWN(ptx, name));
             routine->letters[i] = letters;
             status = note_size(program, name);
             if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_RETURN &&
                 *ptx_text(ptx, name) == 'c')
                 status = note_once(program, "__assertfail does not return: a path may end there");
             if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_CALL)
-                status = read_call(program, routine, i, depth);
+                status = read_callee(program, routine, i, depth);
         }
     }
     return status;
@@ -239,31 +226,27 @@ static void how_often(uint64_t passes, bool at_most, char *buffer, size_t size)
         snprintf(buffer, size, "is passed %llu times", (unsigned long long)passes);
 }
 
-/* "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N" of "%ctaid.y,3" */
-static void what_it_needs(const char *missing, char *buffer, size_t size)
-{
-    size_t used = 0;
-    buffer[0] = '\0';
-    for (int round = 0; round < 2; round++) {
-        const char *between = round ? "," : ", ";
-        for (const char *at = missing; *at && used < size;) {
-            size_t length = strcspn(at, ",");
-            used += (size_t)snprintf(
-                buffer + used, size - used, "%s%s%.*s%s", at > missing ? between : "",
-                !round && *at != '%' ? "parameter " : "", (int)length, at, round ? "=N" : "");
-            at += length + (at[length] == ',');
-        }
-        if (round == 0 && used < size)
-            used += (size_t)snprintf(buffer + used, size - used, ": --set ");
-    }
-}
-
 static gordian_status no_bound(struct ptx_program *program, const struct ptx_graph *graph,
                                const struct ptx_loop *loop, const char *what, const char *missing)
 {
     uint32_t name = graph->function->code[graph->blocks[loop->head].first].name;
     char needs[240];
-    what_it_needs(missing, needs, sizeof needs);
+    /* "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N" of "%ctaid.y,3" */
+    size_t size = sizeof needs;
+    size_t used = 0;
+    needs[0] = '\0';
+    for (int round = 0; round < 2; round++) {
+        const char *between = round ? "," : ", ";
+        for (const char *at = missing; *at && used < size;) {
+            size_t length = strcspn(at, ",");
+            used += (size_t)snprintf(
+                needs + used, size - used, "%s%s%.*s%s", at > missing ? between : "",
+                !round && *at != '%' ? "parameter " : "", (int)length, at, round ? "=N" : "");
+            at += length + (at[length] == ',');
+        }
+        if (round == 0 && used < size)
+            used += (size_t)snprintf(needs + used, size - used, ": --set ");
+    }
     if (program->question->only_loops)
         return ptx_note(program, graph->ptx->tokens[name].line,
                         "%s has no bound that can be found%s%.100s", what,
@@ -304,14 +287,6 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
                     count.corners ? " (first and last threads and blocks)" : "");
 }
 
-static gordian_status bound_loops(struct ptx_program *program, struct ptx_graph *graph)
-{
-    TRY(ptx_locate_loops(graph, program->error));
-    for (uint32_t i = 1; i < graph->loop_count; i++)
-        TRY(bound_loop(program, graph, i));
-    return GORDIAN_OK;
-}
-
 /* A name that no loop has is a mistake. */
 static gordian_status check_loop_names(struct ptx_program *program)
 {
@@ -350,8 +325,7 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
         if (!found)
             return fail(program->error, GORDIAN_STATUS_INPUT,
                         "'%.*s' has no parameter '%.80s'; numbers from 0 are names, too",
-                        shown_length(ptx->tokens[function->name].length),
-                        ptx_text(ptx, function->name), given->name);
+                        PTX_SHOWN(ptx, function->name), given->name);
         TRY(program->question->only_loops
                 ? GORDIAN_OK
                 : ptx_note(program, 0, "%s%.80s is %llu, as given",
@@ -389,7 +363,7 @@ static gordian_status find_ends(struct ptx_program *program, const struct ptx_fu
     uint32_t *const places[] = {&ends->from, &ends->to, &ends->avoid};
     for (size_t i = 0; i < 3; i++)
         if (names[i])
-            TRY(find_place(program->ptx, function, names[i], places[i], program->error));
+            TRY(find_loop_label(program->ptx, function, names[i], places[i], program->error));
     return GORDIAN_OK;
 }
 
@@ -408,26 +382,14 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     THEN(status, allocate_routine(program, routine));
     THEN(status, read_instructions(program, routine, depth));
     if (status == GORDIAN_OK && !labels)
-        status = bound_loops(program, &routine->graph);
+        status = ptx_locate_loops(&routine->graph, program->error);
+    for (uint32_t i = 1; status == GORDIAN_OK && !labels && i < routine->graph.loop_count; i++)
+        status = bound_loop(program, &routine->graph, i);
     routine->state = PTX_READY;
     return status;
 }
 
 /* ------------------------------------------------------------------ the answer */
-
-/* The most of each letter that any way has. */
-static void measure_every_path(struct ptx_program *program, uint32_t entry)
-{
-    gordian_ptx_answer *answer = program->answer;
-    uint64_t weights[PTX_LETTERS] = {0};
-    answer->every_path = answer->longest < PTX_HUGE;
-    for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
-        weights[letter] = 1;
-        ptx_measure(program, entry, weights, ++program->measurement);
-        weights[letter] = 0;
-        answer->most[letter] = program->routines[entry].cost;
-    }
-}
 
 static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
 {
@@ -445,8 +407,17 @@ static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
                     "no path ends: with these bounds and labels there is no way out");
     answer->longest = program->routines[entry].cost;
     gordian_status status = ptx_emit(program, entry);
-    if (status == GORDIAN_OK)
-        measure_every_path(program, entry);
+    if (status == GORDIAN_OK) {
+        /* The most of each letter that any way has. */
+        uint64_t weights[PTX_LETTERS] = {0};
+        answer->every_path = answer->longest < PTX_HUGE;
+        for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
+            weights[letter] = 1;
+            ptx_measure(program, entry, weights, ++program->measurement);
+            weights[letter] = 0;
+            answer->most[letter] = program->routines[entry].cost;
+        }
+    }
     return status;
 }
 
@@ -460,7 +431,7 @@ static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
                     GORDIAN_MAKESPAN_MAX_LENGTH);
     if (*program->next_label)
         return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not come to '%.*s'",
-                    shown_length(strcspn(program->next_label, ",")), program->next_label);
+                    ptx_shown_length(strcspn(program->next_label, ",")), program->next_label);
     return ptx_note(program, 0,
                     *path == 'f' && strcmp(path, "fall") == 0
                         ? "no conditional branch is taken"
@@ -472,7 +443,7 @@ static gordian_status find_path(struct ptx_program *program)
     gordian_ptx_answer *answer = program->answer;
     uint32_t entry = 0;
     gordian_status status =
-        find_entry(program->ptx, program->question->entry, &entry, program->error);
+        find_ptx_kernel(program->ptx, program->question->entry, &entry, program->error);
     THEN(status, check_value_names(program, entry));
     THEN(status, open_routine(program, entry, 0));
     if (status != GORDIAN_OK || program->question->only_loops)
@@ -483,20 +454,6 @@ static gordian_status find_path(struct ptx_program *program)
         answer->count = 0;
     else if (status == GORDIAN_OK && answer->count == 0)
         status = fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
-    return status;
-}
-
-static gordian_status ask_functions(struct ptx_program *program, size_t functions)
-{
-    program->routines = memory_zeroed(&program->memory, functions * sizeof *program->routines);
-    gordian_status status = program->routines ? find_path(program) : fail_memory(program->error);
-    for (size_t i = 0; program->routines && i < functions; i++) {
-        struct ptx_routine *routine = &program->routines[i];
-        memory_free_all(&program->memory, routine->letters, routine->callees, routine->weights,
-                        routine->into, routine->from);
-        ptx_graph_close(&routine->graph);
-    }
-    memory_free(&program->memory, program->routines);
     return status;
 }
 
@@ -522,7 +479,18 @@ gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *que
         whole.table ? GORDIAN_OK : gordian_ptx_table_open(&table, &ptx->memory, error);
     if (table)
         whole.table = table;
-    THEN(status, ask_functions(&program, ptx->function_count));
+    if (status == GORDIAN_OK) {
+        size_t functions = ptx->function_count;
+        program.routines = memory_zeroed(&program.memory, functions * sizeof *program.routines);
+        status = program.routines ? find_path(&program) : fail_memory(program.error);
+        for (size_t i = 0; program.routines && i < functions; i++) {
+            struct ptx_routine *routine = &program.routines[i];
+            memory_free_all(&program.memory, routine->letters, routine->callees, routine->weights,
+                            routine->into, routine->from);
+            ptx_graph_close(&routine->graph);
+        }
+        memory_free(&program.memory, program.routines);
+    }
     gordian_ptx_table_close(table);
     if (status != GORDIAN_OK)
         return status;

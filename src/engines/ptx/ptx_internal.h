@@ -157,6 +157,15 @@ static inline bool ptx_is(const gordian_ptx *ptx, uint32_t token, const char *wo
            __builtin_memcmp(ptx_text(ptx, token), word, length) == 0;
 }
 
+/* Is it one of these words, of which the last is NULL? */
+static inline bool ptx_is_any(const gordian_ptx *ptx, uint32_t token, const char *const *words)
+{
+    for (; *words; words++)
+        if (ptx_is(ptx, token, *words))
+            return true;
+    return false;
+}
+
 static inline bool ptx_is_mark(const gordian_ptx *ptx, uint32_t token, char mark)
 {
     return ptx->tokens[token].kind == PTX_MARK && *ptx_text(ptx, token) == mark;
@@ -166,9 +175,18 @@ static inline bool ptx_is_mark(const gordian_ptx *ptx, uint32_t token, char mark
 gordian_status ptx_fail(const gordian_ptx *ptx, uint32_t token, gordian_error *error,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* How much of a name a message shows; PTX_SHOWN: length and text of a token, for "%.*s". */
+static inline int ptx_shown_length(size_t length)
+{
+    return (int)(length < 80 ? length : 80);
+}
+#define PTX_SHOWN(ptx, token) ptx_shown_length((ptx)->tokens[token].length), ptx_text(ptx, token)
+
 /* The function's instructions from the token after '{'; *next: the token after '}'. */
 gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, uint32_t *next,
                              gordian_error *error);
+/* Passes tokens up to the ';' that ends a declaration, braces of initial values included. */
+gordian_status ptx_skip_declaration(const gordian_ptx *ptx, uint32_t *next, gordian_error *error);
 /* .loc and .file; *next: the first token of the next line. */
 gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *place,
                             gordian_error *error);

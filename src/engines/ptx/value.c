@@ -27,7 +27,7 @@ struct type {
 
 /* ------------------------------------------------------------------ the opcode */
 
-static bool stem_is(const struct evaluation *e, const char *word)
+static bool evaluated_stem_is(const struct evaluation *e, const char *word)
 {
     return strlen(word) == e->stem && memcmp(e->name, word, e->stem) == 0;
 }
@@ -60,7 +60,7 @@ static bool has_part(const struct evaluation *e, const char *word)
     return false;
 }
 
-static struct type type_of(const char *text, size_t length)
+static struct type parse_type(const char *text, size_t length)
 {
     struct type type = {0, false};
     if (length == 4 && memcmp(text, "pred", 4) == 0)
@@ -85,7 +85,7 @@ static struct type nth_type(const struct evaluation *e, size_t index)
     const char *text;
     size_t length;
     for (size_t i = 1; opcode_part(e, i, &text, &length); i++) {
-        struct type type = type_of(text, length);
+        struct type type = parse_type(text, length);
         if (type.bits && index-- == 0)
             return type;
     }
@@ -108,24 +108,7 @@ static int64_t extend_sign(uint64_t value, struct type type)
 
 /* ------------------------------------------------------------------ operands */
 
-static void split_operands(struct evaluation *e)
-{
-    uint32_t at = e->instruction->first, end = at + e->instruction->count, start = at;
-    uint32_t depth = 0;
-    for (; at <= end && e->count < OPERANDS; at++) {
-        if (at < end && (ptx_is_mark(e->ptx, at, '[') || ptx_is_mark(e->ptx, at, '{')))
-            depth++;
-        if (at < end && (ptx_is_mark(e->ptx, at, ']') || ptx_is_mark(e->ptx, at, '}')))
-            depth--;
-        if (at == end || (depth == 0 && ptx_is_mark(e->ptx, at, ','))) {
-            e->operands[e->count].first = start;
-            e->operands[e->count++].count = at - start;
-            start = at + 1;
-        }
-    }
-}
-
-static bool read_number(const char *text, size_t length, uint64_t *value)
+static bool parse_ptx_number(const char *text, size_t length, uint64_t *value)
 {
     uint64_t base = 10, sum = 0;
     if (length > 0 && (text[length - 1] == 'U' || text[length - 1] == 'u'))
@@ -189,7 +172,7 @@ static bool operand_value(const struct evaluation *e, size_t index, uint64_t *va
         if (!e->read(e->context, number, value))
             return false;
     } else if (*text >= '0' && *text <= '9') {
-        if (!read_number(text, token->length, value))
+        if (!parse_ptx_number(text, token->length, value))
             return false;
     } else if (ptx_is(e->ptx, at, "WARP_SZ")) {
         *value = 32;
@@ -300,7 +283,7 @@ static bool shift_value(const struct evaluation *e, struct type type, uint64_t a
                         uint64_t *value)
 {
     uint64_t by = b & UINT32_MAX;
-    if (stem_is(e, "shl"))
+    if (evaluated_stem_is(e, "shl"))
         *value = by >= type.bits ? 0 : a << by;
     else if (type.is_signed)
         *value = (uint64_t)(extend_sign(a, type) >> (by >= type.bits ? type.bits - 1 : by));
@@ -317,7 +300,7 @@ static bool divide_values(const struct evaluation *e, struct type type, uint64_t
     b = cut_to_type(b, type);
     if (b == 0 || (type.is_signed && y == -1)) /* the latter may not fit */
         return false;
-    bool rest = stem_is(e, "rem");
+    bool rest = evaluated_stem_is(e, "rem");
     if (type.is_signed)
         *value = (uint64_t)(rest ? x % y : x / y);
     else
@@ -340,7 +323,7 @@ static bool multiply_values(const struct evaluation *e, struct type type, uint64
         b = cut_to_type(b, type);
     }
     *value = a * b;
-    if (!stem_is(e, "mad"))
+    if (!evaluated_stem_is(e, "mad"))
         return true;
     uint64_t c;
     if (!operand_value(e, 3, &c))
@@ -354,27 +337,27 @@ static bool two_operands(const struct evaluation *e, struct type type, uint64_t 
 {
     bool less = type.is_signed ? extend_sign(a, type) < extend_sign(b, type)
                                : cut_to_type(a, type) < cut_to_type(b, type);
-    if (stem_is(e, "add"))
+    if (evaluated_stem_is(e, "add"))
         *value = a + b;
-    else if (stem_is(e, "sub"))
+    else if (evaluated_stem_is(e, "sub"))
         *value = a - b;
-    else if (stem_is(e, "and"))
+    else if (evaluated_stem_is(e, "and"))
         *value = a & b;
-    else if (stem_is(e, "or"))
+    else if (evaluated_stem_is(e, "or"))
         *value = a | b;
-    else if (stem_is(e, "xor"))
+    else if (evaluated_stem_is(e, "xor"))
         *value = a ^ b;
-    else if (stem_is(e, "min"))
+    else if (evaluated_stem_is(e, "min"))
         *value = less ? a : b;
-    else if (stem_is(e, "max"))
+    else if (evaluated_stem_is(e, "max"))
         *value = less ? b : a;
-    else if (stem_is(e, "shl") || stem_is(e, "shr"))
+    else if (evaluated_stem_is(e, "shl") || evaluated_stem_is(e, "shr"))
         return shift_value(e, type, a, b, value);
-    else if (stem_is(e, "div") || stem_is(e, "rem"))
+    else if (evaluated_stem_is(e, "div") || evaluated_stem_is(e, "rem"))
         return divide_values(e, type, a, b, value);
-    else if (stem_is(e, "mul") || stem_is(e, "mad"))
+    else if (evaluated_stem_is(e, "mul") || evaluated_stem_is(e, "mad"))
         return multiply_values(e, type, a, b, value);
-    else if (stem_is(e, "setp"))
+    else if (evaluated_stem_is(e, "setp"))
         return set_predicate(e, type, a, b, value);
     else
         return false;
@@ -383,15 +366,15 @@ static bool two_operands(const struct evaluation *e, struct type type, uint64_t 
 
 static bool one_operand(const struct evaluation *e, struct type type, uint64_t a, uint64_t *value)
 {
-    if (stem_is(e, "mov") || stem_is(e, "cvta"))
+    if (evaluated_stem_is(e, "mov") || evaluated_stem_is(e, "cvta"))
         *value = a;
-    else if (stem_is(e, "not"))
+    else if (evaluated_stem_is(e, "not"))
         *value = type.bits == 1 ? !a : ~a;
-    else if (stem_is(e, "neg"))
+    else if (evaluated_stem_is(e, "neg"))
         *value = -a;
-    else if (stem_is(e, "abs"))
+    else if (evaluated_stem_is(e, "abs"))
         *value = extend_sign(a, type) < 0 ? -(uint64_t)extend_sign(a, type) : a;
-    else if (stem_is(e, "cvt") && nth_type(e, 1).bits)
+    else if (evaluated_stem_is(e, "cvt") && nth_type(e, 1).bits)
         *value = nth_type(e, 1).is_signed ? (uint64_t)extend_sign(a, nth_type(e, 1))
                                           : cut_to_type(a, nth_type(e, 1));
     else
@@ -405,7 +388,7 @@ static bool evaluate_instruction(const struct evaluation *e, uint64_t *value)
     uint64_t a, b, c;
     if (type.bits == 0 || has_part(e, "sat") || has_part(e, "cc"))
         return false;
-    if (stem_is(e, "ld"))
+    if (evaluated_stem_is(e, "ld"))
         return load_parameter(e, value);
     if (!operand_value(e, 1, &a))
         return false;
@@ -413,7 +396,7 @@ static bool evaluate_instruction(const struct evaluation *e, uint64_t *value)
         return one_operand(e, type, a, value);
     if (!operand_value(e, 2, &b))
         return false;
-    if (stem_is(e, "selp")) {
+    if (evaluated_stem_is(e, "selp")) {
         if (!operand_value(e, 3, &c))
             return false;
         *value = c ? a : b;
@@ -438,7 +421,19 @@ static struct evaluation begin_evaluation(const gordian_ptx *ptx,
                            .length = ptx->tokens[instruction->name].length};
     while (e.stem < e.length && e.name[e.stem] != '.')
         e.stem++;
-    split_operands(&e);
+    uint32_t at = e.instruction->first, end = at + e.instruction->count, start = at;
+    uint32_t depth = 0;
+    for (; at <= end && e.count < OPERANDS; at++) {
+        if (at < end && (ptx_is_mark(e.ptx, at, '[') || ptx_is_mark(e.ptx, at, '{')))
+            depth++;
+        if (at < end && (ptx_is_mark(e.ptx, at, ']') || ptx_is_mark(e.ptx, at, '}')))
+            depth--;
+        if (at == end || (depth == 0 && ptx_is_mark(e.ptx, at, ','))) {
+            e.operands[e.count].first = start;
+            e.operands[e.count++].count = at - start;
+            start = at + 1;
+        }
+    }
     return e;
 }
 
@@ -449,7 +444,7 @@ static bool launch_bound(const struct evaluation *e, uint64_t *last)
     uint32_t at = e->operands[1].first;
     const char *text = ptx_text(e->ptx, at);
     size_t length = e->ptx->tokens[at].length;
-    if (!stem_is(e, "mov") || e->count != 2 || e->operands[1].count != 1)
+    if (!evaluated_stem_is(e, "mov") || e->count != 2 || e->operands[1].count != 1)
         return false;
     if (ptx_is(e->ptx, at, "%laneid")) {
         *last = 31;
@@ -476,13 +471,13 @@ static bool masked_bound(const struct evaluation *e, struct type type, uint64_t 
         return false;
     uint64_t known = cut_to_type(left ? a : b, type);
     *last = known;
-    if (stem_is(e, "and"))
+    if (evaluated_stem_is(e, "and"))
         return true;
-    if (stem_is(e, "min"))
+    if (evaluated_stem_is(e, "min"))
         return !type.is_signed;
-    if (stem_is(e, "rem"))
+    if (evaluated_stem_is(e, "rem"))
         return right && !type.is_signed && (*last)-- > 0;
-    if (!stem_is(e, "shr") || type.is_signed || !right)
+    if (!evaluated_stem_is(e, "shr") || type.is_signed || !right)
         return false;
     *last = known >= type.bits ? 0 : cut_to_type(~UINT64_C(0), type) >> known;
     return true;
@@ -503,7 +498,7 @@ bool ptx_evaluate_bound(const gordian_ptx *ptx, const struct ptx_function *funct
         return true;
     if (e.count == 3)
         return masked_bound(&e, type, last);
-    if (!stem_is(&e, "bfe") || type.is_signed || !operand_value(&e, 3, &length))
+    if (!evaluated_stem_is(&e, "bfe") || type.is_signed || !operand_value(&e, 3, &length))
         return false;
     *last = length >= type.bits ? cut_to_type(~UINT64_C(0), type) : (UINT64_C(1) << length) - 1;
     return true;
@@ -518,9 +513,9 @@ bool ptx_evaluate(const gordian_ptx *ptx, const struct ptx_function *function,
     if (e.count < 2 || !evaluate_instruction(&e, value))
         return false;
     struct type type = nth_type(&e, 0);
-    if (stem_is(&e, "setp"))
+    if (evaluated_stem_is(&e, "setp"))
         type.bits = 1;
-    else if ((stem_is(&e, "mul") || stem_is(&e, "mad")) && has_part(&e, "wide"))
+    else if ((evaluated_stem_is(&e, "mul") || evaluated_stem_is(&e, "mad")) && has_part(&e, "wide"))
         type.bits = type.bits < 64 ? type.bits * 2 : 64;
     *value = cut_to_type(*value, type);
     return true;

@@ -4,6 +4,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
+#include "foundation/base/io/text.h"
 #include "foundation/base/memory.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,9 +115,14 @@ static gordian_status write_program(const struct question *question, gordian_err
     return status;
 }
 
-/* The command line for this question. */
-static void fill_solver_words(const struct question *question, char *seconds, const char **words)
+/* False: it did not run, or not to its end. */
+static bool run_solver(const struct question *question)
 {
+    const char *words[MOST_WORDS + 1];
+    char seconds[24];
+    int status = -1;
+    snprintf(seconds, sizeof seconds, "%.0f", ceil(question->seconds));
+    /* The command line for this question. */
     const struct solver *solver = question->solver;
     size_t count = 0;
     for (size_t i = 0; i < MOST_WORDS && solver->words[i]; i++) {
@@ -130,16 +135,6 @@ static void fill_solver_words(const struct question *question, char *seconds, co
                                                         : word;
     }
     words[count] = NULL;
-}
-
-/* False: it did not run, or not to its end. */
-static bool run_solver(const struct question *question)
-{
-    const char *words[MOST_WORDS + 1];
-    char seconds[24];
-    int status = -1;
-    snprintf(seconds, sizeof seconds, "%.0f", ceil(question->seconds));
-    fill_solver_words(question, seconds, words);
     pid_t child = fork();
     if (child == 0) {
         int log = open(question->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -156,29 +151,16 @@ static bool run_solver(const struct question *question)
 
 /* ------------------------------------------------------------------ what it says */
 
-/* A whole file with a NUL; NULL: there is none, or no memory. */
-static char *read_solver_text(const struct question *question, const char *path)
+/* A whole file; false: there is none, or no memory. */
+static bool read_solver_text(const struct question *question, const char *path, struct text *text)
 {
-    struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return NULL;
-    char *text = NULL;
-    if (fstat(fd, &about) == 0 && about.st_size >= 0)
-        text = memory_alloc(&question->memory, (size_t)about.st_size + 1);
-    size_t used = 0;
-    while (text && used < (size_t)about.st_size) {
-        ssize_t count = read(fd, text + used, (size_t)about.st_size - used);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            break;
-        used += (size_t)count;
-    }
+        return false;
+    gordian_source source = gordian_source_fd(&fd);
+    gordian_status status = text_read(text, path, &source, &question->memory, NULL);
     close(fd);
-    if (text)
-        text[used] = '\0';
-    return text;
+    return status == GORDIAN_OK;
 }
 
 /* The last number after a mark; minus signs do not count (a solver may maximise by minimising). */
@@ -218,17 +200,6 @@ struct variable {
     bool makespan;
 };
 
-static struct variable read_variable(const char *word, const struct grid *grid)
-{
-    struct variable found = {.makespan = strcmp(word, "makespan") == 0};
-    uint32_t warp, i, cycle;
-    int used = 0;
-    if (sscanf(word, "y%u_%u_%u%n", &warp, &i, &cycle, &used) == 3 && word[used] == '\0' &&
-        warp >= 1 && warp <= grid->warps && i >= 1 && i <= grid->length)
-        found = (struct variable){.warp = warp, .instruction = i, .cycle = cycle};
-    return found;
-}
-
 /* The first cycle by whose end an instruction has been run is the one it runs in. */
 static void take_solver_value(struct grid *grid, const struct variable *variable, double value)
 {
@@ -254,7 +225,13 @@ static void read_grid(struct grid *grid, char *text)
         double value = strtod(word, &end);
         if (*end == '\0')
             take_solver_value(grid, &variable, value);
-        variable = read_variable(word, grid);
+        struct variable found = {.makespan = strcmp(word, "makespan") == 0};
+        uint32_t warp, i, cycle;
+        int used = 0;
+        if (sscanf(word, "y%u_%u_%u%n", &warp, &i, &cycle, &used) == 3 && word[used] == '\0' &&
+            warp >= 1 && warp <= grid->warps && i >= 1 && i <= grid->length)
+            found = (struct variable){.warp = warp, .instruction = i, .cycle = cycle};
+        variable = found;
     }
     /* Whose y are all 0 runs after the last of them, as late as can be; which no schedule but one
      * that is as long as the program allows has. */
@@ -308,29 +285,6 @@ static gordian_status take_schedule(const struct question *question, char *text,
 
 /* ------------------------------------------------------------------ all of it */
 
-static gordian_status read_solver_answer(const struct question *question,
-                                         struct lp_solver_answer *answer, gordian_error *error)
-{
-    const struct solver *solver = question->solver;
-    char *log = read_solver_text(question, question->log),
-         *text = read_solver_text(question, question->answer);
-    gordian_status status;
-    if (log && text) {
-        answer->optimal = strstr(log, solver->optimal) || strstr(text, solver->optimal);
-        double bound = last_after(log, solver->bound);
-        bound = bound > 0 ? bound : last_after(log, solver->other_bound);
-        answer->bound = whole_cycles(bound, question->goal);
-        status = take_schedule(question, text, answer, error);
-        if (status == GORDIAN_OK && answer->optimal)
-            answer->bound = answer->found;
-    } else {
-        status = fail(error, GORDIAN_STATUS_UNAVAILABLE, "'%s' did not answer", solver->name);
-    }
-    memory_free(&question->memory, log);
-    memory_free(&question->memory, text);
-    return status;
-}
-
 static gordian_status ask_solver(struct question *question, struct lp_solver_answer *answer,
                                  gordian_error *error)
 {
@@ -340,7 +294,24 @@ static gordian_status ask_solver(struct question *question, struct lp_solver_ans
     answer->seconds = (double)(clock_ns() - begin) / 1e9;
     if (!ran)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "'%s' failed", question->solver->name);
-    return read_solver_answer(question, answer, error);
+    const struct solver *solver = question->solver;
+    struct text log = {0}, text = {0};
+    gordian_status status;
+    if (read_solver_text(question, question->log, &log) &&
+        read_solver_text(question, question->answer, &text)) {
+        answer->optimal = strstr(log.bytes, solver->optimal) || strstr(text.bytes, solver->optimal);
+        double bound = last_after(log.bytes, solver->bound);
+        bound = bound > 0 ? bound : last_after(log.bytes, solver->other_bound);
+        answer->bound = whole_cycles(bound, question->goal);
+        status = take_schedule(question, text.bytes, answer, error);
+        if (status == GORDIAN_OK && answer->optimal)
+            answer->bound = answer->found;
+    } else {
+        status = fail(error, GORDIAN_STATUS_UNAVAILABLE, "'%s' did not answer", solver->name);
+    }
+    text_free(&log);
+    text_free(&text);
+    return status;
 }
 
 gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_goal goal,
