@@ -88,7 +88,7 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     gordian_error *error = cuda->bench->error;
     const uint32_t length = chain->length;
     void *state = NULL;
-    TRY(cuda_lmdda.open(&state, gpu, &chain->system->graph, length, length, error));
+    TRY(cuda_lmdda.open(&state, &cuda_lmdda, gpu, &chain->system->graph, length, length, error));
     struct reach alone = {state, false}, whole = {state, true};
     struct bench_effort effort = cuda_effort(cuda, 2);
     struct hop_options options;
