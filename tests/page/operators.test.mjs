@@ -46,10 +46,10 @@ test('fifty thousand processes: who blocks most, opened step by step', async (t)
     await until(async () => (await page.locator('.blockers > li').count()) === 4, 'four who wait for nobody');
     assert.match((await first.innerText()).replace(/\s+/g, ' '), /19,530 p1 runs has r1/);
     assert.match(await page.locator('#page-blockers [role=status]').innerText(), /49,995 processes wait/);
-    await first.getByRole('button', { name: 'Who waits for p1' }).click();
+    await first.getByRole('button', { name: 'Waiters for p1' }).click();
     await until(async () => (await first.locator(':scope > ul > li').count()) === 5, 'five wait for it');
     const second = first.locator(':scope > ul > li').first();
-    await second.getByRole('button', { name: 'Who waits for p5' }).click();
+    await second.getByRole('button', { name: 'Waiters for p5' }).click();
     await until(async () => (await second.locator(':scope > ul > li').count()) === 5, 'and five for one of them');
     await checkAxe(page);
     await picture(page, 'blockers');
@@ -116,7 +116,7 @@ test('a victim is ended from the page, and that is kept', async (t) => {
     await page.keyboard.press('Enter');
     assert.equal(await page.getByRole('button', { name: 'Cancel its wait…' }).count(), 0);
     await page.getByRole('button', { name: 'End…' }).click();
-    await page.getByRole('button', { name: 'Leave it' }).click();
+    await page.getByRole('button', { name: 'Do nothing' }).click();
     const { actions } = await (await fetch(service.url + 'api/v1/audit')).json();
     assert.equal(actions.length, 1);
     assert.deepEqual(page.problems, []);

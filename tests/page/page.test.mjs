@@ -146,8 +146,8 @@ test('the graph, a deadlock, isolation, chains and the replay', async (t) => {
         assert.equal(await row.locator('td').nth(2).innerText(), 'orders');
         assert.equal(await page.locator('#page-list tbody tr').count(), 5);
         assert.match(
-            await page.locator('#graph-told').textContent(),
-            /9 nodes and 6 edges shown; nobody is deadlocked/,
+            await page.locator('#graph-description').textContent(),
+            /9 nodes and 6 edges shown; none is deadlocked/,
         );
     });
 
@@ -285,7 +285,7 @@ test('the graph, a deadlock, isolation, chains and the replay', async (t) => {
         await page.locator('#replay-play').click();
         await when(page, (late) => late.position === late.events, 'it plays to the end');
         assert.match(
-            await page.locator('#replay-told').innerText(),
+            await page.locator('#replay-status').innerText(),
             /restock requests orders: closes a deadlock/,
         );
         assert.match(page.url(), /incident=1/);
@@ -555,7 +555,7 @@ test('the service goes and comes back', async (t) => {
     const page = await openPage(browser, service.url, { expected: [/ERR_/, /Failed to load/] });
     await when(page, (now) => now.nodes === 9, 'the graph');
     await service.kill('SIGKILL');
-    await page.getByText(/has not answered since \d\d:\d\d:\d\d: this is how it was then/).waitFor();
+    await page.getByText(/No answer from the service since \d\d:\d\d:\d\d: this is the state at that time/).waitFor();
     service.run();
     await service.ready();
     client = await service.client();
@@ -576,7 +576,7 @@ test('a token is asked for, and kept out of scripts', async (t) => {
     await page.locator('#login[open]').waitFor();
     await page.getByLabel('Token', { exact: true }).fill('wrong-token-of-some-length');
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('That is not the token.').waitFor();
+    await page.getByText('Wrong token: enter one from the token file.').waitFor();
     await page.getByLabel('Token', { exact: true }).fill(token);
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));
@@ -591,7 +591,7 @@ test('a token is asked for, and kept out of scripts', async (t) => {
     // Its token is taken back: it is told why another one is needed.
     const other = 'another-token-of-more-than-sixteen-characters';
     service.setToken(other);
-    await page.getByText('Your login has ended').waitFor();
+    await page.getByText('Your login has expired').waitFor();
     await page.getByLabel('Token', { exact: true }).fill(other);
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));

@@ -47,7 +47,7 @@ test('labels are shown, and what has one is found by it', async (t) => {
     ]);
     await select.selectOption('team:pay');
     await until(async () => (await names(page)).join() === 'till', 'only what has it');
-    await until(async () => /Only what has the label team:pay/.test(await page.locator('#notice').innerText()), 'it is said');
+    await until(async () => /Only nodes with the label team:pay/.test(await page.locator('#notice').innerText()), 'it is said');
     await page.locator('#find').fill('till');
     await page.keyboard.press('Enter');
     await until(async () => (await page.locator('dd.labels button').count()) === 2, 'its labels');
@@ -103,7 +103,7 @@ test('the slider goes back to any moment, and says that it is the past', async (
     await service.restart();
     const page = await openPage(browser, service.url);
     assert.deepEqual(await names(page), []);
-    await page.getByRole('button', { name: 'How it was: the past' }).click();
+    await page.getByRole('button', { name: 'History: the graph at an earlier time' }).click();
     const bar = page.locator('#past');
     await until(async () => await bar.isVisible(), 'the slider');
     assert.match(await bar.innerText(), /kept since/);
@@ -116,9 +116,9 @@ test('the slider goes back to any moment, and says that it is the past', async (
     await seek(late);
     await until(async () => (await names(page)).join() === 'ann,bob', 'both are there');
     assert.equal(await page.evaluate(() => window.gordian.graph.judge()), 2);
-    await until(async () => /This is the past: .* not how it is/.test(await page.locator('#notice').innerText()), 'it is said');
+    await until(async () => /This is the state of .*, not the current one/.test(await page.locator('#notice').innerText()), 'it is said');
     assert.ok(await page.locator('.stage').evaluate((stage) => stage.classList.contains('past')));
-    assert.equal(await page.locator('#link').innerText(), 'the past');
+    assert.equal(await page.locator('#link').innerText(), 'history');
     assert.match(page.url(), new RegExp(`at=${late}`));
     await page.locator('#find').fill('ann');
     await page.keyboard.press('Enter');
@@ -171,12 +171,12 @@ test('who leads is shown, and that a server only stands by', async (t) => {
         }),
     );
     await page.goto(service.url);
-    await until(async () => (await page.locator('#link').innerText()) === 'live, stands by', 'it stands by');
-    assert.match(await page.locator('#notice').innerText(), /This server stands by: 10\.0\.0\.1:7420 leads/);
+    await until(async () => (await page.locator('#link').innerText()) === 'live, standby', 'it is a standby');
+    assert.match(await page.locator('#notice').innerText(), /This server is a standby: 10\.0\.0\.1:7420 is the leader/);
     const text = (await page.locator('#page-overview').innerText()).replace(/\s+/g, ' ');
     assert.match(text, /10\.0\.0\.1:7420 leads/);
-    assert.match(text, /10\.0\.0\.2:7420 \(this one\) stands by/);
-    assert.match(text, /leader number 7 \(the epoch\)\. Newest fencing number: 1837905469440004/);
+    assert.match(text, /10\.0\.0\.2:7420 \(this one\) standby/);
+    assert.match(text, /in epoch 7\. Newest fencing token: 1837905469440004/);
     await checkAxe(page);
     await picture(page, 'servers');
     await context.close();

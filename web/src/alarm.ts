@@ -1,4 +1,4 @@
-// A deadlock cannot be missed: the banner, the title, the icon of the tab, and words for screen readers.
+// Alarms for deadlocks: the banner, the title and icon of the tab, and an announcement for screen readers.
 
 import type { Incident } from './api';
 import { byId, count, h, icon, replace } from './dom';
@@ -10,9 +10,9 @@ export interface AlarmActions {
 }
 
 export class Alarm {
-    /** Deadlocks that stand, by id. */
+    /** Open deadlocks, by id. */
     private readonly open = new Map<number, Incident>();
-    private told = new Set<string>();
+    private announced = new Set<string>();
     private dismissed = '';
     private readonly banner = byId('banner');
     private here = 0;
@@ -22,7 +22,7 @@ export class Alarm {
 
     clear(): void {
         this.open.clear();
-        this.told.clear();
+        this.announced.clear();
         this.dismissed = '';
     }
 
@@ -34,7 +34,7 @@ export class Alarm {
         }
     }
 
-    /** `dead`: names of those who can never run again; `hidden`: the past is looked at, the banner waits. */
+    /** `dead`: names of the deadlocked processes; `hidden`: no banner, because the view shows the past. */
     update(system: string, dead: string[], isolated: boolean, hidden: boolean): void {
         this.here = dead.length;
         this.entitle();
@@ -57,7 +57,7 @@ export class Alarm {
         }
     }
 
-    /** Systems that are not looked at and have a deadlock; `use`: looks at one. */
+    /** Systems out of view that have a deadlock; `use` opens one of them. */
     elsewhere(others: { system: string; dead: number }[], use: (system: string) => void): void {
         const chip = byId('elsewhere');
         const key = others.map((one) => `${one.system}\n${one.dead}`).join('\n');
@@ -82,7 +82,7 @@ export class Alarm {
         }
     }
 
-    /** The title and the icon of the tab count everybody, in whatever system. */
+    /** The title and the icon of the tab count the deadlocked processes of all systems. */
     private entitle(): void {
         const dead = this.here + this.others.reduce((sum, one) => sum + one.dead, 0);
         document.title = dead > 0 ? `(${dead}) deadlocked · Gordian` : 'Gordian';
@@ -134,17 +134,17 @@ export class Alarm {
     }
 
     private announce(system: string, names: string[]): void {
-        const fresh = names.filter((name) => !this.told.has(name));
+        const fresh = names.filter((name) => !this.announced.has(name));
         const live = byId('live');
         if (fresh.length > 0) {
-            const who =
+            const list =
                 fresh.slice(0, 5).map(shown).join(', ') +
                 (fresh.length > 5 ? ` and ${fresh.length - 5} more` : '');
-            live.append(h('p', {}, `Deadlock in ${shown(system)}: ${who} can never run again.`));
-        } else if (this.told.size > 0 && names.length === 0) {
+            live.append(h('p', {}, `Deadlock in ${shown(system)}: ${list} can never run again.`));
+        } else if (this.announced.size > 0 && names.length === 0) {
             live.append(h('p', {}, `No deadlock in ${shown(system)} any more.`));
         }
-        this.told = new Set(names);
+        this.announced = new Set(names);
         while (live.children.length > 20) {
             live.firstElementChild?.remove();
         }
@@ -157,7 +157,7 @@ interface WitnessEdge {
     holds?: string;
 }
 
-/** A circle in a witness that is a list of edges: from a wait to a holder who is in it, and on. */
+/** A cycle in a witness that is a list of edges: from a waiter to a holder in the witness, and on. */
 function circleOf(edges: WitnessEdge[], start: string): string[] {
     const waits = new Map(edges.flatMap((one) => (one.waits ? [[one.process, one.waits]] : [])));
     const holds = new Map(

@@ -20,18 +20,18 @@ export interface GraphData {
     resources: ResourceData[];
     edges: EdgeData[];
     truncated: boolean;
-    /** Of the past: when it was so, ms since 1970. */
+    /** Of a point-in-time query: the time of this state, in ms since 1970. */
     at?: number;
 }
 
-/** How many have a label, KEY:VALUE. */
+/** Number of nodes with a label, KEY:VALUE. */
 export interface Label {
     label: string;
     processes: number;
     resources: number;
 }
 
-/** All servers of the store; one that is alone has none. */
+/** All servers of the store; absent for a server without a cluster. */
 export interface Cluster {
     shared: boolean;
     leads: boolean;
@@ -40,7 +40,7 @@ export interface Cluster {
     fence: number;
     epoch?: number | null;
     servers?: { address: string; leads: boolean; since: number | null }[];
-    /** The database could not be asked: other servers may be there. */
+    /** The database did not answer: there may be other servers. */
     error?: string;
 }
 
@@ -49,7 +49,7 @@ export interface ProcessData {
     name: string;
     waiting?: boolean;
     deadlocked?: boolean;
-    /** Waits since then: ms since 1970. */
+    /** Start of the wait, in ms since 1970. */
     since_ms?: number | null;
     owner?: string | null;
     labels?: string[];
@@ -60,7 +60,7 @@ export interface ResourceData {
     name: string;
     units: number;
     free: number;
-    /** Acts of its holders that its waiter awaits; it has no name. */
+    /** Number of acts of its holders that its waiter needs; the resource has no name. */
     await?: boolean;
     labels?: string[];
 }
@@ -72,7 +72,7 @@ export interface EdgeData {
     waits: boolean;
 }
 
-/** What an event did to the graph: can be done and undone. The last: the resource is an await. */
+/** The effects of an event on the graph, which can be applied and undone. Last field: the resource is an await. */
 export type Effect = ['+w' | '-w' | '+h' | '-h', number, number, number, (1 | undefined)?];
 
 export interface Incident {
@@ -93,7 +93,7 @@ export interface ReplayEvent {
     at: number;
     seq: number;
     op: string;
-    /** Its id, or its name. */
+    /** An id or a name. */
     process: number | string;
     result: string;
     effects: Effect[];
@@ -108,7 +108,7 @@ export interface Names {
     resources?: Record<string, string | { name: string; units: number }>;
 }
 
-/** What the events after `from`, up to `seq`, did. */
+/** The effects of the events after `from`, up to `seq`. */
 export interface Change {
     system: string;
     from?: number;
@@ -156,7 +156,7 @@ export interface IncidentFilter {
     before?: number;
 }
 
-/** Somebody that others wait for. */
+/** A process that blocks others. */
 export interface Blocker {
     process: string;
     blocks: number;
@@ -176,7 +176,7 @@ export interface Blockers {
     blockers: Blocker[];
 }
 
-/** What somebody did by hand. */
+/** An action of an operator. */
 export interface Action {
     id: number;
     at: number;
@@ -212,7 +212,7 @@ async function ask<T>(path: string, init?: RequestInit): Promise<T> {
     try {
         answer = await fetch('api/v1/' + path, { credentials: 'same-origin', ...init });
     } catch {
-        throw new ApiError(0, 'the service does not answer');
+        throw new ApiError(0, 'no answer from the service');
     }
     const text = await answer.text();
     let body: unknown = null;
@@ -274,7 +274,7 @@ export interface StreamHandlers {
     state(connected: boolean): void;
 }
 
-/** Listens until close() is called; comes back by itself when the connection breaks. */
+/** Listens until close() is called; reconnects when the connection breaks. */
 export function stream(system: string, handlers: StreamHandlers): { close(): void } {
     let source: EventSource | null = null;
     let timer = 0;
@@ -293,7 +293,7 @@ export function stream(system: string, handlers: StreamHandlers): { close(): voi
         source.onopen = () => handlers.state(true);
         source.onerror = () => {
             handlers.state(false);
-            // The browser retries by itself unless it gave up.
+            // The browser retries unless it gave up.
             if (source?.readyState === EventSource.CLOSED && !closed) {
                 clearTimeout(timer);
                 timer = window.setTimeout(open, 2000);

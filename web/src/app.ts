@@ -1,5 +1,5 @@
-// The page's state and what changes it: which system, which nodes are shown, what is chosen, a replay. Panels
-// and the canvas ask it; it tells them when something has changed.
+// The state of the page: the system, the visible nodes, the selection, a replay. Panels and the canvas read it;
+// it notifies them of changes.
 
 import { Alarm } from './alarm';
 import { api, ApiError, type Cluster, type Incident, type Rate, type SystemInfo } from './api';
@@ -31,7 +31,7 @@ export class App {
     systems: SystemInfo[] = [];
     selected: Node | null = null;
     replay: Replay | null = null;
-    /** A moment of the past that is looked at, and how it was then. */
+    /** A point in time, and the graph at that time. */
     then: { graph: Graph; at: number } | null = null;
     cluster: Cluster | null = null;
     readonly labels = new Labels(this);
@@ -48,7 +48,7 @@ export class App {
     readonly pastBar: PastBar;
     private readonly alarm: Alarm;
     private readonly tabs: Tabs;
-    private whole: Scene; // the live graph, or what connects it; keeps its places
+    private whole: Scene; // the live graph, or its connected part; positions persist
     private part: Scene | null = null; // a part of the live graph, or the graph of a replay
     private past: History = history();
     left: number | null = null; // when the service was lost
@@ -72,8 +72,8 @@ export class App {
             select: (node) => this.select(node, false),
             hover: (node, x, y) => this.hover(node, x, y),
         });
-        this.stage.camera.inset.top = 56; // the tools, and names that stand above
-        this.stage.camera.inset.bottom = 14; // names below
+        this.stage.camera.inset.top = 56; // pixels for the tools, and for names above their nodes
+        this.stage.camera.inset.bottom = 14; // for names below
         this.bar = new ReplayBar(this);
         this.pastBar = new PastBar(this);
         this.tabs = new Tabs(
@@ -100,17 +100,17 @@ export class App {
         this.labels.start();
     }
 
-    /** What is looked at: the live graph, that of a replay, or of a moment of the past. */
+    /** The graph in view: live, of a replay, or of a point in time. */
     get graph(): Graph {
         return this.replay?.graph ?? this.then?.graph ?? this.live.graph;
     }
 
-    /** Is what is looked at not how it is now? */
+    /** Is the graph in view not the live one? */
     get isPast(): boolean {
         return this.replay !== null || this.then !== null;
     }
 
-    /** When it was, or is, as it is shown: ms since 1970. */
+    /** Time of the state in view, in ms since 1970. */
     get moment_ms(): number {
         return this.replay?.moment ?? this.then?.at ?? Date.now();
     }
@@ -141,7 +141,7 @@ export class App {
         }
     }
 
-    /** Who leads; a service that is alone is not asked again. */
+    /** Finds the leader; a service without a cluster is asked once. */
     private async loadCluster(): Promise<void> {
         if (!this.system || this.left !== null || (this.cluster && !this.cluster.shared)) {
             return;
@@ -149,7 +149,7 @@ export class App {
         try {
             this.cluster = await api.cluster();
         } catch {
-            return; // the next time, perhaps
+            return; // it is asked again later
         }
         this.overview.servers();
         this.tellLink(this.left === null);
@@ -204,10 +204,10 @@ export class App {
         const link = byId('link');
         const standsBy = this.cluster !== null && this.cluster.shared && !this.cluster.leads;
         link.className = 'link ' + (up ? 'up' : 'down') + (standsBy ? ' stands-by' : '');
-        link.textContent = !up ? 'no connection' : this.then ? 'the past' : standsBy ? 'live, stands by' : 'live';
+        link.textContent = !up ? 'no connection' : this.then ? 'history' : standsBy ? 'live, standby' : 'live';
     }
 
-    /** Deadlocks of systems that are not looked at: they must not be missed either. */
+    /** Alarms for deadlocks in the other systems. */
     private elsewhere(): void {
         const others = this.systems.filter((one) => one.name !== this.system && one.deadlocked > 0);
         this.alarm.elsewhere(
@@ -221,14 +221,14 @@ export class App {
         this.overview.systems();
     }
 
-    /** The deadlocks that stand already: the banner offers their replay. */
+    /** Loads the open deadlocks: the banner offers their replay. */
     private async loadOpen(): Promise<void> {
         try {
             const { incidents } = await api.incidents({ system: this.system, open: true, limit: 20 });
             incidents.forEach((incident) => this.alarm.know(incident));
             this.raise();
         } catch {
-            // The list of deadlocks tells what is wrong.
+            // The list of deadlocks shows the error.
         }
     }
 
@@ -237,7 +237,7 @@ export class App {
         if (!up) {
             this.left ??= Date.now();
             this.tellPicture();
-            // An event source does not say why: perhaps a token is needed now.
+            // An event source gives no reason: the service may want a token.
             api.systems().catch((problem: unknown) => this.trouble(problem));
         } else if (again) {
             this.left = null;
@@ -294,7 +294,7 @@ export class App {
             rates.forEach((rate) => push(this.past, rate));
             this.overview.setRates(this.past);
         } catch {
-            // The charts fill up as seconds come.
+            // The charts fill with the next seconds.
         }
     }
 
@@ -311,9 +311,9 @@ export class App {
         }
     }
 
-    // ------------------------------------------------------------ what is shown
+    // ------------------------------------------------------------ visible nodes
 
-    /** The live graph is another one now. */
+    /** The live graph was replaced. */
     private replaced(fresh: boolean): void {
         const graph = this.live.graph;
         if (!this.isPast) {
@@ -342,7 +342,7 @@ export class App {
         this.raise();
     }
 
-    /** The whole graph has its own scene and keeps its places; parts get theirs, and a replay has one. */
+    /** The whole graph keeps its scene and positions; each filtered view and each replay gets its own scene. */
     private applyShow(): void {
         for (const button of byId('filters').querySelectorAll('button')) {
             button.setAttribute('aria-pressed', String(button.dataset.show === this.show));
@@ -392,7 +392,7 @@ export class App {
         this.stage.centre(node);
     }
 
-    /** Everything the chosen node waits for, and everybody behind it, stands out. */
+    /** Highlights all nodes that the selected node waits for, and all waiters behind it. */
     private light(): void {
         const scene = this.stage.scene;
         this.stage.lit = null;
@@ -402,7 +402,7 @@ export class App {
         }
     }
 
-    /** Something that is not loaded: the service is asked for what lies around it. */
+    /** Asks the service for the neighborhood of a node that is not loaded. */
     async lookAround(name: string): Promise<void> {
         const here = this.graph.find(name);
         if (!here) {
@@ -469,9 +469,9 @@ export class App {
         this.tabs.open('incidents');
     }
 
-    // ------------------------------------------------------------ a moment of the past
+    // ------------------------------------------------------------ point in time
 
-    /** The slider over all that the service keeps; at this moment, or now. */
+    /** Opens the slider over the kept history, at this time or now. */
     async openPast(at?: number): Promise<void> {
         this.closeReplay();
         try {
@@ -481,7 +481,7 @@ export class App {
         }
     }
 
-    /** So it was. */
+    /** Shows the graph at that time. */
     showThen(graph: Graph, at: number): void {
         const first = this.then === null;
         this.then = { graph, at };
@@ -535,7 +535,7 @@ export class App {
         this.incidents.show();
     }
 
-    /** The address keeps what is looked at, so that it can be sent to somebody. */
+    /** The address contains the view, so that it can be shared. */
     remember(): void {
         const hash = new URLSearchParams({ system: this.system });
         if (this.replay) {
@@ -546,9 +546,9 @@ export class App {
         window.history.replaceState(null, '', '#' + hash.toString());
     }
 
-    // ------------------------------------------------------------ telling
+    // ------------------------------------------------------------ notifications
 
-    /** The graph has changed: everything that shows it follows. */
+    /** Updates every view of the graph after a change. */
     private changed(): void {
         if (this.show === 'chain' && !this.isPast) {
             this.part?.setFilter(filterOf(this.show, this.graph, this.selected));
@@ -573,7 +573,7 @@ export class App {
     private counts(): void {
         const graph = this.graph;
         const dead = graph.judge();
-        // Of a graph that is not complete only the service knows the numbers.
+        // If the graph is not complete, only the service knows the numbers.
         const info = this.isPast || !graph.truncated ? null : this.info;
         const waiting = [...graph.processes.values()].filter((one) => one.waits.size > 0).length;
         const entry = (name: string, value: number, className = '') =>
@@ -598,29 +598,29 @@ export class App {
             ?.classList.toggle('alarm', stuck > 0);
     }
 
-    /** The picture in a sentence, for those who do not see it; and what there is to know about it. */
+    /** Describes the picture in one sentence for screen readers, and updates the notice above it. */
     private tellPicture(): void {
         const scene = this.stage.scene;
         const dead = this.graph.judge();
-        const stuck = dead === 0 ? 'nobody is' : count(dead, 'process is', 'processes are');
-        const chosen = this.selected ? ` ${shown(this.selected.name)} is chosen: ${stateWord(this.selected)}.` : '';
-        byId('graph-told').textContent =
+        const stuck = dead === 0 ? 'none is' : count(dead, 'process is', 'processes are');
+        const chosen = this.selected ? ` ${shown(this.selected.name)} is selected: ${stateWord(this.selected)}.` : '';
+        byId('graph-description').textContent =
             `${count(scene.count, 'node')} and ${count(scene.links.length / 2, 'edge')} shown; ${stuck} deadlocked.` +
-            `${chosen} The tab List has the same in words.`;
+            `${chosen} The tab List has the same as text.`;
         this.tellEmpty();
         const { graph, around, label } = this.live;
         if (this.replay) {
             this.notice(null);
         } else if (this.then) {
-            this.notice(`This is the past: how it was at ${when(this.then.at)}, not how it is.`, () => this.closePast(), 'Back to now');
+            this.notice(`This is the state of ${when(this.then.at)}, not the current one.`, () => this.closePast(), 'Back to now');
         } else if (this.left !== null) {
             const since = new Date(this.left).toLocaleTimeString('en-GB');
-            this.notice(`The service has not answered since ${since}: this is how it was then. Trying again.`);
+            this.notice(`No answer from the service since ${since}: this is the state at that time. Retrying.`);
         } else if (around !== null) {
-            this.notice(`Only what lies around ${shown(around)}.`, () => void this.live.lookAround(null));
+            this.notice(`Only the neighborhood of ${shown(around)}.`, () => void this.live.lookAround(null));
         } else if (label !== '') {
             this.notice(
-                `Only what has the label ${shown(label)}, and what it holds and waits for.`,
+                `Only nodes with the label ${shown(label)}, and their neighbors.`,
                 () => void this.labels.lookFor(''),
             );
         } else if (graph.truncated) {
@@ -629,11 +629,11 @@ export class App {
                 ? ` of ${(this.info.processes + this.info.resources).toLocaleString('en')}`
                 : '';
             this.notice(
-                `${loaded}${all} nodes are loaded, those that matter most; the search finds the rest.`,
+                `${loaded}${all} nodes are loaded, the most important ones first; the search finds the rest.`,
             );
         } else if (this.cluster?.shared && !this.cluster.leads) {
-            const leader = this.cluster.leader ? `${shown(this.cluster.leader)} leads` : 'nobody is known to lead';
-            this.notice(`This server stands by: ${leader}. It shows what was committed, and changes nothing.`);
+            const leader = this.cluster.leader ? `${shown(this.cluster.leader)} is the leader` : 'the leader is not known';
+            this.notice(`This server is a standby: ${leader}. It shows committed events and changes nothing.`);
         } else if (scene.count === 0 && this.show !== 'all') {
             this.notice(emptyText[this.show], () => this.setShow('all'));
         } else {
@@ -641,7 +641,7 @@ export class App {
         }
     }
 
-    /** What to do with a system that knows nothing yet. */
+    /** First steps, for an empty system. */
     private tellEmpty(): void {
         const element = byId('empty');
         const info = this.info;
@@ -665,9 +665,9 @@ export class App {
         replace(
             element,
             h('h2', {}, 'Nothing here yet'),
-            h('p', {}, 'No process and no resource is known to this system. Send it some from a shell:'),
+            h('p', {}, 'This system has no process and no resource. Send some from a shell:'),
             h('pre', { tabindex: '0', role: 'group', 'aria-label': 'Command' }, `${line}\n    gordian send${system}`),
-            h('p', {}, 'They appear here at once.'),
+            h('p', {}, 'They appear here immediately.'),
         );
     }
 
@@ -682,7 +682,7 @@ export class App {
         element.dataset.text = text ?? '';
     }
 
-    /** How long a process has waited, now or at the moment that is replayed; null: it does not, or that is not
+    /** Duration of a process's wait, now or at the time of the replay; null: it does not wait, or the start is not
      * known. */
     waited(process: Process): number | null {
         const now = this.moment_ms;
@@ -695,15 +695,15 @@ export class App {
         if (!node) {
             return;
         }
-        let told = stateWord(node);
+        let description = stateWord(node);
         if (node.kind === 'process') {
             const waited = this.waited(node);
-            told += waited !== null ? ` for ${duration(waited)}` : '';
-            told += `; holds ${node.holds.size}, waits for ${node.waits.size}`;
+            description += waited !== null ? ` for ${duration(waited)}` : '';
+            description += `; holds ${node.holds.size}, waits for ${node.waits.size}`;
         } else {
-            told += `; ${node.units - node.free} of ${count(node.units, 'unit')} in use, ${node.waiters.size} waiting`;
+            description += `; ${node.units - node.free} of ${count(node.units, 'unit')} in use, ${node.waiters.size} waiting`;
         }
-        replace(tip, h('b', {}, shown(node.name)), told);
+        replace(tip, h('b', {}, shown(node.name)), description);
         const { width, height } = this.stage.camera;
         const below = y + 18 + tip.offsetHeight <= height;
         tip.style.left = `${Math.max(8, Math.min(x + 16, width - tip.offsetWidth - 8))}px`;
@@ -734,9 +734,9 @@ export class App {
     private buildTools(): void {
         const shows: [Show, string, string][] = [
             ['all', 'All', 'Everything'],
-            ['busy', 'Busy', 'What is held or waited for'],
-            ['waiting', 'Waiting', 'Who waits, and for whom'],
-            ['dead', 'Deadlocked', 'Only what is deadlocked'],
+            ['busy', 'Busy', 'Nodes that are held or waited for'],
+            ['waiting', 'Waiting', 'Waiters and what they wait for'],
+            ['dead', 'Deadlocked', 'Deadlocked nodes only'],
         ];
         const filter = ([show, text, title]: (typeof shows)[number]) =>
             h(
@@ -753,7 +753,7 @@ export class App {
         replace(
             byId('filters'),
             ...shows.map(filter),
-            h('select', { id: 'label', 'aria-label': 'Only what has this label', hidden: true }),
+            h('select', { id: 'label', 'aria-label': 'Nodes with this label only', hidden: true }),
         );
         const tool = (name: 'plus' | 'minus' | 'fit' | 'clock', label: string, act: () => void) =>
             h('button', { type: 'button', 'aria-label': label, title: label, onclick: act }, icon(name));
@@ -762,18 +762,18 @@ export class App {
             tool('plus', 'Closer', () => this.stage.zoom(1.4)),
             tool('minus', 'Further', () => this.stage.zoom(1 / 1.4)),
             tool('fit', 'Fit everything', () => this.stage.fit()),
-            tool('clock', 'How it was: the past', () => (this.then ? this.closePast() : void this.openPast())),
+            tool('clock', 'History: the graph at an earlier time', () => (this.then ? this.closePast() : void this.openPast())),
         );
     }
 }
 
-/** A day and a time, wherever it is. */
+/** A date and time in the format of the locale. */
 export const when = (at: number): string =>
     new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
 const emptyText: Record<Exclude<Show, 'all'>, string> = {
-    busy: 'Nobody holds or waits for anything.',
-    waiting: 'Nobody waits.',
-    dead: 'Nobody is deadlocked.',
-    chain: 'It is gone.',
+    busy: 'No process holds or waits for a resource.',
+    waiting: 'No process waits.',
+    dead: 'No process is deadlocked.',
+    chain: 'This node no longer exists.',
 };

@@ -1,4 +1,4 @@
-// The two dialogs: keys and signs, and the token.
+// The two dialogs: the help on keys and symbols, and the login.
 
 import { api, ApiError } from './api';
 import { byId, h, replace } from './dom';
@@ -6,21 +6,21 @@ import { legend } from './panels/overview';
 
 const keys: [string[], string][] = [
     [['/'], 'find a process or resource'],
-    [['d'], 'isolate what is deadlocked, and back'],
-    [['w'], 'only what waits, and back'],
+    [['d'], 'show deadlocked nodes only, on and off'],
+    [['w'], 'show waiters only, on and off'],
     [['f'], 'fit everything into the picture'],
-    [['+', '−'], 'closer, further'],
+    [['+', '−'], 'zoom in, zoom out'],
     [['← ↑ ↓ →'], 'move the picture (when it has the focus)'],
-    [['[', ']'], 'previous, next node of the picture; those deadlocked first'],
-    [['n'], 'next neighbour of the chosen node'],
-    [['Enter'], 'details of the chosen node'],
+    [['[', ']'], 'previous, next node of the picture; deadlocked nodes first'],
+    [['n'], 'next neighbor of the selected node'],
+    [['Enter'], 'details of the selected node'],
     [['1', '2', '3', '4', '5'], 'overview, details, deadlocks, list, blockers'],
     [['space'], 'replay: play, pause'],
-    [[',', '.'], 'replay: one event back, forth'],
-    [['p'], 'the past, and back to now'],
-    [['t'], 'light, dark'],
-    [['g'], 'how long frames take'],
-    [['Esc'], 'let go: the node, the replay or the past, the isolation'],
+    [[',', '.'], 'replay: one event back, forward'],
+    [['p'], 'history, and back to now'],
+    [['t'], 'light or dark theme'],
+    [['g'], 'show frame times'],
+    [['Esc'], 'leave: the selection, the replay or history, the filter'],
     [['?'], 'this'],
 ];
 
@@ -54,7 +54,7 @@ export function openHelp(): void {
     }
 }
 
-/** Asks for the token until the service takes it; `again`: there was one that it took before. */
+/** Asks for the token until the service accepts one; `again`: the page was logged in before. */
 export function logIn(again: boolean): Promise<void> {
     const dialog = byId<HTMLDialogElement>('login');
     if (dialog.open) {
@@ -67,15 +67,15 @@ export function logIn(again: boolean): Promise<void> {
             required: true,
             id: 'token',
         });
-        const told = h('p', { class: 'error', role: 'alert' });
+        const message = h('p', { class: 'error', role: 'alert' });
         const form = h(
             'form',
             {},
-            h('h2', { id: 'login-title' }, 'Gordian wants a token'),
-            again && h('p', {}, 'Your login has ended: 12 hours are over, or its token was taken back.'),
-            h('p', { class: 'muted' }, 'It is in the file the service was started with (--token-file).'),
+            h('h2', { id: 'login-title' }, 'Log in to Gordian'),
+            again && h('p', {}, 'Your login has expired: it lasts 12 hours, and ends early if the token is revoked.'),
+            h('p', { class: 'muted' }, 'Enter a token from the file that the service was started with (--token-file).'),
             h('label', {}, 'Token', token),
-            told,
+            message,
             h('div', { class: 'foot' }, h('button', { type: 'submit', class: 'main' }, 'Log in')),
         );
         form.addEventListener('submit', (event) => {
@@ -86,9 +86,9 @@ export function logIn(again: boolean): Promise<void> {
                     resolve();
                 },
                 (problem: Error) => {
-                    told.textContent =
+                    message.textContent =
                         problem instanceof ApiError && problem.status === 401
-                            ? 'That is not the token.'
+                            ? 'Wrong token: enter one from the token file.'
                             : problem.message;
                     token.select();
                 },

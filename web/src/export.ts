@@ -1,4 +1,4 @@
-// What is looked at, as a file: the picture as SVG, its edges as CSV, the graph as JSON.
+// Saves the view as a file: the picture as SVG, its edges as CSV, the graph as JSON.
 
 import type { App } from './app';
 import { h } from './dom';
@@ -18,7 +18,7 @@ const colours: Record<string, string> = {
 const escaped = (text: string) =>
     text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c] ?? c);
 
-/** A cell: in quotes; what a spreadsheet would take for a formula is not one any more. */
+/** A quoted cell; a leading quote keeps a spreadsheet from reading it as a formula. */
 const cell = (text: string) => `"${(/^[=+\-@\t\r]/.test(text) ? "'" : '') + text.replaceAll('"', '""')}"`;
 
 interface Edge {
@@ -81,7 +81,7 @@ export function asJson(app: App): string {
     );
 }
 
-/** As it lies in the picture. */
+/** The picture with its current layout. */
 export function asSvg(app: App): string {
     const { scene } = app.stage;
     const xs = Array.from(scene.x.slice(0, scene.nodes.length));

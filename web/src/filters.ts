@@ -1,9 +1,9 @@
-// Which nodes are shown, and which stand out.
+// Filters: the nodes to show and the nodes to highlight.
 
 import { ahead, behind, keyOf, type Graph, type Node } from './graph';
 import type { Filter } from './view/scene';
 
-/** What of the graph is shown; `chain`: what the chosen node waits for, and who waits for it. */
+/** The part of the graph to show; `chain`: all that the selected node waits for, and its waiters. */
 export type Show = 'all' | 'busy' | 'waiting' | 'dead' | 'chain';
 
 export function filterOf(show: Show, graph: Graph, chosen: Node | null): Filter {
@@ -30,7 +30,7 @@ export function filterOf(show: Show, graph: Graph, chosen: Node | null): Filter 
     }
 }
 
-/** Everything a node waits for, in the end; everybody behind it; and what it holds. */
+/** All nodes that a node waits for, directly or indirectly; all waiters behind it; and what it holds. */
 export function litBy(graph: Graph, node: Node): Set<Node> {
     const lit = new Set([...ahead(graph, node), ...behind(graph, node)]);
     if (node.kind === 'process') {

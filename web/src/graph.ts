@@ -1,5 +1,5 @@
-// The resource-allocation graph as the page keeps it: who holds and who waits for what, changed by effects
-// that can be undone, and who can never run again.
+// The page's resource-allocation graph: holders and waiters, changed by effects that can be undone, and the
+// deadlocked processes.
 
 import type { Effect, GraphData, Names } from './api';
 
@@ -10,16 +10,16 @@ export interface Process {
     owner: string | null;
     /** KEY:VALUE. */
     labels: string[];
-    /** When its wait began, in ms since 1970; null: it runs, or unknown. */
+    /** Start of its wait, in ms since 1970; null: it runs, or the start is not known. */
     since: number | null;
     /** Units by resource id. */
     holds: Map<number, number>;
     waits: Map<number, number>;
-    /** The service said so. Ends with the wait. */
+    /** The service reports it as deadlocked. Reset when the wait ends. */
     marked: boolean;
-    /** Can never run again, as found by judge(). */
+    /** Can never run again, according to judge(). */
     dead: boolean;
-    /** ... and is in a knot itself, not only behind one. */
+    /** Part of a deadlock, not only blocked behind one. */
     core: boolean;
 }
 
@@ -30,12 +30,12 @@ export interface Resource {
     units: number;
     free: number;
     labels: string[];
-    /** Not a thing, but acts: its holders can act and have not, its waiter needs so many of them. Shown as arrows
-     * from it to them. */
+    /** Not a resource but an await: the waiter needs this many acts of the holders. Drawn as arrows from the waiter
+     * to them. */
     await: boolean;
     holders: Set<number>;
     waiters: Set<number>;
-    /** Somebody who can never run again waits for it. */
+    /** A deadlocked process waits for it. */
     dead: boolean;
     core: boolean;
 }
@@ -50,11 +50,11 @@ export class Graph {
     system = '';
     seq = 0;
     truncated = false;
-    /** Grows with every change. */
+    /** Incremented by every change. */
     version = 0;
     readonly processes = new Map<number, Process>();
     readonly resources = new Map<number, Resource>();
-    /** Effects that named somebody this graph had not heard of. */
+    /** Number of effects that named a node unknown to this graph. */
     strangers = 0;
     private judged = -1;
     private deadCount = 0;
@@ -88,7 +88,7 @@ export class Graph {
         return graph;
     }
 
-    /** How many resources there are, without awaits. */
+    /** Number of resources, without awaits. */
     get things(): number {
         return [...this.resources.values()].filter((one) => !one.await).length;
     }
@@ -199,9 +199,9 @@ export class Graph {
         this.apply([back, process, resource, units, isAwait], null);
     }
 
-    /** Finds who can never run again: everybody who is left over when all others have finished and given
-     * everything back. Units held by somebody not shown count as given back; the service's own marks fill in
-     * what cannot be seen then. */
+    /** Finds the deadlocked processes by graph reduction: the processes that are left when all others have finished
+     * and released everything. Units held by processes that are not loaded count as released; the marks of the
+     * service fill this gap. */
     judge(): number {
         if (this.judged === this.version) {
             return this.deadCount;
@@ -225,7 +225,8 @@ export class Graph {
         return this.deadCount;
     }
 
-    /** Where a node's way leads, among what is dead: from a wait to the resource, from there to its holders. */
+    /** Next nodes on the paths of a deadlocked node: the resources that a process waits for, the holders of a
+     * resource. */
     private onward(node: Node): Node[] {
         const next: (Node | undefined)[] =
             node.kind === 'process'
@@ -234,8 +235,8 @@ export class Graph {
         return next.filter((one): one is Node => one !== undefined && one.dead);
     }
 
-    /** Marks those who wait for each other: the strongly connected components of more than one (Tarjan's
-     * algorithm, with its own stack: chains may be long). Everybody else who is dead only waits behind. */
+    /** Marks processes that wait for each other: strongly connected components of more than one node (Tarjan's
+     * algorithm, with an explicit stack because chains may be long). The other dead processes are blocked behind. */
     private findKnots(): void {
         const number = new Map<Node, number>();
         const low = new Map<Node, number>();
@@ -277,7 +278,7 @@ export class Graph {
         }
     }
 
-    /** Deadlocks that are one circle, each in its order: process, what it waits for, its holder, ... */
+    /** Deadlocks that are a single cycle, each in order: process, the resource it waits for, its holder, ... */
     circles(): Node[][] {
         this.judge();
         const found: Node[][] = [];
@@ -368,7 +369,7 @@ export class Graph {
         return this.addResource(id, unnamed('resource', id));
     }
 
-    /** An await comes with the first effect that names it, and goes with the last. */
+    /** The first effect that names an await creates it; the last one deletes it. */
     private knownAwait(id: number): Resource {
         const resource = this.addResource(id, '');
         resource.await = true;
@@ -402,7 +403,7 @@ export class Graph {
     }
 }
 
-/** What a node is drawn connected with: what it waits for first. Awaits are passed through. */
+/** Neighbors of a node in the picture, those that it waits for first. Awaits are replaced by their holders. */
 export function neighbours(graph: Graph, node: Node): Node[] {
     if (node.kind === 'resource') {
         return [...node.holders, ...node.waiters].flatMap((id) => graph.processes.get(id) ?? []);
@@ -422,7 +423,7 @@ export function neighbours(graph: Graph, node: Node): Node[] {
     ];
 }
 
-/** Everybody and everything the node's way leads to: along waits to resources, from there to their holders. */
+/** All nodes reachable from a node: along waits to resources, from there to their holders. */
 export function ahead(graph: Graph, start: Node): Set<Node> {
     const seen = new Set<Node>([start]);
     const queue: Node[] = [start];
@@ -441,7 +442,7 @@ export function ahead(graph: Graph, start: Node): Set<Node> {
     return seen;
 }
 
-/** Everybody who waits, directly or through others, for the node. */
+/** All processes that wait for the node, directly or indirectly. */
 export function behind(graph: Graph, start: Node): Set<Node> {
     const seen = new Set<Node>([start]);
     const queue: Node[] = [start];
@@ -451,7 +452,7 @@ export function behind(graph: Graph, start: Node): Set<Node> {
                 ? [...node.holds.keys()].map((id) => graph.resources.get(id))
                 : [...node.waiters].map((id) => graph.processes.get(id));
         for (const one of next) {
-            // A resource nobody waits for is not what anybody waits for.
+            // Skip resources without waiters.
             if (one && !seen.has(one) && !(one.kind === 'resource' && one.waiters.size === 0)) {
                 seen.add(one);
                 queue.push(one);

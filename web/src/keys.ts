@@ -1,4 +1,4 @@
-// The keyboard: everything the pointer can do. dialogs.ts lists it for people.
+// Keyboard shortcuts for everything that the pointer can do. dialogs.ts has the help text.
 
 import type { App } from './app';
 import { openHelp } from './dialogs';
@@ -20,14 +20,14 @@ export function toggleTheme(app: App): void {
     try {
         localStorage.setItem('gordian-theme', root.dataset.theme);
     } catch {
-        // Not kept, then.
+        // No storage: the choice lasts until the page is closed.
     }
     app.stage.retheme();
     app.overview.paint();
     app.bar.update();
 }
 
-/** The node after (or before) the chosen one, in the order: deadlocked, waiting, the others; by name. */
+/** The node after (or before) the selected one, in the order: deadlocked, waiting, the others; by name. */
 function stepNode(app: App, by: number): void {
     const scene = app.stage.scene;
     const order = scene.nodes
@@ -42,7 +42,7 @@ function stepNode(app: App, by: number): void {
     }
 }
 
-/** Round the neighbours of the chosen node: what it waits for first. */
+/** The next neighbor of the selected node, in a cycle; those that it waits for come first. */
 function stepNeighbour(app: App): void {
     const node = app.selected;
     if (!node) {

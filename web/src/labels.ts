@@ -1,14 +1,14 @@
-// Labels of processes and resources: which there are to choose from, and looking at what has one.
+// Labels of processes and resources: the list to choose from, and the filter by label.
 
 import { api } from './api';
 import type { App } from './app';
 import { byId, h, replace } from './dom';
 import { shown } from './names';
 
-const every = 5000; // ms between two looks at which there are
+const every = 5000; // ms between two requests for the list
 
 export class Labels {
-    /** Systems in which something has the label that is looked for; null: none is. */
+    /** Systems that contain the chosen label; null: no label is chosen. */
     systems: Set<string> | null = null;
 
     constructor(private readonly app: App) {}
@@ -25,7 +25,7 @@ export class Labels {
         this.systems = null;
     }
 
-    /** Which there are. */
+    /** Loads the list of labels. */
     async load(): Promise<void> {
         const select = byId<HTMLSelectElement>('label');
         const { system, label } = this.app.live;
@@ -50,11 +50,11 @@ export class Labels {
             }
             select.value = label;
         } catch {
-            // The filter is not there, then.
+            // No list: the filter stays hidden.
         }
     }
 
-    /** Only what has this label; '': everything. */
+    /** Shows only nodes with this label; '' shows all. */
     async lookFor(label: string): Promise<void> {
         this.app.closeReplay();
         this.app.closePast();

@@ -1,20 +1,20 @@
-// The graph of a system, kept like the service's: fetched once, then changed by the stream. What does not fit
-// (a gap, somebody unknown, too many changes at once) is mended by fetching it anew.
+// The live graph of a system: fetched once, then updated by the stream. If an update does not fit (a gap, an
+// unknown node, too many changes at once), the graph is fetched again.
 
 import { api, stream, type Change, type Incident, type Rate } from './api';
 import { Graph } from './graph';
 
-/** Nodes asked for; the service sends those that matter most first. */
+/** Limit of nodes to request; the service sends the most important ones first. */
 const graphLimit = 2000;
 
 export interface LiveEvents {
-    /** Another graph is in place of the old one; `fresh`: of another system or another part of it. */
+    /** The graph was replaced; `fresh`: by one of another system or another part. */
     replaced(fresh: boolean): void;
     changed(): void;
     incident(incident: Incident): void;
     systems(): void;
     rates(rate: Rate): void;
-    /** The stream came or went; `again`: it was there before. */
+    /** The stream connected or broke; `again`: it was connected before. */
     connected(up: boolean, again: boolean): void;
     trouble(problem: unknown): Promise<void>;
 }
@@ -22,12 +22,12 @@ export interface LiveEvents {
 export class Live {
     system = '';
     graph = new Graph();
-    /** Only what lies around this node is looked at; null: everything. */
+    /** Load only the neighborhood of this node; null: the whole graph. */
     around: string | null = null;
-    /** Only what has this label, KEY:VALUE, and what it holds and waits for; '': everything. */
+    /** Load only nodes with this label, KEY:VALUE, and their neighbors; '': all. */
     label = '';
     private connection: { close(): void } | null = null;
-    private late: Change[] | null = null; // what came while the graph was being fetched
+    private late: Change[] | null = null; // updates that arrived while the graph was being fetched
     private turn = 0;
     private again = 0;
     private dirty = false;
@@ -54,7 +54,7 @@ export class Live {
         await this.load(true);
     }
 
-    /** Changes that come meanwhile are kept and applied to what is fetched. */
+    /** Updates that arrive during the fetch are queued and applied to the new graph. */
     async load(fresh = false): Promise<void> {
         const turn = ++this.turn;
         this.late = [];
@@ -97,7 +97,7 @@ export class Live {
             rates: (rate) => this.events.rates(rate),
             state: (up) => {
                 if (up && before) {
-                    // What happened while it was gone is not known.
+                    // Updates were missed while it was disconnected.
                     void this.load();
                 }
                 this.events.connected(up, before);
@@ -135,20 +135,20 @@ export class Live {
         }
         if (!this.dirty) {
             this.dirty = true;
-            // Once a frame, however many came; a hidden page has no frames.
-            const tell = () => {
+            // Notify once per frame; a hidden page has no frames.
+            const notify = () => {
                 this.dirty = false;
                 this.events.changed();
             };
             if (document.hidden) {
-                window.setTimeout(tell, 100);
+                window.setTimeout(notify, 100);
             } else {
-                requestAnimationFrame(tell);
+                requestAnimationFrame(notify);
             }
         }
     }
 
-    /** Soon, and not too often. */
+    /** Schedules a fetch, at a limited rate. */
     private reload(): void {
         if (!this.again) {
             this.again = window.setTimeout(() => {

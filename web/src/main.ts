@@ -39,6 +39,6 @@ app.stage.onFrame = () => {
 };
 
 listenToKeys(app, search, toggleOverlay);
-// For tests, and for those who want to look inside.
+// For tests and for debugging in the console.
 Object.defineProperty(window, 'gordian', { value: app });
 void app.start();

@@ -1,9 +1,8 @@
-// Names as they are shown. A name may be any text, also one that is made to look like another or to turn around
-// what stands beside it: what cannot be seen is spelled out, and what is written from right to left keeps to
-// itself.
+// Names for display. A name may be any text, also a misleading one: invisible characters are spelled out, and
+// right-to-left text is isolated so that it does not reorder the text next to it.
 
-/** Control characters, those that change the direction of writing, and those without any width. The joiners that
- * scripts and emoji need are not among them. */
+/** Control characters, characters that change the direction of writing, and characters without width. The
+ * joiners that scripts and emoji need are not included. */
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
@@ -14,7 +13,7 @@ export function shown(name: string): string {
     return rightToLeft.test(text) ? `\u2068${text}\u2069` : text;
 }
 
-/** At most so many characters of a name, from both its ends. */
+/** The first and last characters of a name, at most `most` in all. */
 export function shortened(name: string, most: number): string {
     const signs = [...name.replace(unseen, spelled)];
     return shown(

@@ -1,4 +1,4 @@
-// What the charts show: the last ten minutes, a value a second, of one system.
+// Data of the charts: the last ten minutes of one system, one value per second.
 
 import type { Rate } from './api';
 
@@ -22,7 +22,7 @@ export const history = (): History => ({
 
 export const historySeconds = 600;
 
-/** Adds a second; what is older than ten minutes goes. */
+/** Adds a second, and drops values older than ten minutes. */
 export function push(past: History, rate: Rate, most = historySeconds): void {
     const last = past.times[past.times.length - 1];
     if (last !== undefined && rate.at <= last) {

@@ -1,5 +1,5 @@
-// The last seconds before an incident: the graph as it was when the deadlock formed, taken back and forth by
-// undoing and redoing what each event did.
+// Replay of the last seconds before an incident: the graph at the time of the deadlock, moved back and forth by
+// undoing and redoing the effects of each event.
 
 import type { Effect, IncidentDetail, ReplayEvent } from './api';
 import { Graph, keyOf, neighbours } from './graph';
@@ -8,7 +8,7 @@ import { shown } from './names';
 /** An event with names in place of ids. */
 export interface Step extends ReplayEvent {
     process: string;
-    /** What it was about: resources, with units if more than one. */
+    /** Its resources, with units if more than one. */
     things: string;
 }
 
@@ -16,7 +16,7 @@ export class Replay {
     readonly graph: Graph;
     readonly events: Step[];
     private readonly marked: number[];
-    /** How many of the events have happened. */
+    /** Number of events that have happened. */
     position: number;
 
     constructor(readonly incident: IncidentDetail) {
@@ -42,7 +42,7 @@ export class Replay {
         this.position = this.events.length;
     }
 
-    /** The resources an event was about: those its own process came to hold, to wait for, or let go. */
+    /** The resources of an event: those that its process acquired, waited for, or released. */
     private thingsOf(event: ReplayEvent): string {
         const units = new Map<number, number>();
         for (const [, process, resource, amount, isAwait] of event.effects) {
@@ -58,7 +58,7 @@ export class Replay {
         return [...this.othersOf(event), ...things].join(', ');
     }
 
-    /** Whose acts it awaits: "2 of bob, cal". */
+    /** The processes whose acts it awaits: "2 of bob, cal". */
     private othersOf(event: ReplayEvent): string[] {
         if (event.op !== 'await') {
             return [];
@@ -74,7 +74,7 @@ export class Replay {
             : (this.graph.processes.get(process)?.name ?? `process #${process}`);
     }
 
-    /** Goes to where `position` events have happened. */
+    /** Moves to the state after `position` events. */
     seek(position: number): void {
         const aim = Math.max(0, Math.min(this.events.length, Math.round(position)));
         while (this.position > aim) {
@@ -89,7 +89,7 @@ export class Replay {
                 this.graph.apply(effect, at);
             }
         }
-        // The service's marks are of the moment the deadlock formed.
+        // The marks of the service belong to the time when the deadlock formed.
         if (aim === this.events.length) {
             for (const id of this.marked) {
                 this.graph.processes.get(id)!.marked = true;
@@ -98,34 +98,34 @@ export class Replay {
         }
     }
 
-    /** The event that happened last, or null at the start. */
+    /** The last event before the current position, or null at the start. */
     get current(): Step | null {
         return this.events[this.position - 1] ?? null;
     }
 
-    /** When the graph was as it is shown: ms since 1970. */
+    /** Time of the state in view, in ms since 1970. */
     get moment(): number {
         return this.position === this.events.length
             ? this.incident.at
             : (this.current?.at ?? this.events[0]?.at ?? this.incident.at);
     }
 
-    /** Of the event at an index: ms before (negative) the deadlock formed. */
+    /** Time of the event at an index, relative to the deadlock: negative ms. */
     offset(index: number): number {
         const event = this.events[index];
         return event ? event.at - this.incident.at : 0;
     }
 
-    /** How long to stay at the current position when played at a speed: as recorded, but never so short that
-     * nothing is seen, nor so long that nothing happens. */
+    /** Time to stay at the current position at a playing speed: as recorded, within limits that keep the replay
+     * visible and moving. */
     pause(speed: number): number {
         const here = this.position === 0 ? this.offset(0) : this.offset(this.position - 1);
         const gap = this.offset(this.position) - here;
         return Math.min(1200, Math.max(120, gap / speed));
     }
 
-    /** Every connection there is at any time of the replay, as pairs of node keys: the layout's, so that
-     * nothing moves while time goes back and forth. */
+    /** All edges of the whole replay, as pairs of node keys. The layout uses them all, so that nodes stay in place
+     * while the replay moves. */
     connections(): [string, string][] {
         const pairs = new Set<string>();
         for (const process of this.graph.processes.values()) {
@@ -146,7 +146,7 @@ export class Replay {
         return [...pairs].map((pair) => pair.split(' ') as [string, string]);
     }
 
-    /** The graph is only the neighbourhood of the deadlock: what happened elsewhere is left out. */
+    /** Ignores events outside of the graph, which contains only the neighborhood of the deadlock. */
     private inSight(effects: Effect[]): Effect[] {
         return effects.filter(
             ([, process, resource]) =>

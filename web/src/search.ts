@@ -1,4 +1,4 @@
-// Finding a node by name: a combobox over what is loaded; what is not is asked of the service.
+// Search for a node by name: a combobox over the loaded nodes; the service is asked for the others.
 
 import type { App } from './app';
 import { byId, h, replace } from './dom';
@@ -8,7 +8,7 @@ import { sign, stateTag } from './panels/parts';
 
 const most = 12;
 
-/** Those whose names match, best first: equal, begins with, contains. */
+/** Matching nodes, best first: equal, begins with, contains. */
 export function matches(nodes: Iterable<Node>, text: string, limit = most): Node[] {
     const wanted = text.toLowerCase();
     const ranked: { node: Node; rank: number }[] = [];
@@ -86,8 +86,8 @@ export class Search {
         );
         if (items.length === 0) {
             const hint = this.app.graph.truncated
-                ? `Enter asks the service for “${text}”`
-                : `nothing is called “${text}”`;
+                ? `press Enter to ask the service for “${text}”`
+                : `no node has the name “${text}”`;
             items.push(h('li', { class: 'nothing', role: 'option', 'aria-selected': 'false' }, hint));
         }
         replace(this.list, ...items);

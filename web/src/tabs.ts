@@ -1,4 +1,4 @@
-// The panel's tabs, as the pattern of ARIA has them: arrows move between them, one of them is in the order of focus.
+// The panel's tabs, after the ARIA pattern: arrow keys move between them, and only the active tab is in the tab order.
 
 import { byId, h } from './dom';
 
@@ -43,7 +43,7 @@ export class Tabs {
             tab.tabIndex = chosen ? 0 : -1;
             byId('page-' + tab.id.slice(4)).hidden = !chosen;
             if (chosen && !tab.hidden) {
-                // On a phone they do not all fit; the page itself stays where it is.
+                // On a phone the tabs scroll, and the page itself does not.
                 const row = byId('tabs');
                 row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
             }

@@ -1,19 +1,19 @@
-// The layout's forces: every node pushes every other away (Barnes and Hut: far groups count as one), edges
-// pull their ends together, a weak pull keeps everything near the middle. No objects, only typed arrays, so
-// that ten thousand nodes take milliseconds a step.
+// Force-directed layout: nodes repel each other (Barnes-Hut: distant groups count as one body), edges pull their
+// ends together, a weak force pulls everything to the center. Typed arrays instead of objects, so that a step
+// with ten thousand nodes takes milliseconds.
 
 export interface ForceOptions {
     repulsion: number;
     spring: number;
     length: number;
     gravity: number;
-    /** A group is one node when it is smaller than this, seen from where it pushes. */
+    /** A group counts as one body if its size divided by its distance is below this. */
     theta: number;
 }
 
 export const defaults: ForceOptions = { repulsion: 70, spring: 0.8, length: 48, gravity: 0.05, theta: 0.9 };
 
-/** What a slot is: not used (it has no weight and does not move), a node without edges, with edges, deadlocked. */
+/** Kinds of slots: unused (no weight, no motion), a node without edges, with edges, deadlocked. */
 export const enum Rank {
     none,
     alone,
@@ -21,8 +21,7 @@ export const enum Rank {
     dead,
 }
 
-/** By rank: how much a node pushes others, and how much it is drawn to the middle. Nodes without edges stay close
- * together outside. */
+/** By rank: a node's repulsion, and its attraction to the center. Nodes without edges stay close together outside. */
 export const weights = [0, 0.35, 1, 1];
 const pulls = [0, 1, 1.5, 2];
 
@@ -35,18 +34,18 @@ export class Forces {
     y = new Float32Array(0);
     vx = new Float32Array(0);
     vy = new Float32Array(0);
-    /** Rank by slot: the higher, the nearer to the middle. */
+    /** Rank by slot: a higher rank is nearer to the center. */
     rank = new Uint8Array(0);
-    /** 1: stays where it is (being dragged). */
+    /** 1: fixed, because it is being dragged. */
     fixed = new Uint8Array(0);
     edges: Uint32Array = new Uint32Array(0);
-    private strength = new Float32Array(0); // of each edge: weak between two busy nodes
-    private bias = new Float32Array(0); // the share of its pull that moves the edge's second end
+    private strength = new Float32Array(0); // strength of each edge: weak between two nodes with many edges
+    private bias = new Float32Array(0); // share of the pull that moves the second end of the edge
 
-    /** Cells looked at in the last step: its cost, whatever the machine. */
+    /** Cells visited in the last step: its cost, independent of the machine. */
     looks = 0;
 
-    // The tree: four children a cell; a leaf holds one body, further ones at the same place in a list.
+    // The quadtree: a leaf holds one body, and a list of further bodies at the same place.
     private cells = 0;
     private child = new Int32Array(0);
     private body = new Int32Array(0);
@@ -101,7 +100,7 @@ export class Forces {
         }
     }
 
-    /** One step; `alpha` (1 hot .. 0 cold) scales every force. Returns the longest way a node went. */
+    /** One step; `alpha` (1 hot .. 0 cold) scales all forces. Returns the longest distance that a node moved. */
     step(alpha: number): number {
         this.grow();
         this.repel(alpha);
@@ -243,7 +242,7 @@ export class Forces {
         }
     }
 
-    /** Moves what a leaf holds one level down. */
+    /** Moves the body of a leaf one level down. */
     private split(at: number, x: number, y: number, size: number): void {
         const resident = this.body[at]!;
         const half = size / 2;
@@ -252,12 +251,12 @@ export class Forces {
         const down = this.cell();
         this.child[at * 4 + row * 2 + column] = down;
         this.body[down] = resident;
-        // The one that comes is counted in `at` already.
+        // The new body is counted in `at` already.
         this.bodies[down] = this.bodies[at]! - 1;
         this.body[at] = EMPTY;
     }
 
-    /** Centres of mass, from the last cell made to the first: children come after their parents. */
+    /** Centers of mass, from the last cell to the first: children come after their parents. */
     private weigh(): void {
         for (let at = this.cells - 1; at >= 0; at--) {
             let mass = 0;
@@ -291,7 +290,7 @@ export class Forces {
         }
     }
 
-    /** What all others do to one node. */
+    /** The force of all other nodes on one node. */
     private push(i: number, strength: number): void {
         const { stack, sizes, child, body, mass, cx, cy } = this;
         const px = this.x[i]!;
@@ -325,13 +324,13 @@ export class Forces {
                 continue;
             }
             if (d2 === 0) {
-                // Two at one place: each goes its own way.
+                // Two bodies at the same place: push each in its own direction.
                 weight -= weights[this.rank[i]!]!;
                 dx = Math.cos(i * 2.4) * 0.5;
                 dy = Math.sin(i * 2.4) * 0.5;
                 d2 = 0.25;
             }
-            // Falls off with the distance; close by it is bounded.
+            // Decreases with the distance, and is bounded nearby.
             const force = (strength * weight) / (d2 < 1 ? Math.sqrt(d2) : d2);
             fx += dx * force;
             fy += dy * force;

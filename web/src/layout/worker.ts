@@ -1,4 +1,4 @@
-// Runs the forces apart from the page, so that a large graph settles while everything stays responsive.
+// Runs the layout in a worker, so that the page stays responsive while a large graph settles.
 
 import { Forces } from './forces';
 
@@ -6,7 +6,7 @@ export interface Topology {
     type: 'topology';
     rank: Uint8Array;
     edges: Uint32Array;
-    /** Where new nodes start: slot, x, y. */
+    /** Initial positions of new nodes: slot, x, y. */
     placed: Float32Array;
     heat: number;
 }
@@ -62,7 +62,7 @@ function report(moving: boolean, stepMs: number): void {
 function turn(): void {
     const started = performance.now();
     let steps = 0;
-    // Many cheap steps a report for a small graph, one for a large one.
+    // Many cheap steps per report for a small graph, one step for a large one.
     do {
         forces.step(alpha);
         alpha += ((pinned > 0 ? 0.15 : 0) - alpha) * 0.022;

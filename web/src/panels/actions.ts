@@ -1,15 +1,15 @@
-// Ending a process and cancelling a wait by hand, and the trail of what was done.
+// Operator actions: end a process, cancel a wait; and the audit trail.
 
 import { api, type Action } from '../api';
 import type { App } from '../app';
 import { byId, h, replace } from '../dom';
 import { shown } from '../names';
 
-/** Asks once more, and for a reason. Resolves when it is done, or not to be done. */
+/** Asks for confirmation and a reason. Resolves when the action is done or refused. */
 export function askToAct(app: App, what: 'end' | 'cancel', process: string): Promise<void> {
     const dialog = byId<HTMLDialogElement>('act');
-    const title = what === 'end' ? `End ${shown(process)}?` : `Cancel what ${shown(process)} waits for?`;
-    const told = h('p', { class: 'error', role: 'alert' });
+    const title = what === 'end' ? `End ${shown(process)}?` : `Cancel the wait of ${shown(process)}?`;
+    const message = h('p', { class: 'error', role: 'alert' });
     const reason = h('input', { type: 'text', maxlength: '500', id: 'act-reason', autocomplete: 'off' });
     const system = app.system;
     return new Promise((resolve) => {
@@ -21,15 +21,15 @@ export function askToAct(app: App, what: 'end' | 'cancel', process: string): Pro
                 'p',
                 {},
                 what === 'end'
-                    ? 'It gives back all it holds, and waits for nothing any more. Its program is not told, but by what its next event is answered.'
-                    : 'It waits for nothing any more, and keeps what it holds. Its program is not told.',
+                    ? 'It releases everything it holds and waits for nothing. Its program learns this from the answer to its next event.'
+                    : 'It stops waiting and keeps what it holds. Its program gets no message.',
             ),
-            h('label', {}, 'Why (kept in the trail)', reason),
-            told,
+            h('label', {}, 'Reason (kept in the audit trail)', reason),
+            message,
             h(
                 'div',
                 { class: 'foot' },
-                h('button', { type: 'button', onclick: () => dialog.close() }, 'Leave it'),
+                h('button', { type: 'button', onclick: () => dialog.close() }, 'Do nothing'),
                 h('button', { type: 'submit', class: 'main danger' }, what === 'end' ? 'End it' : 'Cancel its wait'),
             ),
         );
@@ -38,7 +38,7 @@ export function askToAct(app: App, what: 'end' | 'cancel', process: string): Pro
             api.act(system, what, process, reason.value).then(
                 () => dialog.close(),
                 (problem: Error) => {
-                    told.textContent = problem.message;
+                    message.textContent = problem.message;
                 },
             );
         });
@@ -56,8 +56,8 @@ export function askToAct(app: App, what: 'end' | 'cancel', process: string): Pro
     });
 }
 
-/** What operators have done. */
-/** What was done, before the name of whom it was done to. */
+/** The audit trail of operators. */
+/** The verb of each action; the name of the process follows. */
 function done(what: string | null): string {
     switch (what) {
         case 'exit':
@@ -73,20 +73,20 @@ function done(what: string | null): string {
 
 export class Actions {
     readonly element = h('div', { class: 'page' });
-    private readonly list = h('ul', { class: 'trail', 'aria-label': 'What was done by hand' });
-    private readonly told = h('p', { class: 'muted', role: 'status' });
+    private readonly list = h('ul', { class: 'trail', 'aria-label': 'Operator actions' });
+    private readonly message = h('p', { class: 'muted', role: 'status' });
 
     constructor(private readonly app: App) {
-        replace(this.element, h('h2', {}, 'Done by hand'), this.told, this.list);
+        replace(this.element, h('h2', {}, 'Operator actions'), this.message, this.list);
     }
 
     async load(): Promise<void> {
         try {
             const { actions } = await api.audit(this.app.system);
             replace(this.list, ...actions.map((one) => this.entry(one)));
-            this.told.textContent = actions.length === 0 ? 'Nobody has done anything by hand.' : '';
+            this.message.textContent = actions.length === 0 ? 'No operator has done anything yet.' : '';
         } catch (problem) {
-            this.told.textContent = problem instanceof Error ? problem.message : String(problem);
+            this.message.textContent = problem instanceof Error ? problem.message : String(problem);
         }
     }
 

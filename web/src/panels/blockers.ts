@@ -1,17 +1,17 @@
-// Who blocks most, and whom: a list by rank whose entries open step by step. It needs no picture, and works
-// where the graph is too large for one.
+// The tree of blockers: processes ranked by the number of waiters behind them. It also works for graphs that
+// are too large for a picture.
 
 import { api, type Blocker } from '../api';
 import type { App } from '../app';
 import { count, duration, h, replace } from '../dom';
 import { shown } from '../names';
 
-const every = 2000; // ms between two looks while the tab is open
+const every = 2000; // ms between two requests while the tab is open
 
 export class Blockers {
     readonly element = h('div', { class: 'page' });
-    private readonly told = h('p', { class: 'muted', role: 'status' });
-    private readonly roots = h('ul', { class: 'blockers', 'aria-label': 'Who blocks most' });
+    private readonly message = h('p', { class: 'muted', role: 'status' });
+    private readonly roots = h('ul', { class: 'blockers', 'aria-label': 'Top blockers' });
     private readonly opened = new Set<string>();
     private timer = 0;
     private turn = 0;
@@ -19,14 +19,14 @@ export class Blockers {
     constructor(private readonly app: App) {
         replace(
             this.element,
-            h('h2', {}, 'Who blocks most'),
-            h('p', { class: 'muted' }, 'By how many are behind it, directly or not. Open an entry to see who waits for it.'),
-            this.told,
+            h('h2', {}, 'Top blockers'),
+            h('p', { class: 'muted' }, 'Ranked by the number of processes blocked behind each, directly or not. Open an entry to see its waiters.'),
+            this.message,
             this.roots,
         );
     }
 
-    /** Looked at, or not any more. */
+    /** The tab is shown or hidden. */
     watch(yes: boolean): void {
         clearInterval(this.timer);
         if (yes) {
@@ -38,7 +38,7 @@ export class Blockers {
     clear(): void {
         this.opened.clear();
         replace(this.roots);
-        this.told.textContent = '';
+        this.message.textContent = '';
     }
 
     async load(): Promise<void> {
@@ -58,16 +58,16 @@ export class Blockers {
             if (focus) {
                 this.roots.querySelector<HTMLElement>(`[data-key="${CSS.escape(focus)}"]`)?.focus();
             }
-            this.told.textContent =
+            this.message.textContent =
                 answer.at === null
-                    ? 'Being found…'
+                    ? 'Loading…'
                     : answer.blockers.length === 0
                       ? this.app.live.label
-                          ? `Nobody with the label ${shown(this.app.live.label)} blocks anybody.`
-                          : 'Nobody waits for anybody.'
+                          ? `No process with the label ${shown(this.app.live.label)} blocks another.`
+                          : 'No process waits for another.'
                       : `${count(answer.waiting, 'process waits', 'processes wait')}.`;
         } catch (problem) {
-            this.told.textContent = problem instanceof Error ? problem.message : String(problem);
+            this.message.textContent = problem instanceof Error ? problem.message : String(problem);
         }
     }
 
@@ -75,7 +75,7 @@ export class Blockers {
         try {
             return (await api.blockers(this.app.system, { under: name })).blockers;
         } catch {
-            return []; // it has gone
+            return []; // it no longer exists
         }
     }
 
@@ -93,7 +93,7 @@ export class Blockers {
                           class: 'plain twist',
                           'data-key': 'open ' + one.process,
                           'aria-expanded': String(open),
-                          'aria-label': `Who waits for ${shown(one.process)}`,
+                          'aria-label': `Waiters for ${shown(one.process)}`,
                           onclick: () => this.toggle(one.process),
                       },
                       open ? '▾' : '▸',
@@ -121,7 +121,7 @@ export class Blockers {
                 h('span', { class: `state ${one.deadlocked ? 'dead' : one.waiting ? 'waiting' : ''}` }, state),
                 one.holds.length > 0 && h('small', {}, `has ${one.holds.map(shown).join(', ')}`),
                 one.labels && h('small', {}, one.labels.map(shown).join(' ')),
-                one.circle && h('small', {}, 'a circle'),
+                one.circle && h('small', {}, 'a cycle'),
             ),
             children.length > 0 && h('ul', {}, ...children.map((child) => this.entry(child, under, below))),
         );
@@ -135,5 +135,5 @@ export class Blockers {
     }
 }
 
-/** Something that is being used: it is not replaced under the pointer. */
+/** An element in use, which must not be replaced under the pointer. */
 const busyIn = (): Element | null => document.querySelector('.blockers button:active');

@@ -1,4 +1,4 @@
-// Small charts of the last minutes: a line or two on a canvas, the present value in figures beside it.
+// Small charts of the last minutes: one or two lines on a canvas, with the current value next to them.
 
 import { duration, h, short } from '../dom';
 import { readTheme } from '../view/theme';
@@ -50,7 +50,7 @@ export class Chart {
     }
 
     paint(): void {
-        this.tell();
+        this.describe();
         this.from.textContent = clock(this.times[0], this.times.at(-1));
         this.to.textContent = clock(this.times.at(-1), this.times[0]);
         const box = this.canvas.getBoundingClientRect();
@@ -105,7 +105,7 @@ export class Chart {
             } else if (down) {
                 context.lineTo(x(i), y(value));
             } else {
-                // A value between two gaps is a dot.
+                // Draw a value between two gaps as a dot.
                 context.moveTo(x(i) - 0.8, y(value));
                 context.lineTo(x(i), y(value));
                 down = true;
@@ -126,8 +126,8 @@ export class Chart {
         }
     }
 
-    /** The values in words: beside the chart and for screen readers. */
-    private tell(): void {
+    /** The values as text, next to the chart and for screen readers. */
+    private describe(): void {
         const points = this.series[0]?.values.length ?? 0;
         const at = this.pointed >= 0 && this.pointed < points ? this.pointed : points - 1;
         const values = this.series.map(
@@ -146,7 +146,7 @@ export class Chart {
     }
 }
 
-/** A time, and of days the day, too. */
+/** A time, with the date if the chart spans days. */
 function clock(time: number | undefined, other: number | undefined, exact = false): string {
     if (!time) {
         return '';

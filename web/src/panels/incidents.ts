@@ -1,4 +1,4 @@
-// The history of deadlocks: filtered, newest first, a click replays one.
+// The history of deadlocks, with filters, newest first. A click starts a replay.
 
 import { api, type Incident, type IncidentFilter } from '../api';
 import type { App } from '../app';
@@ -10,11 +10,11 @@ const pageSize = 50;
 export class Incidents {
     readonly element = h('div', { class: 'page' });
     private readonly list = h('div', { class: 'incidents', role: 'list' });
-    private readonly told = h('p', { class: 'muted', role: 'status' });
+    private readonly message = h('p', { class: 'muted', role: 'status' });
     private readonly more = h(
         'button',
         { type: 'button', onclick: () => void this.load(true) },
-        'Older ones',
+        'Older deadlocks',
     );
     private readonly process = h('input', { type: 'search', placeholder: 'any', spellcheck: 'false' });
     private readonly label = h('input', { type: 'search', placeholder: 'any', spellcheck: 'false', list: 'labels' });
@@ -65,7 +65,7 @@ export class Incidents {
                 h('label', {}, 'Where', this.scope),
                 h('label', { class: 'check' }, this.open, 'not ended yet'),
             ),
-            this.told,
+            this.message,
             this.list,
             this.more,
         );
@@ -101,11 +101,11 @@ export class Incidents {
                 this.show();
             }
         } catch (problem) {
-            this.told.textContent = (problem as Error).message;
+            this.message.textContent = (problem as Error).message;
         }
     }
 
-    /** One came or ended: the list is asked for anew, so that the filters hold. */
+    /** A deadlock formed or ended: loads the list again, because the filters may match differently. */
     touched(): void {
         clearTimeout(this.timer);
         this.timer = window.setTimeout(() => void this.load(), 300);
@@ -113,7 +113,7 @@ export class Incidents {
 
     show(): void {
         const focus = (document.activeElement as HTMLElement | null)?.dataset.incident;
-        this.told.textContent =
+        this.message.textContent =
             this.items.length === 0
                 ? 'No deadlocks here.'
                 : count(this.items.length, 'deadlock') + (this.next !== null ? ', and older ones' : '');

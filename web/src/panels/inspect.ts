@@ -1,4 +1,4 @@
-// One node: what it holds and waits for, since when, its wait chain, and what would happen if it asked.
+// Details of one node: holdings, waits, their start, the wait chain, and what-if queries.
 
 import { api, type Chain } from '../api';
 import type { App } from '../app';
@@ -112,7 +112,7 @@ export class Inspect {
         return [...facts, ...this.labelFacts(process)];
     }
 
-    /** A click on one shows whatever else has it. */
+    /** Labels of the node; a click shows all nodes with that label. */
     private labelFacts(node: Node): HTMLElement[] {
         if (node.labels.length === 0) {
             return [];
@@ -123,7 +123,7 @@ export class Inspect {
                 {
                     type: 'button',
                     class: 'label',
-                    title: 'Show what has this label',
+                    title: 'Show all nodes with this label',
                     'data-key': 'label ' + label,
                     onclick: () => void this.app.labels.lookFor(label),
                 },
@@ -188,14 +188,14 @@ export class Inspect {
         ];
     }
 
-    /** "Awaits 2 of", and those who can act and have not. */
+    /** "Awaits 2 of", and the processes that can act and have not. */
     private awaited(resource: Resource, needed: number): HTMLElement {
         const others = [...resource.holders].map((id): [Node | undefined, number] => [
             this.app.graph.processes.get(id),
             1,
         ]);
         const title = needed < others.length ? `Awaits ${needed} of` : 'Awaits';
-        return this.things(title, others, 'nobody but itself');
+        return this.things(title, others, 'only itself');
     }
 
     private ofResource(resource: Resource): HTMLElement[] {
@@ -206,12 +206,12 @@ export class Inspect {
                 return [process, (held ? process?.holds : process?.waits)?.get(resource.id) ?? 1];
             });
         return [
-            this.things('Held by', of(resource.holders, true), 'nobody'),
-            this.things('Waited for by', of(resource.waiters, false), 'nobody'),
+            this.things('Held by', of(resource.holders, true), 'none'),
+            this.things('Waited for by', of(resource.waiters, false), 'none'),
         ];
     }
 
-    /** Asks the service for the wait chain when it may have changed; in a replay the graph itself is asked. */
+    /** Asks the service for the wait chain when it may have changed; a replay uses its own graph. */
     private async follow(process: Process): Promise<void> {
         const what = `${process.id} ${[...process.waits.keys()].join()} ${process.dead} ${this.app.replay?.position ?? this.app.then?.at ?? ''}`;
         if (what === this.chainFor) {
@@ -232,11 +232,11 @@ export class Inspect {
             chain = localChain(this.app, process);
         }
         if (turn === this.asked && this.app.selected === process) {
-            this.tell(chain);
+            this.describe(chain);
         }
     }
 
-    private tell(chain: Chain): void {
+    private describe(chain: Chain): void {
         const items: HTMLElement[] = [];
         const seen = new Set<string>();
         for (const link of chain.chain) {
@@ -277,7 +277,7 @@ export class Inspect {
                             h('span', { class: 'word' }, want.await ? 'awaits an act of ' : 'waits for '),
                             !want.await && nameOf(this.app, want.resource, 'resource'),
                             !want.await && h('span', { class: 'word' }, ', held by '),
-                            ...(holders.length > 0 ? holders : ['nobody']),
+                            ...(holders.length > 0 ? holders : ['none']),
                             more,
                         ),
                     ),
@@ -289,11 +289,11 @@ export class Inspect {
             h('h3', {}, 'Wait chain'),
             h('ol', { class: 'chain' + (chain.deadlocked ? ' dead' : '') }, ...items),
             chain.deadlocked &&
-                h('p', { class: 'error' }, 'It comes back to itself: nobody in it can ever run again.'),
+                h('p', { class: 'error' }, 'The chain is a cycle: none of its processes can ever run again.'),
         );
     }
 
-    /** "What if it asked for ...?", answered by the service without changing anything. */
+    /** What-if query: the service answers it without a change of its state. */
     private offer(node: Node): void {
         if (node.kind !== 'process' || this.app.isPast) {
             replace(this.ask);
@@ -351,15 +351,15 @@ export class Inspect {
 }
 
 const answers: Record<string, string> = {
-    granted: 'It would be granted at once.',
+    granted: 'It would be granted immediately.',
     blocked: 'It would wait.',
-    deadlock: 'That would be a deadlock.',
-    doomed: 'It would wait behind a deadlock, for ever.',
-    unsafe: 'Denied: it could lead to a deadlock.',
-    unavailable: 'Not enough units are free now.',
+    deadlock: 'It would deadlock.',
+    doomed: 'It would wait behind a deadlock forever.',
+    unsafe: 'It would be denied: the state would not be safe.',
+    unavailable: 'Not enough units are free.',
 };
 
-/** The chain as the shown graph has it. */
+/** The wait chain in the graph in view. */
 export function localChain(app: App, start: Process): Chain {
     const chain: Chain['chain'] = [];
     const seen = new Set<Process>([start]);

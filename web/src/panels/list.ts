@@ -1,5 +1,5 @@
-// The graph in words: every process, its state, what it holds and waits for. What a screen reader reads
-// instead of the picture, and what everybody else searches when the picture is too full.
+// The graph as a table: each process with its state, holdings and waits. It serves screen readers, and searches
+// in a graph that is too full for a picture.
 
 import type { App } from '../app';
 import { count, h, replace } from '../dom';
@@ -24,7 +24,7 @@ export class List {
     private readonly caption = h('caption', {});
     private readonly body = h('tbody', {});
     private readonly more = h('button', { type: 'button' }, 'More');
-    private readonly rows = new Map<number, { row: HTMLTableRowElement; told: string }>();
+    private readonly rows = new Map<number, { row: HTMLTableRowElement; text: string }>();
     private shown = pageRows;
 
     constructor(private readonly app: App) {
@@ -58,7 +58,7 @@ export class List {
             this.more,
             h(
                 'div',
-                { class: 'acts', role: 'group', 'aria-label': 'Save what is loaded' },
+                { class: 'acts', role: 'group', 'aria-label': 'Save the loaded graph' },
                 ...(['svg', 'csv', 'json'] as const).map((format) =>
                     h('button', { type: 'button', onclick: () => save(app, format) }, `Save as ${format.toUpperCase()}`),
                 ),
@@ -102,7 +102,7 @@ export class List {
             );
     }
 
-    /** A row is touched only when it says something new, so that focus and reading positions stay. */
+    /** Updates only rows that have changed, so that focus and reading position stay. */
     private put(process: Process, index: number): void {
         const { resources } = this.app.graph;
         const thing = ([id, units]: [number, number]) =>
@@ -114,9 +114,9 @@ export class List {
         const holds = things([...process.holds].filter(([id]) => !resources.get(id)?.await));
         const waits = things([...process.waits]);
         const labels = process.labels.map(shown).join(' ');
-        const told = [process.name, stateOf(process), holds, waits, labels].join('|');
+        const text = [process.name, stateOf(process), holds, waits, labels].join('|');
         let entry = this.rows.get(process.id);
-        if (!entry || entry.told !== told) {
+        if (!entry || entry.text !== text) {
             const row = entry?.row ?? h('tr', {});
             const focused = row.contains(document.activeElement);
             row.className = process.dead ? 'dead' : '';
@@ -127,7 +127,7 @@ export class List {
                     'th',
                     { scope: 'row' },
                     h('span', { class: 'cell' }, sign(process), name),
-                    labels && h('small', { class: 'labels-told' }, labels),
+                    labels && h('small', { class: 'row-labels' }, labels),
                 ),
                 h('td', {}, stateWord(process)),
                 h('td', {}, h('span', { class: 'mono' }, holds || '–')),
@@ -136,7 +136,7 @@ export class List {
             if (focused) {
                 name.focus();
             }
-            entry = { row, told };
+            entry = { row, text };
             this.rows.set(process.id, entry);
         }
         if (this.body.children[index] !== entry.row) {

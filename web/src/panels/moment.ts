@@ -1,4 +1,4 @@
-// The incident that is replayed: who is in it, how it ended, and its events one by one.
+// The incident in replay: its processes, its end, and its events.
 
 import type { App } from '../app';
 import { count, duration, h, replace } from '../dom';
@@ -6,7 +6,7 @@ import { shown } from '../names';
 import { nameOf } from './parts';
 import { deedText, offsetText } from './replaybar';
 
-/** With the time zone: the address may have come from somebody in another one. */
+/** With the time zone, because a shared address may come from another one. */
 function moment(at: number): string {
     return new Date(at).toLocaleString('en-GB', {
         dateStyle: 'medium',
@@ -87,7 +87,7 @@ export class Moment {
             h(
                 'section',
                 {},
-                h('h3', {}, 'Who'),
+                h('h3', {}, 'Processes'),
                 h(
                     'p',
                     {},
@@ -98,13 +98,13 @@ export class Moment {
             h(
                 'section',
                 {},
-                h('h3', {}, 'What led to it'),
+                h('h3', {}, 'Events before the deadlock'),
                 events.length > 0
                     ? h('div', { class: 'events' }, ...this.buttons)
                     : h(
                           'p',
                           { class: 'muted' },
-                          'The events before it are not known any more; the picture shows the moment it formed.',
+                          'The events before it are no longer available; the picture shows the time when it formed.',
                       ),
             ),
         );

@@ -1,4 +1,4 @@
-// Rates and latency over time, and what the signs mean.
+// Overview: rates and latency over time, the cluster, and the legend.
 
 import { api, type SystemInfo } from '../api';
 import { when, type App } from '../app';
@@ -9,10 +9,10 @@ import { history, push, type History } from '../rates';
 
 export class Overview {
     readonly element: HTMLElement;
-    private readonly events = new Chart('Events', 'a second');
+    private readonly events = new Chart('Events', 'per second');
     private readonly latency = new Chart('Latency', 'µs');
     private readonly waiting = new Chart('Waiting', 'processes');
-    private readonly deadlocks = new Chart('Deadlocks', 'a second');
+    private readonly deadlocks = new Chart('Deadlocks', 'per second');
     private readonly facts = h('dl', { class: 'facts' });
     private readonly table = h('tbody', {});
     private readonly cluster = h('section', { class: 'systems', hidden: true });
@@ -26,7 +26,7 @@ export class Overview {
             ['4320', '3 days'],
         ].map(([value, text]) => h('option', { value: value! }, text!)),
     );
-    private long: History | null = null; // what is shown instead of the last minutes
+    private long: History | null = null; // the period instead of the last minutes
     private past: History = history();
 
     constructor(private readonly app: App) {
@@ -66,7 +66,7 @@ export class Overview {
         new ResizeObserver(() => this.paint()).observe(this.element);
     }
 
-    /** As far back as was chosen. */
+    /** Loads the chosen period. */
     private async look(): Promise<void> {
         const minutes = Number(this.range.value);
         if (minutes === 0) {
@@ -95,7 +95,7 @@ export class Overview {
         this.paint();
     }
 
-    /** One row a system, those with deadlocks first. */
+    /** One row per system, those with deadlocks first. */
     systems(): void {
         const labelled = this.app.labels.systems;
         const all = this.app.systems.filter((one) => labelled === null || labelled.has(one.name)).sort(
@@ -115,7 +115,7 @@ export class Overview {
         }
     }
 
-    /** Who leads, and who stands by to take over. */
+    /** The servers of the cluster: leader and standbys. */
     servers(): void {
         const { cluster } = this.app;
         this.cluster.hidden = !cluster?.shared;
@@ -132,7 +132,7 @@ export class Overview {
                 'tr',
                 {},
                 h('th', { scope: 'row' }, shown(address) + (address === cluster.address ? ' (this one)' : '')),
-                h('td', {}, leads ? 'leads' : 'stands by'),
+                h('td', {}, leads ? 'leads' : 'standby'),
                 h('td', {}, since === null ? '' : when(since)),
             );
         replace(
@@ -151,11 +151,11 @@ export class Overview {
             h(
                 'p',
                 { class: 'muted' },
-                (cluster.leader ? `${shown(cluster.leader)} leads` : 'Nobody is known to lead') +
+                (cluster.leader ? `${shown(cluster.leader)} is the leader` : 'The leader is not known') +
                     (cluster.error
                         ? `. Other servers are not listed: ${cluster.error}. `
-                        : `, as leader number ${(cluster.epoch ?? 0).toLocaleString('en')} (the epoch). `) +
-                    `Newest fencing number: ${cluster.fence}.`,
+                        : `, in epoch ${(cluster.epoch ?? 0).toLocaleString('en')}. `) +
+                    `Newest fencing token: ${cluster.fence}.`,
             ),
         );
     }
@@ -206,7 +206,7 @@ export class Overview {
         this.events.set(times, [{ label: '', colour: 'accent', values: events, fill: true }]);
         this.latency.set(times, [
             { label: 'median', colour: 'resource', values: p50 },
-            { label: '99 %', colour: 'wait', values: p99 },
+            { label: '99th percentile', colour: 'wait', values: p99 },
         ]);
         this.waiting.set(times, [{ label: '', colour: 'wait', values: waiting, fill: true }]);
         this.deadlocks.set(times, [{ label: '', colour: 'dead', values: deadlocks, fill: true }]);
@@ -222,13 +222,13 @@ export function legend(): HTMLElement {
         entry('sign process busy', 'process that runs'),
         entry('sign resource busy', 'resource in use'),
         entry('sign process waiting', 'process that waits'),
-        entry('sign resource waiting', 'somebody waits for it'),
+        entry('sign resource waiting', 'resource with waiters'),
         entry('sign process idle', 'holds nothing'),
         entry('sign resource idle', 'free'),
         entry('stroke', 'is held by'),
         entry('stroke wait', 'waits for'),
         entry('sign process dead', 'deadlocked'),
         entry('stroke dead', 'the deadlock'),
-        entry('sign process doomed', 'stuck behind it'),
+        entry('sign process doomed', 'blocked behind it'),
     );
 }

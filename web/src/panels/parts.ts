@@ -1,4 +1,4 @@
-// Pieces that several panels share: a node's sign, its state in a word, its name as a button.
+// Elements that several panels share: a node's symbol, its state as a word, its name as a button.
 
 import type { App } from '../app';
 import { h } from '../dom';
@@ -20,7 +20,7 @@ export function stateOf(node: Node): State {
 export function stateWord(node: Node): string {
     const state = stateOf(node);
     if (node.kind === 'process') {
-        return { dead: 'deadlocked', doomed: 'stuck behind', waiting: 'waits', busy: 'runs', idle: 'idle' }[
+        return { dead: 'deadlocked', doomed: 'blocked behind', waiting: 'waits', busy: 'runs', idle: 'idle' }[
             state
         ];
     }
@@ -38,7 +38,7 @@ export const stateTag = (node: Node) =>
 export const nameButton = (app: App, node: Node) =>
     h('button', { type: 'button', class: 'name', onclick: () => app.select(node, true) }, shown(node.name));
 
-/** A name that may or may not be in the graph that is shown. */
+/** A name as a button; the node may be missing in the graph in view. */
 export function nameOf(app: App, name: string, kind: 'process' | 'resource'): HTMLElement {
     const nodes = kind === 'process' ? app.graph.processes : app.graph.resources;
     for (const node of nodes.values()) {
@@ -49,14 +49,14 @@ export function nameOf(app: App, name: string, kind: 'process' | 'resource'): HT
     return h('button', { type: 'button', class: 'name', onclick: () => void app.lookAround(name) }, shown(name));
 }
 
-/** "an act of bob", "2 acts of bob, cal, dan": what somebody awaits; null: it is a thing. */
+/** The awaited acts: "an act of bob", "2 acts of bob, cal, dan"; null: a real resource. */
 export function awaitText(graph: Graph, resource: Resource | undefined, needed: number): string | null {
     if (!resource?.await) {
         return null;
     }
     const names = [...resource.holders].slice(0, 8).map((id) => shown(graph.processes.get(id)?.name ?? `#${id}`));
     const more = resource.holders.size > 8 ? ` and ${resource.holders.size - 8} more` : '';
-    return `${needed === 1 ? 'an act' : `${needed} acts`} of ${names.join(', ') || 'nobody else'}${more}`;
+    return `${needed === 1 ? 'an act' : `${needed} acts`} of ${names.join(', ') || 'no other process'}${more}`;
 }
 
 export const unitsText = (units: number) => (units === 1 ? '' : `×${units.toLocaleString('en')}`);

@@ -1,19 +1,19 @@
-// A slider over all the time that the service keeps: the graph as it was at any moment. Each moment is asked of
-// the service, which reads it from its journal.
+// Point-in-time query: a slider over the history that the service keeps in its journal. The service computes the
+// graph for each chosen time.
 
 import { api } from '../api';
 import { when, type App } from '../app';
 import { byId, duration, h, replace } from '../dom';
 import { Graph } from '../graph';
 
-const soon = 200; // ms without a move, before a moment is asked for
+const soon = 200; // ms without a move before a request
 const steps = 1000; // of the slider
 
 export class PastBar {
     private readonly element = byId<HTMLElement>('past');
-    private readonly slider = h('input', { type: 'range', id: 'past-slider', 'aria-label': 'Moment of the past' });
+    private readonly slider = h('input', { type: 'range', id: 'past-slider', 'aria-label': 'Point in time' });
     private readonly time = h('span', { class: 'time' });
-    private readonly told = h('span', { class: 'what', role: 'status' });
+    private readonly message = h('span', { class: 'what', role: 'status' });
     private at = 0;
     private from = 0;
     private until = 0;
@@ -38,7 +38,7 @@ export class PastBar {
             h(
                 'div',
                 { class: 'head' },
-                h('b', {}, 'The past'),
+                h('b', {}, 'History'),
                 h('span', { class: 'when' }, `kept since ${when(this.from)}`),
                 h('button', { type: 'button', id: 'past-close', onclick: () => this.app.closePast() }, 'Back to now'),
             ),
@@ -48,10 +48,10 @@ export class PastBar {
                 step('−1 min', 'A minute back', -60000),
                 step('−1 s', 'A second back', -1000),
                 h('div', { class: 'track' }, this.slider),
-                step('+1 s', 'A second on', 1000),
-                step('+1 min', 'A minute on', 60000),
+                step('+1 s', 'A second forward', 1000),
+                step('+1 min', 'A minute forward', 60000),
             ),
-            h('div', { class: 'told' }, this.time, this.told),
+            h('div', { class: 'status' }, this.time, this.message),
         );
         this.element.hidden = false;
         this.move(at ?? this.until, 0);
@@ -77,16 +77,16 @@ export class PastBar {
     private async load(): Promise<void> {
         const turn = ++this.turn;
         const { at } = this;
-        this.told.textContent = 'being read…';
+        this.message.textContent = 'loading…';
         try {
             const graph = Graph.from(await api.graph(this.app.system, { at, label: this.app.live.label }));
             if (turn === this.turn) {
-                this.told.textContent = `${duration(Math.max(0, Date.now() - at))} ago`;
+                this.message.textContent = `${duration(Math.max(0, Date.now() - at))} ago`;
                 this.app.showThen(graph, at);
             }
         } catch (problem) {
             if (turn === this.turn) {
-                this.told.textContent = problem instanceof Error ? problem.message : String(problem);
+                this.message.textContent = problem instanceof Error ? problem.message : String(problem);
             }
         }
     }

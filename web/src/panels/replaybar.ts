@@ -1,4 +1,4 @@
-// The replay's controls: a slider over the events before the deadlock, play, step, and what happened just then.
+// The replay's controls: a slider over the events before the deadlock, play, step, and the current event.
 
 import type { App } from '../app';
 import { byId, h, icon, replace } from '../dom';
@@ -13,7 +13,7 @@ export class ReplayBar {
     private readonly slider = h('input', { type: 'range', min: '0', step: '1', id: 'replay-slider' });
     private readonly marks = h('canvas', { 'aria-hidden': 'true' });
     private readonly time = h('span', { class: 'time' });
-    private readonly what = h('span', { class: 'what', id: 'replay-told' });
+    private readonly what = h('span', { class: 'what', id: 'replay-status' });
     private readonly play = h('button', { type: 'button', class: 'plain', id: 'replay-play' });
     private readonly speed = h(
         'select',
@@ -21,14 +21,14 @@ export class ReplayBar {
         ...[
             ['0.1', '1/10 speed'],
             ['0.5', '1/2 speed'],
-            ['1', 'as it was'],
-            ['4', '4 times'],
+            ['1', 'real time'],
+            ['4', '4x speed'],
         ].map(([value, text]) => h('option', { value: value! }, text!)),
     );
     private timer = 0;
 
     constructor(private readonly app: App) {
-        this.slider.setAttribute('aria-label', 'Moment of the replay');
+        this.slider.setAttribute('aria-label', 'Position in the replay');
         this.slider.addEventListener('input', () => {
             this.stop();
             this.app.seek(Number(this.slider.value));
@@ -69,7 +69,7 @@ export class ReplayBar {
                 h('div', { class: 'track' }, this.marks, this.slider),
                 this.speed,
             ),
-            h('div', { class: 'told' }, this.time, this.what),
+            h('div', { class: 'status' }, this.time, this.what),
         );
         this.element.hidden = false;
         this.update();
@@ -117,7 +117,7 @@ export class ReplayBar {
         this.play.setAttribute('aria-label', this.playing ? 'Pause' : 'Play');
         const event = replay.current;
         this.time.textContent = offsetText(position === 0 ? replay.offset(0) : replay.offset(position - 1));
-        this.what.textContent = event ? eventText(event) : 'before what is known';
+        this.what.textContent = event ? eventText(event) : 'before the first known event';
         this.slider.setAttribute(
             'aria-valuetext',
             `${position} of ${events.length}: ${this.what.textContent}`,
@@ -151,7 +151,7 @@ export class ReplayBar {
         );
     }
 
-    /** A tick an event: amber where somebody began to wait, red where it closed. */
+    /** One tick per event: amber for the start of a wait, red for the deadlock. */
     private mark(): void {
         const replay = this.replay;
         const box = this.marks.getBoundingClientRect();
@@ -195,8 +195,8 @@ const words: Record<string, string> = {
 const verbs: Record<string, string> = {
     request: 'requests',
     release: 'releases',
-    cancel: 'gives up',
-    exit: 'ends, giving back',
+    cancel: 'cancels',
+    exit: 'ends and releases',
     await: 'awaits',
     act: 'acts',
 };

@@ -1,4 +1,4 @@
-// Where the eye is: the point of the world in the middle of the picture, and pixels a unit.
+// The camera: the point of the layout at the center of the picture, and the scale in pixels per unit.
 
 export interface Box {
     left: number;
@@ -13,7 +13,7 @@ export class Camera {
     scale = 1;
     width = 1;
     height = 1;
-    /** Room at the edges that panels cover. */
+    /** Width of the edges that panels cover. */
     inset = { top: 0, right: 0, bottom: 0, left: 0 };
     private aim: { x: number; y: number; scale: number } | null = null;
     static readonly smallest = 0.02;
@@ -38,7 +38,7 @@ export class Camera {
         this.y -= dy / this.scale;
     }
 
-    /** What lies under the point stays under it. */
+    /** Zooms around a point, which stays in place. */
     zoom(factor: number, atX = this.width / 2, atY = this.height / 2): void {
         this.aim = null;
         const x = this.toWorldX(atX);
@@ -48,7 +48,7 @@ export class Camera {
         this.y = y - (atY - this.height / 2) / this.scale;
     }
 
-    /** Moves so that the box is seen as a whole, at once or gliding. */
+    /** Moves so that the whole box is visible, at once or gliding. */
     show(box: Box, glide: boolean, closest = 2.2): void {
         const margin = Math.min(60, this.width / 12, this.height / 10);
         const width = Math.max(50, this.width - this.inset.left - this.inset.right - 2 * margin);
@@ -75,7 +75,7 @@ export class Camera {
         }
     }
 
-    /** One frame further towards the aim; false when it is there. */
+    /** Moves one frame towards the target; false when it is reached. */
     glide(): boolean {
         if (!this.aim) {
             return false;

@@ -1,5 +1,5 @@
-// Draws a scene. Everything is batched by how it looks: a change of style costs more than a line. Three
-// levels of detail, by the size of a node on the screen: dots and hairlines, discs and arrows, names and units.
+// Draws a scene. Drawing is batched by style, because a change of style costs more than a line. Three levels of
+// detail, by the size of a node on the screen: dots and hairlines, discs and arrows, names and units.
 
 import { shortened } from '../names';
 import type { Camera } from './camera';
@@ -12,15 +12,15 @@ export interface Picture {
     theme: Theme;
     selected: number; // slots, or -1
     hovered: number;
-    /** Slots that stand out while the rest steps back; null: everything is equal. */
+    /** Slots to highlight; the others are dimmed. null: all are equal. */
     lit: Set<number> | null;
-    /** Milliseconds, for what moves; -1: nothing moves. */
+    /** Time of the animation in ms; -1: no animation. */
     time: number;
 }
 
 export const worldRadius = 8;
 
-/** Pixels. A node never gets so small that it is lost, or so large that it is a wall. */
+/** Radius of a node in pixels, between a minimum and a maximum. */
 export const radiusAt = (scale: number) => Math.min(30, Math.max(1.6, worldRadius * scale));
 const deadRadius = (r: number) => Math.max(r * 1.15, 4);
 
@@ -28,7 +28,7 @@ let sx = new Float32Array(0);
 let sy = new Float32Array(0);
 let seen = new Uint8Array(0);
 
-/** Screen positions of every slot, once a frame. */
+/** Computes the screen positions of all slots, once per frame. */
 function project({ scene, camera }: Picture): void {
     const count = scene.nodes.length;
     if (sx.length < count) {
@@ -65,7 +65,7 @@ const enum Kind {
 
 const batches: number[][] = Array.from({ length: Kind.count }, () => []);
 
-/** Sorts the links that can be seen by how they look. */
+/** Groups the visible links by style. */
 function sortLinks({ scene, camera, lit }: Picture): void {
     for (const batch of batches) {
         batch.length = 0;
@@ -96,7 +96,7 @@ function outside(a: number, b: number, camera: Camera): boolean {
     );
 }
 
-/** A path of a few hundred lines is stroked faster than one of thousands. */
+/** Limit of lines per path: a few hundred are stroked faster than thousands. */
 const pathLength = 256;
 
 function strokeLines(context: CanvasRenderingContext2D, scene: Scene, batch: number[]): void {
@@ -112,8 +112,8 @@ function strokeLines(context: CanvasRenderingContext2D, scene: Scene, batch: num
     }
 }
 
-/** From rim to rim, bent a little, so that holding and waiting for the same thing are two lines; with heads unless
- * their size is 0. */
+/** Lines from rim to rim, slightly bent so that holding and waiting for the same resource are two lines. Arrow heads
+ * unless their size is 0. */
 function strokeArrows(
     context: CanvasRenderingContext2D,
     picture: Picture,
@@ -199,7 +199,7 @@ function drawLinks(context: CanvasRenderingContext2D, picture: Picture, radius: 
     drawDeadLinks(context, picture, radius, time);
 }
 
-/** Thick and red; waits march towards what they wait for. */
+/** Deadlocked links: thick and red, with dashes that move along the waits. */
 function drawDeadLinks(
     context: CanvasRenderingContext2D,
     picture: Picture,
@@ -234,7 +234,7 @@ function drawDeadLinks(
 
 const groups: number[][] = Array.from({ length: 10 }, () => []);
 
-/** By look and shape; those that step back first. */
+/** Nodes by style and shape, dimmed ones first. */
 function sortNodes({ scene, lit }: Picture, back: boolean): void {
     for (const group of groups) {
         group.length = 0;
@@ -320,7 +320,7 @@ function halo(
     context.fill();
 }
 
-/** How many of a resource's units are taken: a dot each, or figures when there are many. */
+/** Units in use of a resource: a dot for each, or numbers if there are many. */
 function drawUnits(context: CanvasRenderingContext2D, { scene, theme }: Picture, radius: number): void {
     if (radius < 9) {
         return;
@@ -358,8 +358,8 @@ function drawUnits(context: CanvasRenderingContext2D, { scene, theme }: Picture,
 let pull = new Float32Array(0);
 let above = new Uint8Array(0);
 
-/** A name stands above its node when most of its arrows are below, where it would lie on their heads. One that is
- * undecided stays where it is, so that names do not jump while the layout moves. */
+/** A name is above its node if most arrows are below it. In a tie it stays where it is, so that names do not jump
+ * while the layout moves. */
 function chooseSides({ scene }: Picture): void {
     if (pull.length < scene.nodes.length) {
         pull = new Float32Array(scene.nodes.length * 2);
@@ -384,7 +384,7 @@ function chooseSides({ scene }: Picture): void {
 
 const cell = 12; // pixels
 
-/** Nodes by the cell of a coarse grid that their middle is in. */
+/** Nodes by the grid cell of their center. */
 class NodeCells {
     private readonly columns: number;
     private readonly cells = new Map<number, number[]>();
@@ -407,7 +407,7 @@ class NodeCells {
         }
     }
 
-    /** Would a name of this size, with its top in the middle at [x, y], lie on a node? */
+    /** Would a name of this size, with the center of its top at [x, y], cover a node? */
     covered(x: number, y: number, wide: number, high: number): boolean {
         const across = wide / 2 + this.radius;
         const last = Math.floor((x + across) / cell);
@@ -426,7 +426,7 @@ class NodeCells {
     }
 }
 
-/** Whose names are wanted, the most important ones first. */
+/** Nodes to name, the most important ones first. */
 function namesWanted({ scene, lit, selected, hovered }: Picture, many: boolean): number[] {
     const order: number[] = [];
     let dead = 0;
@@ -449,7 +449,7 @@ function namesWanted({ scene, lit, selected, hovered }: Picture, many: boolean):
     return order.slice(0, 400);
 }
 
-/** The places of the names so far, as left, top, right, bottom; the deadlocked's come first. */
+/** Boxes of the names so far, as left, top, right, bottom; deadlocked nodes come first. */
 let boxes: number[] = [];
 
 function liesOnName(x: number, y: number, wide: number, high: number): boolean {
@@ -466,20 +466,20 @@ function liesOnName(x: number, y: number, wide: number, high: number): boolean {
     return false;
 }
 
-/** Who is deadlocked is told if there is any place for it, on any side: [x, y], or undefined. */
+/** A free place on any side for the name of a deadlocked node: [x, y], or undefined. */
 function squeezeIn(i: number, sides: number[], r: number, wide: number, size: number): number[] | undefined {
     const x = sx[i]!;
-    const beside = r + 4 + wide / 2;
+    const aside = r + 4 + wide / 2;
     const middle = sy[i]! - size / 2;
-    const places = [[x, sides[0]!], [x, sides[1]!], [x + beside, middle], [x - beside, middle]];
+    const places = [[x, sides[0]!], [x, sides[1]!], [x + aside, middle], [x - aside, middle]];
     return places.find((place) => !liesOnName(place[0]!, place[1]!, wide - 4, size));
 }
 
-/** Names, the important ones first; one that would lie on another is left out, and so is one that would lie on a node,
- * unless it is of those that must be told. */
+/** Draws names, the important ones first. A name that would cover another name is left out. So is one that would cover
+ * a node, except for deadlocked nodes. */
 function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: number): void {
     const { scene, theme, selected, hovered, camera } = picture;
-    const many = radius > 5.5; // where nodes are smaller, names would hide them
+    const many = radius > 5.5; // names would hide smaller nodes
     const order = namesWanted(picture, many);
     if (order.length === 0) {
         return;
@@ -529,7 +529,7 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
     }
 }
 
-/** Takes the cells of a coarse grid under a name; false if one is taken already, or one right above or below. */
+/** Reserves the grid cells under a name; false if one of them, or one right above or below, is taken. */
 function reserve(
     taken: Set<number>,
     x: number,

@@ -1,7 +1,7 @@
-// A deadlock that is a single circle is laid out as one: the forces alone may leave it twisted.
+// Lays out a deadlock that is a single cycle as a circle: the forces alone may leave it twisted.
 
-/** Places for nodes that lie at x, y, in their order, on a ring about their middle: turned, and wound, so that they
- * move as little as can be. Neighbours are `length` apart. */
+/** Positions on a ring around the center of nodes at x, y, in their order. The rotation and direction minimize the
+ * distance that they move. Neighbors are `length` apart. */
 export function ring(x: number[], y: number[], length: number): [number, number][] {
     const count = x.length;
     const mean = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / count;

@@ -1,21 +1,21 @@
-// What is drawn: the part of a graph that is shown, flat arrays for the drawing loop, and where everything
-// lies. A scene has its own layout, so that the whole graph keeps its places while a part of it is looked at.
+// A scene: the visible part of a graph with its positions, in flat arrays for the drawing loop. Each scene has its
+// own layout, so that the whole graph keeps its positions while a part of it is in view.
 
 import { keyOf, neighbours, type Graph, type Node, type Process } from '../graph';
 import { defaults, Rank } from '../layout/forces';
 import type { Order, Positions, Topology } from '../layout/worker';
 import { ring } from './ring';
 
-/** What a node looks like; also the order in which nodes are drawn. */
+/** Style of a node; also the order of drawing. */
 export const enum Look {
     idle,
     busy,
     waiting,
-    doomed, // can never run again, behind a deadlock
-    dead, // in it
+    doomed, // blocked behind a deadlock
+    dead, // in a deadlock
 }
 
-/** Where the i-th of a group starts, about the group's middle: few on a ring, which a cycle fits; many on a spiral. */
+/** Initial position of the i-th node of a group: a ring for few nodes, which fits a cycle; a spiral for many. */
 function around(i: number, count: number): [number, number] {
     if (count <= 60) {
         const radius = count === 1 ? 0 : (count * 44) / (2 * Math.PI);
@@ -33,10 +33,10 @@ export class Scene {
     nodes: (Node | null)[] = [];
     looks = new Uint8Array(0);
     round = new Uint8Array(0); // 1: a process
-    /** Positions as shown, which glide towards those of the worker. */
+    /** Displayed positions, which glide towards those of the worker. */
     x = new Float32Array(0);
     y = new Float32Array(0);
-    /** from, to by slot, in the direction of the arrow: resource to holder, process to what it waits for. */
+    /** from, to by slot, in the direction of the arrow: resource to holder, process to resource. */
     links = new Uint32Array(0);
     linkWaits = new Uint8Array(0);
     /** 2: of a deadlock; 1: behind one. */
@@ -45,7 +45,7 @@ export class Scene {
     count = 0;
     moving = false;
     stepMs = 0;
-    /** Called when something has to be drawn. */
+    /** Called when a redraw is needed. */
     changed: () => void = () => {};
     private readonly slots = new Map<string, number>();
     private readonly free: number[] = [];
@@ -61,7 +61,7 @@ export class Scene {
         public graph: Graph,
         private filter: Filter = () => true,
         private readonly seed?: Scene,
-        /** Edges that shape the layout though they may not be there now: process slot pairs of node keys. */
+        /** Edges that shape the layout even if they do not exist now, as pairs of node keys. */
         private readonly lasting: [string, string][] = [],
     ) {
         this.worker = new Worker(new URL('../layout/worker.ts', import.meta.url), { type: 'module' });
@@ -87,7 +87,7 @@ export class Scene {
         this.refresh(true);
     }
 
-    /** Follows the graph; cheap when nothing has changed. */
+    /** Synchronizes with the graph; cheap when nothing has changed. */
     refresh(force = false): void {
         if (!force && this.seen === this.graph.version) {
             return;
@@ -119,7 +119,7 @@ export class Scene {
         this.order({ type: 'unpin', slot });
     }
 
-    /** Moves what is shown towards where it should be; false when it is there. */
+    /** Moves the displayed positions towards their targets; false when they are reached. */
     glide(): boolean {
         let longest = 0;
         for (let i = 0; i < this.nodes.length; i++) {
@@ -132,7 +132,7 @@ export class Scene {
         return longest > 0.05;
     }
 
-    /** The box around everything shown, or around those for which `only` holds. */
+    /** The bounding box of all visible nodes, or of those for which `only` holds. */
     bounds(
         only?: (slot: number) => boolean,
     ): { left: number; top: number; right: number; bottom: number } | null {
@@ -159,7 +159,7 @@ export class Scene {
         const known = Math.min(this.nodes.length * 2, positions.length);
         this.target.set(positions.subarray(0, known));
         if (!this.settled) {
-            // The first picture is a picture, not a flight.
+            // No animation for the first picture.
             for (let i = 0; i < known / 2; i++) {
                 this.x[i] = positions[2 * i]!;
                 this.y[i] = positions[2 * i + 1]!;
@@ -172,7 +172,7 @@ export class Scene {
         this.changed();
     }
 
-    /** Gives slots to nodes that came and takes those of nodes that went. Returns where new ones start. */
+    /** Allocates slots for new nodes and frees those of removed nodes. Returns the initial positions. */
     private place(): number[] {
         const here = new Set<string>();
         const fresh: Node[] = [];
@@ -202,7 +202,7 @@ export class Scene {
         const placed: number[] = [];
         let area = 0;
         for (const group of this.groups(fresh)) {
-            // Each group gets a disc of its own, the discs wind outwards.
+            // Each group gets its own disc; the discs are arranged on a spiral.
             const space = group.length * 44 * 44 * 1.6;
             const distance = area === 0 ? 0 : Math.sqrt((area + space / 2) / Math.PI);
             const turn = placed.length * 2.399963;
@@ -216,7 +216,7 @@ export class Scene {
         return placed;
     }
 
-    /** What is connected, neighbours one after another, so that what belongs together starts together. */
+    /** Groups of connected nodes, with neighbors in sequence, so that they start close together. */
     private groups(fresh: Node[]): Node[][] {
         const left = new Set(fresh);
         const groups: Node[][] = [];
@@ -252,7 +252,7 @@ export class Scene {
         return [slot, x, y];
     }
 
-    /** Where it was in the scene this one came from, or beside a neighbour that is here already. */
+    /** Its position in the previous scene, or next to a neighbor that has a position. */
     private known(node: Node, slot: number): [number, number] | null {
         const before = this.seed?.slotOf(node) ?? -1;
         if (before >= 0 && this.seed) {
@@ -269,14 +269,14 @@ export class Scene {
         return null;
     }
 
-    /** A place beside a node, on the side where it has no neighbours yet. */
-    private outside(beside: number, slot: number): [number, number] {
+    /** A place next to a node, on the side without neighbors. */
+    private outside(near: number, slot: number): [number, number] {
         let [dx, dy] = [0.1 * Math.cos(slot * 2.4), 0.1 * Math.sin(slot * 2.4)];
-        const [x, y] = [this.target[2 * beside]!, this.target[2 * beside + 1]!];
+        const [x, y] = [this.target[2 * near]!, this.target[2 * near + 1]!];
         for (let i = 0; i + 1 < this.links.length; i += 2) {
             const [a, b] = [this.links[i]!, this.links[i + 1]!];
-            if (a === beside || b === beside) {
-                const other = a === beside ? b : a;
+            if (a === near || b === near) {
+                const other = a === near ? b : a;
                 dx += x - this.target[2 * other]!;
                 dy += y - this.target[2 * other + 1]!;
             }
@@ -368,7 +368,7 @@ export class Scene {
         this.linkDead = Uint8Array.from(dead);
     }
 
-    /** Circles that have come about lately move onto rings. Returns their new places. */
+    /** Moves new cycles onto rings. Returns their new positions. */
     private untangle(): number[] {
         const placed: number[] = [];
         const now = new Set<string>();
@@ -392,7 +392,7 @@ export class Scene {
         return placed;
     }
 
-    /** Those who wait for something in a circle and lie inside of it move out, beyond what they wait for. */
+    /** Moves waiters inside a ring out of it, beyond the node that they wait for. */
     private clearOut(circle: Node[], places: [number, number][]): number[] {
         const placed: number[] = [];
         const mean = (axis: 0 | 1) => places.reduce((sum, place) => sum + place[axis], 0) / places.length;
@@ -426,7 +426,7 @@ export class Scene {
         return rank;
     }
 
-    /** Differs, but for chance, when edges came, went or moved. */
+    /** A hash of the edges, to detect changes. */
     private digest(): number {
         let hash = this.count;
         for (let i = 0; i < this.links.length; i++) {
@@ -446,7 +446,7 @@ export class Scene {
         }
         const edges = extra.length > 0 ? Uint32Array.from(extra) : this.links.slice();
         const rank = this.ranks(edges);
-        // A few changes warm the layout a little, a deadlock more, so that it opens; a new picture starts hot.
+        // A few changes heat the layout slightly, a deadlock more, so that it unfolds; a new picture starts hot.
         const share = placed.length / 3 / Math.max(1, this.count);
         const dead = rank.filter((one) => one === Rank.dead).length;
         const heat = share > 0.3 ? 1 : dead > this.deadBefore ? 0.6 : Math.min(0.3, 0.1 + share);

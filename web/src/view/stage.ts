@@ -1,4 +1,4 @@
-// The canvas: frames, pointer, touch and keys. Draws only when something has changed or moves.
+// The canvas: frames, pointer, touch and keys. It draws only while something changes or moves.
 
 import type { Node } from '../graph';
 import { Camera } from './camera';
@@ -11,7 +11,7 @@ export interface StageEvents {
     hover(node: Node | null, x: number, y: number): void;
 }
 
-/** How long frames took, in ms; for the overlay and for tests. */
+/** Frame times in ms, for the overlay and for tests. */
 export class FrameTimes {
     private readonly ring = new Float64Array(240);
     private count = 0;
@@ -45,7 +45,7 @@ export class Stage {
     private dirty = true;
     private frame = 0;
     private lastFrame = 0;
-    private following = true; // the picture is kept in view until somebody moves it
+    private following = true; // the picture stays fitted until the user moves it
     private readonly calm = matchMedia('(prefers-reduced-motion: reduce)');
     private readonly pointers = new Map<number, { x: number; y: number }>();
     private pressed: { x: number; y: number; slot: number; moved: boolean } | null = null;
@@ -94,7 +94,7 @@ export class Stage {
         this.invalidate();
     }
 
-    /** Brings a node into the middle, close enough to be read. */
+    /** Centers a node, at a readable scale. */
     centre(node: Node): void {
         const slot = this.scene.slotOf(node);
         if (slot >= 0) {
@@ -130,7 +130,7 @@ export class Stage {
             }
             const dx = this.camera.toScreenX(this.scene.x[i]!) - x;
             const dy = this.camera.toScreenY(this.scene.y[i]!) - y;
-            // Among those within reach the deadlocked come first.
+            // Deadlocked nodes win among those within reach.
             const d2 = (dx * dx + dy * dy) * (this.scene.looks[i] === Look.dead ? 0.5 : 1);
             if (d2 < nearest) {
                 nearest = d2;
