@@ -1,4 +1,4 @@
-// Takes the pictures of the documents: a shop at work in a real service, until two of its jobs meet.
+// Takes the screenshots of the documents: a simulated shop runs against a real service until it deadlocks.
 //
 //     node screenshots.mjs GORDIAN PAGE-WORK FOLDER
 
@@ -40,7 +40,7 @@ const below = (n) => {
     return Math.floor((seed / 2 ** 32) * n);
 };
 
-/** Jobs that take tables in order, so that they wait now and then and never for each other. */
+/** Jobs that lock tables in order: they wait sometimes, but never for each other. */
 class Work {
     constructor(client) {
         this.client = client;
@@ -140,19 +140,26 @@ try {
         await shop.forSeconds(0.25);
     }
     await until(() => page.evaluate(() => window.gordian.graph.dead().length === 5), 'the deadlock');
-    // Work goes on while the pictures are taken.
+    await shop.forSeconds(5);
+    // The charts and the table show the last whole second, the numbers above the current state. They agree while no wait
+    // begins or ends: only a clock locks and unlocks its bell.
+    await client.send('resource bell');
+    for (const end = Date.now() + 3000; Date.now() < end;) {
+        await client.send('request clock bell', 'release clock bell', 'request clock bell', 'release clock bell');
+        await pause(30);
+    }
+    const shoot = async (target, name) => {
+        await target.mouse.move(0, 0); // off whatever was clicked last
+        await target.screenshot({ path: join(folder, name) });
+    };
+    await shoot(page, 'light.png');
+    // The work continues while the other pictures are taken.
     let done = false;
     const going = (async () => {
         while (!done) {
             await shop.forSeconds(0.2);
         }
     })();
-    await pause(5000);
-    const shoot = async (target, name) => {
-        await target.mouse.move(0, 0); // off whatever was clicked last
-        await target.screenshot({ path: join(folder, name) });
-    };
-    await shoot(page, 'light.png');
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.getByRole('button', { name: 'Isolate', exact: true }).click();
     await page.evaluate(() => window.gordian.select(window.gordian.graph.find('courier'), true));

@@ -1,7 +1,7 @@
 // Small charts of the last minutes: one or two lines on a canvas, with the current value next to them.
 
 import { duration, h, short } from '../dom';
-import { readTheme } from '../view/theme';
+import { readTheme, type Theme } from '../view/theme';
 
 export interface Series {
     label: string;
@@ -29,7 +29,7 @@ export class Chart {
             { class: 'chart' },
             h('div', { class: 'top' }, h('h3', {}, title), this.now),
             this.canvas,
-            h('div', { class: 'axis', 'aria-hidden': 'true' }, this.from, this.to),
+            h('div', { class: 'axis', 'aria-hidden': 'true' }, this.from, h('span', {}, 'time'), this.to),
         );
         this.canvas.addEventListener('pointermove', (event) => {
             const box = this.canvas.getBoundingClientRect();
@@ -63,7 +63,7 @@ export class Chart {
         const context = this.canvas.getContext('2d')!;
         context.scale(ratio, ratio);
         const theme = readTheme();
-        const top = Math.max(1e-9, highest(this.series)) * 1.1;
+        const top = roundScale(highest(this.series));
         context.strokeStyle = theme.line;
         context.lineWidth = 1;
         context.beginPath();
@@ -76,6 +76,7 @@ export class Chart {
         for (const one of this.series) {
             this.line(context, one, box, top, theme[one.colour]);
         }
+        this.scale(context, box, top, theme);
         const points = this.series[0]?.values.length ?? 0;
         if (this.pointed >= 0 && this.pointed < points) {
             const x = (this.pointed / Math.max(1, points - 1)) * box.width;
@@ -84,6 +85,20 @@ export class Chart {
             context.moveTo(x, 0);
             context.lineTo(x, box.height);
             context.stroke();
+        }
+    }
+
+    /** Labels of the grid lines, the top one with the unit. */
+    private scale(context: CanvasRenderingContext2D, box: DOMRect, top: number, theme: Theme): void {
+        context.font = `10px ${theme.font}`;
+        context.textBaseline = 'top';
+        context.lineWidth = 3;
+        context.strokeStyle = theme.surface;
+        context.fillStyle = theme.muted;
+        for (const [share, text] of [[0, `${short(top)} ${this.unit}`], [0.5, short(top / 2)]] as const) {
+            const y = share * (box.height - 1) + 3;
+            context.strokeText(text, 3, y);
+            context.fillText(text, 3, y);
         }
     }
 
@@ -158,6 +173,15 @@ function clock(time: number | undefined, other: number | undefined, exact = fals
         ...(days ? { day: 'numeric', month: 'short' } : {}),
         ...(exact && !days ? { second: '2-digit' } : {}),
     });
+}
+
+/** The smallest of 1, 2 or 5 times a power of ten that is at least `peak`. */
+function roundScale(peak: number): number {
+    if (!(peak > 0)) {
+        return 1;
+    }
+    const power = 10 ** Math.floor(Math.log10(peak));
+    return [1, 2, 5, 10].map((factor) => factor * power).find((scale) => scale >= peak)!;
 }
 
 const highest = (series: Series[]) =>

@@ -206,7 +206,7 @@ export class Overview {
         this.events.set(times, [{ label: '', colour: 'accent', values: events, fill: true }]);
         this.latency.set(times, [
             { label: 'median', colour: 'resource', values: p50 },
-            { label: '99th percentile', colour: 'wait', values: p99 },
+            { label: 'p99', colour: 'wait', values: p99 },
         ]);
         this.waiting.set(times, [{ label: '', colour: 'wait', values: waiting, fill: true }]);
         this.deadlocks.set(times, [{ label: '', colour: 'dead', values: deadlocks, fill: true }]);
