@@ -322,12 +322,11 @@ static gordian_status read_module(gordian_ptx **out, struct text *text, gordian_
     size_t length;
     if (status == GORDIAN_OK && !gordian_ptx_entry(ptx, 0, &length))
         status = ptx_fail(ptx, next, error, "there is no kernel here: no .entry with a body");
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = ptx;
+    else
         gordian_ptx_close(ptx);
-        return status;
-    }
-    *out = ptx;
-    return GORDIAN_OK;
+    return status;
 }
 
 gordian_status gordian_ptx_open(gordian_ptx **out, const char *text, size_t size,

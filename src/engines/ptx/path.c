@@ -187,13 +187,6 @@ gordian_status ptx_note(struct ptx_program *program, uint32_t line, const char *
     return GORDIAN_OK;
 }
 
-static bool is_barrier(const char *name, size_t length)
-{
-    return (length >= 4 && memcmp(name, "bar.", 4) == 0 &&
-            !(length >= 8 && memcmp(name, "bar.warp", 8) == 0)) ||
-           (length >= 8 && memcmp(name, "barrier.", 8) == 0);
-}
-
 static gordian_status put_routine(struct ptx_program *program, const struct ptx_routine *routine,
                                   uint32_t instruction)
 {
@@ -202,9 +195,12 @@ static gordian_status put_routine(struct ptx_program *program, const struct ptx_
     const gordian_ptx *ptx = program->ptx;
     uint32_t name = routine->graph.function->code[instruction].name;
     const char *letters = routine->letters[instruction];
-    size_t count = strlen(letters);
+    const char *text = ptx_text(ptx, name);
+    size_t count = strlen(letters), length = ptx->tokens[name].length;
+    bool bar = length >= 4 && memcmp(text, "bar.", 4) == 0;
+    bool bar_warp = length >= 8 && memcmp(text, "bar.warp", 8) == 0;
     answer->instructions++;
-    answer->barriers += is_barrier(ptx_text(ptx, name), ptx->tokens[name].length);
+    answer->barriers += (bar && !bar_warp) || (length >= 8 && memcmp(text, "barrier.", 8) == 0);
     if (answer->count + count > GORDIAN_MAKESPAN_MAX_LENGTH) {
         program->too_long = true;
         return GORDIAN_OK;

@@ -162,12 +162,11 @@ gordian_status gordian_ptx_table_open(gordian_ptx_table **out, const gordian_all
     size_t next = 0;
     gordian_source source = {read_built_in, &next};
     gordian_status status = gordian_ptx_table_read(table, &source, error);
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = table;
+    else
         gordian_ptx_table_close(table);
-        return status;
-    }
-    *out = table;
-    return GORDIAN_OK;
+    return status;
 }
 
 void gordian_ptx_table_close(gordian_ptx_table *table)

@@ -177,15 +177,6 @@ static double last_after(const char *text, const char *mark)
     return value;
 }
 
-/* Rounded to whole cycles, towards what can be: solvers are off by rounding. */
-static uint32_t whole_cycles(double bound, gordian_makespan_goal goal)
-{
-    if (!(bound >= 1) || bound > 1e9)
-        return 0;
-    return (uint32_t)(goal == GORDIAN_MAKESPAN_GOAL_WORST ? floor(bound + 1e-5)
-                                                          : ceil(bound - 1e-5));
-}
-
 /* ------------------------------------------------------------------ its schedule */
 
 struct grid {
@@ -302,7 +293,9 @@ static gordian_status ask_solver(struct question *question, struct lp_solver_ans
         answer->optimal = strstr(log.bytes, solver->optimal) || strstr(text.bytes, solver->optimal);
         double bound = last_after(log.bytes, solver->bound);
         bound = bound > 0 ? bound : last_after(log.bytes, solver->other_bound);
-        answer->bound = whole_cycles(bound, question->goal);
+        bool worst = question->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+        if (bound >= 1 && bound <= 1e9) /* solvers round: allow for that */
+            answer->bound = (uint32_t)(worst ? floor(bound + 1e-5) : ceil(bound - 1e-5));
         status = take_schedule(question, text.bytes, answer, error);
         if (status == GORDIAN_OK && answer->optimal)
             answer->bound = answer->found;

@@ -270,14 +270,6 @@ struct level {
     uint64_t first, last;
 };
 
-/* More states than this are a matter for somebody else: there are more than were asked for, or they
- * may be in a bitmap. */
-static uint64_t most_states(const struct compose_device *device)
-{
-    uint64_t limit = device->options->max_states;
-    return limit && limit < device->dense ? limit : device->dense;
-}
-
 /* Levels are thin and many: all that can be are done by one launch, whose blocks meet. */
 static gordian_status launch_levels(struct compose_device *device, const struct level *level,
                                     uint64_t most, gordian_error *error)
@@ -328,7 +320,9 @@ static gordian_status make_more_room(struct compose_device *device, uint64_t siz
 static gordian_status run_search_levels(struct compose_device *device, struct level *level,
                                         gordian_error *error)
 {
-    uint64_t told[2 * COMPOSE_LEVELS], most = most_states(device);
+    uint64_t told[2 * COMPOSE_LEVELS], limit = device->options->max_states;
+    /* Beyond this the search ends here: a limit is reached, or a bitmap is better. */
+    uint64_t most = limit && limit < device->dense ? limit : device->dense;
     TRY(launch_levels(device, level, most, error));
     TRY(gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error));
     /* What all blocks have seen. */

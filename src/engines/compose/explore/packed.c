@@ -357,12 +357,11 @@ gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
     gordian_status status = lay_out_state(packed, error);
     THEN(status, packed_find_firings(packed, error));
     THEN(status, packed_find_parts(packed, error));
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = packed;
+    else
         packed_free(packed);
-        return status;
-    }
-    *out = packed;
-    return GORDIAN_OK;
+    return status;
 }
 
 /* ------------------------------------------------------------------ rows */

@@ -132,14 +132,6 @@ static size_t refine_colours(struct colours *c, struct colouring *side, struct c
     return classes;
 }
 
-static bool has_own_colour(const struct colours *c, const uint64_t *of, uint32_t factor)
-{
-    size_t count = 0;
-    for (uint32_t f = 0; f < c->symmetry->factors && count < 2; f++)
-        count += of[f] == of[factor];
-    return count == 1;
-}
-
 static void keep_colours(const struct colours *c, struct colouring *side, bool back)
 {
     memcpy(back ? side->of : side->kept, back ? side->kept : side->of,
@@ -166,8 +158,13 @@ static size_t pair_up(struct colours *c, uint32_t from, uint32_t to)
 static size_t pair_next(struct colours *c, uint32_t *next)
 {
     uint32_t factors = c->symmetry->factors;
-    while (*next < factors && has_own_colour(c, c->from.of, *next))
-        ++*next;
+    for (; *next < factors; ++*next) {
+        size_t count = 0;
+        for (uint32_t f = 0; f < factors && count < 2; f++)
+            count += c->from.of[f] == c->from.of[*next];
+        if (count > 1)
+            break;
+    }
     size_t classes = *next < factors ? pair_up(c, *next, *next) : 0;
     for (uint32_t to = 0; to < factors && classes == 0 && c->work < WORK_MAX; to++)
         classes = *next < factors && to != *next ? pair_up(c, *next, to) : 0;

@@ -33,12 +33,10 @@ static bool is_ca_word(const char *text)
 
 static void write_ca_name(struct output *out, const char *text)
 {
-    bool word = is_ca_word(text);
-    if (!word)
-        output_char(out, '`');
+    const char *quote = is_ca_word(text) ? "" : "`";
+    output_text(out, quote);
     output_text(out, text);
-    if (!word)
-        output_char(out, '`');
+    output_text(out, quote);
 }
 
 static void write_port(const struct writing *w, uint32_t name)
@@ -141,13 +139,11 @@ static void write_pair(const struct guard_writer *writer, const struct guard_nod
                        const char *between)
 {
     bool brackets = node->kind != GUARD_EQUAL;
-    if (brackets)
-        output_char(writer->out, '(');
+    output_text(writer->out, brackets ? "(" : "");
     write_node(writer, node->left);
     output_text(writer->out, between);
     write_node(writer, node->right);
-    if (brackets)
-        output_char(writer->out, ')');
+    output_text(writer->out, brackets ? ")" : "");
 }
 
 static void write_node(const struct guard_writer *writer, uint32_t number)
@@ -505,16 +501,15 @@ static void write_graph_data(const struct mentioned *mentioned, const gordian_ci
 {
     if (mentioned->data.count == 0)
         return;
-    output_text(out, "data");
     if (circuit) {
-        for (uint32_t d = 0; d < circuit->data.port_size; d++)
-            output_format(out, " \"%s\"", data_text(&circuit->data, circuit->data.domain[d]));
-    } else {
-        for (uint32_t d = 0; d < mentioned->data.count; d++)
-            output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
-        if (mentioned->data.count == 1)
-            output_format(out, " \"not_%s\"", labels_text(&mentioned->data, 0));
+        write_data_line(circuit, out);
+        return;
     }
+    output_text(out, "data");
+    for (uint32_t d = 0; d < mentioned->data.count; d++)
+        output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
+    if (mentioned->data.count == 1)
+        output_format(out, " \"not_%s\"", labels_text(&mentioned->data, 0));
     output_char(out, '\n');
 }
 

@@ -86,30 +86,29 @@ static bool make_arc_lists(struct lists *lists, const struct net *net, bool take
 
 /* ------------------------------------------------------------------ the set */
 
-static void add_proof_member(struct proof *proof, uint32_t place)
+/* Moves a place into S (`inside` 1) or out of it (0). */
+static void move_place(struct proof *proof, uint32_t place, uint8_t inside)
 {
     const struct lists *in = &proof->producers, *out = &proof->consumers;
-    proof->members[proof->member_count++] = place;
-    proof->inside[place] = 1;
-    proof->marked += proof->net->marked[place];
+    int32_t change = inside ? 1 : -1;
+    proof->inside[place] = inside;
+    proof->marked += (size_t)change * proof->net->marked[place];
     for (size_t i = in->first[place]; i < in->first[place + 1]; i++)
-        proof->balance[in->list[i]]--;
+        proof->balance[in->list[i]] -= change;
     for (size_t i = out->first[place]; i < out->first[place + 1]; i++)
-        proof->balance[out->list[i]]++;
+        proof->balance[out->list[i]] += change;
+}
+
+static void add_proof_member(struct proof *proof, uint32_t place)
+{
+    proof->members[proof->member_count++] = place;
+    move_place(proof, place, 1);
 }
 
 static void drop_members(struct proof *proof, size_t count)
 {
-    const struct lists *in = &proof->producers, *out = &proof->consumers;
-    while (proof->member_count > count) {
-        uint32_t place = proof->members[--proof->member_count];
-        proof->inside[place] = 0;
-        proof->marked -= proof->net->marked[place];
-        for (size_t i = in->first[place]; i < in->first[place + 1]; i++)
-            proof->balance[in->list[i]]++;
-        for (size_t i = out->first[place]; i < out->first[place + 1]; i++)
-            proof->balance[out->list[i]]--;
-    }
+    while (proof->member_count > count)
+        move_place(proof, proof->members[--proof->member_count], 0);
 }
 
 /* The next transition that puts more into S than it takes; GORDIAN_NONE: there is none. Adding a
@@ -191,16 +190,14 @@ gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *er
                 make_arc_lists(&proof.producers, net, false, true) &&
                 make_arc_lists(&proof.consumers, net, true, true) &&
                 make_arc_lists(&proof.inputs, net, true, false);
-    if (fine) {
-        for (uint32_t place = 0; place < proof.net->places.count; place++) {
-            if (proof.safe[place])
-                continue;
-            bool found = find_set(&proof, place);
-            for (size_t i = 0; found && i < proof.member_count; i++)
-                proof.safe[proof.members[i]] = 1;
-            drop_members(&proof, 0);
-            proof.choice_count = 0;
-        }
+    for (uint32_t place = 0; fine && place < places; place++) {
+        if (proof.safe[place])
+            continue;
+        bool found = find_set(&proof, place);
+        for (size_t i = 0; found && i < proof.member_count; i++)
+            proof.safe[proof.members[i]] = 1;
+        drop_members(&proof, 0);
+        proof.choice_count = 0;
     }
     memory_free_all(memory, proof.inside, proof.balance, proof.members, proof.choices,
                     proof.producers.first, proof.producers.list, proof.consumers.first,

@@ -230,10 +230,10 @@ static gordian_status end_weight(struct pnml *pnml)
 static gordian_status end_default(struct pnml *pnml)
 {
     const struct property *property = pnml->property;
-    for (size_t i = 0; i < 2; i++)
-        if (property->values[i] && strcmp(pnml->value, property->values[i]) == 0)
-            return GORDIAN_OK;
-    if (pnml->value_length == 0)
+    bool known = pnml->value_length == 0;
+    for (size_t i = 0; i < 2 && property->values[i]; i++)
+        known |= strcmp(pnml->value, property->values[i]) == 0;
+    if (known)
         return GORDIAN_OK;
     return pnml_complain(pnml, pnml->value_where,
                          "<%.80s> is not read with any other value than its default",
@@ -370,7 +370,6 @@ static gordian_status open_element(struct pnml *pnml)
     enum owner within = pnml->owners[xml->depth - 2], owner = element_owner(xml, within);
     if (owner == OWNER_NET && within == OWNER_PNML)
         TRY(begin_net(pnml));
-
     if (owner) {
         pnml->owners[pnml->xml.depth - 1] = owner;
         TRY(check_attributes(pnml));
@@ -407,24 +406,20 @@ static gordian_status close_element(struct pnml *pnml)
 
 static gordian_status read_elements(struct pnml *pnml)
 {
-    enum xml_event event = XML_TEXT;
-    gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK) {
-        status = xml_next(&pnml->xml, &event);
-        if (status != GORDIAN_OK || event == XML_END)
-            break;
+    for (enum xml_event event = XML_TEXT; event != XML_END;) {
+        TRY(xml_next(&pnml->xml, &event));
         if (event == XML_OPEN)
-            status = open_element(pnml);
+            TRY(open_element(pnml));
         else if (event == XML_CLOSE)
-            status = close_element(pnml);
-        else if (!pnml->skipped)
-            status = collect_text(pnml);
+            TRY(close_element(pnml));
+        else if (event == XML_TEXT && !pnml->skipped)
+            TRY(collect_text(pnml));
     }
-    if (status == GORDIAN_OK && !pnml->seen)
+    if (!pnml->seen)
         return xml_complain(&pnml->xml, "there is no net in this");
-    if (status == GORDIAN_OK && pnml->net.transitions.count == 0)
+    if (pnml->net.transitions.count == 0)
         return xml_complain(&pnml->xml, "the net has no transition");
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ arcs */

@@ -55,17 +55,15 @@ static gordian_status skip_past(struct xml *xml, const char *end, struct xml_sli
     return xml_complain(xml, "this has no end");
 }
 
-static bool is_name_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == ':' || (unsigned char)c >= 0x80;
-}
-
 static struct xml_slice read_xml_name(struct xml *xml)
 {
     struct xml_slice name = {xml->scan.at, 0};
-    while (xml->scan.at < xml->scan.end && is_name_byte(*xml->scan.at))
-        xml->scan.at++;
+    for (; xml->scan.at < xml->scan.end; xml->scan.at++) {
+        char c = *xml->scan.at;
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '-' || c == '.' || c == ':' || (unsigned char)c >= 0x80))
+            break;
+    }
     name.length = (size_t)(xml->scan.at - name.text);
     return name;
 }
@@ -123,36 +121,27 @@ static void read_xml_text(struct xml *xml)
 }
 
 /* Comments and processing instructions are passed over. */
-static gordian_status skip_others(struct xml *xml, bool *skipped)
+static gordian_status skip_others(struct xml *xml)
 {
-    *skipped = true;
-    if (sees_text(xml, "<!--")) {
-        xml->scan.at += 4;
-        return skip_past(xml, "-->", NULL);
+    for (;;) {
+        bool comment = sees_text(xml, "<!--");
+        xml->place = xml->scan.at;
+        if (!comment && !sees_text(xml, "<?"))
+            return GORDIAN_OK;
+        xml->scan.at += comment ? 4 : 2;
+        TRY(skip_past(xml, comment ? "-->" : "?>", NULL));
     }
-    if (sees_text(xml, "<?")) {
-        xml->scan.at += 2;
-        return skip_past(xml, "?>", NULL);
-    }
-    *skipped = false;
-    return GORDIAN_OK;
 }
 
 gordian_status xml_next(struct xml *xml, enum xml_event *event)
 {
-    gordian_status status = GORDIAN_OK;
-    for (bool skipped = true; skipped && status == GORDIAN_OK && !xml->empty;) {
-        xml->place = xml->scan.at;
-        status = skip_others(xml, &skipped);
-    }
-    if (status != GORDIAN_OK)
-        return status;
     if (xml->empty) {
         xml->empty = false;
         xml->name = without_prefix(xml->open[--xml->depth]);
         *event = XML_CLOSE;
         return GORDIAN_OK;
     }
+    TRY(skip_others(xml));
     if (xml->scan.at == xml->scan.end) {
         *event = XML_END;
         return xml->depth ? xml_complain(xml, "the text ends within an element") : GORDIAN_OK;

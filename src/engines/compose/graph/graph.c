@@ -16,12 +16,11 @@ gordian_status graph_new(gordian_graph **out, const gordian_allocator *memory, g
     if (status == GORDIAN_OK &&
         !memory_grow_zeroed(memory, &graph->first, &graph->first_room, 1, sizeof *graph->first))
         status = fail_memory(error);
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = graph;
+    else
         gordian_graph_close(graph);
-        return status;
-    }
-    *out = graph;
-    return GORDIAN_OK;
+    return status;
 }
 
 void gordian_graph_close(gordian_graph *graph)

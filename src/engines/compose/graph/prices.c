@@ -27,14 +27,6 @@ static double multiply(gordian_semiring semiring, double a, double b)
                                                  : a * b;
 }
 
-/* Of those that became one transition the best counts: their sum. */
-static double cost_of(gordian_semiring semiring, const struct cost *cost)
-{
-    if (isnan(cost->least))
-        return best_of(semiring);
-    return semiring == GORDIAN_SEMIRING_WEIGHTED ? cost->least : cost->greatest;
-}
-
 /* ------------------------------------------------------------------ the product goes by */
 
 gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit,
@@ -142,8 +134,11 @@ static double step_cost(const struct prices *prices, uint32_t from, const gordia
         factor_mask(circuit, factor, mask);
         for (size_t t = shape->first[here[i]]; t < shape->first[here[i] + 1]; t++)
             if (shape->to[t] == there[i] && fires_like(prices, factor, t, label, own, mask)) {
-                cost =
-                    multiply(prices->semiring, cost, cost_of(prices->semiring, &shape->costs[t]));
+                /* Of the transitions merged into this one, the best counts: their sum. */
+                bool least = prices->semiring == GORDIAN_SEMIRING_WEIGHTED;
+                double price = least ? shape->costs[t].least : shape->costs[t].greatest;
+                if (!isnan(price))
+                    cost = multiply(prices->semiring, cost, price);
                 break;
             }
     }

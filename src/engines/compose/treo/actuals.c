@@ -43,7 +43,6 @@ static gordian_status bind_node_variable(struct treo *treo, uint32_t instance, c
     TRY(labels_put(&treo->keys, full, length, &number, treo->error));
     treo->bindings[treo->binding_count++] = fresh;
     *meaning = fresh;
-
     return GORDIAN_OK;
 }
 
@@ -95,34 +94,34 @@ bool actuals_has_range(const struct expr *expr)
 
 gordian_status actuals_evaluate_arguments(struct actuals *actuals, const struct set *set)
 {
-    struct treo *treo = actuals->place->treo;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *argument = set->arguments ? set->arguments->first : NULL;
-         argument && status == GORDIAN_OK; argument = argument->next) {
+    const gordian_error *error = actuals->place->treo->error;
+    const struct expr *argument = set->arguments ? set->arguments->first : NULL;
+    for (; argument; argument = argument->next) {
         struct value value;
-        if (actuals_has_range(argument)) {
-            status = value_expand(actuals->place, argument, add_array_element, actuals);
-            if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
-                status = place_complain(actuals->place, argument->token, "'%s' has no value here",
-                                        argument->name);
+        if (!actuals_has_range(argument)) {
+            TRY(value_evaluate(actuals->place, argument, &value));
+            TRY(actuals_add_value(actuals, &value));
             continue;
         }
-        status = value_evaluate(actuals->place, argument, &value);
-        THEN(status, actuals_add_value(actuals, &value));
+        gordian_status status = value_expand(actuals->place, argument, add_array_element, actuals);
+        if (status == GORDIAN_STATUS_INPUT && error && !error->line)
+            return place_complain(actuals->place, argument->token, "'%s' has no value here",
+                                  argument->name);
+        TRY(status);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status actuals_evaluate_ports(struct actuals *actuals, const struct set *set)
 {
     struct treo *treo = actuals->place->treo;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next) {
-        status = value_expand(actuals->place, port, actuals_add_port, actuals);
+    for (const struct expr *port = set->ports; port; port = port->next) {
+        gordian_status status = value_expand(actuals->place, port, actuals_add_port, actuals);
         if (status == GORDIAN_STATUS_INPUT && !treo->error->line)
-            status = place_complain(actuals->place, port->token, "more than %u ports", treo->most);
+            return place_complain(actuals->place, port->token, "more than %u ports", treo->most);
+        TRY(status);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ formals */
@@ -141,7 +140,6 @@ gordian_status formals_count(const struct place *place, const struct formal *for
             return GORDIAN_OK;
         if (formal->variable)
             TRY(value_expand_count(place, formal->variable, &count));
-
         *total += count;
     }
     return GORDIAN_OK;
@@ -151,9 +149,9 @@ gordian_status formals_find_size(struct place *place, const struct formal *forma
                                  uint64_t *total)
 {
     const struct expr *unbound;
-    gordian_status status = formals_count(place, formals, total, &unbound);
-    if (status != GORDIAN_OK || !unbound)
-        return status;
+    TRY(formals_count(place, formals, total, &unbound));
+    if (!unbound)
+        return GORDIAN_OK;
     const char *name = unbound->name;
     if (unbound->kind != EXPR_VARIABLE || unbound->indices)
         return place_complain(place, unbound->token, "'%s' has no value here", name);
@@ -206,9 +204,8 @@ gordian_status formals_bind_parameters(struct place *place, const struct actuals
     char names[120];
     const struct formal *formals = callee->component->parameters;
     struct matching matching = {.place = place, .actuals = actuals};
-    gordian_status status = formals_find_size(place, formals, actuals->value_count, &total);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(formals_find_size(place, formals, actuals->value_count, &total));
     if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
         return treo_complain(treo, callee->module, callee->component->token,
                              "'%s' takes %" PRIu64 " parameter%s: say %s with the main component, "

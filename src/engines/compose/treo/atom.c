@@ -122,8 +122,7 @@ static uint32_t find_port(struct building *building, const struct expr *variable
     THEN(building->status, value_key(building->place, variable, key, sizeof key));
     if (building->status != GORDIAN_OK)
         return GORDIAN_NONE;
-    uint32_t number = labels_find(&building->ports, key, strlen(key));
-    return number;
+    return labels_find(&building->ports, key, strlen(key));
 }
 
 /* The cell, new if need be: a cell comes into being by being mentioned. */
@@ -173,25 +172,17 @@ static gordian_status chance_of(const struct place *place, const struct expr *ex
 static gordian_status chance_operator(const struct place *place, const struct expr *expr,
                                       double *chance)
 {
-    double left, right = 0;
+    double left, right;
     TRY(chance_of(place, expr->first, &left));
     TRY(chance_of(place, expr->second, &right));
-    switch (expr->op) {
-    case '+':
-        *chance = left + right;
-        return GORDIAN_OK;
-    case '-':
-        *chance = left - right;
-        return GORDIAN_OK;
-    case '*':
-        *chance = left * right;
-        return GORDIAN_OK;
-    case '/':
-        *chance = right != 0 ? left / right : -1;
-        return right != 0 ? GORDIAN_OK : no_chance(place, expr);
-    default:
+    bool known = expr->op == '+' || expr->op == '-' || expr->op == '*';
+    if (!known && (expr->op != '/' || right == 0))
         return no_chance(place, expr);
-    }
+    *chance = expr->op == '+'   ? left + right
+              : expr->op == '-' ? left - right
+              : expr->op == '*' ? left * right
+                                : left / right;
+    return GORDIAN_OK;
 }
 
 static gordian_status chance_of(const struct place *place, const struct expr *expr, double *chance)

@@ -167,14 +167,6 @@ static const struct token *parse_state(struct parser *parser, struct atom *atom)
     return state;
 }
 
-/* {a}, 3: what a step costs, a guard may follow; and not 3 = $m. */
-static bool sees_weight(const struct parser *parser)
-{
-    uint16_t next = parser_ahead(parser, 1)->kind;
-    return (parser_sees(parser, TOKEN_NUMBER) || parser_sees(parser, TOKEN_DECIMAL)) &&
-           next != '=' && next != TOKEN_NE;
-}
-
 static struct rule *parse_transition(struct parser *parser, struct atom *atom)
 {
     struct rule *rule = parser_alloc(parser, sizeof *rule);
@@ -189,7 +181,10 @@ static struct rule *parse_transition(struct parser *parser, struct atom *atom)
     parser_take(parser, ',');
     bool ends = parser_sees(parser, '}') || parser_sees(parser, ';') ||
                 parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|') || sees_line(parser);
-    if (parser->status == GORDIAN_OK && !ends && sees_weight(parser)) {
+    uint16_t next = parser_ahead(parser, 1)->kind;
+    /* {a}, 3: the cost of a step, which a guard may follow; but not 3 = $m. */
+    if (parser->status == GORDIAN_OK && !ends && next != '=' && next != TOKEN_NE &&
+        (parser_sees(parser, TOKEN_NUMBER) || parser_sees(parser, TOKEN_DECIMAL))) {
         rule->cost = parser_token(parser);
         parser_take(parser, rule->cost->kind);
         ends = !parser_take(parser, ',');

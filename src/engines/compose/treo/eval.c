@@ -304,7 +304,6 @@ static gordian_status instantiate_atom(struct actuals *actuals, const struct set
 
 static uint32_t ordinal_of(const struct treo *treo, uint32_t parent, const char *name)
 {
-    uint32_t ordinal = 1;
     for (size_t i = treo->instance_count; i-- > 0;) {
         const struct instance *other = &treo->instances[i];
         if (other->parent != parent)
@@ -312,7 +311,7 @@ static uint32_t ordinal_of(const struct treo *treo, uint32_t parent, const char 
         if (strcmp(other->name, name) == 0)
             return other->ordinal + 1;
     }
-    return ordinal;
+    return 1;
 }
 
 static gordian_status queue_instance(struct treo *treo, const struct value *callee,
@@ -330,7 +329,7 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
     if (!memory_extend(&treo->memory, treo->instances, treo->instance_room, treo->instance_count))
         return fail_memory(treo->error);
     *number = (uint32_t)treo->instance_count;
-    treo->instances[treo->instance_count] = (struct instance){
+    treo->instances[treo->instance_count++] = (struct instance){
         .component = callee->component,
         .module = callee->module,
         .parent = parent,
@@ -340,7 +339,6 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
         .token = token,
         .token_module = caller->module,
     };
-    treo->instance_count++;
     return GORDIAN_OK;
 }
 
@@ -453,27 +451,24 @@ static gordian_status evaluate_members(void *context, const struct place *place)
 
 static gordian_status evaluate_for(const struct place *place, const struct set *set)
 {
-    int64_t first, last = 0;
-    gordian_status status = value_number(place, set->first, &first);
-    THEN(status, value_number(place, set->last, &last));
-    if (status == GORDIAN_OK && last >= first &&
-        (uint64_t)last - (uint64_t)first >= place->treo->most)
+    int64_t first, last;
+    TRY(value_number(place, set->first, &first));
+    TRY(value_number(place, set->last, &last));
+    uint64_t rounds = last < first ? 0 : (uint64_t)last - (uint64_t)first + 1;
+    if (last >= first && rounds - 1 >= place->treo->most)
         return place_complain(place, set->token, "more than %u rounds", place->treo->most);
-    for (int64_t i = first; i <= last && status == GORDIAN_OK; i++) {
-        struct value value = {.kind = VALUE_NUMBER, .number = i};
+    for (uint64_t i = 0; i < rounds; i++) {
+        struct value value = {.kind = VALUE_NUMBER, .number = first + (int64_t)i};
         struct place inner = *place;
         inner.scope = scope_bind(place->treo, place->scope, set->name, &value);
-        status = inner.scope ? evaluate_set(&inner, set->members) : GORDIAN_STATUS_MEMORY;
-        if (i == INT64_MAX)
-            break;
+        TRY(inner.scope ? evaluate_set(&inner, set->members) : GORDIAN_STATUS_MEMORY);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status evaluate_set(const struct place *place, const struct set *set)
 {
     bool truth;
-    gordian_status status;
     switch ((enum set_kind)set->kind) {
     case SET_INSTANCE:
         return instantiate_body(place, set);
@@ -482,10 +477,9 @@ static gordian_status evaluate_set(const struct place *place, const struct set *
     case SET_FOR:
         return evaluate_for(place, set);
     case SET_IF:
-        status = value_truth(place, set->formula, &truth);
-        if (status != GORDIAN_OK || (!truth && !set->otherwise))
-            return status;
-        return evaluate_set(place, truth ? set->members : set->otherwise);
+        TRY(value_truth(place, set->formula, &truth));
+        if (truth || set->otherwise)
+            return evaluate_set(place, truth ? set->members : set->otherwise);
     }
     return GORDIAN_OK;
 }

@@ -333,10 +333,9 @@ static struct expr *parse_brackets(struct parser *parser)
 {
     if (!parser->in_atom && sees_component(parser)) {
         struct expr *expr = new_expr(parser, EXPR_COMPONENT, parser_token(parser));
-        struct component *component = parse_component(parser);
-        if (component)
-            expr->component = component;
-        return component ? expr : NULL;
+        if (expr)
+            expr->component = parse_component(parser);
+        return parser->status == GORDIAN_OK ? expr : NULL;
     }
     consume_token(parser);
     struct expr *inner = parse_formula(parser);
@@ -440,13 +439,6 @@ static int operator_level(const struct parser *parser, uint16_t kind)
     }
 }
 
-/* What a * in an atom is followed by if it multiplies nothing: q0* -> q1 is the next transition,
- * * = f(a) the next rule. */
-static bool begins_anew(uint16_t kind)
-{
-    return kind == TOKEN_ARROW || kind == '=' || kind == TOKEN_NE || kind == ':';
-}
-
 static struct expr *parse_operators(struct parser *parser, int level)
 {
     struct expr *left = parse_primary(parser);
@@ -455,7 +447,11 @@ static struct expr *parse_operators(struct parser *parser, int level)
         int binds = operator_level(parser, token->kind);
         if (binds == 0 || binds < level)
             return left;
-        if (parser->in_atom && token->kind == '*' && begins_anew(parser_ahead(parser, 1)->kind))
+        /* In an atom, a * before one of these does not multiply: q0* -> q1 is the next
+         * transition, * = f(a) the next rule. */
+        uint16_t next = parser_ahead(parser, 1)->kind;
+        if (parser->in_atom && token->kind == '*' &&
+            (next == TOKEN_ARROW || next == '=' || next == TOKEN_NE || next == ':'))
             return left;
         struct expr *expr = new_expr(parser, EXPR_BINARY, consume_token(parser));
         bool to_the_right = token->kind == '^' || token->kind == TOKEN_ARROW;

@@ -41,11 +41,11 @@ static bool put_path(const struct treo *treo, uint32_t instance, char *text, siz
     char part[NAME_SIZE + 16];
     for (; treo->instances[instance].depth > 1; instance = treo->instances[instance].parent) {
         const struct instance *here = &treo->instances[instance];
-        size_t length = strlen(text), added;
+        char ordinal[16] = "";
         if (here->ordinal > 1)
-            added = (size_t)snprintf(part, sizeof part, "%s_%u.", here->name, here->ordinal);
-        else
-            added = (size_t)snprintf(part, sizeof part, "%s.", here->name);
+            snprintf(ordinal, sizeof ordinal, "_%u", here->ordinal);
+        size_t length = strlen(text);
+        size_t added = (size_t)snprintf(part, sizeof part, "%s%s.", here->name, ordinal);
         if (added >= sizeof part || length + added >= size)
             return false;
         memmove(text + added, text, length + 1);
@@ -66,15 +66,12 @@ static void choose_name(const struct treo *treo, uint32_t number, char *text)
     char plain[NAME_SIZE];
     short_name(node->name, plain, sizeof plain - 20);
     memcpy(text, plain, strlen(plain) + 1);
-    if (!is_taken(treo, text))
+    if (!is_taken(treo, text) ||
+        (put_path(treo, node->instance, text, NAME_SIZE) && !is_taken(treo, text)))
         return;
-    if (put_path(treo, node->instance, text, NAME_SIZE) && !is_taken(treo, text))
-        return;
-    for (uint32_t suffix = number;; suffix++) {
-        snprintf(text, NAME_SIZE, "%.*s~%u", (int)(sizeof plain - 20), plain, suffix);
-        if (!is_taken(treo, text))
-            return;
-    }
+    do
+        snprintf(text, NAME_SIZE, "%.*s~%u", (int)(sizeof plain - 20), plain, number++);
+    while (is_taken(treo, text));
 }
 
 static uint32_t depth_of(const struct treo *treo, size_t node)
@@ -106,23 +103,22 @@ static gordian_status name_nodes(struct filling *filling)
 {
     struct treo *treo = filling->treo;
     char text[NAME_SIZE];
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < treo->node_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < treo->node_count; i++) {
         uint32_t n = filling->by_depth[i];
         struct node *node = &treo->nodes[n];
         filling->name_of[n] = GORDIAN_NONE;
         if (!node->boundary && node->writers + node->readers == 0)
             continue;
         choose_name(treo, n, text);
-        status = circuit_name(treo->circuit, text, strlen(text), &filling->name_of[n], treo->error);
-        if (status != GORDIAN_OK || !node->boundary)
+        TRY(circuit_name(treo->circuit, text, strlen(text), &filling->name_of[n], treo->error));
+        if (!node->boundary)
             continue;
         uint8_t way = node->way;
         if (way == PORT_UNKNOWN)
             way = node->writers == 0 ? PORT_IN : node->readers == 0 ? PORT_OUT : PORT_MIXED;
         circuit_boundary(treo->circuit, filling->name_of[n], (enum port_way)way);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* c.1, c.2, ...: where one of several writers puts its data. */

@@ -253,15 +253,6 @@ static struct set *parse_for(struct parser *parser)
     return parser->status == GORDIAN_OK ? set : NULL;
 }
 
-/* else {..}, else for .., else if .., else name(..): not a formula and what it allows. */
-static bool sees_set(const struct parser *parser)
-{
-    const struct token *token = parser_token(parser);
-    uint16_t next = parser_ahead(parser, 1)->kind;
-    return parser_sees(parser, '{') || token_is(token, "for") || token_is(token, "if") ||
-           (parser_sees(parser, TOKEN_NAME) && next == '(');
-}
-
 /* After `if`, or after an `else` that a formula follows. */
 static struct set *parse_if(struct parser *parser)
 {
@@ -273,7 +264,11 @@ static struct set *parse_if(struct parser *parser)
     if (parser->status == GORDIAN_OK && token_is(parser_token(parser), "else")) {
         parser_take(parser, TOKEN_NAME);
         parser_deepen(parser);
-        set->otherwise = sees_set(parser) ? parse_set(parser) : parse_if(parser);
+        /* else {..}, else for .., else if .., else name(..) begin a set; else a formula follows. */
+        const struct token *token = parser_token(parser);
+        bool is_set = parser_sees(parser, '{') || token_is(token, "for") || token_is(token, "if") ||
+                      (parser_sees(parser, TOKEN_NAME) && parser_ahead(parser, 1)->kind == '(');
+        set->otherwise = is_set ? parse_set(parser) : parse_if(parser);
         parser->depth--;
     }
     return parser->status == GORDIAN_OK ? set : NULL;

@@ -176,13 +176,10 @@ static bool make_path(const char *name, unsigned fewer, char *path, size_t size)
     static const char ending[] = ".treo";
     size_t length = strlen(name);
     while (fewer-- > 0) {
-        const char *dot = NULL;
-        for (const char *c = name; c < name + length; c++)
-            if (*c == '.')
-                dot = c;
-        if (!dot)
+        while (length > 0 && name[length - 1] != '.')
+            length--;
+        if (length-- == 0)
             return false;
-        length = (size_t)(dot - name);
     }
     if (length + strlen(ending) + 1 > size)
         return false;
@@ -190,16 +187,6 @@ static bool make_path(const char *name, unsigned fewer, char *path, size_t size)
         path[i] = name[i] == '.' ? '/' : name[i];
     memcpy(path + length, ending, strlen(ending) + 1);
     return true;
-}
-
-/* The module of that file. What an import means depends on the file it stands in, so it is the file
- * found that tells whether it has been read before, and not the words of the import. */
-static uint32_t loaded_module(const struct treo *treo, const char *file)
-{
-    for (size_t m = 0; m < treo->module_count; m++)
-        if (strcmp(treo->modules[m]->shown->name, file) == 0)
-            return (uint32_t)m;
-    return GORDIAN_NONE;
 }
 
 static bool module_defines(const struct module *module, const char *name)
@@ -241,8 +228,13 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
     struct module *module = NULL;
     gordian_status status = ask_for(treo, from->shown->name, path, &import);
     if (status == GORDIAN_OK) {
-        *number = loaded_module(treo, import.text.name);
-        if (*number == GORDIAN_NONE)
+        /* The meaning of an import depends on the file it is in. So the file found, not the words
+         * of the import, decides whether the module has been read before. */
+        *number = 0;
+        while (*number < treo->module_count &&
+               strcmp(treo->modules[*number]->shown->name, import.text.name) != 0)
+            ++*number;
+        if (*number == treo->module_count)
             status = new_module(treo, NULL, &import.text, &module);
     }
     if (!module) {
@@ -253,33 +245,26 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
     return parse_module(treo, *number);
 }
 
-/* sync and reo.sync need no file; sync of anywhere else does. */
-static bool is_built_in(const char *name, const char *last)
-{
-    return primitive_find(last, strlen(last)) && (last == name || strncmp(name, "reo.", 4) == 0) &&
-           (size_t)(last - name) <= strlen("reo.");
-}
-
 static gordian_status find_import(struct treo *treo, uint32_t module, struct import *import)
 {
     char path[PATH_SIZE];
     const char *dot = strrchr(import->name, '.');
     const char *last = dot ? dot + 1 : import->name;
     for (unsigned fewer = 0; fewer < 2; fewer++) {
-        uint32_t number;
+        uint32_t number = 0;
         if (!make_path(import->name, fewer, path, sizeof path))
             continue;
         gordian_status status = try_path(treo, treo->modules[module], path, &number);
-        if (status == GORDIAN_STATUS_END)
-            continue;
-        if (status != GORDIAN_OK)
-            return status;
-        if (!module_defines(treo->modules[number], last))
+        if (status == GORDIAN_STATUS_END ||
+            (status == GORDIAN_OK && !module_defines(treo->modules[number], last)))
             continue;
         import->module = number;
-        return GORDIAN_OK;
+        return status;
     }
-    if (is_built_in(import->name, last))
+    /* sync and reo.sync need no file; sync of any other module does. */
+    bool short_name = last == import->name || (last == import->name + strlen("reo.") &&
+                                               strncmp(import->name, "reo.", 4) == 0);
+    if (short_name && primitive_find(last, strlen(last)))
         return GORDIAN_OK;
     return treo_complain(treo, module, import->token, "cannot find '%s' to import", import->name);
 }
@@ -467,13 +452,11 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
     labels_free(&treo->keys);
     labels_free(&treo->made);
     arena_free(&treo->arena);
-    *out = NULL;
+    *out = status == GORDIAN_OK ? treo->circuit : NULL;
     if (status == GORDIAN_OK)
-        *out = treo->circuit;
-    else
-        gordian_circuit_close(treo->circuit);
-    if (status != GORDIAN_OK)
-        treo->error->status = status;
+        return status;
+    gordian_circuit_close(treo->circuit);
+    treo->error->status = status;
     return status;
 }
 
