@@ -41,17 +41,6 @@ void gordian_circuit_options_init(gordian_circuit_options *options)
     *options = (gordian_circuit_options){0};
 }
 
-/* The whole text. What is wrong with it has a place in it, and so a name. */
-static gordian_status read_whole_text(struct text *text, const char *name,
-                                      const gordian_source *source,
-                                      const gordian_allocator *allocator, gordian_fault *fault,
-                                      gordian_error *error)
-{
-    if (fault)
-        *fault = (gordian_fault){0};
-    return text_read(text, name ? name : "", source, allocator, error);
-}
-
 gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format, const char *name,
                                     const gordian_source *source,
                                     const gordian_circuit_options *options, gordian_fault *fault,
@@ -62,7 +51,9 @@ gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format
     if (format != GORDIAN_FORMAT_TREO && format != GORDIAN_FORMAT_CA &&
         format != GORDIAN_FORMAT_PNML)
         return fail(error, GORDIAN_STATUS_INPUT, "a circuit is read from .treo, .ca or .pnml");
-    TRY(read_whole_text(&text, name, source, options ? options->allocator : NULL, fault, error));
+    if (fault)
+        *fault = (gordian_fault){0};
+    TRY(text_read(&text, name ? name : "", source, options ? options->allocator : NULL, error));
     gordian_status status =
         (format == GORDIAN_FORMAT_CA     ? ca_read
          : format == GORDIAN_FORMAT_PNML ? pnml_read
@@ -78,7 +69,9 @@ gordian_status gordian_graph_read(gordian_graph **out, const char *name,
     struct text text;
     bool ignored;
     *out = NULL;
-    TRY(read_whole_text(&text, name, source, allocator, fault, error));
+    if (fault)
+        *fault = (gordian_fault){0};
+    TRY(text_read(&text, name ? name : "", source, allocator, error));
     gordian_status status = aut_read(out, &text, cut ? cut : &ignored, allocator, fault, error);
     text_free(&text);
     return status;
@@ -381,9 +374,7 @@ gordian_status gordian_circuit_write(const gordian_circuit *circuit, gordian_for
     if (format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_DOT &&
         format != GORDIAN_FORMAT_PNML && format != GORDIAN_FORMAT_PROMELA)
         return no_format("a circuit", error);
-    status = check_mark(circuit->incomplete, format, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_mark(circuit->incomplete, format, error));
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     if (format == GORDIAN_FORMAT_CA)
@@ -402,9 +393,8 @@ gordian_status gordian_graph_write(const gordian_graph *graph, const char *title
                                    const gordian_writer *writer, gordian_error *error)
 {
     struct output out;
-    gordian_status status = check_mark(graph->incomplete, format, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(check_mark(graph->incomplete, format, error));
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     switch (format) {

@@ -316,11 +316,8 @@ static gordian_status read_ptx_instruction(struct body *body)
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
     struct ptx_instruction made = {.guard = PTX_NONE, .place = body->place, .scope = body->scope};
-    gordian_status status = GORDIAN_OK;
     if (ptx_is_mark(ptx, body->next, '@'))
-        status = read_guard(body, &made);
-    if (status != GORDIAN_OK)
-        return status;
+        TRY(read_guard(body, &made));
     made.name = body->next;
     char c = ptx->tokens[body->next].kind == PTX_WORD ? *ptx_text(ptx, body->next) : '\0';
     if (c < 'a' || c > 'z')
@@ -381,20 +378,19 @@ static gordian_status resolve_targets(struct body *body)
 {
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < function->code_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < function->code_count; i++) {
         struct ptx_instruction *branch = &function->code[i];
         if (branch->flow != PTX_BRANCH)
             continue;
         branch->first_target = (uint32_t)function->target_count;
         if (ptx_text(ptx, branch->name)[2] == 'x')
-            status = add_targets(body, branch);
+            TRY(add_targets(body, branch));
         else if (branch->count != 1)
-            status = ptx_fail(ptx, branch->name, body->error, "a branch goes to one label");
+            return ptx_fail(ptx, branch->name, body->error, "a branch goes to one label");
         else
-            status = add_branch_target(body, branch, branch->first);
+            TRY(add_branch_target(body, branch, branch->first));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the body */
@@ -439,13 +435,13 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
                         .scope = PTX_NONE,
                         .place = PTX_NONE,
                         .error = error};
-    gordian_status status = open_scope(&body);
+    TRY(open_scope(&body));
     uint32_t depth = 1;
-    while (status == GORDIAN_OK && depth > 0)
-        status = read_item(&body, &depth);
-    THEN(status, resolve_targets(&body));
+    while (depth > 0)
+        TRY(read_item(&body, &depth));
+    TRY(resolve_targets(&body));
     *next = body.next;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ what instructions name */

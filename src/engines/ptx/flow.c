@@ -46,16 +46,15 @@ static gordian_status link_block(struct ptx_graph *graph, const uint32_t *block_
     struct ptx_block *block = &graph->blocks[index];
     const struct ptx_instruction *last = ptx_last(graph, index);
     uint32_t behind = index + 1 < graph->block_count ? index + 1 : PTX_NONE;
-    gordian_status status = GORDIAN_OK;
     block->first_next = (uint32_t)graph->next_count;
     if (!last || !ends_block(last) || last->guard != PTX_NONE)
-        status = add_next(graph, index, behind, error);
-    if (last && last->flow == PTX_RETURN && status == GORDIAN_OK)
-        status = add_next(graph, index, PTX_NONE, error);
-    for (uint32_t t = 0; last && t < last->target_count && status == GORDIAN_OK; t++)
-        status = add_next(graph, index, block_of_label[function->targets[last->first_target + t]],
-                          error);
-    return status;
+        TRY(add_next(graph, index, behind, error));
+    if (last && last->flow == PTX_RETURN)
+        TRY(add_next(graph, index, PTX_NONE, error));
+    for (uint32_t t = 0; last && t < last->target_count; t++)
+        TRY(add_next(graph, index, block_of_label[function->targets[last->first_target + t]],
+                     error));
+    return GORDIAN_OK;
 }
 
 static gordian_status make_basic_blocks(struct ptx_graph *graph, const struct ptx_ends *ends,
@@ -277,7 +276,6 @@ static gordian_status find_loop(struct ptx_graph *graph, uint32_t head, uint32_t
                                 bool strict, gordian_error *error)
 {
     uint32_t loop = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t i = graph->first_before[head]; i < graph->first_before[head + 1]; i++) {
         uint32_t from = graph->befores[i];
         if (graph->blocks[from].order == PTX_NONE ||
@@ -289,15 +287,13 @@ static gordian_status find_loop(struct ptx_graph *graph, uint32_t head, uint32_t
             continue;
         }
         if (!loop) {
-            status = add_loop(graph, head, error);
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(add_loop(graph, head, error));
             loop = (uint32_t)graph->loop_count - 1;
             graph->blocks[head].loop = loop;
         }
         fill_loop(graph, loop, from, stack);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 uint32_t ptx_block_of(const struct ptx_graph *graph, uint32_t instruction)

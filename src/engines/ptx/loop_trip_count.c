@@ -513,15 +513,10 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
 {
     struct counter counter = {.graph = graph, .question = question, .loop = loop};
     counter.stack = memory_alloc(&graph->memory, graph->block_count * sizeof *counter.stack);
-    if (!counter.stack)
-        return fail_memory(error);
     counter.seen = memory_alloc(&graph->memory, graph->block_count);
-    if (!counter.seen) {
-        memory_free(&graph->memory, counter.stack);
-        return fail_memory(error);
-    }
+    bool fine = counter.stack && counter.seen;
     *count = (struct ptx_count){0};
-    for (size_t i = 0; i < graph->sorted_count; i++) {
+    for (size_t i = 0; fine && i < graph->sorted_count; i++) {
         uint32_t block = graph->sorted[i];
         if (graph->blocks[block].loop != loop)
             continue;
@@ -534,5 +529,5 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
     }
     memcpy(count->missing, counter.missing, sizeof count->missing);
     memory_free_all(&graph->memory, counter.seen, counter.stack);
-    return GORDIAN_OK;
+    return fine ? GORDIAN_OK : fail_memory(error);
 }

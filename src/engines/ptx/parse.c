@@ -88,9 +88,8 @@ gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *index, g
     uint32_t first = *next, line = ptx->tokens[first].line;
     struct ptx_place place = {.function = PTX_NONE, .outer = PTX_NONE};
     ++*next;
-    gordian_status status = read_three(ptx, next, &place, error);
-    while (status == GORDIAN_OK && !statement_ended(ptx, *next) &&
-           ptx->tokens[*next].line == line) {
+    TRY(read_three(ptx, next, &place, error));
+    while (!statement_ended(ptx, *next) && ptx->tokens[*next].line == line) {
         if (ptx_is(ptx, *next, "function_name") && !statement_ended(ptx, *next + 1)) {
             place.function = *next + 1;
             *next += 2;
@@ -98,15 +97,14 @@ gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *index, g
             struct ptx_place outer = {0};
             uint32_t at = *next + 2;
             ++*next;
-            status = read_three(ptx, next, &outer, error);
-            if (status == GORDIAN_OK)
-                place.outer = ptx_names_find(&ptx->latest, outer.file, ptx_text(ptx, at),
-                                             ptx->tokens[at].length);
+            TRY(read_three(ptx, next, &outer, error));
+            place.outer =
+                ptx_names_find(&ptx->latest, outer.file, ptx_text(ptx, at), ptx->tokens[at].length);
         } else {
             ++*next;
         }
     }
-    return status == GORDIAN_OK ? add_place(ptx, &place, first + 2, index, error) : status;
+    return add_place(ptx, &place, first + 2, index, error);
 }
 
 gordian_status ptx_read_file(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
@@ -226,20 +224,17 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
     if (status == GORDIAN_OK && ptx_is_mark(ptx, *next, '('))
         status = read_parameters(ptx, &results, next, error);
     memory_free(&ptx->memory, results.parameters);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     uint32_t name = *next;
     if (ptx->tokens[name].kind != PTX_WORD)
         return ptx_fail(ptx, name, error, "expected the function's name");
-    status = find_declared_function(ptx, name, &function, error);
+    TRY(find_declared_function(ptx, name, &function, error));
     ++*next;
-    if (status == GORDIAN_OK && ptx_is_mark(ptx, *next, '(')) {
+    if (ptx_is_mark(ptx, *next, '(')) {
         function->parameter_count = 0;
-        status = read_parameters(ptx, function, next, error);
+        TRY(read_parameters(ptx, function, next, error));
     }
-    THEN(status, skip_attributes(ptx, next, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(skip_attributes(ptx, next, error));
     if (ptx_is_mark(ptx, (*next)++, ';'))
         return GORDIAN_OK;
     if (function->defined)

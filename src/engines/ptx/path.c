@@ -67,10 +67,9 @@ static uint64_t all_rounds(const struct ptx_loop *loop)
 {
     if (loop->cycle == PTX_UNREACHED || loop->passes < 2)
         return 0;
-    uint64_t a = loop->cycle;
-    uint64_t n = loop->passes - 1;
-    uint64_t product;
-    return __builtin_mul_overflow(a, n, &product) || product > PTX_HUGE ? PTX_HUGE : product;
+    uint64_t all;
+    bool too_many = __builtin_mul_overflow(loop->cycle, loop->passes - 1, &all);
+    return too_many || all > PTX_HUGE ? PTX_HUGE : all;
 }
 
 /* From the head of the loop to the end of a block in it, going round inner loops only. */
@@ -224,15 +223,14 @@ static gordian_status put_block(struct ptx_program *program, const struct ptx_ro
                                 gordian_status (*call)(struct ptx_program *, uint32_t))
 {
     const struct ptx_block *at = &routine->graph.blocks[block];
-    gordian_status status = GORDIAN_OK;
     if (++program->steps > STEPS_MAX)
         program->too_long = true;
-    for (uint32_t i = at->first; i < at->end && status == GORDIAN_OK && !program->too_long; i++) {
-        status = put_routine(program, routine, i);
-        if (status == GORDIAN_OK && routine->callees[i] != PTX_NONE)
-            status = call(program, routine->callees[i]);
+    for (uint32_t i = at->first; i < at->end && !program->too_long; i++) {
+        TRY(put_routine(program, routine, i));
+        if (routine->callees[i] != PTX_NONE)
+            TRY(call(program, routine->callees[i]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ writing the longest way */
@@ -337,16 +335,13 @@ gordian_status ptx_walk(struct ptx_program *program, uint32_t function)
 {
     const struct ptx_routine *routine = &program->routines[function];
     const struct ptx_graph *graph = &routine->graph;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t block = graph->entry; block != PTX_NONE && !program->too_long;) {
         if (is_next_label(program, graph, block)) {
             program->next_label += strcspn(program->next_label, ",");
             program->next_label += *program->next_label == ',';
         }
-        status = put_block(program, routine, block, ptx_walk);
-        THEN(status, choose_labelled(program, graph, block, &block));
-        if (status != GORDIAN_OK)
-            break;
+        TRY(put_block(program, routine, block, ptx_walk));
+        TRY(choose_labelled(program, graph, block, &block));
     }
-    return status;
+    return GORDIAN_OK;
 }

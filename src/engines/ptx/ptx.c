@@ -181,10 +181,9 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
 {
     const gordian_ptx *ptx = program->ptx;
     const struct ptx_graph *graph = &routine->graph;
-    gordian_status status = GORDIAN_OK;
     for (size_t b = 0; b < graph->sorted_count; b++) {
         const struct ptx_block *block = &graph->blocks[graph->sorted[b]];
-        for (uint32_t i = block->first; i < block->end && status == GORDIAN_OK; i++) {
+        for (uint32_t i = block->first; i < block->end; i++) {
             uint32_t name = graph->function->code[i].name;
             const char *letters = ptx_table_find(program->question->table, ptx_text(ptx, name),
                                                  ptx->tokens[name].length);
@@ -194,15 +193,14 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
                                 "--table or --unit",
                                 PTX_SHOWN(ptx, name));
             routine->letters[i] = letters;
-            status = note_size(program, name);
-            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_RETURN &&
-                *ptx_text(ptx, name) == 'c')
-                status = note_once(program, "__assertfail does not return: a path may end there");
-            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_CALL)
-                status = read_callee(program, routine, i, depth);
+            TRY(note_size(program, name));
+            if (graph->function->code[i].flow == PTX_RETURN && *ptx_text(ptx, name) == 'c')
+                TRY(note_once(program, "__assertfail does not return: a path may end there"));
+            if (graph->function->code[i].flow == PTX_CALL)
+                TRY(read_callee(program, routine, i, depth));
         }
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ bounds of loops */
@@ -276,10 +274,8 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
         return ptx_note(program, line, "%s %s, as given", what, often);
     }
     struct ptx_count count;
-    gordian_status status = ptx_count_loop(graph, index, question, &count, program->error);
+    TRY(ptx_count_loop(graph, index, question, &count, program->error));
     loop->passes = count.passes;
-    if (status != GORDIAN_OK)
-        return status;
     if (loop->passes == 0)
         return no_bound(program, graph, loop, what, count.missing);
     how_often(loop->passes, count.at_most, often, sizeof often);
@@ -375,18 +371,17 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     if (routine->state == PTX_READY)
         return GORDIAN_OK;
     routine->state = PTX_OPENING;
-    gordian_status status = depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK;
+    TRY(depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK);
     bool labels = follows_labels(program->question);
-    THEN(status,
-         ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error));
-    THEN(status, allocate_routine(program, routine));
-    THEN(status, read_instructions(program, routine, depth));
-    if (status == GORDIAN_OK && !labels)
-        status = ptx_locate_loops(&routine->graph, program->error);
-    for (uint32_t i = 1; status == GORDIAN_OK && !labels && i < routine->graph.loop_count; i++)
-        status = bound_loop(program, &routine->graph, i);
+    TRY(ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error));
+    TRY(allocate_routine(program, routine));
+    TRY(read_instructions(program, routine, depth));
+    if (!labels)
+        TRY(ptx_locate_loops(&routine->graph, program->error));
+    for (uint32_t i = 1; !labels && i < routine->graph.loop_count; i++)
+        TRY(bound_loop(program, &routine->graph, i));
     routine->state = PTX_READY;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -406,19 +401,17 @@ static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
         return fail(program->error, GORDIAN_STATUS_INPUT,
                     "no path ends: with these bounds and labels there is no way out");
     answer->longest = program->routines[entry].cost;
-    gordian_status status = ptx_emit(program, entry);
-    if (status == GORDIAN_OK) {
-        /* The most of each letter that any way has. */
-        uint64_t weights[PTX_LETTERS] = {0};
-        answer->every_path = answer->longest < PTX_HUGE;
-        for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
-            weights[letter] = 1;
-            ptx_measure(program, entry, weights, ++program->measurement);
-            weights[letter] = 0;
-            answer->most[letter] = program->routines[entry].cost;
-        }
+    TRY(ptx_emit(program, entry));
+    /* The most of each letter that any way has. */
+    uint64_t weights[PTX_LETTERS] = {0};
+    answer->every_path = answer->longest < PTX_HUGE;
+    for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
+        weights[letter] = 1;
+        ptx_measure(program, entry, weights, ++program->measurement);
+        weights[letter] = 0;
+        answer->most[letter] = program->routines[entry].cost;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
@@ -442,19 +435,18 @@ static gordian_status find_path(struct ptx_program *program)
 {
     gordian_ptx_answer *answer = program->answer;
     uint32_t entry = 0;
-    gordian_status status =
-        find_ptx_kernel(program->ptx, program->question->entry, &entry, program->error);
-    THEN(status, check_value_names(program, entry));
-    THEN(status, open_routine(program, entry, 0));
-    if (status != GORDIAN_OK || program->question->only_loops)
-        return status;
-    status = follows_labels(program->question) ? labelled_path(program, entry)
-                                               : longest_path(program, entry);
-    if (status == GORDIAN_OK && program->too_long)
+    TRY(find_ptx_kernel(program->ptx, program->question->entry, &entry, program->error));
+    TRY(check_value_names(program, entry));
+    TRY(open_routine(program, entry, 0));
+    if (program->question->only_loops)
+        return GORDIAN_OK;
+    TRY(follows_labels(program->question) ? labelled_path(program, entry)
+                                          : longest_path(program, entry));
+    if (program->too_long)
         answer->count = 0;
-    else if (status == GORDIAN_OK && answer->count == 0)
-        status = fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
-    return status;
+    else if (answer->count == 0)
+        return fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
+    return GORDIAN_OK;
 }
 
 void gordian_ptx_question_init(gordian_ptx_question *question)

@@ -1,5 +1,6 @@
 #include "engines/ptx/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define OPERANDS 5u
@@ -67,15 +68,15 @@ static struct type parse_type(const char *text, size_t length)
         type.bits = 1;
     if (length < 2 || length > 3 || !strchr("usb", text[0]))
         return type;
+    static const struct {
+        const char *digits;
+        uint32_t bits;
+    } sizes[] = {{"8", 8}, {"16", 16}, {"32", 32}, {"64", 64}};
     type.is_signed = text[0] == 's';
-    if (length == 2 && text[1] == '8')
-        type.bits = 8;
-    else if (length == 3 && memcmp(text + 1, "16", 2) == 0)
-        type.bits = 16;
-    else if (length == 3 && memcmp(text + 1, "32", 2) == 0)
-        type.bits = 32;
-    else if (length == 3 && memcmp(text + 1, "64", 2) == 0)
-        type.bits = 64;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (length == strlen(sizes[i].digits) + 1 &&
+            memcmp(text + 1, sizes[i].digits, length - 1) == 0)
+            type.bits = sizes[i].bits;
     return type;
 }
 
@@ -113,16 +114,11 @@ static bool parse_ptx_number(const char *text, size_t length, uint64_t *value)
     uint64_t base = 10, sum = 0;
     if (length > 0 && (text[length - 1] == 'U' || text[length - 1] == 'u'))
         length--;
-    if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-        base = 16;
-        text += 2;
-        length -= 2;
-    } else if (length > 2 && text[0] == '0' && (text[1] == 'b' || text[1] == 'B')) {
-        base = 2;
-        text += 2;
-        length -= 2;
-    } else if (length > 1 && text[0] == '0') {
-        base = 8;
+    if (length > 1 && text[0] == '0') {
+        char mark = length > 2 ? text[1] : '\0';
+        base = mark == 'x' || mark == 'X' ? 16 : mark == 'b' || mark == 'B' ? 2 : 8;
+        text += base == 8 ? 0 : 2;
+        length -= base == 8 ? 0 : 2;
     }
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
@@ -210,14 +206,7 @@ static bool load_parameter(const struct evaluation *e, uint64_t *value)
         if (e->ptx->tokens[token].length != whole ||
             memcmp(ptx_text(e->ptx, token), name, whole) != 0)
             continue;
-        size_t digits = 0;
-        uint32_t rest = i;
-        do
-            digits++;
-        while ((rest /= 10) > 0);
-        rest = i;
-        for (size_t d = digits; d-- > 0; rest /= 10)
-            number[d] = (char)('0' + rest % 10);
+        size_t digits = (size_t)snprintf(number, sizeof number, "%u", i);
         if (value_given(e, number, digits, value))
             return true;
         if (e->missing)

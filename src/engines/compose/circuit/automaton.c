@@ -274,7 +274,7 @@ static uint32_t place_of_application(struct flow *flow, const struct guard_node 
 {
     const struct guard_node *nodes = flow->automaton->guards.nodes;
     /* Does it go by the data as they are listed, or compute with them? */
-    uint32_t place = ((&flow->data->functions[node->symbol])->kind >= FUNCTION_SUCC) ? 0 : NOWHERE;
+    uint32_t place = flow->data->functions[node->symbol].kind >= FUNCTION_SUCC ? 0 : NOWHERE;
     for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
         place = join_places(flow, place, flow_place_of(flow, nodes[list].left));
     note_application(flow, node, place);
@@ -302,17 +302,17 @@ static void follow_guards(struct flow *flow)
 {
     const struct guards *guards = &flow->automaton->guards;
     for (size_t i = 0; i < guards->count; i++) {
-        if (guards->nodes[i].kind == GUARD_EQUAL) {
-            const struct guard_node *node = &guards->nodes[i];
-            const struct guard_node *nodes = flow->automaton->guards.nodes;
-            uint32_t place = join_places(flow, flow_place_of(flow, node->left),
-                                         flow_place_of(flow, node->right));
-            if (nodes[node->left].kind == TERM_CONSTANT)
-                note_symbol(flow, nodes[node->left].symbol, place);
-            if (nodes[node->right].kind == TERM_CONSTANT)
-                note_symbol(flow, nodes[node->right].symbol, place);
-        } else if (guards->nodes[i].kind == GUARD_PREDICATE)
-            place_of_application(flow, &guards->nodes[i]);
+        const struct guard_node *node = &guards->nodes[i];
+        if (node->kind == GUARD_PREDICATE)
+            place_of_application(flow, node);
+        if (node->kind != GUARD_EQUAL)
+            continue;
+        uint32_t sides[] = {node->left, node->right};
+        uint32_t place =
+            join_places(flow, flow_place_of(flow, sides[0]), flow_place_of(flow, sides[1]));
+        for (size_t s = 0; s < 2; s++)
+            if (guards->nodes[sides[s]].kind == TERM_CONSTANT)
+                note_symbol(flow, guards->nodes[sides[s]].symbol, place);
     }
 }
 

@@ -65,9 +65,8 @@ void gordian_circuit_close(gordian_circuit *circuit)
         automaton_free(circuit->automata[i]);
     for (size_t i = 0; i < circuit->shape_count; i++)
         shape_free(&circuit->shapes[i], &memory);
-    for (size_t i = 0; i < circuit->factor_count; i++) {
+    for (size_t i = 0; i < circuit->factor_count; i++)
         memory_free_all(&memory, circuit->factors[i].names, circuit->factors[i].title);
-    }
     for (size_t i = 0; i < circuit->safety_count; i++)
         safety_free(circuit->safeties[i]);
     memory_free_all(&memory, circuit->safeties, circuit->automata, circuit->shapes,

@@ -107,16 +107,15 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
 
 gordian_status data_close(struct data *data, gordian_error *error)
 {
-    uint32_t zero = 0;
-    gordian_status status = GORDIAN_OK;
     if (data->domain_size == 0) {
-        status = data_symbol(data, "0", 1, &zero, error);
-        status = status == GORDIAN_OK ? add_to_domain(data, zero, error) : status;
+        uint32_t zero;
+        TRY(data_symbol(data, "0", 1, &zero, error));
+        TRY(add_to_domain(data, zero, error));
     }
     data->port_size = data->domain_size;
-    for (size_t i = 0; i < data->kept_count && status == GORDIAN_OK; i++)
-        status = add_to_domain(data, data->kept[i], error);
-    return status;
+    for (size_t i = 0; i < data->kept_count; i++)
+        TRY(add_to_domain(data, data->kept[i], error));
+    return GORDIAN_OK;
 }
 
 gordian_status data_function(struct data *data, const struct function *function, uint32_t *number,
@@ -166,9 +165,8 @@ gordian_status data_builtin(struct data *data, const char *name, size_t length, 
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
         if (strlen(builtins[i].name) != length || memcmp(builtins[i].name, name, length) != 0)
             continue;
-        struct function function = {.kind = (uint8_t)builtins[i].kind, .arity = 1};
-        if (builtins[i].kind >= FUNCTION_ADD)
-            function.arity = 2;
+        struct function function = {.kind = (uint8_t)builtins[i].kind,
+                                    .arity = builtins[i].kind >= FUNCTION_ADD ? 2 : 1};
         return data_function(data, &function, number, error);
     }
     return GORDIAN_STATUS_END;

@@ -27,6 +27,15 @@ static void add_transitions(struct counting *counting, uint64_t count)
         atomic_store(&counting->saturated, true);
 }
 
+/* Adds to a thread's total; UINT64_MAX: too many for 64 bits. */
+static void add_saturating(struct counting *counting, uint64_t *total, uint64_t count)
+{
+    if (!__builtin_add_overflow(*total, count, total))
+        return;
+    *total = UINT64_MAX;
+    atomic_store(&counting->saturated, true);
+}
+
 /* ------------------------------------------------------------------ one state */
 
 bool cpu_can_fire(const struct cpu *cpu, const uint64_t *state)
@@ -63,10 +72,7 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
         joint = scene->count;
     else if (!scene_count(scene, &joint))
         return false;
-    if (__builtin_add_overflow(*total, joint, total)) {
-        *total = UINT64_MAX;
-        atomic_store(&counting->saturated, true);
-    }
+    add_saturating(counting, total, joint);
     return true;
 }
 
@@ -140,8 +146,7 @@ static bool count_state_word(struct counting *counting, unsigned member, uint64_
     sum = options->indivisible
               ? pairs
               : sum_planes(planes, plane_count, states & ~rivals, most, &saturated);
-    if (__builtin_add_overflow(*total, sum, total))
-        saturated = true;
+    add_saturating(counting, total, sum);
     if (saturated) {
         *total = UINT64_MAX;
         atomic_store(&counting->saturated, true);
@@ -151,10 +156,7 @@ static bool count_state_word(struct counting *counting, unsigned member, uint64_
         uint64_t state = base | (uint64_t)__builtin_ctzll(rivals), joint;
         if (!scene_look(scene, &state) || !scene_count(scene, &joint))
             return false;
-        if (__builtin_add_overflow(*total, joint, total)) {
-            *total = UINT64_MAX;
-            atomic_store(&counting->saturated, true);
-        }
+        add_saturating(counting, total, joint);
     }
     return true;
 }

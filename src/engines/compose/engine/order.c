@@ -180,9 +180,9 @@ gordian_status compose_take_order(const gordian_circuit *circuit,
         return fail_memory(error);
     if (options->order)
         memcpy(result->order, options->order, count * sizeof *result->order);
-    gordian_status status = options->order
-                                ? GORDIAN_OK
-                                : compose_order(circuit, result->order, &result->allocator, error);
+    gordian_status status = GORDIAN_OK;
+    if (!options->order)
+        status = compose_order(circuit, result->order, &result->allocator, error);
     if (status != GORDIAN_OK) {
         memory_free(&result->allocator, result->order);
         result->order = NULL;

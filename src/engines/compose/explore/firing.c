@@ -309,12 +309,10 @@ gordian_status firings_open(struct firings *firings, const gordian_circuit *circ
     struct seeker *seeker;
     uint64_t work = WORK_MAX;
     *firings = (struct firings){.memory = *memory, .circuit = circuit, .complete = true};
-    gordian_status status = seeker_open(&seeker, circuit, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (!memory_grow_zeroed(memory, &firings->first, &firings->first_room, 1,
-                            sizeof *firings->first))
-        status = fail_memory(error);
+    TRY(seeker_open(&seeker, circuit, memory, error));
+    bool fine = memory_grow_zeroed(memory, &firings->first, &firings->first_room, 1,
+                                   sizeof *firings->first);
+    gordian_status status = fine ? GORDIAN_OK : fail_memory(error);
     THEN(status, seeker_find(seeker, NULL, &work, list_firing, firings, error));
     seeker_close(seeker);
     bool too_many = !firings->complete || (status == GORDIAN_OK && work == 0);
@@ -323,6 +321,15 @@ gordian_status firings_open(struct firings *firings, const gordian_circuit *circ
     if (too_many || status != GORDIAN_OK)
         firings_free(firings);
     return too_many ? GORDIAN_OK : status;
+}
+
+gordian_status firings_list_all(struct firings *firings, const gordian_circuit *circuit,
+                                const char *what, gordian_error *error)
+{
+    TRY(firings_open(firings, circuit, &circuit->memory, error));
+    if (firings->complete)
+        return GORDIAN_OK;
+    return fail(error, GORDIAN_STATUS_INPUT, "the circuit has more firings than %s can list", what);
 }
 
 void firings_free(struct firings *firings)

@@ -39,6 +39,10 @@ struct firings {
  * empty. `memory` must outlive the list. */
 gordian_status firings_open(struct firings *firings, const gordian_circuit *circuit,
                             const gordian_allocator *memory, gordian_error *error);
+/* The same, but a list that is too long is a failure (GORDIAN_STATUS_INPUT). `what` needs the list:
+ * "a net". */
+gordian_status firings_list_all(struct firings *firings, const gordian_circuit *circuit,
+                                const char *what, gordian_error *error);
 void firings_free(struct firings *firings);
 
 static inline const uint64_t *firing_label(const struct firings *firings, size_t i)

@@ -323,11 +323,8 @@ static gordian_status packed_find_parts(struct packed *packed, gordian_error *er
     c.sizes = memory_zeroed(memory, n * sizeof *c.sizes);
     c.order = memory_zeroed(memory, n * sizeof *c.order);
     packed->ends = memory_zeroed(memory, n * sizeof *packed->ends);
-    gordian_status status = GORDIAN_OK;
-    if (!c.parent || !c.members || !c.next_use || !c.sizes || !c.order || !packed->ends)
-        status = fail_memory(error);
-    else
-        status = sort_into_parts(&c, error);
+    bool fine = c.parent && c.members && c.next_use && c.sizes && c.order && packed->ends;
+    gordian_status status = fine ? sort_into_parts(&c, error) : fail_memory(error);
     memory_free_all(memory, c.parent, c.members, c.next_use, c.sizes, c.order);
     return status;
 }

@@ -264,20 +264,14 @@ gordian_status promela_write_circuit(const gordian_circuit *circuit, struct outp
 {
     struct firings firings;
     struct output text;
-    gordian_status status = firings_open(&firings, circuit, &circuit->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (!firings.complete)
-        status =
-            fail(error, GORDIAN_STATUS_INPUT, "the circuit has more firings than a model can list");
-    else if (!output_open(&text, OUTPUT_MEMORY))
-        status = fail_memory(error);
-    if (status == GORDIAN_OK) {
-        status = write_model(&firings, &text, out) ? GORDIAN_OK : fail_memory(error);
+    TRY(firings_list_all(&firings, circuit, "a model", error));
+    bool fine = output_open(&text, OUTPUT_MEMORY);
+    if (fine) {
+        fine = write_model(&firings, &text, out);
         output_close(&text);
     }
     firings_free(&firings);
-    return status;
+    return fine ? GORDIAN_OK : fail_memory(error);
 }
 
 /* ------------------------------------------------------------------ .treo */

@@ -211,11 +211,10 @@ static gordian_status walk_globally(struct check *check, uint32_t start, const u
 {
     const gordian_graph *graph = check->graph;
     gordian_check *result = check->result;
-    gordian_status status = GORDIAN_OK;
     size_t begin = result->path_count;
     memset(check->by, 0, graph->state_count * sizeof *check->by);
     uint32_t s = start;
-    for (size_t step = 1; status == GORDIAN_OK && !check->by[s]; step++) {
+    for (size_t step = 1; !check->by[s]; step++) {
         check->by[s] = step;
         size_t i = graph->first[s];
         while (i < graph->first[s + 1] && !set[graph->arcs[i].to])
@@ -223,16 +222,15 @@ static gordian_status walk_globally(struct check *check, uint32_t start, const u
         result->dead_end = i == graph->first[s + 1];
         if (result->dead_end)
             return GORDIAN_OK;
-        status = check_add_arc(check, false, graph->arcs[i]);
+        TRY(check_add_arc(check, false, graph->arcs[i]));
         s = graph->arcs[i].to;
     }
     /* What came after s was first met is the cycle. */
     size_t kept = begin + check->by[s] - 1;
-    for (size_t i = kept; i < result->path_count && status == GORDIAN_OK; i++)
-        status = check_add_arc(check, true, result->path[i]);
-    if (status == GORDIAN_OK)
-        result->path_count = kept;
-    return status;
+    for (size_t i = kept; i < result->path_count; i++)
+        TRY(check_add_arc(check, true, result->path[i]));
+    result->path_count = kept;
+    return GORDIAN_OK;
 }
 
 static gordian_status explain_node(struct check *check, uint32_t number, uint32_t state,
@@ -485,8 +483,7 @@ gordian_status gordian_compose_check(gordian_graph **out, const gordian_circuit 
             check_formula(*out, &formula, question, watching.local, &watching.prices, check, error);
     for (size_t n = 0; watching.local && n < formula.count; n++)
         memory_free(&watching.memory, watching.local[n]);
-    if (watching.local)
-        memory_free(&watching.memory, watching.local);
+    memory_free(&watching.memory, watching.local);
     formula_free(&formula);
     if (watching.priced)
         prices_close(&watching.prices);

@@ -612,32 +612,34 @@ static gordian_status show_run(struct fair *fair)
 
 /* ------------------------------------------------------------------ all of it */
 
+/* Finds which names fire with each label. */
+static gordian_status list_fired_names(struct fair *fair)
+{
+    const struct label_table *labels = &fair->check->graph->labels;
+    struct label_table names;
+    struct label_part part;
+    TRY(labels_init(&names, &fair->memory, fair->error));
+    gordian_status status = number_label_names(fair, &names);
+    if (status == GORDIAN_OK) {
+        fair->words = bits_words(names.count);
+        fair->fires = memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
+        status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
+    }
+    if (status == GORDIAN_OK)
+        bits_set(fair->fires, LABEL_TAU);
+    for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
+        for (const char *at = labels_text(labels, l); label_next(&at, &part);)
+            bits_set(fair->fires + l * fair->words,
+                     labels_find(&names, part.name, part.name_length));
+    labels_free(&names);
+    return status;
+}
+
 static gordian_status open_fair(struct fair *fair)
 {
-    gordian_status status = runs_open(&fair->runs, fair->check, fair->error);
-    if (status == GORDIAN_OK && fair->fairness != GORDIAN_FAIRNESS_NONE) {
-        /* Which names fire with each label. */
-        const struct label_table *labels = &fair->check->graph->labels;
-        struct label_table names;
-        struct label_part part;
-        status = labels_init(&names, &fair->memory, fair->error);
-        THEN(status, number_label_names(fair, &names));
-        if (status == GORDIAN_OK) {
-            fair->words = bits_words(names.count);
-            fair->fires =
-                memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
-            status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
-        }
-        if (status == GORDIAN_OK)
-            bits_set(fair->fires, LABEL_TAU);
-        for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
-            for (const char *at = labels_text(labels, l); label_next(&at, &part);)
-                bits_set(fair->fires + l * fair->words,
-                         labels_find(&names, part.name, part.name_length));
-        labels_free(&names);
-    }
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(runs_open(&fair->runs, fair->check, fair->error));
+    if (fair->fairness != GORDIAN_FAIRNESS_NONE)
+        TRY(list_fired_names(fair));
     uint64_t *sets = memory_zeroed(&fair->memory, (4 * fair->words + 1) * sizeof *sets);
     fair->here = sets;
     fair->place =

@@ -464,10 +464,8 @@ gordian_status formula_read(struct formula *formula, const char *text, bool line
 
 void formula_free(struct formula *formula)
 {
-    for (size_t i = 0; i < formula->count; i++) {
+    for (size_t i = 0; i < formula->count; i++)
         memory_free_all(&formula->memory, formula->nodes[i].name, formula->nodes[i].states);
-    }
-    if (formula->nodes)
-        memory_free(&formula->memory, formula->nodes);
+    memory_free(&formula->memory, formula->nodes);
     *formula = (struct formula){.memory = formula->memory};
 }

@@ -78,9 +78,8 @@ static gordian_status run_share(struct share *share, const struct packed *packed
 {
     *share = (struct share){0};
     MPI_Bcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD);
-    gordian_status status = job_open(&share->job, packed, order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(job_open(&share->job, packed, order, error));
     if (order->command == MPI_COMMAND_EXPLORE)
         status = job_explore(&share->job, leader ? leader->watch : NULL,
                              leader ? leader->context : NULL, &share->stop, error);
@@ -274,9 +273,8 @@ static gordian_status run_mpi_reachable(struct run *run, gordian_error *error)
 {
     struct share share;
     struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
-    gordian_status status = call_share(&share, run, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(call_share(&share, run, &order, error));
     take_sums(run, &share.sums);
     run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
@@ -299,9 +297,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
     struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
     order.joint = 0;
     order.gather = 1;
-    gordian_status status = call_share(&share, run, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(call_share(&share, run, &order, error));
     if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
@@ -309,7 +305,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
     *one = share.stuck;
     share.all = (struct space){0};
     share_close(&share);
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status run_mpi_full(struct run *run, gordian_error *error)
@@ -325,9 +321,8 @@ static gordian_status run_mpi_full(struct run *run, gordian_error *error)
         order.whole = most;
         run->result->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
-    gordian_status status = call_share(&share, run, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(call_share(&share, run, &order, error));
     take_sums(run, &share.sums);
     bool stuck = share.sums.counts.deadlocks > 0;
     share_close(&share);

@@ -372,13 +372,13 @@ static gordian_status evaluate_quantified(const struct place *place, const struc
 {
     struct value list, bound;
     bool truth = expr->kind == EXPR_FORALL;
-    gordian_status status = value_evaluate(place, expr->first, &list);
-    if (status == GORDIAN_OK && expr->kind == EXPR_MEMBER) {
+    TRY(value_evaluate(place, expr->first, &list));
+    if (expr->kind == EXPR_MEMBER) {
         const struct expr variable = {
             .kind = EXPR_VARIABLE, .name = expr->name, .token = expr->token};
-        status = value_evaluate(place, &variable, &bound);
+        TRY(value_evaluate(place, &variable, &bound));
     }
-    for (size_t i = 0; i < list.count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < list.count; i++) {
         if (expr->kind == EXPR_MEMBER) {
             truth |= same_value(&bound, &list.items[i]);
             continue;
@@ -386,14 +386,14 @@ static gordian_status evaluate_quantified(const struct place *place, const struc
         bool holds = false;
         struct place inner = *place;
         inner.scope = scope_bind(place->treo, place->scope, expr->name, &list.items[i]);
-        status = inner.scope ? value_truth(&inner, expr->second, &holds) : GORDIAN_STATUS_MEMORY;
+        TRY(inner.scope ? value_truth(&inner, expr->second, &holds) : GORDIAN_STATUS_MEMORY);
         if (expr->kind == EXPR_FORALL)
             truth &= holds;
         else
             truth |= holds;
     }
     *value = (struct value){.kind = VALUE_BOOL, .number = truth};
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status evaluate_negative(const struct place *place, const struct expr *expr,

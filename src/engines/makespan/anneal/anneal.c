@@ -145,10 +145,10 @@ static gordian_status run_anneal(const struct makespan_model *model,
                                  struct makespan_result *result, gordian_error *error)
 {
     struct job job;
-    gordian_status status = job_open(&job, model, options, result, error);
+    gordian_status status = thread_job_open(&job, model, options, result, error);
     THEN(status, anneal_chains(model, options, job.workers, &job.watch, job.order, error));
     THEN(status, makespan_result_take(result, model, options, job.order, error));
-    return job_close(&job, &makespan_anneal, status);
+    return thread_job_close(&job, &makespan_anneal, status);
 }
 
 const struct makespan_engine makespan_anneal = {

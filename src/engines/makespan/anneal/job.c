@@ -5,9 +5,9 @@
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
-gordian_status job_open(struct job *job, const struct makespan_model *model,
-                        const gordian_makespan_options *options, struct makespan_result *result,
-                        gordian_error *error)
+gordian_status thread_job_open(struct job *job, const struct makespan_model *model,
+                               const gordian_makespan_options *options,
+                               struct makespan_result *result, gordian_error *error)
 {
     *job = (struct job){.model = model, .options = options, .result = result};
     *result = (struct makespan_result){.memory = model->memory};
@@ -19,8 +19,8 @@ gordian_status job_open(struct job *job, const struct makespan_model *model,
     return job->order ? GORDIAN_OK : fail_memory(error);
 }
 
-gordian_status job_close(struct job *job, const struct makespan_engine *engine,
-                         gordian_status status)
+gordian_status thread_job_close(struct job *job, const struct makespan_engine *engine,
+                                gordian_status status)
 {
     if (status == GORDIAN_OK)
         watch_report(&job->watch, job->result);

@@ -14,11 +14,11 @@ struct job {
     uint8_t *order; /* model->work entries, to work in */
 };
 
-/* Checks the options and opens the job. job_close closes it, also after a failure: copies what the
- * watch knows to the result, which holds a schedule unless `status` says that the run failed. The
- * result of a failure is empty. Returns `status`. */
-gordian_status job_open(struct job *job, const struct makespan_model *model,
-                        const gordian_makespan_options *options, struct makespan_result *result,
-                        gordian_error *error);
-gordian_status job_close(struct job *job, const struct makespan_engine *engine,
-                         gordian_status status);
+/* Checks the options and opens the job. thread_job_close closes it, also after a failure: copies
+ * what the watch knows to the result, which holds a schedule unless `status` says that the run
+ * failed. The result of a failure is empty. Returns `status`. */
+gordian_status thread_job_open(struct job *job, const struct makespan_model *model,
+                               const gordian_makespan_options *options,
+                               struct makespan_result *result, gordian_error *error);
+gordian_status thread_job_close(struct job *job, const struct makespan_engine *engine,
+                                gordian_status status);

@@ -293,7 +293,7 @@ static gordian_status run_exact(const struct makespan_model *model,
 {
     struct proof proof = {.budget = table_budget(options)};
     struct job *job = &proof.job;
-    gordian_status status = job_open(job, model, options, result, error);
+    gordian_status status = thread_job_open(job, model, options, result, error);
     THEN(status, prove_bounds(&proof, error));
     /* Whatever stopped it: there is a schedule. */
     if (status == GORDIAN_OK && !result->order) {
@@ -303,7 +303,7 @@ static gordian_status run_exact(const struct makespan_model *model,
     candidates_close(proof.candidates);
     table_close(proof.table);
     abstraction_close(proof.abstraction);
-    return job_close(job, &makespan_exact, status);
+    return thread_job_close(job, &makespan_exact, status);
 }
 
 const struct makespan_engine makespan_exact = {
