@@ -1,3 +1,4 @@
+/* The data domain of a circuit: symbols, and functions and predicates on them. */
 #include "engines/compose/circuit/data.h"
 
 #include "foundation/base/error.h"
@@ -36,7 +37,7 @@ gordian_status data_symbol(struct data *data, const char *text, size_t length, u
     if (length > GORDIAN_NAME_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "the datum '%.40s..' has more than %d bytes", text,
                     GORDIAN_NAME_MAX);
-    for (size_t i = 0; i < length; i++) /* what a text between quotes, or a line, cannot have */
+    for (size_t i = 0; i < length; i++) /* a quoted text, and a line, cannot contain these */
         if (text[i] == '"' || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
             return fail(error, GORDIAN_STATUS_INPUT,
                         "the datum '%.*s' has a quote or a control character in it",
@@ -230,7 +231,7 @@ bool data_number(const char *text, int64_t *number)
     return parse_i64(text, strlen(text), number, &why);
 }
 
-/* Is the last digit even, odd? A text that is no number is neither. */
+/* Is the number even (0) or odd (1)? A text that is not a number is neither. */
 static bool has_parity(const char *text, unsigned parity)
 {
     int64_t number;
@@ -280,7 +281,7 @@ bool function_compute(const struct function *function, int64_t left, int64_t rig
     }
 }
 
-/* Texts that are no numbers have no sum. */
+/* Returns 0 if an argument is not a number. */
 static uint32_t apply_arithmetic(const struct data *data, const struct function *function,
                                  const uint32_t *arguments)
 {
