@@ -329,7 +329,7 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
     if (!memory_extend(&treo->memory, treo->instances, treo->instance_room, treo->instance_count))
         return fail_memory(treo->error);
     *number = (uint32_t)treo->instance_count;
-    treo->instances[treo->instance_count++] = (struct instance){
+    treo->instances[treo->instance_count] = (struct instance){
         .component = callee->component,
         .module = callee->module,
         .parent = parent,
@@ -339,6 +339,7 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
         .token = token,
         .token_module = caller->module,
     };
+    treo->instance_count++;
     return GORDIAN_OK;
 }
 
