@@ -1,4 +1,4 @@
-/* The cuda engine as the table of engines sees it (cuda.h). */
+/* The interface of the cuda engine to the table of engines (cuda.h). */
 #include "engines/compose/cuda/cuda.h"
 
 #include "engines/compose/cuda/cuda_internal.h"
@@ -11,8 +11,7 @@
 
 /* ------------------------------------------------------------------ counting */
 
-/* In a set that is not closed joint firings have to be looked at one by one: are there too many for
- * that? */
+/* In a set that is not closed, joint firings have to be enumerated. Are there too many? */
 static gordian_status too_many(struct compose_device *device, bool *many, gordian_error *error)
 {
     struct compose_counts counts = {0};
@@ -24,7 +23,7 @@ static gordian_status too_many(struct compose_device *device, bool *many, gordia
     return status;
 }
 
-/* Counts into the result, and leaves how many states are stuck. */
+/* Counts into the result. *stuck: states without an enabled firing. */
 static gordian_status count_on_device(struct compose_device *device, gordian_compose_result *result,
                                       uint64_t *stuck, gordian_error *error)
 {
@@ -47,8 +46,8 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
     return GORDIAN_OK;
 }
 
-/* All combinations; deadlocks are those that can be reached. The set is all of them again in the
- * end. */
+/* Explores all combinations; only reachable deadlocks count. Afterwards the set contains all
+ * combinations again. */
 static gordian_status run_cuda_full(struct compose_device *device, gordian_compose_result *result,
                                     gordian_error *error)
 {
@@ -103,7 +102,7 @@ struct cuda_run {
     const gordian_compose_sink *sink;
     gordian_compose_result *result;
     const struct compose_tuning *tuning;
-    bool delivering; /* the sink has rows: the CPU cannot begin again */
+    bool delivering; /* the sink has rows: the CPU cannot start over */
 };
 
 static gordian_status run_on_gpu(void *context, struct gpu *gpu, gordian_error *error)

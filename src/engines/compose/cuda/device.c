@@ -1,4 +1,4 @@
-/* The cuda engine's device: memory within limits, launches, the circuit put there. */
+/* The device of the cuda engine: memory within limits, launches, upload of the circuit. */
 #include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
