@@ -1,5 +1,5 @@
-/* <gordian/compose.h>, as far as it is not what the parts of the family are themselves: reading and
- * writing, running an engine, what circuits and graphs tell of themselves. */
+/* The public interface of composition (<gordian/compose.h>): reading and writing, running an
+ * engine. */
 #include "engines/compose/circuit/net_safety.h"
 #include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/stubborn_sets.h"
@@ -79,7 +79,7 @@ gordian_status gordian_graph_read(gordian_graph **out, const char *name,
 
 /* ------------------------------------------------------------------ composing */
 
-/* max_ns: the engine asks whether to go on, and the time may be up. */
+/* Implements max_ns: the engine asks whether to continue, and the time may be over. */
 struct time_limit {
     const gordian_compose_options *options;
     uint64_t start;
@@ -107,7 +107,7 @@ static gordian_status run_engine(const gordian_circuit *circuit,
                                  gordian_error *error)
 {
     const struct compose_engine *engine;
-    /* Engines find both functions there. */
+    /* Engines require both functions. */
     gordian_compose_sink both = sink ? *sink : (gordian_compose_sink){0};
     both.begin = both.begin ? both.begin : begin_nothing;
     if (options->reduce)
@@ -116,8 +116,8 @@ static gordian_status run_engine(const gordian_circuit *circuit,
     return engine->run(circuit, options, sink ? &both : NULL, result, error);
 }
 
-/* Nets that may not be 1-safe: looks into that first, in short unless the product is delivered, and
- * after the run again, if it takes more. */
+/* Composes nets that may not be 1-safe: searches for second tokens first, only briefly unless the
+ * product is delivered, and thoroughly after the run if necessary. */
 static gordian_status run_watched(const gordian_circuit *circuit,
                                   const gordian_compose_options *options,
                                   const gordian_compose_sink *sink, gordian_compose_result *result,
@@ -137,12 +137,11 @@ static gordian_status run_watched(const gordian_circuit *circuit,
     return status;
 }
 
-/* Transitions are missing from the circuit: a state that nothing leads out of need not be a
- * deadlock. */
+/* The circuit lacks transitions, so a state without a successor need not be a deadlock. */
 static void void_deadlocks(gordian_compose_result *result)
 {
     if (result->stop == GORDIAN_COMPOSE_STOP_UNSAFE)
-        return; /* found[0] is the way to a second token */
+        return; /* found[0] is the path to a second token */
     compose_forget_deadlocks(result);
     if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         result->stop = GORDIAN_COMPOSE_STOP_CUT;
@@ -170,7 +169,7 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     if (circuit->incomplete)
         void_deadlocks(result);
     if (status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0) {
-        result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* what was found stays */
+        result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* the deadlocks found remain */
         status = GORDIAN_OK;
     }
     if (status != GORDIAN_OK)
@@ -180,11 +179,11 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     return status;
 }
 
-/* Two sinks, one after the other. With `keep` a sink that runs out of memory ends the run, but not
- * what the run has found. */
+/* Calls two sinks, one after the other. With `keep`, a sink that runs out of memory ends the run,
+ * but its results remain. */
 struct both_sinks {
     gordian_compose_sink sink;
-    const gordian_compose_sink *first, *second; /* first NULL: the second alone */
+    const gordian_compose_sink *first, *second; /* first NULL: only the second */
     const gordian_compose_options *options;
     bool keep, full;
 };
@@ -200,7 +199,7 @@ static gordian_status begin_both(void *context, const gordian_circuit *circuit, 
 {
     struct both_sinks *both = context;
     gordian_status status = GORDIAN_OK;
-    if (both->first && both->first->begin) /* a caller's may have none */
+    if (both->first && both->first->begin) /* the sink of a caller may have none */
         status = both->first->begin(both->first->context, circuit, states, transitions, error);
     THEN(status, both->second->begin(both->second->context, circuit, states, transitions, error));
     return bound_status(both, status);
@@ -303,7 +302,8 @@ static gordian_status no_format(const char *what, gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "%s cannot be written in this format", what);
 }
 
-/* Other formats have no mark for it, and what reads them would find deadlocks that are none. */
+/* Other formats cannot mark a product as incomplete, so their readers would find false
+ * deadlocks. */
 static gordian_status check_mark(bool incomplete, gordian_format format, gordian_error *error)
 {
     if (!incomplete || format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
@@ -313,7 +313,7 @@ static gordian_status check_mark(bool incomplete, gordian_format format, gordian
                 "an incomplete product can be written as .aut, .ca or .dot only");
 }
 
-/* Writes what is left; a write that failed outdoes `status`. */
+/* Flushes the output. A write error overrides `status`. */
 static gordian_status end_writing(struct output *out, gordian_status status, gordian_error *error)
 {
     if (output_close(out))
@@ -335,7 +335,7 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     if (format == GORDIAN_FORMAT_NONE || format > GORDIAN_FORMAT_PROMELA)
         return no_format("a product", error);
     if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT) {
-        /* The formats that are not written as a stream. */
+        /* These formats cannot be streamed. */
         gordian_graph *graph;
         gordian_status status =
             gordian_compose_graph(&graph, circuit, options, sink, NULL, result, error);
@@ -358,7 +358,7 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     gordian_status status = compose_both(circuit, options, &both, result, error);
     bool incomplete = status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     aut_sink_close(&aut, incomplete);
-    ca_sink_close(&ca, incomplete); /* those that nothing was given to do nothing */
+    ca_sink_close(&ca, incomplete); /* does nothing if the sink was not used */
     dot_sink_close(&dot, incomplete);
     status = end_writing(&out, status, error);
     if (status != GORDIAN_OK)
