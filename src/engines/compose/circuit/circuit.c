@@ -222,8 +222,8 @@ struct closing {
     size_t merge_room;
     uint32_t *merge; /* of the current factor */
     size_t merge_size;
-    uint32_t
-        *first_port; /* by name: the port of the current factor with this name; NONE otherwise */
+    /* by name: the port of the current factor with this name; NONE otherwise */
+    uint32_t *first_port;
 };
 
 /* Fills closing->merge. Returns the number of different names of the factor. */

@@ -42,8 +42,8 @@
 
 #include <gordian/compose.h>
 
-#define SHAPE_MAX (1u << 24) /* states, and transitions, of one automaton unfolded over the data   \
-                              */
+/* States, and transitions, of one automaton unfolded over the data. */
+#define SHAPE_MAX (1u << 24)
 
 struct cost {
     double least, greatest;
@@ -102,8 +102,8 @@ struct gordian_circuit {
     size_t factor_count, factor_room;
 
     /* After circuit_seal. */
-    size_t *
-        users_first; /* the factors that have name n: users[users_first[n] .. users_first[n+1]-1] */
+    /* the factors that have name n: users[users_first[n] .. users_first[n+1]-1] */
+    size_t *users_first;
     uint32_t *users;
     bool whole_fits;  /* the number of combinations of local states fits 64 bits ... */
     uint64_t whole;   /* ... and is this */

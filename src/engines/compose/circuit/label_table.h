@@ -22,8 +22,8 @@ gordian_status labels_init(struct label_table *labels, const gordian_allocator *
 void labels_free(struct label_table *labels);
 gordian_status labels_put(struct label_table *labels, const char *text, size_t length,
                           uint32_t *label, gordian_error *error);
-uint32_t labels_find(const struct label_table *labels, const char *text,
-                     size_t length); /* NONE: not in the table */
+/* NONE: not in the table. */
+uint32_t labels_find(const struct label_table *labels, const char *text, size_t length);
 /* Adds every label of `from` to `to`. new_of[label], unless NULL: its number there. */
 gordian_status labels_copy(struct label_table *to, const struct label_table *from, uint32_t *new_of,
                            gordian_error *error);

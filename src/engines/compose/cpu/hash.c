@@ -273,8 +273,8 @@ static inline void expect_state(const struct table *table, struct part *part, ui
         __builtin_prefetch(shelf->slots + first_slot(shelf, hash) * table->bytes, 1);
 }
 
-#define AHEAD 64 /* states found before they are inserted, so that their slots can be prefetched   \
-                  */
+/* States found before they are inserted, so that their slots can be prefetched. */
+#define AHEAD 64
 
 /* The same for states of one word with listed firings of one patch each. */
 static void fire_word_state(struct table *table, unsigned member, uint64_t state)
@@ -323,8 +323,8 @@ static void explore_table_states(void *context, unsigned member)
     struct table *table = context;
     struct part *mine = &table->parts[member];
     size_t words = table->words;
-    uint64_t *state = mine->boxes[member].list,
-             *to = state + words; /* a thread's own box is unused */
+    /* A thread's own box is unused. */
+    uint64_t *state = mine->boxes[member].list, *to = state + words;
     bool short_list =
         words == 1 && table->cpu->firings.complete && table->cpu->firings.count <= SHORT_LIST;
     do {

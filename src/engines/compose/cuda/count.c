@@ -50,8 +50,8 @@ static gordian_status look_for_dead(struct compose_device *device,
     struct gpu_array_count stored = {0, 0};
     gordian_status status = gpu_array_clear(found, error);
     if (status == GORDIAN_OK)
-        status = gpu_array_settle(found, &stored,
-                                  error); /* discards what the previous scan could not store */
+        /* Discards what the previous scan could not store. */
+        status = gpu_array_settle(found, &stored, error);
     struct compose_dead_arguments arguments = {.firings = device->view,
                                                .set = device->set,
                                                .last = items,
@@ -150,8 +150,8 @@ struct ways {
     uint64_t *best_label, *label;
     uint64_t best, considered;
     bool found;
-    uint32_t
-        *chosen; /* COMPOSE_DEPTH + 1 numbers for each query: the number of firings, the firings */
+    /* COMPOSE_DEPTH + 1 numbers for each query: the number of firings, the firings */
+    uint32_t *chosen;
     gordian_status status;
     gordian_error *error;
 };

@@ -29,8 +29,8 @@ struct cell_pair {
 
 /* The firings as transformations of words. Constant during the exploration. */
 struct cells_rules {
-    struct compose_word_firing *inner,
-        *outer; /* that stay within the word, that lead to another one */
+    /* That stay within the word, that lead to another one. */
+    struct compose_word_firing *inner, *outer;
     uint32_t inner_count, outer_count;
     uint32_t owners;
 };

@@ -28,8 +28,8 @@ struct firings {
     size_t move_count, move_room;
     uint64_t *labels;  /* label_words words per firing */
     size_t *bucket_of; /* by factor: the bucket of its first local state */
-    size_t
-        *bucket; /* by the lowest moving factor and its state: firings bucket[b] .. bucket[b+1]-1 */
+    /* by the lowest moving factor and its state: firings bucket[b] .. bucket[b+1]-1 */
+    size_t *bucket;
     bool complete; /* false: there are too many firings, and none is listed */
 };
 

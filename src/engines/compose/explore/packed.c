@@ -156,8 +156,8 @@ static gordian_status pack_firings(struct packed *packed, const struct firings *
         const struct firing_move *moves = list->moves + list->first[i];
         size_t count = list->first[i + 1] - list->first[i];
         struct patch patch = {0};
-        patches_of(&packed->packing, moves, count,
-                   &patch); /* a state is one word, so there is one patch */
+        /* A state is one word, so there is one patch. */
+        patches_of(&packed->packing, moves, count, &patch);
         *firing =
             (struct compose_firing){.mask = patch.mask, .value = patch.value, .flip = patch.flip};
         for (size_t m = 0; m < count; m++)

@@ -25,8 +25,8 @@ struct grid_digit {
 };
 
 struct grid {
-    uint64_t
-        words; /* 0: no grid, because it would be too large or a state has more than one word */
+    /* 0: no grid, because it would be too large or a state has more than one word */
+    uint64_t words;
     size_t digit_count;
     struct grid_digit *digits;
 };
@@ -77,8 +77,8 @@ enum space_kind { SPACE_NONE, SPACE_FULL, SPACE_BITMAP, SPACE_SORTED, SPACE_CELL
 /* 64 neighbouring states: the packed numbers from 64 * word on. `word` is the last member, so that
  * sort_words sorts by it. */
 struct cell {
-    uint64_t
-        waiting; /* states that have not fired yet; in a space: number of states before this word */
+    /* states that have not fired yet; in a space: number of states before this word */
+    uint64_t waiting;
     uint64_t visited; /* states found */
     uint64_t word;
 };

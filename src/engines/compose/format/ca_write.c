@@ -1,4 +1,4 @@
-/* Writing .ca. */
+/* Writes .ca files. */
 #include "engines/compose/format/ca.h"
 #include "engines/compose/graph/graph.h"
 #include "engines/compose/treo/lex.h"
@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is written, and what its things are called there. */
+/* The circuit to write, and its names in the text. */
 struct writing {
     const gordian_circuit *circuit;
     struct output *out;
-    char *const *renamed;  /* by name: another one, or NULL; NULL: none has */
+    char *const *renamed;  /* by name: another name, or NULL; NULL: no name is replaced */
     size_t first_function; /* the number of the first table */
 };
 
@@ -77,7 +77,7 @@ static void write_data_line(const gordian_circuit *circuit, struct output *out)
     output_text(out, "\n");
 }
 
-/* Rows as [[a,b],c]; a predicate's end in true. */
+/* Rows as [[a,b],c]; rows of a predicate end in true. */
 static void write_function_tables(const struct writing *w)
 {
     struct output *out = w->out;
@@ -195,7 +195,7 @@ static void write_node(const struct guard_writer *writer, uint32_t number)
     }
 }
 
-/* A conjunction without the brackets: a, b, c. It leans to the left, and may be long. */
+/* A conjunction without brackets: a, b, c. It is left-deep and may be long. */
 static void write_guard(const struct guard_writer *writer, uint32_t guard)
 {
     const struct guard_node *nodes = writer->automaton->guards.nodes;
@@ -222,7 +222,7 @@ static void write_state(struct output *out, const struct automaton *automaton, u
         output_u64(out, state);
 }
 
-/* ", 3," in front of a guard: so many digits that reading gives the same number. */
+/* ", 3," before a guard, with enough digits to read the same number. */
 static void write_cost(struct output *out, double cost)
 {
     char text[400];
@@ -252,7 +252,7 @@ static void write_automaton_head(const struct writing *w, const struct factor *f
     output_text(out, ") {\n");
 }
 
-/* As it was written. */
+/* The original form. */
 static void write_symbolic(const struct writing *w, const struct factor *factor,
                            const struct automaton *automaton)
 {
@@ -330,7 +330,7 @@ static void write_ca_label(const struct writing *w, const uint64_t *label, doubl
     output_char(out, '\n');
 }
 
-/* Ports that are the same name: only the unfolded automaton says what that leaves. */
+/* If ports share a name, only the unfolded automaton has the resulting transitions. */
 static bool write_unfolded(const struct writing *w, uint32_t factor)
 {
     const gordian_circuit *circuit = w->circuit;

@@ -79,8 +79,8 @@ void dot_write_graph(const gordian_graph *graph, const char *title, struct outpu
 
 /* ------------------------------------------------------------------ the circuit */
 
-/* Data flow from a factor that writes a name to those that read it; where that is not known, a
- * line. */
+/* Edges from the factors that write a name to those that read it; without arrows if the direction
+ * is not known. */
 static void write_name_edges(const gordian_circuit *circuit, uint32_t name, struct output *out)
 {
     output_format(out, "    n%u [label=\"", name);
@@ -133,7 +133,7 @@ static gordian_status begin_dot(void *context, const gordian_circuit *circuit, u
     return GORDIAN_OK;
 }
 
-/* Which state every factor that has more than one is in, for people who point at it. */
+/* Lists the states of all factors with more than one state, as a tooltip. */
 static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
 {
     const gordian_circuit *circuit = sink->circuit;

@@ -1,4 +1,4 @@
-/* Writing PNML. */
+/* Writes PNML files. */
 #include "engines/compose/explore/firing.h"
 #include "engines/compose/format/pnml.h"
 #include "foundation/base/error.h"
@@ -77,7 +77,7 @@ static bool write_pnml_places(const gordian_circuit *circuit, struct output *tex
     for (uint32_t f = 0; f < circuit->factor_count && fine; f++)
         for (uint32_t s = 0; s < factor_shape(circuit, f)->state_count && fine; s++) {
             output_format(out, "<place id=\"f%us%u\">", f, s);
-            /* The text that `write` makes, escaped. */
+            /* Writes the text to a buffer, then escapes it. */
             text->used = 0;
             circuit_write_factor(circuit, f, text);
             output_text(text, ": ");

@@ -1,3 +1,4 @@
+/* A small XML parser (xml.h). */
 #include "engines/compose/format/xml.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ static void skip_xml_blanks(struct xml *xml)
         xml->scan.at++;
 }
 
-/* Goes behind the end of what begins here. */
+/* Advances behind the end mark. *inside: the text before it. */
 static gordian_status skip_past(struct xml *xml, const char *end, struct xml_slice *inside)
 {
     size_t length = strlen(end);
@@ -68,7 +69,7 @@ static struct xml_slice read_xml_name(struct xml *xml)
     return name;
 }
 
-/* pnml:place is place. */
+/* pnml:place becomes place. */
 static struct xml_slice without_prefix(struct xml_slice name)
 {
     const char *colon = name.length ? memchr(name.text, ':', name.length) : NULL;
@@ -120,7 +121,7 @@ static void read_xml_text(struct xml *xml)
     xml->plain = false;
 }
 
-/* Comments and processing instructions are passed over. */
+/* Skips comments and processing instructions. */
 static gordian_status skip_others(struct xml *xml)
 {
     for (;;) {
@@ -205,7 +206,7 @@ static size_t encode_utf8(uint32_t code, char bytes[4])
     return more + 1;
 }
 
-/* &#65; and &#x41;; 0: it is none. */
+/* &#65; and &#x41;. Returns 0 if it is not a character reference. */
 static uint32_t numbered_character(const char *text, size_t length)
 {
     uint32_t code = 0, base = length > 1 && text[1] == 'x' ? 16 : 10;
@@ -224,7 +225,7 @@ static uint32_t numbered_character(const char *text, size_t length)
     return code;
 }
 
-/* The bytes of the entity that begins at text[0]; *used: its length. 0: it is none. */
+/* Decodes the entity at text[0]; *used: its length. Returns the number of bytes, 0: no entity. */
 static size_t decode_entity(const char *text, size_t length, char bytes[4], size_t *used)
 {
     static const struct {

@@ -86,8 +86,8 @@ static bool make_boxes(struct talk *talk)
         for (unsigned i = 0; i < SENDS; i++)
             outbox->requests[i] = MPI_REQUEST_NULL;
         if (by_post(talk, (uint32_t)r)) {
-            post_begin(&talk->post,
-                       &talk->boxes[r]); /* always succeeds: no letter has been sent yet */
+            /* Always succeeds: no letter has been sent yet. */
+            post_begin(&talk->post, &talk->boxes[r]);
             continue;
         }
         outbox->batches = memory_alloc(memory, SENDS * BATCH * sizeof *outbox->batches);
@@ -202,8 +202,8 @@ static void send_state_batch(struct talk *talk, int rank)
 static void send_letter(struct talk *talk, uint32_t rank)
 {
     struct cells_box *box = &talk->boxes[rank], blank;
-    while (!post_begin(&talk->post,
-                       &blank)) /* ranks that have our letters may wait for us to read theirs */
+    /* Ranks that have our letters may wait for us to read theirs. */
+    while (!post_begin(&talk->post, &blank))
         if (!take_mail(talk))
             sched_yield();
     talk->sent++;
