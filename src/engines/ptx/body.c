@@ -1,18 +1,18 @@
-/* A function's body: scopes, registers, labels, instructions. */
+/* Parses the body of a PTX function: scopes, registers, labels, instructions. */
 #include "engines/ptx/ptx_internal.h"
 
 #include "foundation/base/io/reader.h"
 
 #include <string.h>
 
-#define REGISTERS_MAX (1u << 24) /* in a range */
-#define SCOPES_MAX    100u       /* one in another */
+#define REGISTERS_MAX (1u << 24) /* per range */
+#define SCOPES_MAX    100u       /* nesting depth */
 
 struct body {
     gordian_ptx *ptx;
     struct ptx_function *function;
     uint32_t next;  /* token */
-    uint32_t scope; /* now */
+    uint32_t scope; /* the current one */
     uint32_t place;
     gordian_error *error;
 };
@@ -30,7 +30,7 @@ static gordian_status open_scope(struct body *body)
     return GORDIAN_OK;
 }
 
-/* Looks in the scope and those around it; *where: in which it was. */
+/* Looks a name up in the scope and the enclosing ones; *where: the scope that has it. */
 static uint32_t find_in_scopes(const struct ptx_function *function, const struct ptx_names *names,
                                uint32_t scope, const char *text, size_t length, uint32_t *where)
 {
@@ -43,7 +43,7 @@ static uint32_t find_in_scopes(const struct ptx_function *function, const struct
     }
 }
 
-/* The label that an instruction of this scope sees; PTX_NONE: none. */
+/* The label that an instruction of this scope refers to; PTX_NONE: none. */
 static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function *function,
                                uint32_t scope, uint32_t token)
 {
@@ -52,7 +52,8 @@ static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function
                           ptx->tokens[token].length, &where);
 }
 
-/* Declared registers: a single one has the value 0, a range its count. */
+/* Returns 0 for a single declared register, the count of its range for others, PTX_NONE: not
+ * declared. */
 static uint32_t count_declared(const gordian_ptx *ptx, const struct ptx_function *function,
                                uint32_t scope, uint32_t token, uint32_t *where)
 {
@@ -116,7 +117,7 @@ static bool is_special(const gordian_ptx *ptx, uint32_t token)
     return false;
 }
 
-/* A word among operands: a register gets its number; one with a '%' must be a register. */
+/* A word in an operand: numbers a register. A word with '%' must be a register. */
 static gordian_status mention_register(struct body *body, uint32_t token)
 {
     gordian_ptx *ptx = body->ptx;
@@ -126,7 +127,7 @@ static gordian_status mention_register(struct body *body, uint32_t token)
     size_t length = ptx->tokens[token].length;
     if (*text >= '0' && *text <= '9')
         return GORDIAN_OK;
-    const char *dot = memchr(text, '.', length); /* a part of a vector */
+    const char *dot = memchr(text, '.', length); /* a component of a vector */
     if (count_declared(ptx, function, body->scope, token, &where) != PTX_NONE) {
         if (ptx_names_find(&function->used, where, text, length) == PTX_NONE &&
             !ptx_names_put(&function->used, where, text, length, function->register_count++))
@@ -241,7 +242,7 @@ static gordian_status read_label(struct body *body)
 
 /* ------------------------------------------------------------------ instructions */
 
-/* The opcode up to its first dot. */
+/* Compares the opcode up to its first dot. */
 static bool opcode_stem_is(const char *text, size_t length, const char *word)
 {
     size_t stem = strlen(word);
@@ -260,7 +261,7 @@ static enum ptx_flow flow_of(const gordian_ptx *ptx, uint32_t name)
     return opcode_stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
 }
 
-/* Operands up to the ';': brackets close in order, and no two words stand side by side. */
+/* Parses operands up to the ';'. Brackets must match, and no two words may be adjacent. */
 static gordian_status read_operands(struct body *body, struct ptx_instruction *instruction)
 {
     gordian_ptx *ptx = body->ptx;
@@ -329,7 +330,7 @@ static gordian_status read_ptx_instruction(struct body *body)
     if (made.flow == PTX_CALL)
         ptx_callee(ptx, function, &made, &callee);
     if (ptx_is(ptx, callee, "__assertfail"))
-        made.flow = PTX_RETURN; /* it never does */
+        made.flow = PTX_RETURN; /* it does not return */
     if (!memory_grow(&ptx->memory, &function->code, &function->code_room, function->code_count + 1,
                      sizeof *function->code))
         return fail_memory(body->error);
@@ -395,7 +396,7 @@ static gordian_status resolve_targets(struct body *body)
 
 /* ------------------------------------------------------------------ the body */
 
-/* One thing of the body; *depth of braces. */
+/* Parses one item of the body; *depth of braces. */
 static gordian_status read_item(struct body *body, uint32_t *depth)
 {
     gordian_ptx *ptx = body->ptx;
@@ -446,7 +447,7 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
 
 /* ------------------------------------------------------------------ what instructions name */
 
-/* From `at` to the matching bracket; everything in between is written. */
+/* Calls `each` for the registers from `at` to the matching bracket: all of them are written. */
 static void written_group(const gordian_ptx *ptx, const struct ptx_function *function,
                           const struct ptx_instruction *instruction, uint32_t at,
                           void (*each)(void *context, uint32_t number), void *context)
@@ -471,7 +472,8 @@ void ptx_written(const gordian_ptx *ptx, const struct ptx_function *function,
         return;
     }
     for (; at < end && !ptx_is_mark(ptx, at, ',') && !ptx_is_mark(ptx, at, '['); at++) {
-        uint32_t number = ptx_register(ptx, function, instruction->scope, at); /* d|p: both */
+        /* D|p: both are written. */
+        uint32_t number = ptx_register(ptx, function, instruction->scope, at);
         if (number != PTX_NONE)
             each(context, number);
     }
@@ -484,7 +486,7 @@ uint32_t ptx_callee(const gordian_ptx *ptx, const struct ptx_function *function,
     if (at < end && ptx_is_mark(ptx, at, '(')) {
         while (at < end && !ptx_is_mark(ptx, at, ')'))
             at++;
-        at += 2; /* and the comma */
+        at += 2; /* skips the comma */
     }
     *name = at < end ? at : instruction->name;
     if (at >= end || ptx->tokens[at].kind != PTX_WORD ||

@@ -1,4 +1,4 @@
-/* Blocks, who dominates whom, and loops. */
+/* Control flow graph of a PTX function: basic blocks, dominators, and loops. */
 #include "engines/ptx/ptx_internal.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static gordian_status add_block(struct ptx_graph *graph, uint32_t first, uint32_
     return GORDIAN_OK;
 }
 
-/* `next`: a block, or PTX_NONE for the end. */
+/* `next`: a block; PTX_NONE: the end. */
 static gordian_status add_next(struct ptx_graph *graph, uint32_t block, uint32_t next,
                                gordian_error *error)
 {
@@ -38,7 +38,7 @@ static gordian_status add_next(struct ptx_graph *graph, uint32_t block, uint32_t
     return GORDIAN_OK;
 }
 
-/* The branch not taken comes first, then the targets. */
+/* The fall-through comes first, then the targets. */
 static gordian_status link_block(struct ptx_graph *graph, const uint32_t *block_of_label,
                                  uint32_t index, gordian_error *error)
 {
@@ -66,8 +66,8 @@ static gordian_status make_basic_blocks(struct ptx_graph *graph, const struct pt
     if (!of_label)
         return fail_memory(error);
     for (size_t i = 0; i < function->label_count; i++)
-        of_label[i] = PTX_NONE; /* the end */
-    /* Labels lie in the order of their instructions. */
+        of_label[i] = PTX_NONE; /* refers to the end */
+    /* Labels are in the order of their instructions. */
     size_t count = function->code_count, label = 0;
     gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
@@ -110,7 +110,7 @@ struct visit {
     uint32_t block, edge;
 };
 
-/* Reverse postorder, without recursion. */
+/* Sorts the blocks in reverse postorder, without recursion. */
 static gordian_status sort_basic_blocks(struct ptx_graph *graph, gordian_error *error)
 {
     size_t count = graph->block_count, depth = 0, left = count;
@@ -160,7 +160,8 @@ static uint32_t common_dominator(const struct ptx_graph *graph, uint32_t a, uint
     return a;
 }
 
-/* Cooper, Harvey and Kennedy's way: repeat until nothing changes; once or twice on real code. */
+/* Dominators by the algorithm of Cooper, Harvey and Kennedy: iterates until nothing changes, which
+ * takes one or two passes on real code. */
 static void find_dominators(struct ptx_graph *graph)
 {
     struct ptx_block *blocks = graph->blocks;
@@ -212,7 +213,7 @@ static gordian_status refuse_irreducible(const struct ptx_graph *graph, uint32_t
                     graph->ptx->tokens[function->code[graph->blocks[to].first].name].line);
 }
 
-/* Who leads where, turned round. */
+/* Computes the predecessors of all blocks. */
 static bool reverse_edges(struct ptx_graph *graph)
 {
     uint32_t *first = memory_zeroed(&graph->memory, (graph->block_count + 2) * sizeof *first);
@@ -235,7 +236,7 @@ static bool reverse_edges(struct ptx_graph *graph)
     return true;
 }
 
-/* Puts into the loop what leads to `end` without passing the head. */
+/* Adds the blocks to the loop that reach `end` without passing the head. */
 static void fill_loop(struct ptx_graph *graph, uint32_t loop, uint32_t end, uint32_t *stack)
 {
     size_t depth = 0;
@@ -271,7 +272,7 @@ static gordian_status add_loop(struct ptx_graph *graph, uint32_t head, gordian_e
     return GORDIAN_OK;
 }
 
-/* The loop whose head is block `head`, outer ones first: heads come in reverse postorder. */
+/* Finds the loop with head `head`. Heads come in reverse postorder, so outer loops come first. */
 static gordian_status find_loop(struct ptx_graph *graph, uint32_t head, uint32_t *stack,
                                 bool strict, gordian_error *error)
 {
@@ -298,7 +299,8 @@ static gordian_status find_loop(struct ptx_graph *graph, uint32_t head, uint32_t
 
 uint32_t ptx_block_of(const struct ptx_graph *graph, uint32_t instruction)
 {
-    size_t low = 0, high = graph->block_count; /* blocks lie in order of their instructions */
+    /* The blocks are in the order of their instructions. */
+    size_t low = 0, high = graph->block_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (graph->blocks[middle].first <= instruction)

@@ -1,4 +1,4 @@
-/* The outer level of a PTX module: directives, variables, functions, places in source files. */
+/* Parses the top level of a PTX module: directives, variables, functions, source locations. */
 #include "engines/ptx/ptx_internal.h"
 
 #include "foundation/base/io/reader.h"
@@ -55,7 +55,7 @@ static bool number_at(const gordian_ptx *ptx, uint32_t token, uint32_t *number)
     return true;
 }
 
-/* "FILE LINE COLUMN" from *next on. */
+/* Reads "FILE LINE COLUMN" at *next. */
 static gordian_status read_three(const gordian_ptx *ptx, uint32_t *next, struct ptx_place *place,
                                  gordian_error *error)
 {
@@ -67,7 +67,7 @@ static gordian_status read_three(const gordian_ptx *ptx, uint32_t *next, struct 
     return GORDIAN_OK;
 }
 
-/* `line`: the token of its line. */
+/* `line`: the token of the line number. */
 static gordian_status add_place(gordian_ptx *ptx, const struct ptx_place *place, uint32_t line,
                                 uint32_t *index, gordian_error *error)
 {
@@ -81,8 +81,8 @@ static gordian_status add_place(gordian_ptx *ptx, const struct ptx_place *place,
     return GORDIAN_OK;
 }
 
-/* The place that something was inlined at is the latest one that was told with the same file and
- * line: the call itself is told right before what it calls, or was when this was inlined there. */
+/* Reads a .loc directive. The location that code was inlined at is the latest one with the same
+ * file and line: the location of the call precedes the code that it inlines. */
 gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *index, gordian_error *error)
 {
     uint32_t first = *next, line = ptx->tokens[first].line;
@@ -170,7 +170,7 @@ static gordian_status read_parameters(gordian_ptx *ptx, struct ptx_function *fun
     return ptx_fail(ptx, open, error, "a ')' is missing after these parameters");
 }
 
-/* Everything between the parameters and the body. */
+/* Skips everything between the parameters and the body. */
 static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     while (!statement_ended(ptx, *next) && !ptx_is_mark(ptx, *next, '{') &&
@@ -188,7 +188,7 @@ static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, go
     return GORDIAN_OK;
 }
 
-/* A place in the list for this function: it may have been declared before. */
+/* Returns the entry of this function, which may have been declared before. */
 static gordian_status find_declared_function(gordian_ptx *ptx, uint32_t name,
                                              struct ptx_function **out, gordian_error *error)
 {
@@ -299,7 +299,7 @@ static gordian_status read_statement(gordian_ptx *ptx, uint32_t *next, gordian_e
                     ptx_text(ptx, token));
 }
 
-/* Takes the text over, on failure, too. */
+/* Takes ownership of the text, also on failure. */
 static gordian_status read_module(gordian_ptx **out, struct text *text, gordian_error *error)
 {
     gordian_allocator from = text->memory;

@@ -1,5 +1,5 @@
-/* A question about a PTX module, answered: functions and their loops, the path, what was assumed.
- */
+/* Answers a question about a PTX module: functions and their loops, the path, the assumptions
+ * made. */
 #include "engines/ptx/ptx_internal.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static gordian_status list_entries(const gordian_ptx *ptx, const char *wanted, g
     return fail(error, GORDIAN_STATUS_INPUT, "which kernel? --entry is one of %s", list);
 }
 
-/* By its whole name, or by what it was called before it was mangled. */
+/* Finds a kernel by its full or its demangled name. */
 static gordian_status find_ptx_kernel(const gordian_ptx *ptx, const char *wanted, uint32_t *found,
                                       gordian_error *error)
 {
@@ -55,7 +55,7 @@ static gordian_status find_ptx_kernel(const gordian_ptx *ptx, const char *wanted
     return list_entries(ptx, plain > 1 ? NULL : wanted, error);
 }
 
-/* The number of a label, or of the one at the head of a loop of this name. */
+/* Returns the number of a label, or of the label at the head of a loop with this name. */
 static gordian_status find_loop_label(const gordian_ptx *ptx, const struct ptx_function *function,
                                       const char *name, uint32_t *label, gordian_error *error)
 {
@@ -96,14 +96,14 @@ static const gordian_ptx_call *find_code(const struct ptx_program *program, uint
     return NULL;
 }
 
-/* Calls into the driver's runtime, whose code is nowhere: a load or store is the least that they
- * are. */
+/* Calls of the driver's runtime, whose code is not available: they count as a load or store at
+ * least. */
 #define SYSTEM_CALL "L"
 
 static gordian_status note_once(struct ptx_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Something that is told once, however often it comes up. */
+/* Adds a note unless there is an equal one. */
 static gordian_status note_once(struct ptx_program *program, const char *format, ...)
 {
     const gordian_ptx_note *notes = program->lists->notes;
@@ -120,7 +120,7 @@ static gordian_status note_once(struct ptx_program *program, const char *format,
 
 static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth);
 
-/* What a call does: another routine, or letters that the question gives. */
+/* Resolves a call: another function, or letters given in the question. */
 static gordian_status read_callee(struct ptx_program *program, struct ptx_routine *routine,
                                   uint32_t index, uint32_t depth)
 {
@@ -132,7 +132,7 @@ static gordian_status read_callee(struct ptx_program *program, struct ptx_routin
     const gordian_ptx_call *code = find_code(program, name);
     if (code) {
         routine->letters[index] = code->letters;
-        /* Tells once what a function was taken for. */
+        /* Notes the replacement of a function once. */
         size_t count = strlen(code->letters);
         return note_once(program, "%.80s stands for %.40s%s, as given", code->name,
                          count ? code->letters : "nothing", count > 40 ? "..." : "");
@@ -164,7 +164,7 @@ static gordian_status read_callee(struct ptx_program *program, struct ptx_routin
     return open_routine(program, callee, depth + 1);
 }
 
-/* How large a product of Blackwell's tensor cores is stands in a register. */
+/* A register has the size of a product on Blackwell's tensor cores. */
 static gordian_status note_size(struct ptx_program *program, uint32_t name)
 {
     static const char product[] = "tcgen05.mma";
@@ -229,7 +229,7 @@ static gordian_status no_bound(struct ptx_program *program, const struct ptx_gra
 {
     uint32_t name = graph->function->code[graph->blocks[loop->head].first].name;
     char needs[240];
-    /* "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N" of "%ctaid.y,3" */
+    /* Converts "%ctaid.y,3" to "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N". */
     size_t size = sizeof needs;
     size_t used = 0;
     needs[0] = '\0';
@@ -283,7 +283,7 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
                     count.corners ? " (first and last threads and blocks)" : "");
 }
 
-/* A name that no loop has is a mistake. */
+/* Fails if a name given for a loop matches no loop. */
 static gordian_status check_loop_names(struct ptx_program *program)
 {
     for (size_t i = 0; i < program->question->loop_count; i++) {
@@ -301,7 +301,7 @@ static gordian_status check_loop_names(struct ptx_program *program)
     return GORDIAN_OK;
 }
 
-/* So is a value for a parameter that the kernel does not have. */
+/* Fails if a value is given for a parameter that the kernel does not have. */
 static gordian_status check_value_names(struct ptx_program *program, uint32_t entry)
 {
     const gordian_ptx *ptx = program->ptx;
@@ -350,7 +350,7 @@ static gordian_status allocate_routine(struct ptx_program *program, struct ptx_r
     return GORDIAN_OK;
 }
 
-/* Where the path begins and ends: in the kernel, at the places asked for. */
+/* Finds the start and end of the path in the kernel. */
 static gordian_status find_ends(struct ptx_program *program, const struct ptx_function *function,
                                 struct ptx_ends *ends)
 {
@@ -402,7 +402,7 @@ static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
                     "no path ends: with these bounds and labels there is no way out");
     answer->longest = program->routines[entry].cost;
     TRY(ptx_emit(program, entry));
-    /* The most of each letter that any way has. */
+    /* The maximum of each letter over all paths. */
     uint64_t weights[PTX_LETTERS] = {0};
     answer->every_path = answer->longest < PTX_HUGE;
     for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
@@ -495,8 +495,8 @@ gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *que
 
 /* ------------------------------------------------------------------ any path */
 
-/* What the warp that is waited for adds by running itself, `longest` cycles at most: spent first
- * where it takes least from what the others can take. */
+/* The time that the last warp adds by running itself: at most `longest` cycles, spent first on the
+ * unit where it delays the others least. */
 static double own_cycles(const gordian_ptx_answer *answer, const double work[PTX_LETTERS],
                          const double rate[PTX_LETTERS])
 {
@@ -517,10 +517,10 @@ static double own_cycles(const gordian_ptx_answer *answer, const double work[PTX
     return sum;
 }
 
-/* Follow the warp that everybody waits for in the end. In every cycle it either runs, at most
- * `longest` times in all, or what it needs is taken by others: so many of the same unit as there
- * are, or as many of any as there are schedulers. Each cycle of the others' work of unit U can take
- * at most 1 / min(units, schedulers) of such a cycle. */
+/* Bounds the makespan for any mix of paths. Consider the last warp to finish. In every cycle it
+ * either runs, at most `longest` times, or what it needs is taken by other warps: by as many starts
+ * of the same unit as there are units, or of any unit as there are schedulers. So each cycle of
+ * work of the others on unit U accounts for at most 1 / min(units, schedulers) of such a cycle. */
 uint64_t gordian_ptx_any_path(const gordian_ptx_answer *answer, const uint64_t units[PTX_LETTERS],
                               uint64_t schedulers, uint64_t warps)
 {

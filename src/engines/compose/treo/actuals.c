@@ -1,3 +1,4 @@
+/* Actual ports and parameters of a component, and binding them to its formals (actuals.h). */
 #include "engines/compose/treo/actuals.h"
 
 #include <inttypes.h>
@@ -24,8 +25,8 @@ gordian_status actuals_new_node(struct treo *treo, uint32_t instance, const char
     return GORDIAN_OK;
 }
 
-/* What a variable means in an instance; unless `bound` is given, a new node if it has no meaning
- * yet. */
+/* Returns the binding of a variable in an instance. If it has none yet, it gets `bound`, or a new
+ * node if `bound` is NULL. */
 static gordian_status bind_node_variable(struct treo *treo, uint32_t instance, const char *key,
                                          const struct binding *bound, struct binding *meaning)
 {
@@ -71,7 +72,7 @@ gordian_status actuals_add_value(struct actuals *actuals, const struct value *va
     return GORDIAN_OK;
 }
 
-/* An element of an array of parameters: f[1..n] handed on. */
+/* Passes on an element of an array of parameters: f[1..n]. */
 static gordian_status add_array_element(void *context, const char *key)
 {
     struct actuals *actuals = context;
@@ -170,7 +171,7 @@ gordian_status formals_find_size(struct place *place, const struct formal *forma
         place->scope = scope_bind(place->treo, place->scope, name, &value);
         return place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
     }
-    return GORDIAN_OK; /* the caller sees that the number is wrong */
+    return GORDIAN_OK; /* the caller reports the wrong number */
 }
 
 static gordian_status bind_parameter(void *context, const char *key)
@@ -185,7 +186,7 @@ static gordian_status bind_parameter(void *context, const char *key)
     return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
-/* k,d as a reminder of what is wanted. */
+/* Lists the parameter names for a message: k,d. */
 static const char *parameter_names(const struct formal *formals, char *buffer, size_t size)
 {
     size_t used = 0;
@@ -232,7 +233,7 @@ gordian_status formals_bind_parameters(struct place *place, const struct actuals
     return status;
 }
 
-/* A port of the callee: an atom's is listed, a composite's gets its meaning. */
+/* Binds a port of the callee: lists it for an atom, binds its node for a composite. */
 static gordian_status bind_port(void *context, const char *key)
 {
     struct matching *matching = context;
@@ -253,23 +254,24 @@ static gordian_status bind_port(void *context, const char *key)
     return GORDIAN_OK;
 }
 
-/* A port that only takes in and is put into inside, or the other way round, is declared wrongly:
- * public circuits do that, and mean what the inside does. Whoever reads a port that is put out gets
- * what is outside gets: nodes hand their data to all of their readers. */
+/* Checks the direction of a port. An input port that the body writes, or an output port that it
+ * reads, is declared wrongly. Published circuits do that and mean the direction in the body. A
+ * reader of a port that is written gets what the outside gets, because nodes replicate their
+ * data. */
 gordian_status formals_check_way(const struct actuals *actuals, const struct set *set,
                                  const char *callee, size_t port, uint8_t way)
 {
     struct treo *treo = actuals->place->treo;
     uint8_t outer = actuals->ports[port].way;
     struct node *node = &treo->nodes[actuals->ports[port].node];
-    if (actuals->place->instance == 0) { /* the main component's */
+    if (actuals->place->instance == 0) { /* of the main component */
         node->boundary = true;
         node->way = way;
     }
     bool writes = outer == PORT_IN && way == PORT_OUT, reads = outer == PORT_OUT && way == PORT_IN;
     if (!writes && !reads)
         return GORDIAN_OK;
-    node->way = PORT_UNKNOWN; /* what it is, the inside tells */
+    node->way = PORT_UNKNOWN; /* the body decides the direction */
     return treo_note(treo, actuals->place->module, set->token,
                      "'%s' %s '%s', a port declared '%s': taken for what it is inside", callee,
                      writes ? "writes to" : "reads", node->name, writes ? "?" : "!");

@@ -1,5 +1,5 @@
-/* Instances: components are given their parameters and ports and taken apart until only atoms are
- * left. */
+/* Evaluates instances: binds the parameters and ports of components and expands them until only
+ * atoms are left. */
 #include "engines/compose/treo/actuals.h"
 
 #include <inttypes.h>
@@ -55,8 +55,8 @@ gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *a
     return status;
 }
 
-/* A function that ports are given to: what its table mentions comes into the domain, unless that
- * is listed. */
+/* A function argument of a built-in component. The data in its table are added to the domain unless
+ * the user listed the domain. */
 static gordian_status function_argument(struct treo *treo, uint32_t module,
                                         const struct token *token, const struct value *value,
                                         const struct primitive *primitive, uint32_t *number)
@@ -125,8 +125,8 @@ static gordian_status instantiate_primitive(struct actuals *actuals, const struc
     return add_atom(actuals, number, NULL);
 }
 
-/* What an atom is made from: the component and its parameters. Too long, or with parameters that
- * are no data: "" and it is made each time. */
+/* The key of an atom: the component and its parameters. "" if it would be too long, or has
+ * parameters that are not data; then the atom is built every time. */
 static void atom_key(const struct value *callee, const struct actuals *actuals, char *key,
                      size_t size)
 {
@@ -145,7 +145,7 @@ static void atom_key(const struct value *callee, const struct actuals *actuals, 
         *key = '\0';
 }
 
-/* An automaton that fires its only port whenever somebody else does, with whatever datum. */
+/* An automaton whose only port can fire at any time, with any datum. */
 static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *number)
 {
     char key[40];
@@ -166,8 +166,8 @@ static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *n
     return treo_keep(treo, key, automaton, number);
 }
 
-/* Code that we cannot read may do anything: every port fires whenever it likes, alone or with
- * others. Ports that have nothing to do with each other do just that, so each is an automaton. */
+/* Foreign code may do anything: every port can fire at any time, alone or with others. Independent
+ * automata, one per port, have exactly this behaviour. */
 static gordian_status add_foreign(const struct actuals *actuals, const struct atom_port *ports,
                                   const char *title)
 {
@@ -181,7 +181,7 @@ static gordian_status add_foreign(const struct actuals *actuals, const struct at
     return GORDIAN_OK;
 }
 
-/* Fifo[3](a;b): three buffers in a row. */
+/* Fifo[3](a;b): a chain of three buffers. */
 static gordian_status instantiate_chain(const struct actuals *ends, const struct set *set,
                                         int64_t length)
 {
@@ -212,7 +212,7 @@ static const struct primitive *find_built_in(const struct token *name)
     return primitive_find(lower, strlen(lower));
 }
 
-/* The atom's ports in the order in which the built-in component has them. */
+/* The ports of the atom in the order of the built-in component. */
 static gordian_status built_in_ports(const struct matching *matching, const struct value *callee,
                                      struct actuals *inner)
 {
@@ -307,7 +307,7 @@ static uint32_t ordinal_of(const struct treo *treo, uint32_t parent, const char 
     for (size_t i = treo->instance_count; i-- > 0;) {
         const struct instance *other = &treo->instances[i];
         if (other->parent != parent)
-            break; /* children of one parent follow one another */
+            break; /* children of a parent are contiguous */
         if (strcmp(other->name, name) == 0)
             return other->ordinal + 1;
     }
@@ -343,7 +343,7 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
     return GORDIAN_OK;
 }
 
-/* name = other: follows it to a component that is written out. */
+/* name = other: follows names to a component that is defined. */
 static gordian_status resolve_instance(const struct place *place, const struct component *component,
                                        struct value *value)
 {
@@ -395,8 +395,8 @@ static gordian_status instantiate_component(struct actuals *actuals, const struc
     return status;
 }
 
-/* What is wrong with a parameter is wrong where it was given: if that complaint points into a
- * library, it points to the user's instance from now on, and the library's line comes second. */
+/* A wrong parameter is an error at the instance that passes it. If the error is reported in a
+ * library, this moves it to the user's instance; the line in the library becomes secondary. */
 static void point_outside(const struct place *place, const struct token *token)
 {
     struct treo *treo = place->treo;
@@ -487,7 +487,7 @@ static gordian_status evaluate_set(const struct place *place, const struct set *
 
 /* ------------------------------------------------------------------ the main component */
 
-/* a[1..3],b: the ports with a size. */
+/* a[1..3],b: the ports with example sizes. */
 static const char *port_examples(const struct formal *formals, char *buffer, size_t size)
 {
     size_t used = 0;
@@ -501,7 +501,7 @@ static const char *port_examples(const struct formal *formals, char *buffer, siz
     return buffer;
 }
 
-/* Without actual ports: its own names become the boundary. */
+/* Without actual ports, the component's own names become the boundary. */
 static gordian_status bind_main_ports(struct actuals *actuals, const struct value *callee,
                                       const struct place *place)
 {
@@ -523,8 +523,7 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
     return GORDIAN_OK;
 }
 
-/* The main instance has an instance of its own around it, number 0, whose nodes are the boundary.
- */
+/* The main instance is inside instance 0, whose nodes are the boundary. */
 static gordian_status start_main(const struct set *main, const struct place *place)
 {
     struct actuals actuals = {.place = place};
@@ -547,7 +546,7 @@ static gordian_status start_main(const struct set *main, const struct place *pla
     return status;
 }
 
-/* The instances from `first` on are new: the first of them is the next to be taken apart. */
+/* Pushes the instances from `first` on; the first of them is expanded next. */
 static gordian_status push_instances(struct treo *treo, size_t first)
 {
     size_t count = treo->instance_count - first;

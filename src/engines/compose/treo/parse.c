@@ -1,4 +1,4 @@
-/* Files, components, sets of instances. */
+/* Parses files, components and sets of instances. */
 #include "engines/compose/treo/parse.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ static struct set *parse_set(struct parser *parser);
 
 /* ------------------------------------------------------------------ signatures */
 
-/* A type says nothing to us: String, $x, (int*int)^nat. */
+/* Skips a type: String, $x, (int*int)^nat. */
 static void skip_type(struct parser *parser)
 {
     do {
@@ -34,7 +34,7 @@ static enum port_way take_way(struct parser *parser)
     return PORT_UNKNOWN;
 }
 
-/* What ports and parameters begin with. */
+/* The common beginning of ports and parameters. */
 static struct formal *parse_formal(struct parser *parser)
 {
     struct formal *formal = parser_alloc(parser, sizeof *formal);
@@ -60,7 +60,7 @@ static struct formal *parse_port(struct parser *parser)
     return parser->status == GORDIAN_OK ? formal : NULL;
 }
 
-/* What `each` reads, with commas between, up to `end`. */
+/* Parses a list with commas, up to `end`. */
 static struct formal *parse_formals(struct parser *parser,
                                     struct formal *(*each)(struct parser *parser), uint16_t end,
                                     const char *expected)
@@ -225,7 +225,7 @@ static struct set *parse_group(struct parser *parser)
         if (!*last)
             return NULL;
         last = &(*last)->next;
-        /* a;b and a*b are a and b side by side */
+        /* a;b and a*b are parallel composition */
         if (!parser_take(parser, ';'))
             parser_take(parser, '*');
         if (parser_sees(parser, '+'))

@@ -1,4 +1,4 @@
-/* Expressions to values. */
+/* Evaluates expressions. */
 #include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
@@ -85,7 +85,7 @@ static bool find_primitive(const char *name, struct value *value)
     return primitive != NULL;
 }
 
-/* section.name for what this module defines itself. */
+/* section.name refers to a definition of this module. */
 static struct definition *find_own(const struct module *module, const char *name)
 {
     const char *section = module->file.section;
@@ -177,9 +177,9 @@ const struct expr *value_unbound(const struct place *place, const struct expr *e
         struct value ignored;
         for (const struct expr *index = expr->indices; index; index = index->next)
             if (expr_is_range(index))
-                return NULL; /* not one variable: asked for element by element */
+                return NULL; /* not a single variable: its elements are checked one by one */
         if (value_key(place, expr, key, sizeof key) != GORDIAN_OK)
-            return NULL; /* evaluating it will say why */
+            return NULL; /* evaluation reports the error */
         if (scope_find(place->scope, key))
             return NULL;
         return !expr->indices && component_find(place->treo, place->module, expr->token, key,
@@ -209,7 +209,7 @@ static gordian_status range_bounds(const struct place *place, const struct expr 
     return GORDIAN_OK;
 }
 
-/* Elements of a list, ranges written out. Counted first, then filled. */
+/* Evaluates a list and expands its ranges: counts the elements, then fills the list. */
 static gordian_status list_value(const struct place *place, const struct expr *list,
                                  struct value *value)
 {
@@ -222,7 +222,7 @@ static gordian_status list_value(const struct place *place, const struct expr *l
         if (expr_is_range(item))
             status = range_bounds(place, item, &first, &part);
         count += part;
-        if (count > treo->most) /* that message says more */
+        if (count > treo->most) /* more specific than an error of range_bounds */
             return place_complain(place, item->token, "a list of more than %u elements",
                                   treo->most);
         TRY(status);
@@ -320,7 +320,7 @@ static gordian_status evaluate_comparison(const struct place *place, const struc
     return GORDIAN_OK;
 }
 
-/* and, or, implies: the right side is looked at only if the left one does not decide. */
+/* and, or, implies: evaluates the right side only if the left side does not decide. */
 static gordian_status evaluate_connective(const struct place *place, const struct expr *expr,
                                           bool *truth)
 {
@@ -528,7 +528,8 @@ gordian_status value_expand_count(const struct place *place, const struct expr *
         uint64_t part = 1;
         gordian_status status =
             expr_is_range(index) ? range_bounds(place, index, &first, &part) : GORDIAN_OK;
-        if (part > 0 && *count > place->treo->most / part) /* that message says more */
+        if (part > 0 &&
+            *count > place->treo->most / part) /* more specific than an error of range_bounds */
             return place_complain(place, index->token, "more than %u ports", place->treo->most);
         TRY(status);
         *count *= part;
