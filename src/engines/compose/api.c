@@ -1,5 +1,5 @@
-/* <gordian/compose.h>, as far as it is not what the parts of the family are themselves: reading and
- * writing, running an engine, what circuits and graphs tell of themselves. */
+/* The public interface of composition (<gordian/compose.h>): reading and writing, running an
+ * engine. */
 #include "engines/compose/circuit/net_safety.h"
 #include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/stubborn_sets.h"
@@ -41,17 +41,6 @@ void gordian_circuit_options_init(gordian_circuit_options *options)
     *options = (gordian_circuit_options){0};
 }
 
-/* The whole text. What is wrong with it has a place in it, and so a name. */
-static gordian_status read_whole_text(struct text *text, const char *name,
-                                      const gordian_source *source,
-                                      const gordian_allocator *allocator, gordian_fault *fault,
-                                      gordian_error *error)
-{
-    if (fault)
-        *fault = (gordian_fault){0};
-    return text_read(text, name ? name : "", source, allocator, error);
-}
-
 gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format, const char *name,
                                     const gordian_source *source,
                                     const gordian_circuit_options *options, gordian_fault *fault,
@@ -62,7 +51,9 @@ gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format
     if (format != GORDIAN_FORMAT_TREO && format != GORDIAN_FORMAT_CA &&
         format != GORDIAN_FORMAT_PNML)
         return fail(error, GORDIAN_STATUS_INPUT, "a circuit is read from .treo, .ca or .pnml");
-    TRY(read_whole_text(&text, name, source, options ? options->allocator : NULL, fault, error));
+    if (fault)
+        *fault = (gordian_fault){0};
+    TRY(text_read(&text, name ? name : "", source, options ? options->allocator : NULL, error));
     gordian_status status =
         (format == GORDIAN_FORMAT_CA     ? ca_read
          : format == GORDIAN_FORMAT_PNML ? pnml_read
@@ -78,7 +69,9 @@ gordian_status gordian_graph_read(gordian_graph **out, const char *name,
     struct text text;
     bool ignored;
     *out = NULL;
-    TRY(read_whole_text(&text, name, source, allocator, fault, error));
+    if (fault)
+        *fault = (gordian_fault){0};
+    TRY(text_read(&text, name ? name : "", source, allocator, error));
     gordian_status status = aut_read(out, &text, cut ? cut : &ignored, allocator, fault, error);
     text_free(&text);
     return status;
@@ -86,7 +79,7 @@ gordian_status gordian_graph_read(gordian_graph **out, const char *name,
 
 /* ------------------------------------------------------------------ composing */
 
-/* max_ns: the engine asks whether to go on, and the time may be up. */
+/* Implements max_ns: the engine asks whether to continue, and the time may be over. */
 struct time_limit {
     const gordian_compose_options *options;
     uint64_t start;
@@ -114,7 +107,7 @@ static gordian_status run_engine(const gordian_circuit *circuit,
                                  gordian_error *error)
 {
     const struct compose_engine *engine;
-    /* Engines find both functions there. */
+    /* Engines require both functions. */
     gordian_compose_sink both = sink ? *sink : (gordian_compose_sink){0};
     both.begin = both.begin ? both.begin : begin_nothing;
     if (options->reduce)
@@ -123,8 +116,8 @@ static gordian_status run_engine(const gordian_circuit *circuit,
     return engine->run(circuit, options, sink ? &both : NULL, result, error);
 }
 
-/* Nets that may not be 1-safe: looks into that first, in short unless the product is delivered, and
- * after the run again, if it takes more. */
+/* Composes nets that may not be 1-safe: searches for second tokens first, only briefly unless the
+ * product is delivered, and thoroughly after the run if necessary. */
 static gordian_status run_watched(const gordian_circuit *circuit,
                                   const gordian_compose_options *options,
                                   const gordian_compose_sink *sink, gordian_compose_result *result,
@@ -144,12 +137,11 @@ static gordian_status run_watched(const gordian_circuit *circuit,
     return status;
 }
 
-/* Transitions are missing from the circuit: a state that nothing leads out of need not be a
- * deadlock. */
+/* The circuit lacks transitions, so a state without a successor need not be a deadlock. */
 static void void_deadlocks(gordian_compose_result *result)
 {
     if (result->stop == GORDIAN_COMPOSE_STOP_UNSAFE)
-        return; /* found[0] is the way to a second token */
+        return; /* found[0] is the path to a second token */
     compose_forget_deadlocks(result);
     if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         result->stop = GORDIAN_COMPOSE_STOP_CUT;
@@ -177,7 +169,7 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     if (circuit->incomplete)
         void_deadlocks(result);
     if (status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0) {
-        result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* what was found stays */
+        result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* the deadlocks found remain */
         status = GORDIAN_OK;
     }
     if (status != GORDIAN_OK)
@@ -187,11 +179,11 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     return status;
 }
 
-/* Two sinks, one after the other. With `keep` a sink that runs out of memory ends the run, but not
- * what the run has found. */
+/* Calls two sinks, one after the other. With `keep`, a sink that runs out of memory ends the run,
+ * but its results remain. */
 struct both_sinks {
     gordian_compose_sink sink;
-    const gordian_compose_sink *first, *second; /* first NULL: the second alone */
+    const gordian_compose_sink *first, *second; /* first NULL: only the second */
     const gordian_compose_options *options;
     bool keep, full;
 };
@@ -207,7 +199,7 @@ static gordian_status begin_both(void *context, const gordian_circuit *circuit, 
 {
     struct both_sinks *both = context;
     gordian_status status = GORDIAN_OK;
-    if (both->first && both->first->begin) /* a caller's may have none */
+    if (both->first && both->first->begin) /* the sink of a caller may have none */
         status = both->first->begin(both->first->context, circuit, states, transitions, error);
     THEN(status, both->second->begin(both->second->context, circuit, states, transitions, error));
     return bound_status(both, status);
@@ -310,7 +302,8 @@ static gordian_status no_format(const char *what, gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "%s cannot be written in this format", what);
 }
 
-/* Other formats have no mark for it, and what reads them would find deadlocks that are none. */
+/* Other formats cannot mark a product as incomplete, so their readers would find false
+ * deadlocks. */
 static gordian_status check_mark(bool incomplete, gordian_format format, gordian_error *error)
 {
     if (!incomplete || format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
@@ -320,7 +313,7 @@ static gordian_status check_mark(bool incomplete, gordian_format format, gordian
                 "an incomplete product can be written as .aut, .ca or .dot only");
 }
 
-/* Writes what is left; a write that failed outdoes `status`. */
+/* Flushes the output. A write error overrides `status`. */
 static gordian_status end_writing(struct output *out, gordian_status status, gordian_error *error)
 {
     if (output_close(out))
@@ -342,7 +335,7 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     if (format == GORDIAN_FORMAT_NONE || format > GORDIAN_FORMAT_PROMELA)
         return no_format("a product", error);
     if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT) {
-        /* The formats that are not written as a stream. */
+        /* These formats cannot be streamed. */
         gordian_graph *graph;
         gordian_status status =
             gordian_compose_graph(&graph, circuit, options, sink, NULL, result, error);
@@ -365,7 +358,7 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     gordian_status status = compose_both(circuit, options, &both, result, error);
     bool incomplete = status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     aut_sink_close(&aut, incomplete);
-    ca_sink_close(&ca, incomplete); /* those that nothing was given to do nothing */
+    ca_sink_close(&ca, incomplete); /* does nothing if the sink was not used */
     dot_sink_close(&dot, incomplete);
     status = end_writing(&out, status, error);
     if (status != GORDIAN_OK)
@@ -381,9 +374,7 @@ gordian_status gordian_circuit_write(const gordian_circuit *circuit, gordian_for
     if (format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_DOT &&
         format != GORDIAN_FORMAT_PNML && format != GORDIAN_FORMAT_PROMELA)
         return no_format("a circuit", error);
-    status = check_mark(circuit->incomplete, format, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_mark(circuit->incomplete, format, error));
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     if (format == GORDIAN_FORMAT_CA)
@@ -402,9 +393,8 @@ gordian_status gordian_graph_write(const gordian_graph *graph, const char *title
                                    const gordian_writer *writer, gordian_error *error)
 {
     struct output out;
-    gordian_status status = check_mark(graph->incomplete, format, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(check_mark(graph->incomplete, format, error));
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     switch (format) {
@@ -435,7 +425,7 @@ gordian_status gordian_graph_write(const gordian_graph *graph, const char *title
     return end_writing(&out, status, error);
 }
 
-/* ------------------------------------------------------------------ what circuits tell */
+/* ------------------------------------------------------------------ about circuits */
 
 void gordian_circuit_describe(const gordian_circuit *circuit, gordian_circuit_info *info)
 {
@@ -511,7 +501,7 @@ size_t gordian_circuit_state_text(const gordian_circuit *circuit, size_t automat
     return output_fixed_end(&out);
 }
 
-/* ------------------------------------------------------------------ what graphs tell */
+/* ------------------------------------------------------------------ about graphs */
 
 uint32_t gordian_graph_states(const gordian_graph *graph)
 {

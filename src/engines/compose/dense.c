@@ -1,19 +1,18 @@
 /*
- * The `dense` engine: the product as the paper makes it, a matrix at a time, with its slips put
- * right.
+ * The `dense` engine: the product as in the paper, by matrix multiplication, with its errors fixed.
  *
- * An automaton is a square matrix of cells: cell (i, j) holds what leads from state i to state j,
- * and the diagonal also holds the idle loop. In a matrix each entry says of every name of the
- * automaton whether it fires or must not. The product of two matrices has a cell for every pair of
- * cells, with every union of an entry of one and an entry of the other that do not contradict each
- * other on a name both have; no cell depends on another one of the product. The idle loop of a
- * product is the union of two idle loops, so the one rule makes the three of the textbook.
+ * An automaton is a square matrix of cells. Cell (i, j) contains the transitions from state i to
+ * state j; the diagonal also has the idle loops. An entry states for every name of the automaton
+ * whether it fires or must not fire. The product of two matrices has a cell for every pair of
+ * cells, with the union of every pair of entries that do not contradict each other on a common
+ * name. The cells of the product are independent of each other. The idle loop of a product is the
+ * union of two idle loops, so one rule replaces the three of the textbook.
  *
- * The paper writes one transition a cell, removes doubles afterwards and spells names as letters.
- * Here a cell holds any number of entries, a pair of different entries never makes the same union
- * twice in a cell (an entry is determined by what it says of its own names), and names are bits.
+ * The paper stores one transition per cell, removes duplicates afterwards and represents names by
+ * letters. Here a cell has any number of entries. Different pairs of entries never have the same
+ * union in a cell, because an entry is determined by its own names. Names are bits.
  *
- * Everything is built, reachable or not. Small circuits only.
+ * The engine builds all states, reachable or not. It is for small circuits only.
  */
 #include "engines/compose/engine/engine.h"
 #include "engines/compose/graph/explicit.h"
@@ -30,8 +29,8 @@ struct matrix {
     size_t words;  /* of a label */
     uint32_t size; /* states */
     uint64_t *mask;
-    size_t *first;    /* entries of cell (i, j): first[i * size + j] .. the next one's */
-    uint64_t *labels; /* `words` words an entry; all zero: the idle loop */
+    size_t *first;    /* entries of cell (i, j): first[i * size + j] up to the next cell's */
+    uint64_t *labels; /* `words` words per entry; all zero: the idle loop */
     size_t count, label_room;
 };
 
@@ -53,7 +52,7 @@ static gordian_status matrix_make(struct matrix *matrix, size_t words, uint32_t 
     return fail_memory(error);
 }
 
-/* Room for one more entry of the cell at hand. */
+/* Adds an entry to the current cell. */
 static uint64_t *new_entry(struct matrix *matrix)
 {
     if (!memory_grow(matrix->memory, &matrix->labels, &matrix->label_room,
@@ -62,7 +61,7 @@ static uint64_t *new_entry(struct matrix *matrix)
     return matrix->labels + matrix->count++ * matrix->words;
 }
 
-/* One state that idles: what multiplying starts from. */
+/* The unit matrix: one state that idles. */
 static gordian_status matrix_one(struct matrix *matrix, size_t words,
                                  const gordian_allocator *memory, gordian_error *error)
 {
@@ -118,7 +117,7 @@ static gordian_status matrix_of_factor(struct matrix *matrix, const gordian_circ
     return status;
 }
 
-/* A cell of the product from a cell of each side. */
+/* Multiplies one cell of each side. */
 static gordian_status multiply_dense_cells(struct matrix *product, const struct matrix *left,
                                            size_t one, const struct matrix *right, size_t other,
                                            gordian_error *error)
@@ -143,7 +142,7 @@ static gordian_status multiply_dense_cells(struct matrix *product, const struct 
     return GORDIAN_OK;
 }
 
-/* State (l, r) of the product has the number l + size of the left * r. */
+/* State (l, r) of the product has the number l + (states of the left) * r. */
 static gordian_status multiply_matrices(struct matrix *product, const struct matrix *left,
                                         const struct matrix *right, gordian_error *error)
 {
@@ -180,7 +179,7 @@ static bool dense_supports(const void *asked, const char **why)
     return false;
 }
 
-/* The mixed-radix number of a state whose local states are combined in another order. */
+/* The mixed-radix number of a state whose local states were combined in another order. */
 static uint32_t reorder_state(const gordian_circuit *circuit, const uint32_t *order,
                               uint32_t *locals, uint32_t number)
 {
@@ -197,7 +196,7 @@ static uint32_t reorder_state(const gordian_circuit *circuit, const uint32_t *or
     return (uint32_t)result;
 }
 
-/* Takes the entries out of the matrix, idle loops left behind, states numbered in the circuit's
+/* Extracts the transitions of the matrix without idle loops, with states numbered in the circuit's
  * order. */
 static gordian_status extract_steps(struct explicit_product *out, const struct matrix *matrix,
                                     const uint32_t *order, gordian_error *error)
@@ -237,7 +236,7 @@ static bool dense_goes_on(const gordian_compose_options *options, struct meter *
     return false;
 }
 
-/* The whole matrix. Stopped: empty, and result->stop says so. */
+/* Multiplies all factors. If stopped, the matrix is empty and result->stop has the reason. */
 static gordian_status build_product(struct matrix *product, const gordian_circuit *circuit,
                                     const gordian_compose_options *options, struct meter *meter,
                                     gordian_compose_result *result, gordian_error *error)

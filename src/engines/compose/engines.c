@@ -1,12 +1,12 @@
-/* The table of engines that compose, and choosing one. */
+/* The table of composition engines, and the choice among them. */
 #include "engines/compose/engine/engine.h"
 
 #include "foundation/gpu/gpu.h"
 
-/* The best come first: `auto` is the first that can, but for a GPU (auto_run). */
+/* The best engine comes first: `auto` is the first usable one, except for a GPU (auto_run). */
 static const struct engine *const compose_engines[] = {
 #ifdef GORDIAN_MPI
-    &compose_mpi.about, /* a part of gordian-mpi only */
+    &compose_mpi.about, /* only in gordian-mpi */
 #endif
     &compose_cpu.about, &compose_dense.about, &compose_cuda.about, NULL,
 };
@@ -15,10 +15,10 @@ const struct engine_family compose_family = {"compose", "composition", compose_e
 
 /* ------------------------------------------------------------------ a GPU or not */
 
-/* Starting a GPU takes 0.3 s, in which two cores find some hundred million states of a bitmap and
- * a few hundred thousand of a hash table (docs/lab/performance.md). How many can be reached nobody
- * knows beforehand: where all combinations together are more than a bitmap of the CPU's from the
- * start, the CPU looks at the first so many, and if there are more, the GPU does it all. */
+/* Starting a GPU takes 0.3 s. In that time two cores find some hundred million states in a bitmap,
+ * or a few hundred thousand in a hash table (docs/lab/performance.md). The number of reachable
+ * states is not known in advance. So if all combinations do not fit a small bitmap, the CPU
+ * searches the first states, and if there are more, the GPU repeats the whole search. */
 
 static gordian_status auto_run(const gordian_circuit *circuit,
                                const gordian_compose_options *options,

@@ -15,9 +15,7 @@
 
 /* What rank 0 tells first; then the string's letters follow. */
 struct task {
-    uint64_t seed, evaluations;
-    double temperature;
-    uint32_t goal, published, chains, start;
+    gordian_makespan_options options; /* its pointers are NULL */
     uint32_t warps, length, schedulers, types;
     uint32_t bound; /* a chain that reaches it needs no other after it */
     uint32_t units[MAKESPAN_TYPES];
@@ -172,17 +170,10 @@ static bool true_everywhere(bool here)
 static gordian_status run_share(const struct task *task, const struct makespan_model *model,
                                 struct watch *watch, uint8_t *order, gordian_error *error)
 {
-    struct share share = {.model = model, .bound = task->bound, .enough = UINT64_MAX};
+    struct share share = {
+        .model = model, .options = task->options, .bound = task->bound, .enough = UINT64_MAX};
     const gordian_allocator *memory = model ? &model->memory : NULL;
     struct meeting meeting;
-    gordian_makespan_options_init(&share.options);
-    share.options.goal = (gordian_makespan_goal)task->goal;
-    share.options.seed = task->seed;
-    share.options.chains = task->chains;
-    share.options.evaluations = task->evaluations;
-    share.options.temperature = task->temperature;
-    share.options.published = task->published != 0;
-    share.options.start = (gordian_makespan_start)task->start;
     MPI_Comm_rank(MPI_COMM_WORLD, &share.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &share.ranks);
     share.next = (uint64_t)share.rank;
@@ -238,18 +229,16 @@ static gordian_status run_shares(const struct makespan_model *model,
                                  uint8_t *order, gordian_error *error)
 {
     bool worst = options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-    struct task task = {.seed = options->seed,
-                        .evaluations = options->evaluations,
-                        .temperature = options->temperature,
-                        .goal = options->goal,
-                        .published = options->published,
-                        .chains = options->chains,
-                        .start = options->start,
+    struct task task = {.options = *options,
                         .warps = model->warps,
                         .length = model->length,
                         .schedulers = model->schedulers,
                         .types = model->types,
                         .bound = worst ? model_upper_bound(model) : model_lower_bound(model)};
+    task.options.engine = NULL;
+    task.options.go_on = NULL;
+    task.options.improved = NULL;
+    task.options.context = NULL;
     memcpy(task.units, model->given, sizeof task.units);
     memcpy(task.letters, model->letters, sizeof model->letters);
     ranks_call(RANKS_MAKESPAN);

@@ -1,18 +1,18 @@
-/* A function's body: scopes, registers, labels, instructions. */
+/* Parses the body of a PTX function: scopes, registers, labels, instructions. */
 #include "engines/ptx/ptx_internal.h"
 
 #include "foundation/base/io/reader.h"
 
 #include <string.h>
 
-#define REGISTERS_MAX (1u << 24) /* in a range */
-#define SCOPES_MAX    100u       /* one in another */
+#define REGISTERS_MAX (1u << 24) /* per range */
+#define SCOPES_MAX    100u       /* nesting depth */
 
 struct body {
     gordian_ptx *ptx;
     struct ptx_function *function;
     uint32_t next;  /* token */
-    uint32_t scope; /* now */
+    uint32_t scope; /* the current one */
     uint32_t place;
     gordian_error *error;
 };
@@ -30,7 +30,7 @@ static gordian_status open_scope(struct body *body)
     return GORDIAN_OK;
 }
 
-/* Looks in the scope and those around it; *where: in which it was. */
+/* Looks a name up in the scope and the enclosing ones; *where: the scope that has it. */
 static uint32_t find_in_scopes(const struct ptx_function *function, const struct ptx_names *names,
                                uint32_t scope, const char *text, size_t length, uint32_t *where)
 {
@@ -43,7 +43,7 @@ static uint32_t find_in_scopes(const struct ptx_function *function, const struct
     }
 }
 
-/* The label that an instruction of this scope sees; PTX_NONE: none. */
+/* The label that an instruction of this scope refers to; PTX_NONE: none. */
 static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function *function,
                                uint32_t scope, uint32_t token)
 {
@@ -52,7 +52,8 @@ static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function
                           ptx->tokens[token].length, &where);
 }
 
-/* Declared registers: a single one has the value 0, a range its count. */
+/* Returns 0 for a single declared register, the count of its range for others, PTX_NONE: not
+ * declared. */
 static uint32_t count_declared(const gordian_ptx *ptx, const struct ptx_function *function,
                                uint32_t scope, uint32_t token, uint32_t *where)
 {
@@ -116,7 +117,7 @@ static bool is_special(const gordian_ptx *ptx, uint32_t token)
     return false;
 }
 
-/* A word among operands: a register gets its number; one with a '%' must be a register. */
+/* A word in an operand: numbers a register. A word with '%' must be a register. */
 static gordian_status mention_register(struct body *body, uint32_t token)
 {
     gordian_ptx *ptx = body->ptx;
@@ -126,7 +127,7 @@ static gordian_status mention_register(struct body *body, uint32_t token)
     size_t length = ptx->tokens[token].length;
     if (*text >= '0' && *text <= '9')
         return GORDIAN_OK;
-    const char *dot = memchr(text, '.', length); /* a part of a vector */
+    const char *dot = memchr(text, '.', length); /* a component of a vector */
     if (count_declared(ptx, function, body->scope, token, &where) != PTX_NONE) {
         if (ptx_names_find(&function->used, where, text, length) == PTX_NONE &&
             !ptx_names_put(&function->used, where, text, length, function->register_count++))
@@ -241,7 +242,7 @@ static gordian_status read_label(struct body *body)
 
 /* ------------------------------------------------------------------ instructions */
 
-/* The opcode up to its first dot. */
+/* Compares the opcode up to its first dot. */
 static bool opcode_stem_is(const char *text, size_t length, const char *word)
 {
     size_t stem = strlen(word);
@@ -260,7 +261,7 @@ static enum ptx_flow flow_of(const gordian_ptx *ptx, uint32_t name)
     return opcode_stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
 }
 
-/* Operands up to the ';': brackets close in order, and no two words stand side by side. */
+/* Parses operands up to the ';'. Brackets must match, and no two words may be adjacent. */
 static gordian_status read_operands(struct body *body, struct ptx_instruction *instruction)
 {
     gordian_ptx *ptx = body->ptx;
@@ -316,11 +317,8 @@ static gordian_status read_ptx_instruction(struct body *body)
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
     struct ptx_instruction made = {.guard = PTX_NONE, .place = body->place, .scope = body->scope};
-    gordian_status status = GORDIAN_OK;
     if (ptx_is_mark(ptx, body->next, '@'))
-        status = read_guard(body, &made);
-    if (status != GORDIAN_OK)
-        return status;
+        TRY(read_guard(body, &made));
     made.name = body->next;
     char c = ptx->tokens[body->next].kind == PTX_WORD ? *ptx_text(ptx, body->next) : '\0';
     if (c < 'a' || c > 'z')
@@ -332,7 +330,7 @@ static gordian_status read_ptx_instruction(struct body *body)
     if (made.flow == PTX_CALL)
         ptx_callee(ptx, function, &made, &callee);
     if (ptx_is(ptx, callee, "__assertfail"))
-        made.flow = PTX_RETURN; /* it never does */
+        made.flow = PTX_RETURN; /* it does not return */
     if (!memory_grow(&ptx->memory, &function->code, &function->code_room, function->code_count + 1,
                      sizeof *function->code))
         return fail_memory(body->error);
@@ -381,25 +379,24 @@ static gordian_status resolve_targets(struct body *body)
 {
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < function->code_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < function->code_count; i++) {
         struct ptx_instruction *branch = &function->code[i];
         if (branch->flow != PTX_BRANCH)
             continue;
         branch->first_target = (uint32_t)function->target_count;
         if (ptx_text(ptx, branch->name)[2] == 'x')
-            status = add_targets(body, branch);
+            TRY(add_targets(body, branch));
         else if (branch->count != 1)
-            status = ptx_fail(ptx, branch->name, body->error, "a branch goes to one label");
+            return ptx_fail(ptx, branch->name, body->error, "a branch goes to one label");
         else
-            status = add_branch_target(body, branch, branch->first);
+            TRY(add_branch_target(body, branch, branch->first));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the body */
 
-/* One thing of the body; *depth of braces. */
+/* Parses one item of the body; *depth of braces. */
 static gordian_status read_item(struct body *body, uint32_t *depth)
 {
     gordian_ptx *ptx = body->ptx;
@@ -439,18 +436,18 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
                         .scope = PTX_NONE,
                         .place = PTX_NONE,
                         .error = error};
-    gordian_status status = open_scope(&body);
+    TRY(open_scope(&body));
     uint32_t depth = 1;
-    while (status == GORDIAN_OK && depth > 0)
-        status = read_item(&body, &depth);
-    THEN(status, resolve_targets(&body));
+    while (depth > 0)
+        TRY(read_item(&body, &depth));
+    TRY(resolve_targets(&body));
     *next = body.next;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ what instructions name */
 
-/* From `at` to the matching bracket; everything in between is written. */
+/* Calls `each` for the registers from `at` to the matching bracket: all of them are written. */
 static void written_group(const gordian_ptx *ptx, const struct ptx_function *function,
                           const struct ptx_instruction *instruction, uint32_t at,
                           void (*each)(void *context, uint32_t number), void *context)
@@ -475,7 +472,8 @@ void ptx_written(const gordian_ptx *ptx, const struct ptx_function *function,
         return;
     }
     for (; at < end && !ptx_is_mark(ptx, at, ',') && !ptx_is_mark(ptx, at, '['); at++) {
-        uint32_t number = ptx_register(ptx, function, instruction->scope, at); /* d|p: both */
+        /* D|p: both are written. */
+        uint32_t number = ptx_register(ptx, function, instruction->scope, at);
         if (number != PTX_NONE)
             each(context, number);
     }
@@ -488,7 +486,7 @@ uint32_t ptx_callee(const gordian_ptx *ptx, const struct ptx_function *function,
     if (at < end && ptx_is_mark(ptx, at, '(')) {
         while (at < end && !ptx_is_mark(ptx, at, ')'))
             at++;
-        at += 2; /* and the comma */
+        at += 2; /* skips the comma */
     }
     *name = at < end ? at : instruction->name;
     if (at >= end || ptx->tokens[at].kind != PTX_WORD ||

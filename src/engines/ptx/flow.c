@@ -1,4 +1,4 @@
-/* Blocks, who dominates whom, and loops. */
+/* Control flow graph of a PTX function: basic blocks, dominators, and loops. */
 #include "engines/ptx/ptx_internal.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static gordian_status add_block(struct ptx_graph *graph, uint32_t first, uint32_
     return GORDIAN_OK;
 }
 
-/* `next`: a block, or PTX_NONE for the end. */
+/* `next`: a block; PTX_NONE: the end. */
 static gordian_status add_next(struct ptx_graph *graph, uint32_t block, uint32_t next,
                                gordian_error *error)
 {
@@ -38,7 +38,7 @@ static gordian_status add_next(struct ptx_graph *graph, uint32_t block, uint32_t
     return GORDIAN_OK;
 }
 
-/* The branch not taken comes first, then the targets. */
+/* The fall-through comes first, then the targets. */
 static gordian_status link_block(struct ptx_graph *graph, const uint32_t *block_of_label,
                                  uint32_t index, gordian_error *error)
 {
@@ -46,16 +46,15 @@ static gordian_status link_block(struct ptx_graph *graph, const uint32_t *block_
     struct ptx_block *block = &graph->blocks[index];
     const struct ptx_instruction *last = ptx_last(graph, index);
     uint32_t behind = index + 1 < graph->block_count ? index + 1 : PTX_NONE;
-    gordian_status status = GORDIAN_OK;
     block->first_next = (uint32_t)graph->next_count;
     if (!last || !ends_block(last) || last->guard != PTX_NONE)
-        status = add_next(graph, index, behind, error);
-    if (last && last->flow == PTX_RETURN && status == GORDIAN_OK)
-        status = add_next(graph, index, PTX_NONE, error);
-    for (uint32_t t = 0; last && t < last->target_count && status == GORDIAN_OK; t++)
-        status = add_next(graph, index, block_of_label[function->targets[last->first_target + t]],
-                          error);
-    return status;
+        TRY(add_next(graph, index, behind, error));
+    if (last && last->flow == PTX_RETURN)
+        TRY(add_next(graph, index, PTX_NONE, error));
+    for (uint32_t t = 0; last && t < last->target_count; t++)
+        TRY(add_next(graph, index, block_of_label[function->targets[last->first_target + t]],
+                     error));
+    return GORDIAN_OK;
 }
 
 static gordian_status make_basic_blocks(struct ptx_graph *graph, const struct ptx_ends *ends,
@@ -67,8 +66,8 @@ static gordian_status make_basic_blocks(struct ptx_graph *graph, const struct pt
     if (!of_label)
         return fail_memory(error);
     for (size_t i = 0; i < function->label_count; i++)
-        of_label[i] = PTX_NONE; /* the end */
-    /* Labels lie in the order of their instructions. */
+        of_label[i] = PTX_NONE; /* refers to the end */
+    /* Labels are in the order of their instructions. */
     size_t count = function->code_count, label = 0;
     gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
@@ -111,7 +110,7 @@ struct visit {
     uint32_t block, edge;
 };
 
-/* Reverse postorder, without recursion. */
+/* Sorts the blocks in reverse postorder, without recursion. */
 static gordian_status sort_basic_blocks(struct ptx_graph *graph, gordian_error *error)
 {
     size_t count = graph->block_count, depth = 0, left = count;
@@ -161,7 +160,8 @@ static uint32_t common_dominator(const struct ptx_graph *graph, uint32_t a, uint
     return a;
 }
 
-/* Cooper, Harvey and Kennedy's way: repeat until nothing changes; once or twice on real code. */
+/* Dominators by the algorithm of Cooper, Harvey and Kennedy: iterates until nothing changes, which
+ * takes one or two passes on real code. */
 static void find_dominators(struct ptx_graph *graph)
 {
     struct ptx_block *blocks = graph->blocks;
@@ -213,7 +213,7 @@ static gordian_status refuse_irreducible(const struct ptx_graph *graph, uint32_t
                     graph->ptx->tokens[function->code[graph->blocks[to].first].name].line);
 }
 
-/* Who leads where, turned round. */
+/* Computes the predecessors of all blocks. */
 static bool reverse_edges(struct ptx_graph *graph)
 {
     uint32_t *first = memory_zeroed(&graph->memory, (graph->block_count + 2) * sizeof *first);
@@ -236,7 +236,7 @@ static bool reverse_edges(struct ptx_graph *graph)
     return true;
 }
 
-/* Puts into the loop what leads to `end` without passing the head. */
+/* Adds the blocks to the loop that reach `end` without passing the head. */
 static void fill_loop(struct ptx_graph *graph, uint32_t loop, uint32_t end, uint32_t *stack)
 {
     size_t depth = 0;
@@ -272,12 +272,11 @@ static gordian_status add_loop(struct ptx_graph *graph, uint32_t head, gordian_e
     return GORDIAN_OK;
 }
 
-/* The loop whose head is block `head`, outer ones first: heads come in reverse postorder. */
+/* Finds the loop with head `head`. Heads come in reverse postorder, so outer loops come first. */
 static gordian_status find_loop(struct ptx_graph *graph, uint32_t head, uint32_t *stack,
                                 bool strict, gordian_error *error)
 {
     uint32_t loop = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t i = graph->first_before[head]; i < graph->first_before[head + 1]; i++) {
         uint32_t from = graph->befores[i];
         if (graph->blocks[from].order == PTX_NONE ||
@@ -289,20 +288,19 @@ static gordian_status find_loop(struct ptx_graph *graph, uint32_t head, uint32_t
             continue;
         }
         if (!loop) {
-            status = add_loop(graph, head, error);
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(add_loop(graph, head, error));
             loop = (uint32_t)graph->loop_count - 1;
             graph->blocks[head].loop = loop;
         }
         fill_loop(graph, loop, from, stack);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 uint32_t ptx_block_of(const struct ptx_graph *graph, uint32_t instruction)
 {
-    size_t low = 0, high = graph->block_count; /* blocks lie in order of their instructions */
+    /* The blocks are in the order of their instructions. */
+    size_t low = 0, high = graph->block_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (graph->blocks[middle].first <= instruction)

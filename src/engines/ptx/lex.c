@@ -1,4 +1,4 @@
-/* PTX as a list of words, strings and marks. */
+/* Tokenizes PTX into words, strings and marks. */
 #include "engines/ptx/ptx_internal.h"
 
 #include <stdarg.h>
@@ -47,8 +47,8 @@ static bool push_token(struct lexer *lexer, const char *start, size_t length, en
     return true;
 }
 
-/* An opcode is one word, with names of scopes and sizes within: ".shared::cluster", ".L2::128B". A
- * directive ends before the next: ".reg.b16" are two. */
+/* Length of a word. An opcode is one word, including scopes and sizes: ".shared::cluster",
+ * ".L2::128B". A directive ends before the next one: ".reg.b16" is two words. */
 static size_t ptx_word_length(const char *at)
 {
     size_t length = 0;
@@ -68,7 +68,7 @@ static size_t ptx_word_length(const char *at)
     }
 }
 
-/* Passes a comment; false if it does not end. */
+/* Skips a comment. False: it does not end. */
 static bool skip_ptx_comment(struct lexer *lexer)
 {
     if (lexer->at[1] == '/') {
@@ -132,7 +132,7 @@ gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error)
         } else
             TRY(take_token(&lexer, error));
     }
-    /* Several, so that a look at what follows never leaves the list. */
+    /* Several, so that lookahead never leaves the list. */
     for (int i = 0; i < 4; i++)
         if (!push_token(&lexer, lexer.at, 0, PTX_END))
             return fail_memory(error);

@@ -1,10 +1,10 @@
 /*
- * Where loops stand in the source, from what .loc tells about their instructions.
+ * Locates loops in the source with the .loc directives of their instructions.
  *
- * An instruction's place is a chain of frames: the kernel, what is inlined into it, what is
- * inlined into that. Compilers move instructions into loops and out of them, but those that lead
- * back to the head belong to the statement that makes the loop. The frames that they have in common
- * end with the function it stands in; the smallest line there is the loop's.
+ * The location of an instruction is a chain of frames: the kernel, the function inlined into it,
+ * and so on. Compilers move instructions into loops and out of them, but the branches back to the
+ * head belong to the loop statement. The last frame that they have in common is in the function
+ * with the loop. The smallest line of that frame is the line of the loop.
  */
 #include "engines/ptx/ptx_internal.h"
 
@@ -37,7 +37,8 @@ static bool same_inlined_function(const gordian_ptx *ptx, uint32_t a, uint32_t b
            memcmp(ptx_text(ptx, f), ptx_text(ptx, g), ptx->tokens[f].length) == 0;
 }
 
-/* How many frames both are in: the same function, called at the same line of the one around it. */
+/* The number of common frames: the same function, called from the same line of the enclosing
+ * one. */
 static size_t frames_in_common(const gordian_ptx *ptx, const struct frames *a,
                                const struct frames *b)
 {
@@ -52,7 +53,7 @@ static size_t frames_in_common(const gordian_ptx *ptx, const struct frames *a,
 }
 
 struct finding {
-    struct frames frames; /* in common so far */
+    struct frames frames; /* common frames so far */
     bool started;
 };
 
@@ -69,7 +70,7 @@ static void add_place_to_finding(const gordian_ptx *ptx, uint32_t place, struct 
     }
     size_t both = frames_in_common(ptx, &finding->frames, &frames);
     finding->frames.count = both;
-    /* Of the innermost frame in common the smallest line is kept. */
+    /* Of the innermost common frame, keeps the smallest line. */
     if (both > 0 && ptx->places[frames.places[both - 1]].line <
                         ptx->places[finding->frames.places[both - 1]].line)
         finding->frames.places[both - 1] = frames.places[both - 1];
@@ -121,7 +122,7 @@ static uint32_t line_of(const struct ptx_graph *graph, const struct ptx_loop *lo
                             : graph->ptx->tokens[graph->function->code[head].name].line;
 }
 
-/* The first of the loops that stand at its line of its function? (The others are copies.) */
+/* Is this the first loop at its line of its function? The others are copies. */
 static bool is_first(const struct ptx_graph *graph, size_t index)
 {
     const struct ptx_loop *loop = &graph->loops[index];
@@ -138,7 +139,7 @@ gordian_status ptx_locate_loops(struct ptx_graph *graph, gordian_error *error)
         return fail(error, GORDIAN_STATUS_INPUT, "more than 1000 loops in one function");
     for (uint32_t i = 1; i < graph->loop_count; i++)
         locate_instruction(graph, i);
-    /* Loops of a function by line; copies of one loop share a number. */
+    /* Numbers the loops of a function by line. Copies of a loop share a number. */
     for (size_t i = 1; i < graph->loop_count; i++)
         graph->loops[i].number = 1;
     for (size_t i = 1; i < graph->loop_count; i++) {
@@ -152,7 +153,7 @@ gordian_status ptx_locate_loops(struct ptx_graph *graph, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* The last part of a path. */
+/* The file name of a path. */
 static void source_file_name(const gordian_ptx *ptx, uint32_t file, const char **name,
                              size_t *length)
 {
@@ -171,7 +172,7 @@ static void source_file_name(const gordian_ptx *ptx, uint32_t file, const char *
         }
 }
 
-/* The token of the label at the loop's head: there is one, a branch leads there. */
+/* The token of the label at the loop's head. It exists because a branch goes there. */
 static uint32_t label_of(const struct ptx_graph *graph, const struct ptx_loop *loop)
 {
     uint32_t label = graph->blocks[loop->head].label;

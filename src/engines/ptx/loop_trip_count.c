@@ -1,53 +1,54 @@
 /*
- * Loops that count: how often is the head passed?
+ * Computes the loop trip count of counting loops: a loop bound, the number of times the head is
+ * executed.
  *
- * A branch that leaves the loop is looked at if every round passes it. What its predicate depends
- * on must be written once a round, by an instruction that every round passes, and be known when
- * the loop is entered. Then these few instructions are run, round after round, until the branch
- * leaves.
+ * An exit branch is analysed if every iteration executes it. The values that its predicate depends
+ * on must be written once per iteration, by instructions that every iteration executes, and must be
+ * known on entry. These few instructions are then simulated, iteration by iteration, until the
+ * branch exits.
  *
- * Values of which only a bound is known (n & 3, %tid.x of a launch that is given) are tried one
- * after the other, and the most rounds count. Those with which the loop is not entered are left
- * out: a branch before it says so.
+ * Values with only a known upper bound (n & 3, %tid.x of a given launch) are enumerated, and the
+ * maximum number of iterations counts. Values for which the loop is not entered are excluded: a
+ * branch before the loop decides that.
  */
 #include "engines/ptx/value.h"
 
 #include <string.h>
 
 #define SOURCES      4u         /* registers that an instruction reads */
-#define SLICE        48u        /* instructions that are run in a round */
-#define ROUNDS_MAX   (1u << 17) /* then we give up */
-#define CONSTANT_MAX 12u   /* instructions one after another that lead to a value from outside */
-#define EFFORT_MAX   2000u /* and all that are looked at for a branch */
-#define CHOICES      4u    /* values of which only a bound is known */
-#define TRIALS_MAX   4096u /* of all of them together */
+#define SLICE        48u        /* instructions simulated per iteration */
+#define ROUNDS_MAX   (1u << 17) /* more iterations are not simulated */
+#define CONSTANT_MAX 12u        /* length of a chain of instructions to a constant */
+#define EFFORT_MAX   2000u      /* instructions analysed per branch */
+#define CHOICES      4u         /* values with only an upper bound */
+#define TRIALS_MAX   4096u      /* combinations of these values */
 
 struct counter {
     const struct ptx_graph *graph;
     const gordian_ptx_question *question;
     uint32_t loop;
-    uint8_t *seen;   /* by block: for looking backwards */
+    uint8_t *seen;   /* by block: visited, for backward searches */
     uint32_t *stack; /* by block */
-    /* What the branch depends on: results of instructions of the loop, and registers that it only
-     * reads. */
+    /* The values that the branch depends on: results of instructions of the loop, and registers
+     * that are only read. */
     struct slot {
-        uint32_t instruction; /* PTX_NONE: nobody in the loop writes it */
+        uint32_t instruction; /* PTX_NONE: not written in the loop */
         uint32_t number;      /* of the register */
         uint64_t value;
         bool known;
-        uint32_t sources[SOURCES], slots[SOURCES]; /* registers read, and where they are */
+        uint32_t sources[SOURCES], slots[SOURCES]; /* registers read, and their slots */
         size_t source_count;
     } slice[SLICE];
     size_t count;
-    size_t running;         /* the slot that is evaluated */
-    uint32_t depth, effort; /* of looking for constants */
+    size_t running;         /* the slot that is being evaluated */
+    uint32_t depth, effort; /* of the search for constants */
     struct choice {
         uint32_t instruction;
         uint64_t last, value;
-        bool launch; /* a place in the launch */
+        bool launch; /* a thread or block index */
     } choices[CHOICES];
     size_t choice_count;
-    bool settled; /* no more choices: they are being tried */
+    bool settled; /* the choices are complete and are being enumerated */
     bool corners;
     char missing[160];
 };
@@ -73,7 +74,7 @@ static bool writes_register(const struct counter *counter, uint32_t instruction,
     return search.found;
 }
 
-/* The last instruction of [first, end) that writes it; PTX_NONE: none. */
+/* The last instruction of [first, end) that writes the register; PTX_NONE: none. */
 static uint32_t last_writer(const struct counter *counter, uint32_t first, uint32_t end,
                             uint32_t number)
 {
@@ -83,7 +84,8 @@ static uint32_t last_writer(const struct counter *counter, uint32_t first, uint3
     return PTX_NONE;
 }
 
-/* Puts a block's predecessors on the stack; those inside `loop` are passed over if it is not 0. */
+/* Pushes the predecessors of a block. If `loop` is not 0, predecessors inside the loop are
+ * skipped. */
 static size_t push_before(const struct counter *counter, uint32_t block, uint32_t loop, size_t top)
 {
     const struct ptx_graph *graph = counter->graph;
@@ -98,8 +100,8 @@ static size_t push_before(const struct counter *counter, uint32_t block, uint32_
     return top;
 }
 
-/* The only instruction whose result can be in the register on the way to the start of `block` (for
- * a loop that is not 0: coming from outside of it); PTX_NONE: several, or none. */
+/* The only instruction whose result can be in the register at the start of `block`. If `loop` is
+ * not 0, only on paths from outside of it. PTX_NONE: none or several. */
 static uint32_t reaching_write(const struct counter *counter, uint32_t block, uint32_t loop,
                                uint32_t number)
 {
@@ -114,7 +116,7 @@ static uint32_t reaching_write(const struct counter *counter, uint32_t block, ui
         uint32_t writer =
             last_writer(counter, graph->blocks[at].first, graph->blocks[at].end, number);
         if (writer == PTX_NONE && at == graph->entry)
-            return PTX_NONE; /* comes from nowhere */
+            return PTX_NONE; /* not initialized */
         if (writer == PTX_NONE)
             top = push_before(counter, at, 0, top);
         else if (found != PTX_NONE && found != writer)
@@ -129,7 +131,7 @@ static uint32_t reaching_write(const struct counter *counter, uint32_t block, ui
 
 struct reading {
     struct counter *counter;
-    uint32_t block, instruction; /* that reads */
+    uint32_t block, instruction; /* the reading instruction */
 };
 
 static bool constant_at(struct counter *counter, uint32_t writer, uint64_t *value);
@@ -145,7 +147,7 @@ static bool read_constant(void *context, uint32_t number, uint64_t *value)
     return writer != PTX_NONE && constant_at(reading->counter, writer, value);
 }
 
-/* A list with commas, each name once. */
+/* Appends to a comma-separated list without duplicates. */
 static void note_missing(void *context, const char *name, size_t length)
 {
     struct counter *counter = ((const struct reading *)context)->counter;
@@ -164,7 +166,7 @@ static void note_missing(void *context, const char *name, size_t length)
     counter->missing[used + length] = '\0';
 }
 
-/* The instruction's result is one of a few: the one being tried. */
+/* If the result of the instruction is one of a few values, enumerates them. */
 static bool try_choice(struct counter *counter, uint32_t writer, struct reading *reading,
                        size_t missing, uint64_t *value)
 {
@@ -176,7 +178,7 @@ static bool try_choice(struct counter *counter, uint32_t writer, struct reading 
                             &choice.launch) ||
         (!choice.launch && choice.last >= TRIALS_MAX))
         return false;
-    counter->missing[missing] = '\0'; /* it need not be known */
+    counter->missing[missing] = '\0'; /* not needed */
     counter->choices[counter->choice_count++] = choice;
     *value = 0;
     return true;
@@ -206,7 +208,7 @@ static bool constant_at(struct counter *counter, uint32_t writer, uint64_t *valu
 
 /* ------------------------------------------------------------------ the slice */
 
-/* Passed exactly once in every round that goes on? */
+/* Is the block executed exactly once in every iteration that continues? */
 static bool every_round(const struct counter *counter, uint32_t block)
 {
     const struct ptx_graph *graph = counter->graph;
@@ -225,7 +227,7 @@ static bool every_round(const struct counter *counter, uint32_t block)
     return true;
 }
 
-/* The only writer inside the loop: PTX_NONE if nobody writes it there; *several if more do. */
+/* The only writer inside the loop. PTX_NONE: none. *several: there is more than one. */
 static uint32_t writer_inside(const struct counter *counter, uint32_t number, uint32_t *block,
                               bool *several)
 {
@@ -247,7 +249,7 @@ static uint32_t writer_inside(const struct counter *counter, uint32_t number, ui
     return found;
 }
 
-/* The register's value when the loop is entered, if it is known. */
+/* Finds the value of the register on entry to the loop, if it is known. */
 static void enter_sources(struct counter *counter, struct slot *slot)
 {
     const struct ptx_graph *graph = counter->graph;
@@ -258,8 +260,8 @@ static void enter_sources(struct counter *counter, struct slot *slot)
 
 static bool add_sources(struct counter *counter, size_t slot);
 
-/* A register that the instruction `use` of `block` reads. What wrote it last in the same block
- * counts; otherwise there must be one writer in the loop at most. False: it cannot be followed. */
+/* Adds a register read by instruction `use` of `block`. The last writer in the same block counts;
+ * otherwise there must be at most one writer in the loop. False: the value cannot be followed. */
 static bool add_register(struct counter *counter, uint32_t number, uint32_t block, uint32_t use,
                          uint32_t *found)
 {
@@ -293,14 +295,15 @@ static bool add_sources(struct counter *counter, size_t index)
     uint32_t block = ptx_block_of(graph, slot->instruction);
     bool all = true;
     while (at < end && !ptx_is_mark(graph->ptx, at, ','))
-        at++; /* past the result */
+        at++; /* skips the result */
     for (; at < end; at++) {
         uint32_t number = ptx_register(graph->ptx, graph->function, from->scope, at), found;
         if (number == PTX_NONE)
             continue;
         if (slot->source_count == SOURCES)
             return false;
-        /* One that is not known is no reason not to ask the others: the user is told of all. */
+        /* If one value is unknown, the others are checked as well, so that all missing values are
+         * reported. */
         if (!add_register(counter, number, block, slot->instruction, &found)) {
             all = false;
             continue;
@@ -325,8 +328,8 @@ static bool read_slice(void *context, uint32_t number, uint64_t *value)
     return false;
 }
 
-/* Slots in the order in which a round executes them; those nobody writes are left out. Blocks that
- * every round passes dominate each other in the order they are executed in. */
+/* Sorts the written slots in execution order. The blocks that every iteration executes dominate
+ * each other in this order. */
 static size_t sort_slice(const struct counter *counter, size_t slots[SLICE])
 {
     const struct ptx_graph *graph = counter->graph;
@@ -359,13 +362,14 @@ static bool run_slot(struct counter *counter, size_t slot)
     return counter->slice[slot].known;
 }
 
-/* Rounds until the predicate has this value; 0: not found. */
+/* Simulates iterations until the predicate has the value that exits. Returns their number, 0:
+ * unknown. */
 static uint64_t run_loop_rounds(struct counter *counter, uint32_t block, uint32_t predicate,
                                 bool leaves)
 {
     size_t slots[SLICE], count = sort_slice(counter, slots), before = 0;
     const struct ptx_graph *graph = counter->graph;
-    /* Those executed before the end of the block. */
+    /* Instructions executed before the end of the block. */
     while (before < count &&
            graph->blocks[ptx_block_of(graph, counter->slice[slots[before]].instruction)].order <=
                graph->blocks[block].order)
@@ -387,7 +391,7 @@ static uint64_t run_loop_rounds(struct counter *counter, uint32_t block, uint32_
 
 /* ------------------------------------------------------------------ values that are not known */
 
-/* Does control come to `block` from `before` only, but for ways back from itself? */
+/* Is `before` the only predecessor of `block`, apart from back edges? */
 static bool comes_from(const struct ptx_graph *graph, uint32_t block, uint32_t before)
 {
     for (uint32_t i = graph->first_before[block]; i < graph->first_before[block + 1]; i++) {
@@ -399,8 +403,7 @@ static bool comes_from(const struct ptx_graph *graph, uint32_t block, uint32_t b
     return true;
 }
 
-/* With these values, does the branch at the end of `before` go to `block`? True if that is not
- * known. */
+/* With these values, does the branch at the end of `before` go to `block`? True if unknown. */
 static bool goes_to(struct counter *counter, uint32_t before, uint32_t block)
 {
     const struct ptx_graph *graph = counter->graph;
@@ -417,7 +420,7 @@ static bool goes_to(struct counter *counter, uint32_t before, uint32_t block)
     return graph->nexts[at->first_next + taken] == block;
 }
 
-/* Is the loop entered at all with these values? */
+/* Is the loop entered with these values? */
 static bool is_entered(struct counter *counter)
 {
     const struct ptx_graph *graph = counter->graph;
@@ -433,8 +436,8 @@ static bool is_entered(struct counter *counter)
     return true;
 }
 
-/* The next combination; false: that was the last. Places in a launch of many are the first and the
- * last one. */
+/* Advances to the next combination. False: there is none. For large launches only the first and the
+ * last thread and block are used. */
 static bool next_trial(struct counter *counter)
 {
     for (size_t i = 0; i < counter->choice_count; i++) {
@@ -449,11 +452,11 @@ static bool next_trial(struct counter *counter)
     return false;
 }
 
-/* The most rounds with any of the values; 0: with one of them it is not found. */
+/* The maximum number of iterations over all values; 0: unknown for one of them. */
 static uint64_t try_values(struct counter *counter, uint32_t block, uint32_t predicate, bool leaves)
 {
     uint64_t most = 0;
-    /* Are they few enough to be tried? */
+    /* Are there few enough combinations? */
     uint64_t all = 1, few = 1;
     for (size_t i = 0; i < counter->choice_count; i++) {
         const struct choice *choice = &counter->choices[i];
@@ -479,7 +482,8 @@ static uint64_t try_values(struct counter *counter, uint32_t block, uint32_t pre
     return most;
 }
 
-/* The branch that ends this block, if it can leave the loop: rounds until it does; 0: not found. */
+/* If the branch at the end of this block can exit the loop: returns the iterations until it does,
+ * 0: unknown. */
 static uint64_t count_exit(struct counter *counter, uint32_t block)
 {
     const struct ptx_graph *graph = counter->graph;
@@ -501,7 +505,7 @@ static uint64_t count_exit(struct counter *counter, uint32_t block)
     uint32_t predicate;
     if (!add_register(counter, last->guard, block, at->end - 1, &predicate))
         return 0;
-    /* The first way is the one not taken: the guard does not hold. */
+    /* The first successor is the fall-through: the guard is false. */
     bool leaves = stays[0] ? !last->negated : last->negated;
     return counter->choice_count > 0 ? try_values(counter, block, predicate, leaves)
                                      : run_loop_rounds(counter, block, predicate, leaves);
@@ -513,15 +517,10 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
 {
     struct counter counter = {.graph = graph, .question = question, .loop = loop};
     counter.stack = memory_alloc(&graph->memory, graph->block_count * sizeof *counter.stack);
-    if (!counter.stack)
-        return fail_memory(error);
     counter.seen = memory_alloc(&graph->memory, graph->block_count);
-    if (!counter.seen) {
-        memory_free(&graph->memory, counter.stack);
-        return fail_memory(error);
-    }
+    bool fine = counter.stack && counter.seen;
     *count = (struct ptx_count){0};
-    for (size_t i = 0; i < graph->sorted_count; i++) {
+    for (size_t i = 0; fine && i < graph->sorted_count; i++) {
         uint32_t block = graph->sorted[i];
         if (graph->blocks[block].loop != loop)
             continue;
@@ -534,5 +533,5 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
     }
     memcpy(count->missing, counter.missing, sizeof count->missing);
     memory_free_all(&graph->memory, counter.seen, counter.stack);
-    return GORDIAN_OK;
+    return fine ? GORDIAN_OK : fail_memory(error);
 }

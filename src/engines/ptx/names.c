@@ -1,3 +1,4 @@
+/* Names by scope, in a hash table; demangled names. */
 #include "engines/ptx/ptx_internal.h"
 
 #include <string.h>
@@ -61,7 +62,7 @@ bool ptx_names_put(struct ptx_names *names, uint32_t scope, const char *text, si
     return true;
 }
 
-/* A number at the start of text; *length: what is left of it. */
+/* Parses a number at the start of the text. *length: the rest. */
 static bool parse_count(const char **text, size_t *length, size_t *count)
 {
     size_t digits = 0;

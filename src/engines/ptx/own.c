@@ -1,6 +1,7 @@
 /*
- * The library's own service kernel (foundation/gpu/kernels/detect/osdda.cu) as a subject: how often
- * each of its loops is passed for one event, from the sizes of the matrices and of the launch.
+ * Loop bounds of the library's own service kernel (foundation/gpu/kernels/detect/osdda.cu): how
+ * often each of its loops iterates for one event, computed from the sizes of the matrices and of
+ * the launch.
  */
 #include "engines/ptx/ptx_internal.h"
 
@@ -42,7 +43,7 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Chunks of a row of so many bits: whole lines. */
+/* Chunks of a row with this many bits, in whole lines. */
 static uint64_t chunks_of(uint64_t bits)
 {
     return parts_of(parts_of(bits, CHUNK_BITS), LINE_CHUNKS) * LINE_CHUNKS;
@@ -55,14 +56,14 @@ void gordian_ptx_own_question(gordian_ptx *own, gordian_ptx_event event, uint32_
     bool leads = event == GORDIAN_PTX_EVENT_GRANT, rebuilds = event == GORDIAN_PTX_EVENT_REBUILD;
     bool combines = event == GORDIAN_PTX_EVENT_BLOCK || event == GORDIAN_PTX_EVENT_CANCEL;
     uint64_t stride = chunks_of(resources) + chunks_of(processes), tile = least_of(stride, TILE);
-    /* The engine starts so many blocks; each has so many rows. */
+    /* The number of blocks that the engine starts, and the rows of each. */
     uint64_t rows = parts_of(resources, least_of(resources / 16 + 1, multiprocessors));
     uint64_t of_threads = parts_of(rows, THREADS), of_warps = parts_of(rows, GORDIAN_PTX_OWN_WARPS);
     uint64_t doublings = 0;
     while (doublings < 32 && UINT64_C(1) << doublings < resources)
         doublings++;
     const gordian_ptx_named loops[] = {
-        {"service_fetch", 1}, /* what waits for others is passed once */
+        {"service_fetch", 1}, /* loops that wait for other threads count once */
         {"service_settled", 1},
         {"service_follow", 1},
         {"grid_barrier", 1},
@@ -76,15 +77,15 @@ void gordian_ptx_own_question(gordian_ptx *own, gordian_ptx_event event, uint32_
         {"rebuild_rows/3", of_warps},
         {"lay_row", parts_of(stride, WARP)},
         {"append_row", parts_of(stride, WARP)},
-        {"lead_command", 1}, /* not where it is what is looked at */
+        {"lead_command", 1}, /* except if its body is the subject */
     };
     question->loop_count = sizeof loops / sizeof *loops - leads;
     for (size_t i = 0; i < question->loop_count; i++)
         own->own_loops[i] = loops[i];
     question->loops = own->own_loops;
     question->extra_loops = true;
-    /* An event that only the leader handles is a round of the leader's loop; the others are a step
-     * of the grid. */
+    /* An event handled by the leader alone is one iteration of the leader's loop. Other events are
+     * a step of the grid. */
     question->entry = "osdda_service";
     question->from = question->to = leads ? "lead_command" : "osdda_service/1";
     question->avoid = leads ? "osdda_service/1" : NULL;

@@ -1,4 +1,4 @@
-/* The outer level of a PTX module: directives, variables, functions, places in source files. */
+/* Parses the top level of a PTX module: directives, variables, functions, source locations. */
 #include "engines/ptx/ptx_internal.h"
 
 #include "foundation/base/io/reader.h"
@@ -55,7 +55,7 @@ static bool number_at(const gordian_ptx *ptx, uint32_t token, uint32_t *number)
     return true;
 }
 
-/* "FILE LINE COLUMN" from *next on. */
+/* Reads "FILE LINE COLUMN" at *next. */
 static gordian_status read_three(const gordian_ptx *ptx, uint32_t *next, struct ptx_place *place,
                                  gordian_error *error)
 {
@@ -67,7 +67,7 @@ static gordian_status read_three(const gordian_ptx *ptx, uint32_t *next, struct 
     return GORDIAN_OK;
 }
 
-/* `line`: the token of its line. */
+/* `line`: the token of the line number. */
 static gordian_status add_place(gordian_ptx *ptx, const struct ptx_place *place, uint32_t line,
                                 uint32_t *index, gordian_error *error)
 {
@@ -81,16 +81,15 @@ static gordian_status add_place(gordian_ptx *ptx, const struct ptx_place *place,
     return GORDIAN_OK;
 }
 
-/* The place that something was inlined at is the latest one that was told with the same file and
- * line: the call itself is told right before what it calls, or was when this was inlined there. */
+/* Reads a .loc directive. The location that code was inlined at is the latest one with the same
+ * file and line: the location of the call precedes the code that it inlines. */
 gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *index, gordian_error *error)
 {
     uint32_t first = *next, line = ptx->tokens[first].line;
     struct ptx_place place = {.function = PTX_NONE, .outer = PTX_NONE};
     ++*next;
-    gordian_status status = read_three(ptx, next, &place, error);
-    while (status == GORDIAN_OK && !statement_ended(ptx, *next) &&
-           ptx->tokens[*next].line == line) {
+    TRY(read_three(ptx, next, &place, error));
+    while (!statement_ended(ptx, *next) && ptx->tokens[*next].line == line) {
         if (ptx_is(ptx, *next, "function_name") && !statement_ended(ptx, *next + 1)) {
             place.function = *next + 1;
             *next += 2;
@@ -98,15 +97,14 @@ gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *index, g
             struct ptx_place outer = {0};
             uint32_t at = *next + 2;
             ++*next;
-            status = read_three(ptx, next, &outer, error);
-            if (status == GORDIAN_OK)
-                place.outer = ptx_names_find(&ptx->latest, outer.file, ptx_text(ptx, at),
-                                             ptx->tokens[at].length);
+            TRY(read_three(ptx, next, &outer, error));
+            place.outer =
+                ptx_names_find(&ptx->latest, outer.file, ptx_text(ptx, at), ptx->tokens[at].length);
         } else {
             ++*next;
         }
     }
-    return status == GORDIAN_OK ? add_place(ptx, &place, first + 2, index, error) : status;
+    return add_place(ptx, &place, first + 2, index, error);
 }
 
 gordian_status ptx_read_file(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
@@ -172,7 +170,7 @@ static gordian_status read_parameters(gordian_ptx *ptx, struct ptx_function *fun
     return ptx_fail(ptx, open, error, "a ')' is missing after these parameters");
 }
 
-/* Everything between the parameters and the body. */
+/* Skips everything between the parameters and the body. */
 static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     while (!statement_ended(ptx, *next) && !ptx_is_mark(ptx, *next, '{') &&
@@ -190,7 +188,7 @@ static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, go
     return GORDIAN_OK;
 }
 
-/* A place in the list for this function: it may have been declared before. */
+/* Returns the entry of this function, which may have been declared before. */
 static gordian_status find_declared_function(gordian_ptx *ptx, uint32_t name,
                                              struct ptx_function **out, gordian_error *error)
 {
@@ -226,20 +224,17 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
     if (status == GORDIAN_OK && ptx_is_mark(ptx, *next, '('))
         status = read_parameters(ptx, &results, next, error);
     memory_free(&ptx->memory, results.parameters);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     uint32_t name = *next;
     if (ptx->tokens[name].kind != PTX_WORD)
         return ptx_fail(ptx, name, error, "expected the function's name");
-    status = find_declared_function(ptx, name, &function, error);
+    TRY(find_declared_function(ptx, name, &function, error));
     ++*next;
-    if (status == GORDIAN_OK && ptx_is_mark(ptx, *next, '(')) {
+    if (ptx_is_mark(ptx, *next, '(')) {
         function->parameter_count = 0;
-        status = read_parameters(ptx, function, next, error);
+        TRY(read_parameters(ptx, function, next, error));
     }
-    THEN(status, skip_attributes(ptx, next, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(skip_attributes(ptx, next, error));
     if (ptx_is_mark(ptx, (*next)++, ';'))
         return GORDIAN_OK;
     if (function->defined)
@@ -304,7 +299,7 @@ static gordian_status read_statement(gordian_ptx *ptx, uint32_t *next, gordian_e
                     ptx_text(ptx, token));
 }
 
-/* Takes the text over, on failure, too. */
+/* Takes ownership of the text, also on failure. */
 static gordian_status read_module(gordian_ptx **out, struct text *text, gordian_error *error)
 {
     gordian_allocator from = text->memory;
@@ -322,12 +317,11 @@ static gordian_status read_module(gordian_ptx **out, struct text *text, gordian_
     size_t length;
     if (status == GORDIAN_OK && !gordian_ptx_entry(ptx, 0, &length))
         status = ptx_fail(ptx, next, error, "there is no kernel here: no .entry with a body");
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = ptx;
+    else
         gordian_ptx_close(ptx);
-        return status;
-    }
-    *out = ptx;
-    return GORDIAN_OK;
+    return status;
 }
 
 gordian_status gordian_ptx_open(gordian_ptx **out, const char *text, size_t size,

@@ -1,11 +1,11 @@
 /*
- * Ways through a function: the one with the most weight, and the one that labels tell.
+ * Paths through a function: the longest one, and the one selected by labels.
  *
- * The longest way, with a bound on every loop: inner loops first, each is one node of the loop
- * around it. For a loop is known the heaviest way once round (`cycle`), and for every block in it
- * the heaviest way from the head to it (`into`, within the innermost loop around the block); a loop
- * that may be passed n times costs n - 1 rounds and a way from its head to where it is left. All
- * rounds are alike: no other choice is heavier.
+ * The longest path with a loop bound for every loop. Inner loops come first; each is one node of
+ * the enclosing loop. For a loop the heaviest path of one iteration is known (`cycle`), and for
+ * every block in it the heaviest path from the head (`into`, within the innermost loop of the
+ * block). A loop with n iterations costs n - 1 cycles and a path from its head to its exit. All
+ * iterations are alike, so no other choice is heavier.
  */
 #include "engines/ptx/ptx_internal.h"
 
@@ -54,7 +54,7 @@ static void weigh_blocks(struct ptx_program *program, struct ptx_routine *routin
 
 /* ------------------------------------------------------------------ the longest way */
 
-/* The loop directly inside `loop` that the block is in. */
+/* The loop directly inside `loop` that contains the block. */
 static uint32_t child_around(const struct ptx_graph *graph, uint32_t block, uint32_t loop)
 {
     uint32_t at = graph->blocks[block].loop;
@@ -67,13 +67,12 @@ static uint64_t all_rounds(const struct ptx_loop *loop)
 {
     if (loop->cycle == PTX_UNREACHED || loop->passes < 2)
         return 0;
-    uint64_t a = loop->cycle;
-    uint64_t n = loop->passes - 1;
-    uint64_t product;
-    return __builtin_mul_overflow(a, n, &product) || product > PTX_HUGE ? PTX_HUGE : product;
+    uint64_t all;
+    bool too_many = __builtin_mul_overflow(loop->cycle, loop->passes - 1, &all);
+    return too_many || all > PTX_HUGE ? PTX_HUGE : all;
 }
 
-/* From the head of the loop to the end of a block in it, going round inner loops only. */
+/* The weight from the head of the loop to the end of a block in it, with inner loops iterated. */
 static uint64_t weight_through(const struct ptx_routine *routine, uint32_t loop, uint32_t block)
 {
     const struct ptx_graph *graph = &routine->graph;
@@ -89,7 +88,7 @@ static uint64_t weight_through(const struct ptx_routine *routine, uint32_t loop,
     return add_weights(sum, routine->weights[block]);
 }
 
-/* The edge from a block in the loop to another one. */
+/* Relaxes the edge from a block in the loop to another block. */
 static void relax_edge(struct ptx_routine *routine, uint32_t loop, uint32_t from, uint32_t to)
 {
     struct ptx_graph *graph = &routine->graph;
@@ -112,7 +111,7 @@ static void relax_edge(struct ptx_routine *routine, uint32_t loop, uint32_t from
         return;
     }
     if (!ptx_in_loop(graph, to, loop))
-        return; /* leaves: looked at from the loop around */
+        return; /* an exit: handled with the enclosing loop */
     if (graph->blocks[to].loop != loop && graph->loops[child_around(graph, to, loop)].passes == 0)
         return;
     if (routine->into[to] == PTX_UNREACHED || weight > routine->into[to]) {
@@ -121,7 +120,7 @@ static void relax_edge(struct ptx_routine *routine, uint32_t loop, uint32_t from
     }
 }
 
-/* All ways out of an inner loop. */
+/* Relaxes all exits of an inner loop. */
 static void relax_exits(struct ptx_routine *routine, uint32_t loop, uint32_t child)
 {
     const struct ptx_graph *graph = &routine->graph;
@@ -137,7 +136,8 @@ static void relax_exits(struct ptx_routine *routine, uint32_t loop, uint32_t chi
     }
 }
 
-/* Blocks in reverse postorder: all that lead to one come before it, but for ways back. */
+/* Processes the blocks in reverse postorder: all predecessors come first, except along back
+ * edges. */
 static void measure_loop(struct ptx_routine *routine, uint32_t loop)
 {
     struct ptx_graph *graph = &routine->graph;
@@ -166,7 +166,7 @@ void ptx_measure(struct ptx_program *program, uint32_t function,
     weigh_blocks(program, routine, weights);
     routine->cost = PTX_UNREACHED;
     routine->last = PTX_NONE;
-    for (size_t i = routine->graph.loop_count; i-- > 0;) /* inner ones have larger numbers */
+    for (size_t i = routine->graph.loop_count; i-- > 0;) /* inner loops have larger numbers */
         measure_loop(routine, (uint32_t)i);
 }
 
@@ -187,13 +187,6 @@ gordian_status ptx_note(struct ptx_program *program, uint32_t line, const char *
     return GORDIAN_OK;
 }
 
-static bool is_barrier(const char *name, size_t length)
-{
-    return (length >= 4 && memcmp(name, "bar.", 4) == 0 &&
-            !(length >= 8 && memcmp(name, "bar.warp", 8) == 0)) ||
-           (length >= 8 && memcmp(name, "barrier.", 8) == 0);
-}
-
 static gordian_status put_routine(struct ptx_program *program, const struct ptx_routine *routine,
                                   uint32_t instruction)
 {
@@ -202,9 +195,12 @@ static gordian_status put_routine(struct ptx_program *program, const struct ptx_
     const gordian_ptx *ptx = program->ptx;
     uint32_t name = routine->graph.function->code[instruction].name;
     const char *letters = routine->letters[instruction];
-    size_t count = strlen(letters);
+    const char *text = ptx_text(ptx, name);
+    size_t count = strlen(letters), length = ptx->tokens[name].length;
+    bool bar = length >= 4 && memcmp(text, "bar.", 4) == 0;
+    bool bar_warp = length >= 8 && memcmp(text, "bar.warp", 8) == 0;
     answer->instructions++;
-    answer->barriers += is_barrier(ptx_text(ptx, name), ptx->tokens[name].length);
+    answer->barriers += (bar && !bar_warp) || (length >= 8 && memcmp(text, "barrier.", 8) == 0);
     if (answer->count + count > GORDIAN_MAKESPAN_MAX_LENGTH) {
         program->too_long = true;
         return GORDIAN_OK;
@@ -222,27 +218,26 @@ static gordian_status put_routine(struct ptx_program *program, const struct ptx_
     return GORDIAN_OK;
 }
 
-/* A block's letters, and those of what it calls. */
+/* Appends the letters of a block, and of the functions it calls. */
 static gordian_status put_block(struct ptx_program *program, const struct ptx_routine *routine,
                                 uint32_t block,
                                 gordian_status (*call)(struct ptx_program *, uint32_t))
 {
     const struct ptx_block *at = &routine->graph.blocks[block];
-    gordian_status status = GORDIAN_OK;
     if (++program->steps > STEPS_MAX)
         program->too_long = true;
-    for (uint32_t i = at->first; i < at->end && status == GORDIAN_OK && !program->too_long; i++) {
-        status = put_routine(program, routine, i);
-        if (status == GORDIAN_OK && routine->callees[i] != PTX_NONE)
-            status = call(program, routine->callees[i]);
+    for (uint32_t i = at->first; i < at->end && !program->too_long; i++) {
+        TRY(put_routine(program, routine, i));
+        if (routine->callees[i] != PTX_NONE)
+            TRY(call(program, routine->callees[i]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ writing the longest way */
 
-/* Blocks of the loop (one for each inner loop: where it is left) from the head to `block`,
- * backwards; the caller frees. */
+/* The blocks of the path from the head to `block`, in reverse order; an inner loop is represented
+ * by its exit. The caller frees the list. */
 static gordian_status trace_heaviest(struct ptx_program *program, const struct ptx_routine *routine,
                                      uint32_t loop, uint32_t block, uint32_t **out, size_t *count)
 {
@@ -265,7 +260,7 @@ static gordian_status trace_heaviest(struct ptx_program *program, const struct p
     return GORDIAN_OK;
 }
 
-/* From the head of the loop to the end of the block. */
+/* Appends the path from the head of the loop to the end of the block. */
 static gordian_status emit_to(struct ptx_program *program, uint32_t function, uint32_t loop,
                               uint32_t block)
 {
@@ -304,7 +299,7 @@ gordian_status ptx_emit(struct ptx_program *program, uint32_t function)
 
 /* ------------------------------------------------------------------ the way of labels */
 
-/* Does the block start with the label that comes next? */
+/* Does the block begin with the next label of the path? */
 static bool is_next_label(const struct ptx_program *program, const struct ptx_graph *graph,
                           uint32_t block)
 {
@@ -341,16 +336,13 @@ gordian_status ptx_walk(struct ptx_program *program, uint32_t function)
 {
     const struct ptx_routine *routine = &program->routines[function];
     const struct ptx_graph *graph = &routine->graph;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t block = graph->entry; block != PTX_NONE && !program->too_long;) {
         if (is_next_label(program, graph, block)) {
             program->next_label += strcspn(program->next_label, ",");
             program->next_label += *program->next_label == ',';
         }
-        status = put_block(program, routine, block, ptx_walk);
-        THEN(status, choose_labelled(program, graph, block, &block));
-        if (status != GORDIAN_OK)
-            break;
+        TRY(put_block(program, routine, block, ptx_walk));
+        TRY(choose_labelled(program, graph, block, &block));
     }
-    return status;
+    return GORDIAN_OK;
 }

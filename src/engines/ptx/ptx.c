@@ -1,5 +1,5 @@
-/* A question about a PTX module, answered: functions and their loops, the path, what was assumed.
- */
+/* Answers a question about a PTX module: functions and their loops, the path, the assumptions
+ * made. */
 #include "engines/ptx/ptx_internal.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static gordian_status list_entries(const gordian_ptx *ptx, const char *wanted, g
     return fail(error, GORDIAN_STATUS_INPUT, "which kernel? --entry is one of %s", list);
 }
 
-/* By its whole name, or by what it was called before it was mangled. */
+/* Finds a kernel by its full or its demangled name. */
 static gordian_status find_ptx_kernel(const gordian_ptx *ptx, const char *wanted, uint32_t *found,
                                       gordian_error *error)
 {
@@ -55,7 +55,7 @@ static gordian_status find_ptx_kernel(const gordian_ptx *ptx, const char *wanted
     return list_entries(ptx, plain > 1 ? NULL : wanted, error);
 }
 
-/* The number of a label, or of the one at the head of a loop of this name. */
+/* Returns the number of a label, or of the label at the head of a loop with this name. */
 static gordian_status find_loop_label(const gordian_ptx *ptx, const struct ptx_function *function,
                                       const char *name, uint32_t *label, gordian_error *error)
 {
@@ -96,14 +96,14 @@ static const gordian_ptx_call *find_code(const struct ptx_program *program, uint
     return NULL;
 }
 
-/* Calls into the driver's runtime, whose code is nowhere: a load or store is the least that they
- * are. */
+/* Calls of the driver's runtime, whose code is not available: they count as a load or store at
+ * least. */
 #define SYSTEM_CALL "L"
 
 static gordian_status note_once(struct ptx_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Something that is told once, however often it comes up. */
+/* Adds a note unless there is an equal one. */
 static gordian_status note_once(struct ptx_program *program, const char *format, ...)
 {
     const gordian_ptx_note *notes = program->lists->notes;
@@ -120,7 +120,7 @@ static gordian_status note_once(struct ptx_program *program, const char *format,
 
 static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth);
 
-/* What a call does: another routine, or letters that the question gives. */
+/* Resolves a call: another function, or letters given in the question. */
 static gordian_status read_callee(struct ptx_program *program, struct ptx_routine *routine,
                                   uint32_t index, uint32_t depth)
 {
@@ -132,7 +132,7 @@ static gordian_status read_callee(struct ptx_program *program, struct ptx_routin
     const gordian_ptx_call *code = find_code(program, name);
     if (code) {
         routine->letters[index] = code->letters;
-        /* Tells once what a function was taken for. */
+        /* Notes the replacement of a function once. */
         size_t count = strlen(code->letters);
         return note_once(program, "%.80s stands for %.40s%s, as given", code->name,
                          count ? code->letters : "nothing", count > 40 ? "..." : "");
@@ -164,7 +164,7 @@ static gordian_status read_callee(struct ptx_program *program, struct ptx_routin
     return open_routine(program, callee, depth + 1);
 }
 
-/* How large a product of Blackwell's tensor cores is stands in a register. */
+/* A register has the size of a product on Blackwell's tensor cores. */
 static gordian_status note_size(struct ptx_program *program, uint32_t name)
 {
     static const char product[] = "tcgen05.mma";
@@ -181,10 +181,9 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
 {
     const gordian_ptx *ptx = program->ptx;
     const struct ptx_graph *graph = &routine->graph;
-    gordian_status status = GORDIAN_OK;
     for (size_t b = 0; b < graph->sorted_count; b++) {
         const struct ptx_block *block = &graph->blocks[graph->sorted[b]];
-        for (uint32_t i = block->first; i < block->end && status == GORDIAN_OK; i++) {
+        for (uint32_t i = block->first; i < block->end; i++) {
             uint32_t name = graph->function->code[i].name;
             const char *letters = ptx_table_find(program->question->table, ptx_text(ptx, name),
                                                  ptx->tokens[name].length);
@@ -194,15 +193,14 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
                                 "--table or --unit",
                                 PTX_SHOWN(ptx, name));
             routine->letters[i] = letters;
-            status = note_size(program, name);
-            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_RETURN &&
-                *ptx_text(ptx, name) == 'c')
-                status = note_once(program, "__assertfail does not return: a path may end there");
-            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_CALL)
-                status = read_callee(program, routine, i, depth);
+            TRY(note_size(program, name));
+            if (graph->function->code[i].flow == PTX_RETURN && *ptx_text(ptx, name) == 'c')
+                TRY(note_once(program, "__assertfail does not return: a path may end there"));
+            if (graph->function->code[i].flow == PTX_CALL)
+                TRY(read_callee(program, routine, i, depth));
         }
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ bounds of loops */
@@ -231,7 +229,7 @@ static gordian_status no_bound(struct ptx_program *program, const struct ptx_gra
 {
     uint32_t name = graph->function->code[graph->blocks[loop->head].first].name;
     char needs[240];
-    /* "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N" of "%ctaid.y,3" */
+    /* Converts "%ctaid.y,3" to "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N". */
     size_t size = sizeof needs;
     size_t used = 0;
     needs[0] = '\0';
@@ -276,10 +274,8 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
         return ptx_note(program, line, "%s %s, as given", what, often);
     }
     struct ptx_count count;
-    gordian_status status = ptx_count_loop(graph, index, question, &count, program->error);
+    TRY(ptx_count_loop(graph, index, question, &count, program->error));
     loop->passes = count.passes;
-    if (status != GORDIAN_OK)
-        return status;
     if (loop->passes == 0)
         return no_bound(program, graph, loop, what, count.missing);
     how_often(loop->passes, count.at_most, often, sizeof often);
@@ -287,7 +283,7 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
                     count.corners ? " (first and last threads and blocks)" : "");
 }
 
-/* A name that no loop has is a mistake. */
+/* Fails if a name given for a loop matches no loop. */
 static gordian_status check_loop_names(struct ptx_program *program)
 {
     for (size_t i = 0; i < program->question->loop_count; i++) {
@@ -305,7 +301,7 @@ static gordian_status check_loop_names(struct ptx_program *program)
     return GORDIAN_OK;
 }
 
-/* So is a value for a parameter that the kernel does not have. */
+/* Fails if a value is given for a parameter that the kernel does not have. */
 static gordian_status check_value_names(struct ptx_program *program, uint32_t entry)
 {
     const gordian_ptx *ptx = program->ptx;
@@ -354,7 +350,7 @@ static gordian_status allocate_routine(struct ptx_program *program, struct ptx_r
     return GORDIAN_OK;
 }
 
-/* Where the path begins and ends: in the kernel, at the places asked for. */
+/* Finds the start and end of the path in the kernel. */
 static gordian_status find_ends(struct ptx_program *program, const struct ptx_function *function,
                                 struct ptx_ends *ends)
 {
@@ -375,18 +371,17 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     if (routine->state == PTX_READY)
         return GORDIAN_OK;
     routine->state = PTX_OPENING;
-    gordian_status status = depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK;
+    TRY(depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK);
     bool labels = follows_labels(program->question);
-    THEN(status,
-         ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error));
-    THEN(status, allocate_routine(program, routine));
-    THEN(status, read_instructions(program, routine, depth));
-    if (status == GORDIAN_OK && !labels)
-        status = ptx_locate_loops(&routine->graph, program->error);
-    for (uint32_t i = 1; status == GORDIAN_OK && !labels && i < routine->graph.loop_count; i++)
-        status = bound_loop(program, &routine->graph, i);
+    TRY(ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error));
+    TRY(allocate_routine(program, routine));
+    TRY(read_instructions(program, routine, depth));
+    if (!labels)
+        TRY(ptx_locate_loops(&routine->graph, program->error));
+    for (uint32_t i = 1; !labels && i < routine->graph.loop_count; i++)
+        TRY(bound_loop(program, &routine->graph, i));
     routine->state = PTX_READY;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -406,19 +401,17 @@ static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
         return fail(program->error, GORDIAN_STATUS_INPUT,
                     "no path ends: with these bounds and labels there is no way out");
     answer->longest = program->routines[entry].cost;
-    gordian_status status = ptx_emit(program, entry);
-    if (status == GORDIAN_OK) {
-        /* The most of each letter that any way has. */
-        uint64_t weights[PTX_LETTERS] = {0};
-        answer->every_path = answer->longest < PTX_HUGE;
-        for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
-            weights[letter] = 1;
-            ptx_measure(program, entry, weights, ++program->measurement);
-            weights[letter] = 0;
-            answer->most[letter] = program->routines[entry].cost;
-        }
+    TRY(ptx_emit(program, entry));
+    /* The maximum of each letter over all paths. */
+    uint64_t weights[PTX_LETTERS] = {0};
+    answer->every_path = answer->longest < PTX_HUGE;
+    for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
+        weights[letter] = 1;
+        ptx_measure(program, entry, weights, ++program->measurement);
+        weights[letter] = 0;
+        answer->most[letter] = program->routines[entry].cost;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
@@ -442,19 +435,18 @@ static gordian_status find_path(struct ptx_program *program)
 {
     gordian_ptx_answer *answer = program->answer;
     uint32_t entry = 0;
-    gordian_status status =
-        find_ptx_kernel(program->ptx, program->question->entry, &entry, program->error);
-    THEN(status, check_value_names(program, entry));
-    THEN(status, open_routine(program, entry, 0));
-    if (status != GORDIAN_OK || program->question->only_loops)
-        return status;
-    status = follows_labels(program->question) ? labelled_path(program, entry)
-                                               : longest_path(program, entry);
-    if (status == GORDIAN_OK && program->too_long)
+    TRY(find_ptx_kernel(program->ptx, program->question->entry, &entry, program->error));
+    TRY(check_value_names(program, entry));
+    TRY(open_routine(program, entry, 0));
+    if (program->question->only_loops)
+        return GORDIAN_OK;
+    TRY(follows_labels(program->question) ? labelled_path(program, entry)
+                                          : longest_path(program, entry));
+    if (program->too_long)
         answer->count = 0;
-    else if (status == GORDIAN_OK && answer->count == 0)
-        status = fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
-    return status;
+    else if (answer->count == 0)
+        return fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
+    return GORDIAN_OK;
 }
 
 void gordian_ptx_question_init(gordian_ptx_question *question)
@@ -503,8 +495,8 @@ gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *que
 
 /* ------------------------------------------------------------------ any path */
 
-/* What the warp that is waited for adds by running itself, `longest` cycles at most: spent first
- * where it takes least from what the others can take. */
+/* The time that the last warp adds by running itself: at most `longest` cycles, spent first on the
+ * unit where it delays the others least. */
 static double own_cycles(const gordian_ptx_answer *answer, const double work[PTX_LETTERS],
                          const double rate[PTX_LETTERS])
 {
@@ -525,10 +517,10 @@ static double own_cycles(const gordian_ptx_answer *answer, const double work[PTX
     return sum;
 }
 
-/* Follow the warp that everybody waits for in the end. In every cycle it either runs, at most
- * `longest` times in all, or what it needs is taken by others: so many of the same unit as there
- * are, or as many of any as there are schedulers. Each cycle of the others' work of unit U can take
- * at most 1 / min(units, schedulers) of such a cycle. */
+/* Bounds the makespan for any mix of paths. Consider the last warp to finish. In every cycle it
+ * either runs, at most `longest` times, or what it needs is taken by other warps: by as many starts
+ * of the same unit as there are units, or of any unit as there are schedulers. So each cycle of
+ * work of the others on unit U accounts for at most 1 / min(units, schedulers) of such a cycle. */
 uint64_t gordian_ptx_any_path(const gordian_ptx_answer *answer, const uint64_t units[PTX_LETTERS],
                               uint64_t schedulers, uint64_t warps)
 {

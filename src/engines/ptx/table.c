@@ -1,4 +1,4 @@
-/* Which units an instruction needs: patterns and letters, the first that matches. */
+/* The table of units: patterns of instructions with their letters. The first match counts. */
 #include "engines/ptx/ptx_internal.h"
 #include "foundation/base/io/reader.h"
 
@@ -7,7 +7,7 @@
 #define LETTERS_MAX 1024u /* of an instruction */
 
 struct line {
-    char *pattern; /* "ld.*"; the letters follow behind its NUL */
+    char *pattern; /* "ld.*"; the letters follow after its NUL */
     const char *letters;
 };
 
@@ -17,7 +17,7 @@ struct gordian_ptx_table {
     size_t count, room;
 };
 
-/* '*' is any characters, none included. */
+/* '*' matches any characters, including none. */
 static bool pattern_matches(const char *pattern, const char *name, size_t length)
 {
     const char *star = NULL;
@@ -75,7 +75,7 @@ gordian_status gordian_ptx_letters(const char *text, size_t length, size_t most,
     return GORDIAN_OK;
 }
 
-/* Puts a line before number `at`. */
+/* Inserts a line before line `at`. */
 static gordian_status insert_line(gordian_ptx_table *table, size_t at, const char *pattern,
                                   size_t pattern_length, const char *text, size_t length,
                                   gordian_error *error)
@@ -139,7 +139,7 @@ gordian_status gordian_ptx_table_read(gordian_ptx_table *table, const gordian_so
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* The built-in text as a source; the context says how much of it was read. */
+/* The built-in table as a source; the context is the number of bytes read. */
 static ptrdiff_t read_built_in(void *context, char *buffer, size_t size)
 {
     size_t *next = context, left = ptx_units_size - *next;
@@ -162,12 +162,11 @@ gordian_status gordian_ptx_table_open(gordian_ptx_table **out, const gordian_all
     size_t next = 0;
     gordian_source source = {read_built_in, &next};
     gordian_status status = gordian_ptx_table_read(table, &source, error);
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = table;
+    else
         gordian_ptx_table_close(table);
-        return status;
-    }
-    *out = table;
-    return GORDIAN_OK;
+    return status;
 }
 
 void gordian_ptx_table_close(gordian_ptx_table *table)

@@ -1,5 +1,7 @@
+/* Evaluates integer instructions (value.h). */
 #include "engines/ptx/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define OPERANDS 5u
@@ -10,9 +12,9 @@ struct evaluation {
     const struct ptx_instruction *instruction;
     const gordian_ptx_question *question;
     ptx_reader read;
-    ptx_missing missing; /* NULL: nobody is told */
+    ptx_missing missing; /* NULL: not called */
     void *context;
-    const char *name; /* the opcode: up to the first dot the stem */
+    const char *name; /* the opcode; its stem ends at the first dot */
     size_t length, stem;
     struct {
         uint32_t first, count; /* tokens */
@@ -21,7 +23,7 @@ struct evaluation {
 };
 
 struct type {
-    uint32_t bits; /* 1: a predicate; 0: none that we know */
+    uint32_t bits; /* 1: a predicate; 0: an unsupported type */
     bool is_signed;
 };
 
@@ -32,7 +34,7 @@ static bool evaluated_stem_is(const struct evaluation *e, const char *word)
     return strlen(word) == e->stem && memcmp(e->name, word, e->stem) == 0;
 }
 
-/* Part number `index` (0: the stem) between the dots. */
+/* Part `index` of the opcode, between dots; 0: the stem. */
 static bool opcode_part(const struct evaluation *e, size_t index, const char **text, size_t *length)
 {
     size_t at = 0;
@@ -67,19 +69,19 @@ static struct type parse_type(const char *text, size_t length)
         type.bits = 1;
     if (length < 2 || length > 3 || !strchr("usb", text[0]))
         return type;
+    static const struct {
+        const char *digits;
+        uint32_t bits;
+    } sizes[] = {{"8", 8}, {"16", 16}, {"32", 32}, {"64", 64}};
     type.is_signed = text[0] == 's';
-    if (length == 2 && text[1] == '8')
-        type.bits = 8;
-    else if (length == 3 && memcmp(text + 1, "16", 2) == 0)
-        type.bits = 16;
-    else if (length == 3 && memcmp(text + 1, "32", 2) == 0)
-        type.bits = 32;
-    else if (length == 3 && memcmp(text + 1, "64", 2) == 0)
-        type.bits = 64;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (length == strlen(sizes[i].digits) + 1 &&
+            memcmp(text + 1, sizes[i].digits, length - 1) == 0)
+            type.bits = sizes[i].bits;
     return type;
 }
 
-/* Type number `index` among the parts, from 0. */
+/* Type `index` among the parts, from 0. */
 static struct type nth_type(const struct evaluation *e, size_t index)
 {
     const char *text;
@@ -97,7 +99,7 @@ static uint64_t cut_to_type(uint64_t value, struct type type)
     return type.bits == 64 ? value : value & ((UINT64_C(1) << type.bits) - 1);
 }
 
-/* As a signed number of 64 bits. */
+/* Sign-extends a value to 64 bits. */
 static int64_t extend_sign(uint64_t value, struct type type)
 {
     value = cut_to_type(value, type);
@@ -113,16 +115,11 @@ static bool parse_ptx_number(const char *text, size_t length, uint64_t *value)
     uint64_t base = 10, sum = 0;
     if (length > 0 && (text[length - 1] == 'U' || text[length - 1] == 'u'))
         length--;
-    if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-        base = 16;
-        text += 2;
-        length -= 2;
-    } else if (length > 2 && text[0] == '0' && (text[1] == 'b' || text[1] == 'B')) {
-        base = 2;
-        text += 2;
-        length -= 2;
-    } else if (length > 1 && text[0] == '0') {
-        base = 8;
+    if (length > 1 && text[0] == '0') {
+        char mark = length > 2 ? text[1] : '\0';
+        base = mark == 'x' || mark == 'X' ? 16 : mark == 'b' || mark == 'B' ? 2 : 8;
+        text += base == 8 ? 0 : 2;
+        length -= base == 8 ? 0 : 2;
     }
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
@@ -138,7 +135,7 @@ static bool parse_ptx_number(const char *text, size_t length, uint64_t *value)
     return length > 0;
 }
 
-/* A value that the question gives. */
+/* Returns a value given by the question. */
 static bool value_given(const struct evaluation *e, const char *name, size_t length,
                         uint64_t *value)
 {
@@ -188,8 +185,8 @@ static bool operand_value(const struct evaluation *e, size_t index, uint64_t *va
     return true;
 }
 
-/* ld.param: a kernel's parameter is what the question says: by name (with an offset as written), or
- * by number. */
+/* ld.param: the question gives the value of a kernel parameter, by name (with an offset as written)
+ * or by number. */
 static bool load_parameter(const struct evaluation *e, uint64_t *value)
 {
     if (e->count != 2 || !has_part(e, "param") || !e->function->entry)
@@ -210,14 +207,7 @@ static bool load_parameter(const struct evaluation *e, uint64_t *value)
         if (e->ptx->tokens[token].length != whole ||
             memcmp(ptx_text(e->ptx, token), name, whole) != 0)
             continue;
-        size_t digits = 0;
-        uint32_t rest = i;
-        do
-            digits++;
-        while ((rest /= 10) > 0);
-        rest = i;
-        for (size_t d = digits; d-- > 0; rest /= 10)
-            number[d] = (char)('0' + rest % 10);
+        size_t digits = (size_t)snprintf(number, sizeof number, "%u", i);
         if (value_given(e, number, digits, value))
             return true;
         if (e->missing)
@@ -298,7 +288,7 @@ static bool divide_values(const struct evaluation *e, struct type type, uint64_t
     int64_t x = extend_sign(a, type), y = extend_sign(b, type);
     a = cut_to_type(a, type);
     b = cut_to_type(b, type);
-    if (b == 0 || (type.is_signed && y == -1)) /* the latter may not fit */
+    if (b == 0 || (type.is_signed && y == -1)) /* the latter may overflow */
         return false;
     bool rest = evaluated_stem_is(e, "rem");
     if (type.is_signed)
@@ -308,7 +298,7 @@ static bool divide_values(const struct evaluation *e, struct type type, uint64_t
     return true;
 }
 
-/* mul.lo, mul.wide: of wide ones the result is exact in 64 bits. */
+/* mul.lo, mul.wide. Wide results are exact in 64 bits. */
 static bool multiply_values(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
                             uint64_t *value)
 {
@@ -462,7 +452,7 @@ static bool launch_bound(const struct evaluation *e, uint64_t *last)
     return false;
 }
 
-/* What the operand that is known says about the result, if it says something. */
+/* Derives an upper bound from the operand that is known, if there is one. */
 static bool masked_bound(const struct evaluation *e, struct type type, uint64_t *last)
 {
     uint64_t a = 0, b = 0;

@@ -18,15 +18,15 @@
 
 #define MOST_WORDS 12u
 
-/* A solver, and how it tells what it found. */
+/* A solver: its command line, and the marks in its output. */
 struct solver {
     const char *name;
-    /* Words of its command line; PROGRAM, ANSWER and SECONDS stand for themselves. Those from
-     * `limit` on, two of them, are left out where there is no limit. */
+    /* Words of its command line. PROGRAM, ANSWER and SECONDS are replaced. The two words from
+     * `limit` on are omitted without a time limit. */
     const char *words[MOST_WORDS];
     size_t limit;
-    const char *optimal; /* its log or answer has this when there is none better */
-    const char *bound;   /* the last number after this in its log bounds the rest; two ways */
+    const char *optimal; /* its log or answer contains this if the solution is optimal */
+    const char *bound;   /* the number after the last such mark in its log is a bound; two marks */
     const char *other_bound;
 };
 
@@ -53,7 +53,7 @@ static const struct solver solvers[] = {
 
 #define SOLVERS (sizeof solvers / sizeof *solvers)
 
-/* One question: a folder of its own for the files. */
+/* A request, with a folder for its files. */
 struct question {
     const gordian_makespan *makespan;
     gordian_makespan_goal goal;
@@ -84,7 +84,7 @@ static bool in_path(const char *name)
     return false;
 }
 
-/* NULL: there is none of the name here. */
+/* Returns NULL if the solver is not installed. */
 static const struct solver *find_solver(const char *name)
 {
     bool any = !name || strcmp(name, "auto") == 0;
@@ -115,14 +115,14 @@ static gordian_status write_program(const struct question *question, gordian_err
     return status;
 }
 
-/* False: it did not run, or not to its end. */
+/* False: it did not run, or failed. */
 static bool run_solver(const struct question *question)
 {
     const char *words[MOST_WORDS + 1];
     char seconds[24];
     int status = -1;
     snprintf(seconds, sizeof seconds, "%.0f", ceil(question->seconds));
-    /* The command line for this question. */
+    /* Builds the command line. */
     const struct solver *solver = question->solver;
     size_t count = 0;
     for (size_t i = 0; i < MOST_WORDS && solver->words[i]; i++) {
@@ -151,7 +151,7 @@ static bool run_solver(const struct question *question)
 
 /* ------------------------------------------------------------------ what it says */
 
-/* A whole file; false: there is none, or no memory. */
+/* Reads a file. False: it does not exist, or out of memory. */
 static bool read_solver_text(const struct question *question, const char *path, struct text *text)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -163,7 +163,7 @@ static bool read_solver_text(const struct question *question, const char *path, 
     return status == GORDIAN_OK;
 }
 
-/* The last number after a mark; minus signs do not count (a solver may maximise by minimising). */
+/* The number after the last mark, without its sign: a solver may maximise by minimising. */
 static double last_after(const char *text, const char *mark)
 {
     double value = 0;
@@ -177,30 +177,21 @@ static double last_after(const char *text, const char *mark)
     return value;
 }
 
-/* Rounded to whole cycles, towards what can be: solvers are off by rounding. */
-static uint32_t whole_cycles(double bound, gordian_makespan_goal goal)
-{
-    if (!(bound >= 1) || bound > 1e9)
-        return 0;
-    return (uint32_t)(goal == GORDIAN_MAKESPAN_GOAL_WORST ? floor(bound + 1e-5)
-                                                          : ceil(bound - 1e-5));
-}
-
 /* ------------------------------------------------------------------ its schedule */
 
 struct grid {
     uint32_t warps, length;
-    uint32_t *cycles; /* by warp and instruction; 0: not told */
-    uint32_t end;     /* the makespan it claims; 0: none */
+    uint32_t *cycles; /* by warp and instruction; 0: not in the answer */
+    uint32_t end;     /* the makespan in the answer; 0: none */
 };
 
-/* The variable that a word is. */
+/* A variable of the program. */
 struct variable {
-    uint32_t warp, instruction, cycle; /* from 1; warp 0: it is none of these */
+    uint32_t warp, instruction, cycle; /* from 1; warp 0: not such a variable */
     bool makespan;
 };
 
-/* The first cycle by whose end an instruction has been run is the one it runs in. */
+/* An instruction runs in the first cycle in which its variable is set. */
 static void take_solver_value(struct grid *grid, const struct variable *variable, double value)
 {
     if (variable->makespan && value >= 1 && value < 1e9)
@@ -212,7 +203,7 @@ static void take_solver_value(struct grid *grid, const struct variable *variable
         grid->cycles[at] = variable->cycle;
 }
 
-/* The answer is words in all formats: a variable's name, maybe a '*', its value. */
+/* In all formats the answer consists of words: the name of a variable, perhaps a '*', its value. */
 static void read_grid(struct grid *grid, char *text)
 {
     struct variable variable = {0};
@@ -233,8 +224,8 @@ static void read_grid(struct grid *grid, char *text)
             found = (struct variable){.warp = warp, .instruction = i, .cycle = cycle};
         variable = found;
     }
-    /* Whose y are all 0 runs after the last of them, as late as can be; which no schedule but one
-     * that is as long as the program allows has. */
+    /* An instruction whose variables are all 0 runs after the last of them, as late as possible.
+     * Only a schedule of the maximum length has such instructions. */
     for (size_t n = 0; n < (size_t)grid->warps * grid->length; n++) {
         uint32_t later = grid->length - 1 - (uint32_t)(n % grid->length);
         if (grid->cycles[n] == 0)
@@ -242,7 +233,7 @@ static void read_grid(struct grid *grid, char *text)
     }
 }
 
-/* Is it a work-conserving schedule? */
+/* Checks that it is a work-conserving schedule. */
 static gordian_status check_grid(const struct question *question, const struct grid *grid,
                                  gordian_error *error)
 {
@@ -258,7 +249,7 @@ static gordian_status check_grid(const struct question *question, const struct g
     return status;
 }
 
-/* Before its time was up it may have found none: what it writes then is none either. */
+/* A solver that was stopped may not have found a schedule; then its answer is invalid. */
 static gordian_status take_schedule(const struct question *question, char *text,
                                     struct lp_solver_answer *answer, gordian_error *error)
 {
@@ -302,7 +293,9 @@ static gordian_status ask_solver(struct question *question, struct lp_solver_ans
         answer->optimal = strstr(log.bytes, solver->optimal) || strstr(text.bytes, solver->optimal);
         double bound = last_after(log.bytes, solver->bound);
         bound = bound > 0 ? bound : last_after(log.bytes, solver->other_bound);
-        answer->bound = whole_cycles(bound, question->goal);
+        bool worst = question->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+        if (bound >= 1 && bound <= 1e9) /* allows for the rounding of solvers */
+            answer->bound = (uint32_t)(worst ? floor(bound + 1e-5) : ceil(bound - 1e-5));
         status = take_schedule(question, text.bytes, answer, error);
         if (status == GORDIAN_OK && answer->optimal)
             answer->bound = answer->found;

@@ -1,31 +1,31 @@
 /*
- * The integer program of worst-case makespans (gordian_makespan_lp) through a packaged solver: what
- * the paper's predecessor did, with 58 hours for a bound. The solver is a command of its own, found
- * in the PATH; nothing is linked with it.
+ * Solves the integer program of worst-case makespans (gordian_makespan_lp) with an installed
+ * solver. The paper's predecessor took 58 hours for a bound this way. The solver is a separate
+ * command, found in the PATH; no library is linked.
  *
- * What it finds is checked: a schedule it claims must be a work-conserving one, cell by cell. That
- * there is none better is the solver's word.
+ * The schedule is verified: it must be a work-conserving one. That there is no better one depends
+ * on the solver.
  */
 #pragma once
 
 #include <gordian/gordian.h>
 
 struct lp_solver_answer {
-    const char *solver; /* which one it was */
-    uint32_t found;     /* cycles of the schedule it found, checked; 0: none */
-    uint32_t bound; /* cycles that none exceeds (worst case) or undercuts (best); 0: none told */
-    bool optimal;   /* it says that there is none better */
-    double seconds; /* of the solver alone */
+    const char *solver; /* its name */
+    uint32_t found;     /* cycles of the verified schedule; 0: none */
+    uint32_t bound;     /* upper bound (worst case) or lower bound (best case) in cycles; 0: none */
+    bool optimal;       /* the solver proved that there is none better */
+    double seconds;     /* of the solver alone */
 };
 
-/* The solvers that are known, the one to be preferred first; NULL past the last. */
+/* The supported solvers, in order of preference; NULL past the last. */
 const char *lp_solver_name(size_t index);
-/* Is it here? NULL or "auto": is any? */
+/* Is it installed? NULL or "auto": is any? */
 bool lp_solver_available(const char *solver);
 
-/* `solver` NULL or "auto": the first that is here. `seconds` 0: for as long as it takes.
- * GORDIAN_STATUS_UNAVAILABLE: it is not here, or did not run. GORDIAN_STATUS_INPUT: the program is
- * too large, or what came back is no such schedule. */
+/* `solver` NULL or "auto": the first installed one. `seconds` 0: no limit.
+ * GORDIAN_STATUS_UNAVAILABLE: it is not installed, or failed. GORDIAN_STATUS_INPUT: the program is
+ * too large, or the answer is not a valid schedule. */
 gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_goal goal,
                              const char *solver, double seconds, struct lp_solver_answer *answer,
                              gordian_error *error);

@@ -1,3 +1,4 @@
+/* Constraint automata: building them, and two analyses: data routing and data flow. */
 #include "engines/compose/circuit/automaton.h"
 
 #include "engines/compose/circuit/union_find.h"
@@ -17,7 +18,7 @@ gordian_status automaton_new(struct automaton **out, const char *title,
     automaton->memory = *memory;
     guards_init(&automaton->guards, memory);
     automaton->title = memory_copy_text(memory, title);
-    /* TRUE comes first, so that a guard of 0 is always there to be read. */
+    /* Guard 0 is TRUE, so a guard of 0 can always be read. */
     if ((title && !automaton->title) ||
         guard_add(&automaton->guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE) {
         automaton_free(automaton);
@@ -124,11 +125,11 @@ uint32_t automaton_find_cell(const struct automaton *automaton, const char *name
 
 /* ------------------------------------------------------------------ routing */
 
-/* Terms of one guard: ports, cells now, cells next. */
+/* Union-find over the terms of one guard: ports, current and next values of cells. */
 struct sources {
     const struct automaton *automaton;
     uint32_t *parent;
-    uint8_t *count; /* of a root: data that come from somewhere */
+    uint8_t *count; /* of a root: sources of data in the class */
 };
 
 static uint32_t term_of(const struct automaton *automaton, uint32_t node)
@@ -147,7 +148,7 @@ static uint32_t term_of(const struct automaton *automaton, uint32_t node)
     }
 }
 
-/* Puts the two sides of an equality into one class; false if both have a source already. */
+/* Merges the classes of both sides of an equality. Returns false if both have a source. */
 static bool equate_sources(struct sources *sources, uint32_t left, uint32_t right)
 {
     if (left == GUARD_NONE || right == GUARD_NONE)
@@ -214,22 +215,22 @@ bool automaton_is_routing(const struct automaton *automaton)
 /* ------------------------------------------------------------------ data flow */
 
 /*
- * Where data go within an automaton, and so which of its constants a port may ever carry.
+ * Data flow analysis: finds which constants of the automaton a port can carry.
  *
- * A cell that counts ($m = 0 .. $m' = 3) and never meets a port has a domain of its own: the ports
- * need not range over its numbers. A cell meets a port if a guard sets one against the other, by =
- * or != or as arguments of one function, at once or by way of other cells. What is built in and
- * goes along the data (succ) or computes with them (+) belongs to the ports, too.
+ * A cell that counts ($m = 0 .. $m' = 3) and never meets a port has its own domain: the ports need
+ * not range over its numbers. A cell meets a port if a guard compares the two with = or !=, or
+ * passes both to one function, directly or through other cells. The built-in functions that depend
+ * on the order of the data (succ) or compute with them (+) belong to the ports as well.
  */
 
-/* Place 0 is all ports, place 1 + c is cell c. */
+/* Place 0 stands for all ports, place 1 + c for cell c. */
 #define NOWHERE UINT32_MAX
 
 struct flow {
     const struct automaton *automaton;
     const struct data *data;
     uint32_t *parent;             /* union-find over the places */
-    uint8_t *symbols, *functions; /* NULL in the first round, which only joins places */
+    uint8_t *symbols, *functions; /* NULL in the first round, which only merges places */
 };
 
 static uint32_t flow_root(const struct flow *flow, uint32_t place)
@@ -243,12 +244,12 @@ static uint32_t join_places(struct flow *flow, uint32_t left, uint32_t right)
     right = flow_root(flow, right);
     if (left == NOWHERE || right == NOWHERE || left == right)
         return left == NOWHERE ? right : left;
-    uint32_t low = left < right ? left : right; /* so that the ports stay a root */
+    uint32_t low = left < right ? left : right; /* keeps place 0 a root */
     flow->parent[left + right - low] = low;
     return low;
 }
 
-/* A constant that stands against this place. */
+/* Records a constant that is compared with this place. */
 static void note_symbol(struct flow *flow, uint32_t symbol, uint32_t place)
 {
     if (flow->symbols && flow_root(flow, place) == 0)
@@ -263,18 +264,18 @@ static void note_application(struct flow *flow, const struct guard_node *node, u
     if (flow->functions && flow_root(flow, place) == 0)
         flow->functions[node->symbol] = 1;
     if (function_is_arithmetic(flow->data->functions[node->symbol].kind))
-        return; /* the numbers that are computed with are no data */
+        return; /* the operands of arithmetic are not data */
     for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
         if (nodes[nodes[list].left].kind == TERM_CONSTANT)
             note_symbol(flow, nodes[nodes[list].left].symbol, place);
 }
 
-/* The arguments of a function and what it gives are one place. */
+/* The arguments and the result of a function share one place. */
 static uint32_t place_of_application(struct flow *flow, const struct guard_node *node)
 {
     const struct guard_node *nodes = flow->automaton->guards.nodes;
-    /* Does it go by the data as they are listed, or compute with them? */
-    uint32_t place = ((&flow->data->functions[node->symbol])->kind >= FUNCTION_SUCC) ? 0 : NOWHERE;
+    /* Does the function depend on the order of the data, or compute with them? */
+    uint32_t place = flow->data->functions[node->symbol].kind >= FUNCTION_SUCC ? 0 : NOWHERE;
     for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
         place = join_places(flow, place, flow_place_of(flow, nodes[list].left));
     note_application(flow, node, place);
@@ -297,22 +298,22 @@ static uint32_t flow_place_of(struct flow *flow, uint32_t term)
     }
 }
 
-/* Every equality and predicate of the automaton; all nodes of all guards lie in one array. */
+/* Visits every equality and predicate of the automaton. One array has the nodes of all guards. */
 static void follow_guards(struct flow *flow)
 {
     const struct guards *guards = &flow->automaton->guards;
     for (size_t i = 0; i < guards->count; i++) {
-        if (guards->nodes[i].kind == GUARD_EQUAL) {
-            const struct guard_node *node = &guards->nodes[i];
-            const struct guard_node *nodes = flow->automaton->guards.nodes;
-            uint32_t place = join_places(flow, flow_place_of(flow, node->left),
-                                         flow_place_of(flow, node->right));
-            if (nodes[node->left].kind == TERM_CONSTANT)
-                note_symbol(flow, nodes[node->left].symbol, place);
-            if (nodes[node->right].kind == TERM_CONSTANT)
-                note_symbol(flow, nodes[node->right].symbol, place);
-        } else if (guards->nodes[i].kind == GUARD_PREDICATE)
-            place_of_application(flow, &guards->nodes[i]);
+        const struct guard_node *node = &guards->nodes[i];
+        if (node->kind == GUARD_PREDICATE)
+            place_of_application(flow, node);
+        if (node->kind != GUARD_EQUAL)
+            continue;
+        uint32_t sides[] = {node->left, node->right};
+        uint32_t place =
+            join_places(flow, flow_place_of(flow, sides[0]), flow_place_of(flow, sides[1]));
+        for (size_t s = 0; s < 2; s++)
+            if (guards->nodes[sides[s]].kind == TERM_CONSTANT)
+                note_symbol(flow, guards->nodes[sides[s]].symbol, place);
     }
 }
 

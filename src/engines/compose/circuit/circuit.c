@@ -1,4 +1,4 @@
-/* Building a circuit and closing it. */
+/* Building and sealing a circuit. */
 #include "engines/compose/circuit/circuit.h"
 
 #include "engines/compose/circuit/net_safety.h"
@@ -65,9 +65,8 @@ void gordian_circuit_close(gordian_circuit *circuit)
         automaton_free(circuit->automata[i]);
     for (size_t i = 0; i < circuit->shape_count; i++)
         shape_free(&circuit->shapes[i], &memory);
-    for (size_t i = 0; i < circuit->factor_count; i++) {
+    for (size_t i = 0; i < circuit->factor_count; i++)
         memory_free_all(&memory, circuit->factors[i].names, circuit->factors[i].title);
-    }
     for (size_t i = 0; i < circuit->safety_count; i++)
         safety_free(circuit->safeties[i]);
     memory_free_all(&memory, circuit->safeties, circuit->automata, circuit->shapes,
@@ -161,7 +160,7 @@ static int compare_named(const void *left, const void *right)
     return strcmp(((const struct named *)left)->text, ((const struct named *)right)->text);
 }
 
-/* Numbers the names anew; new_of[old]. `sorted` points into the old table. */
+/* Renumbers the names; new_of[old] is the new number. `sorted` points into the old table. */
 static gordian_status renumber_names(gordian_circuit *circuit, const struct named *sorted,
                                      uint32_t *new_of, gordian_error *error)
 {
@@ -214,18 +213,20 @@ static gordian_status sort_names(gordian_circuit *circuit, gordian_error *error)
 
 /* ------------------------------------------------------------------ closing: shapes */
 
-/* Unfolding is done once for every automaton, and once for every other way its ports coincide. */
+/* Each automaton is unfolded once, and once more for every other set of ports that share a name. */
 struct closing {
     gordian_circuit *circuit;
-    uint32_t *shape_of; /* by automaton, for ports that are all different; NONE: not made yet */
-    uint32_t **merges;  /* by shape; NULL: ports all different */
+    uint32_t
+        *shape_of;     /* by automaton, if all ports have different names; NONE: not unfolded yet */
+    uint32_t **merges; /* by shape; NULL: all ports have different names */
     size_t merge_room;
-    uint32_t *merge; /* of the factor at hand */
+    uint32_t *merge; /* of the current factor */
     size_t merge_size;
-    uint32_t *first_port; /* by name: which port of the factor at hand has it; NONE otherwise */
+    /* by name: the port of the current factor with this name; NONE otherwise */
+    uint32_t *first_port;
 };
 
-/* Fills closing->merge; returns how many different names the factor has. */
+/* Fills closing->merge. Returns the number of different names of the factor. */
 static uint32_t find_merge(struct closing *closing, const struct factor *factor, size_t ports)
 {
     uint32_t different = 0;
@@ -240,7 +241,7 @@ static uint32_t find_merge(struct closing *closing, const struct factor *factor,
     return different;
 }
 
-/* A shape of this automaton with ports merged like this, or NONE. */
+/* Returns the shape of this automaton with these merged ports, or NONE. */
 static uint32_t find_shape(const struct closing *closing, const struct automaton *automaton)
 {
     for (size_t s = 0; s < closing->circuit->shape_count; s++)
@@ -300,7 +301,8 @@ static gordian_status shape_factor(struct closing *closing, struct factor *facto
             closing->shape_of[of] = number;
     }
     factor->shape = number;
-    for (size_t p = 0; merged && p < ports; p++) /* merge[p] <= p: nothing needed is overwritten */
+    for (size_t p = 0; merged && p < ports;
+         p++) /* merge[p] <= p, so no name is overwritten before it is read */
         factor->names[closing->merge[p]] = factor->names[p];
     return GORDIAN_OK;
 }
@@ -339,7 +341,7 @@ static gordian_status list_users(gordian_circuit *circuit, gordian_error *error)
     circuit->users = memory_alloc(&circuit->memory, uses * sizeof(uint32_t));
     if (!circuit->users_first || !circuit->users)
         return fail_memory(error);
-    size_t *next = circuit->users_first + 1; /* shifted by one: ends up as the starts */
+    size_t *next = circuit->users_first + 1; /* shifted by one: the counts become the starts */
     for (uint32_t f = 0; f < circuit->factor_count; f++)
         for (uint32_t p = 0; p < factor_shape(circuit, f)->port_count; p++)
             next[circuit->factors[f].names[p] + 1]++;

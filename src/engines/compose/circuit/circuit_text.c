@@ -1,10 +1,10 @@
-/* A closed circuit: labels, states, and how they are written. */
+/* Labels and states of a sealed circuit as text. */
 #include "engines/compose/circuit/circuit.h"
 #include "foundation/base/io/output.h"
 
 #include <string.h>
 
-/* Is any of the bits from `bit` up to, not including, `end` set? */
+/* Is any of the bits from `bit` up to `end`, exclusive, set? */
 static bool any_between(const uint64_t *label, size_t bit, size_t end)
 {
     for (size_t w = bit / 64; w * 64 < end; w++) {
@@ -34,7 +34,7 @@ int label_compare(const uint64_t *left, const uint64_t *right, size_t words, siz
                  other = label_bits(right, field, value_bits);
         return one < other ? -1 : 1;
     }
-    /* One has this name, the other does not: it comes first, unless the other's list ends here. */
+    /* Only one label has this name. It comes first unless the other label's list ends here. */
     bool in_left = bits_test(left, bit);
     bool goes_on = any_between(in_left ? right : left, bit + 1, fires);
     return in_left == goes_on ? -1 : 1;
@@ -79,7 +79,7 @@ bool gordian_circuit_is_routing(const gordian_circuit *circuit)
     for (size_t s = 0; s < circuit->shape_count; s++)
         if (!circuit->shapes[s].routing)
             return false;
-    /* How many factors put data into each name is at most one? */
+    /* Does at most one factor write each name? */
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         unsigned writers = circuit->boundary[n] && circuit->ways[n] == PORT_IN;
         for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++) {

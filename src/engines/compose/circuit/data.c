@@ -1,3 +1,4 @@
+/* The data domain of a circuit: symbols, and functions and predicates on them. */
 #include "engines/compose/circuit/data.h"
 
 #include "foundation/base/error.h"
@@ -36,7 +37,7 @@ gordian_status data_symbol(struct data *data, const char *text, size_t length, u
     if (length > GORDIAN_NAME_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "the datum '%.40s..' has more than %d bytes", text,
                     GORDIAN_NAME_MAX);
-    for (size_t i = 0; i < length; i++) /* what a text between quotes, or a line, cannot have */
+    for (size_t i = 0; i < length; i++) /* a quoted text, and a line, cannot contain these */
         if (text[i] == '"' || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
             return fail(error, GORDIAN_STATUS_INPUT,
                         "the datum '%.*s' has a quote or a control character in it",
@@ -107,16 +108,15 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
 
 gordian_status data_close(struct data *data, gordian_error *error)
 {
-    uint32_t zero = 0;
-    gordian_status status = GORDIAN_OK;
     if (data->domain_size == 0) {
-        status = data_symbol(data, "0", 1, &zero, error);
-        status = status == GORDIAN_OK ? add_to_domain(data, zero, error) : status;
+        uint32_t zero;
+        TRY(data_symbol(data, "0", 1, &zero, error));
+        TRY(add_to_domain(data, zero, error));
     }
     data->port_size = data->domain_size;
-    for (size_t i = 0; i < data->kept_count && status == GORDIAN_OK; i++)
-        status = add_to_domain(data, data->kept[i], error);
-    return status;
+    for (size_t i = 0; i < data->kept_count; i++)
+        TRY(add_to_domain(data, data->kept[i], error));
+    return GORDIAN_OK;
 }
 
 gordian_status data_function(struct data *data, const struct function *function, uint32_t *number,
@@ -166,9 +166,8 @@ gordian_status data_builtin(struct data *data, const char *name, size_t length, 
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
         if (strlen(builtins[i].name) != length || memcmp(builtins[i].name, name, length) != 0)
             continue;
-        struct function function = {.kind = (uint8_t)builtins[i].kind, .arity = 1};
-        if (builtins[i].kind >= FUNCTION_ADD)
-            function.arity = 2;
+        struct function function = {.kind = (uint8_t)builtins[i].kind,
+                                    .arity = builtins[i].kind >= FUNCTION_ADD ? 2 : 1};
         return data_function(data, &function, number, error);
     }
     return GORDIAN_STATUS_END;
@@ -232,7 +231,7 @@ bool data_number(const char *text, int64_t *number)
     return parse_i64(text, strlen(text), number, &why);
 }
 
-/* Is the last digit even, odd? A text that is no number is neither. */
+/* Is the number even (0) or odd (1)? A text that is not a number is neither. */
 static bool has_parity(const char *text, unsigned parity)
 {
     int64_t number;
@@ -282,7 +281,7 @@ bool function_compute(const struct function *function, int64_t left, int64_t rig
     }
 }
 
-/* Texts that are no numbers have no sum. */
+/* Returns 0 if an argument is not a number. */
 static uint32_t apply_arithmetic(const struct data *data, const struct function *function,
                                  const uint32_t *arguments)
 {

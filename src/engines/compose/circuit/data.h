@@ -1,17 +1,19 @@
 /*
- * Data: the symbols that texts mention, the finite domain D among them, and functions on D.
+ * Data: the symbols of a text, the finite domain D, and functions on D.
  *
- * A symbol is any text: 0, 1, token. Numbers are symbols, too. D is what the user lists (--data),
- * or, if nothing is listed, every symbol a circuit mentions as a constant; {0} if there is none.
- * D is fixed by data_close, once the circuit has been read; before, symbols only collect.
+ * A symbol is any text: 0, 1, token. Numbers are symbols as well. D is the list of the user
+ * (--data). Without a list, D has every symbol that the circuit mentions as a constant, or {0} if
+ * there is none. data_close fixes D once the circuit has been read; until then symbols are only
+ * collected.
  *
- * D is what ports carry. Cells whose values no port ever has (automaton_flow) may have others:
- * these come behind, and only such cells range over them.
+ * Ports carry elements of D. Cells whose values never reach a port (automaton_flow) may have other
+ * symbols. These follow the elements of D, and only such cells range over them.
  *
- * Functions and predicates take and give elements of D. A table is a list of rows; what it does
- * not list is undefined, and a transition whose guard asks for it does not exist. The built-in ones
- * are the predicates even, odd (of numbers), any, none, and the functions id, succ, pred (along D
- * as listed, the ends joined), add, sub, mul, div, mod (of two numbers, where the result is in D).
+ * Functions and predicates map elements of D to elements of D. A table is a list of rows. A
+ * function is undefined for arguments without a row, and a transition whose guard needs it does not
+ * exist. Built-in predicates: even, odd (of numbers), any, none. Built-in functions: id, succ, pred
+ * (in the listed order of D, which wraps around), add, sub, mul, div, mod (of two numbers, if the
+ * result is in D).
  */
 #pragma once
 
@@ -30,7 +32,7 @@ enum function_kind {
     FUNCTION_ID,
     FUNCTION_SUCC,
     FUNCTION_PRED,
-    FUNCTION_ADD, /* of two numbers, as are the rest */
+    FUNCTION_ADD, /* this and all below: arithmetic on two numbers */
     FUNCTION_SUBTRACT,
     FUNCTION_MULTIPLY,
     FUNCTION_DIVIDE,
@@ -42,28 +44,28 @@ static inline bool function_is_arithmetic(uint8_t kind)
     return kind >= FUNCTION_ADD;
 }
 
-#define FUNCTION_ANY_DATUM UINT32_MAX /* in a row of a table: whatever it is */
+#define FUNCTION_ANY_DATUM UINT32_MAX /* in a row of a table: matches any datum */
 
 struct function {
     uint8_t kind; /* enum function_kind */
     uint8_t arity;
     uint32_t row_count;
-    uint32_t *rows; /* symbols; the first row that fits counts */
+    uint32_t *rows; /* symbols; the first matching row counts */
 };
 
 struct data {
     gordian_allocator memory;
     struct names texts; /* symbol <-> text */
     uint32_t symbol_count;
-    uint32_t *index; /* of a symbol in D, 1-based as a value (guard.h); 0: not in D */
+    uint32_t *index; /* of a symbol in D, as a value from 1 (guard.h); 0: not in D */
     size_t index_room;
-    uint32_t *domain; /* the symbols of D, in order, then those that only cells have */
+    uint32_t *domain; /* the symbols of D, in order, then those of cells only */
     size_t domain_room;
     uint32_t domain_size;
-    uint32_t port_size; /* after data_close: of D alone */
-    uint32_t *kept;     /* before it: what only cells have */
+    uint32_t port_size; /* elements of D; set by data_close */
+    uint32_t *kept;     /* before data_close: symbols of cells only */
     size_t kept_count, kept_room;
-    bool listed; /* by the user: then a constant outside is an error */
+    bool listed; /* the user listed D: other constants are errors */
     struct function *functions;
     size_t function_count, function_room;
 };
@@ -71,28 +73,28 @@ struct data {
 void data_init(struct data *data, const gordian_allocator *memory);
 void data_free(struct data *data);
 
-/* The symbol of a text, new if need be. A text is any but for quotes and control characters, of up
- * to 255 bytes. */
+/* Returns the symbol of a text, and adds it if it is new. A text has at most 255 bytes and no
+ * quotes or control characters. */
 gordian_status data_symbol(struct data *data, const char *text, size_t length, uint32_t *symbol,
                            gordian_error *error);
-/* Puts a symbol into D (nothing happens if it is there). A constant of a text calls it when D is
- * not listed; when it is, fails for what is not in it. */
+/* Adds a symbol to D unless D contains it. The readers call it for constants if the user has not
+ * listed D. With a list it fails for a symbol that is not in the list. */
 gordian_status data_use(struct data *data, uint32_t symbol, gordian_error *error);
-/* A symbol that a cell may have, but no port. */
+/* Adds a symbol that cells may have, but not ports. */
 gordian_status data_keep(struct data *data, uint32_t symbol, gordian_error *error);
-/* D as the user wrote it: 0,1,token,"with blanks". */
+/* Reads D as the user wrote it: 0,1,token,"with blanks". */
 gordian_status data_list(struct data *data, const char *text, gordian_error *error);
-/* No more symbols come into D; puts 0 into it if it is empty. Then come those that were kept. */
+/* Fixes D. Adds 0 if D is empty, then the symbols of cells only. */
 gordian_status data_close(struct data *data, gordian_error *error);
 
-/* Adds a function, unless there is the same; copies the rows. */
+/* Adds a function unless an equal one exists. Copies the rows. */
 gordian_status data_function(struct data *data, const struct function *function, uint32_t *number,
                              gordian_error *error);
-/* The built-in one of that name; GORDIAN_STATUS_END: there is none. */
+/* Returns the built-in function of that name; GORDIAN_STATUS_END: there is none. */
 gordian_status data_builtin(struct data *data, const char *name, size_t length, uint32_t *number,
                             gordian_error *error);
 
-/* The first name of a built-in one; NULL: it is a table. */
+/* The first name of a built-in function; NULL: it is a table. */
 const char *data_builtin_name(uint8_t kind);
 
 const char *data_text(const struct data *data, uint32_t symbol);
@@ -101,18 +103,19 @@ const char *data_value_text(const struct data *data, uint32_t value);
 
 struct output;
 
-/* As labels and reports have it: as it is, or, if it is empty or has blanks, ',', '|', '=' or '#'
- * in it, between ' ', with those among ' | % that it has as %27, %7c, %25. */
+/* Writes a datum for labels and reports. A text that is empty, or contains a blank, ',', '|', '='
+ * or '#', is quoted with ' '; inside, ' | % are written as %27, %7c, %25. */
 void data_show(const char *text, struct output *out);
-/* Back from there: the bytes, of which there are at most `length`. */
+/* The inverse: at most `length` bytes. */
 size_t data_read_shown(const char *text, size_t length, char *buffer, size_t size);
 
-/* Applies a function to values of D (none of them null): the result's value, 1 for a predicate that
- * holds, 0 for one that does not and for a function that is not defined there. */
+/* Applies a function to values of D, none of them null. Returns the value of the result, 1 for a
+ * predicate that holds, and 0 for one that does not hold or a function that is undefined there. */
 uint32_t function_apply(const struct data *data, uint32_t function, const uint32_t *arguments);
 
-/* Arithmetic goes through numbers, which need not be data but in the end: the number that a text
- * is, the value of a number that ports can have (0: they cannot), and two numbers computed. */
+/* Arithmetic works on numbers, and only the result must be a datum. data_number: the number of a
+ * text. data_value_of: the value of a number that ports can carry; 0: they cannot.
+ * function_compute: the result for two numbers. */
 bool data_number(const char *text, int64_t *number);
 uint32_t data_value_of(const struct data *data, int64_t number);
 bool function_compute(const struct function *function, int64_t left, int64_t right,

@@ -1,4 +1,4 @@
-/* The deadlocks that a result describes. */
+/* Memory of the deadlocks described in a result. */
 #include "engines/compose/circuit/circuit.h"
 #include "foundation/base/memory.h"
 

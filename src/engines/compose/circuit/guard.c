@@ -1,4 +1,4 @@
-/* Guards as expressions: building and reading them. */
+/* Guards as expressions: building and inspecting them. */
 #include "engines/compose/circuit/guard.h"
 
 #include "foundation/base/bits.h"
@@ -30,7 +30,7 @@ static uint32_t push_node(struct guards *guards, enum guard_kind kind, uint32_t 
 uint32_t guard_add(struct guards *guards, enum guard_kind kind, uint32_t left, uint32_t right,
                    uint32_t symbol)
 {
-    /* Number 0 is TRUE: it comes with the first node. */
+    /* Number 0 is TRUE. The first call adds it. */
     if (guards->count == 0 &&
         push_node(guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE)
         return GUARD_NONE;
@@ -54,7 +54,7 @@ uint32_t guard_restrict(struct guards *guards, uint32_t guard, const uint64_t *f
 {
     if (guard == GUARD_NONE)
         return GUARD_NONE;
-    struct guard_node node = guards->nodes[guard]; /* a copy: the array grows meanwhile */
+    struct guard_node node = guards->nodes[guard]; /* a copy, because the array grows meanwhile */
     if (node.kind == TERM_PORT)
         return bits_test(fires, node.symbol)
                    ? guard
@@ -69,8 +69,8 @@ uint32_t guard_restrict(struct guards *guards, uint32_t guard, const uint64_t *f
     return guard_add(guards, (enum guard_kind)node.kind, left, right, node.symbol);
 }
 
-/* Children have smaller numbers than their parents and a long conjunction leans to the left, so
- * only the right side is recursed into. */
+/* Children have smaller numbers than their parents. A long conjunction is left-deep, so the
+ * function recurses only into the right side. */
 bool guard_writes(const struct guards *guards, uint32_t guard, uint32_t cell)
 {
     for (; guards->count > 0 && guard != GUARD_NONE; guard = guards->nodes[guard].left) {

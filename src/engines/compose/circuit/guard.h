@@ -1,21 +1,20 @@
 /*
- * Guards: what a transition asks of the data, kept as an expression and solved symbolically.
+ * Guards: the conditions of a transition on data, kept as an expression and solved symbolically.
  *
- * A guard speaks about the data at the ports that fire, the memory cells now and next, and
+ * A guard refers to the data at firing ports, the current and next values of memory cells, and
  * constants:
  *
  *     a = b      $m = null      $m' = a      b = f(a)      P(a) && a != 0
  *
- * It stays an expression until the data domain D is known. Then guard_solve lists its solutions:
- * the expression becomes a disjunction of conjunctions of literals; the equalities of one
- * conjunction partition the terms into classes (union-find), a class with two different constants
- * has no solution, a class with one is bound to it, and b = f(a) binds b once a is bound. Only the
- * classes that are still free are enumerated over D, literal by literal, so a replicator with
- * twenty ends costs |D| steps and not |D|^20. Disequalities and predicates are checked as soon as
- * what they mention is bound.
+ * It remains an expression until the data domain D is known. Then guard_solve enumerates its
+ * solutions: the expression becomes a disjunction of conjunctions of literals. The equalities of a
+ * conjunction partition the terms into classes (union-find). A class with two different constants
+ * has no solution, a class with one constant is bound to it, and b = f(a) binds b once a is bound.
+ * Only classes that remain free are enumerated over D, so a replicator with twenty ends takes |D|
+ * steps and not |D|^20. Disequalities and predicates are checked as soon as their terms are bound.
  *
  * A data value is a number: VALUE_NULL for an empty cell, 1 + i for the i-th datum of D. Only cells
- * can be null; `a = null` for a port is false.
+ * can be null; `a = null` is false for a port.
  */
 #pragma once
 
@@ -30,13 +29,13 @@ enum guard_kind {
     GUARD_OR,        /* left and right are guards */
     GUARD_NOT,       /* left is a guard */
     GUARD_EQUAL,     /* left and right are terms */
-    GUARD_PREDICATE, /* function `symbol` holds of the terms left .. */
+    GUARD_PREDICATE, /* function `symbol` holds for the terms of the list left */
     TERM_PORT,       /* datum at port `symbol` of the automaton */
     TERM_NOW,        /* value of cell `symbol` before the step */
     TERM_NEXT,       /* value of cell `symbol` after the step */
     TERM_CONSTANT,   /* symbol `symbol` of the data table */
     TERM_NULL,       /* the empty cell */
-    TERM_APPLY,      /* function `symbol` of the terms left .. */
+    TERM_APPLY,      /* function `symbol` applied to the terms of the list left */
     TERM_LIST,       /* an argument list: left is a term, right the rest or GUARD_NONE */
 };
 
@@ -58,23 +57,25 @@ struct guards {
 void guards_init(struct guards *guards, const gordian_allocator *memory);
 void guards_free(struct guards *guards);
 
-/* Each adds a node and returns its number, GUARD_NONE: out of memory. */
+/* Each function adds a node and returns its number. GUARD_NONE: out of memory. */
 uint32_t guard_add(struct guards *guards, enum guard_kind kind, uint32_t left, uint32_t right,
                    uint32_t symbol);
-/* The same with what is TRUE or FALSE anyway taken out. */
+/* A conjunction, simplified if a side is TRUE or FALSE. */
 uint32_t guard_and(struct guards *guards, uint32_t left, uint32_t right);
 
-/* The guard as it is when only the ports of `fires` (a bit set) fire: the others are null. */
+/* The guard simplified for the case that only the ports of `fires` (a bit set) fire: all others are
+ * null. */
 uint32_t guard_restrict(struct guards *guards, uint32_t guard, const uint64_t *fires);
 
 /* Does the guard mention the next value of this cell? If not, the cell keeps its value. */
 bool guard_writes(const struct guards *guards, uint32_t guard, uint32_t cell);
-/* A port that the guard mentions and `fires` (a bit set) does not have, or GUARD_NONE. */
+/* Returns a port that the guard mentions but `fires` (a bit set) does not contain, or
+ * GUARD_NONE. */
 uint32_t guard_stray_port(const struct guards *guards, uint32_t guard, const uint64_t *fires);
-/* What guard_solve is asked and what it tells. `ports`: how many the automaton has. `now`: the
- * values of all cells. A solution gives the datum of every port (VALUE_NULL where it does not
- * fire) and the next value of every cell; the arrays are valid during the call. A solution is told
- * once. What the call returns other than GORDIAN_OK ends the search and becomes its status. */
+/* The input and output of guard_solve. `ports`: number of ports of the automaton. `now`: the values
+ * of all cells. `solution` is called once per solution with the datum of every port (VALUE_NULL if
+ * it does not fire) and the next value of every cell. The arrays are valid during the call. A
+ * status other than GORDIAN_OK ends the search and is returned. */
 struct guard_question {
     const struct guards *guards;
     const struct data *data;
@@ -85,10 +86,11 @@ struct guard_question {
     gordian_status (*solution)(void *context, const uint32_t *at_ports, const uint32_t *next,
                                gordian_error *error);
     void *context;
-    const uint8_t *own; /* by cell: 1 if no port ever has its values; NULL: none is so */
+    const uint8_t *own; /* by cell: 1 if no port ever carries its values; NULL: for no cell */
 };
 
-/* GORDIAN_STATUS_INPUT: the guard has too many alternatives, or too many values must be tried. */
+/* GORDIAN_STATUS_INPUT: the guard has too many alternatives, or too many values have to be
+ * tried. */
 #define GUARD_ALTERNATIVES_MAX 65536
 #define GUARD_STEPS_MAX        (1u << 25)
 gordian_status guard_solve(const struct guard_question *question, gordian_error *error);

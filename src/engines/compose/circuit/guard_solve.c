@@ -1,5 +1,5 @@
-/* The solutions of a guard: alternatives one after another, each a conjunction of literals solved
- * by union-find and, for what that leaves open, search. */
+/* Solves a guard: enumerates its alternatives. Each is a conjunction of literals, solved by
+ * union-find and, for variables that remain open, by backtracking search. */
 #include "engines/compose/circuit/guard.h"
 
 #include "engines/compose/circuit/union_find.h"
@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-#define OPEN      UINT32_MAX       /* a value not known yet */
-#define UNDEFINED (UINT32_MAX - 1) /* a function outside its table */
+#define OPEN      UINT32_MAX       /* a value that is not known yet */
+#define UNDEFINED (UINT32_MAX - 1) /* the result of a function outside its table */
 
 struct literal {
     uint32_t node;
-    bool holds; /* the node, or its negation */
+    bool holds; /* false: the negation of the node */
 };
 
 struct literal_list {
@@ -27,17 +27,17 @@ struct solver {
     const struct guard_question *question;
     const struct guard_node *nodes;
     uint32_t variables;
-    uint32_t *parent;   /* union-find, without compression: undone by setting a root back */
-    uint32_t *value;    /* of a root; OPEN */
-    bool *wanted;       /* has a value in a solution: fires, or is a cell */
-    bool *is_port;      /* of a root: some member is a port, so not null */
-    uint32_t *solution; /* of every variable */
+    uint32_t *parent;   /* union-find without path compression, so that a union can be undone */
+    uint32_t *value;    /* of a root; OPEN: not known */
+    bool *wanted;       /* has a value in a solution: the port fires, or it is a cell */
+    bool *is_port;      /* of a root: the class has a port, so it is not null */
+    uint32_t *solution; /* by variable */
     struct literal_list pending, literals;
     size_t alternatives, steps;
     gordian_error *error;
 };
 
-/* The variable a term stands for, or GUARD_NONE. */
+/* Returns the variable of a term, or GUARD_NONE. */
 static uint32_t variable_of(const struct solver *solver, uint32_t term)
 {
     const struct guard_node *node = &solver->nodes[term];
@@ -52,7 +52,7 @@ static uint32_t evaluate_term(const struct solver *solver, uint32_t term);
 
 static uint32_t compute_term(const struct solver *solver, uint32_t term, int64_t *number);
 
-/* (a + 1) * b: 0, or OPEN or UNDEFINED. */
+/* Evaluates arithmetic such as (a + 1) * b. Returns 0, OPEN or UNDEFINED. */
 static uint32_t compute_node(const struct solver *solver, const struct guard_node *node,
                              int64_t *number)
 {
@@ -86,7 +86,7 @@ static uint32_t compute_term(const struct solver *solver, uint32_t term, int64_t
     return data_number(text, number) ? 0 : UNDEFINED;
 }
 
-/* A function of the arguments: OPEN if one of them is. */
+/* Applies a function to its arguments. Returns OPEN if an argument is open. */
 static uint32_t apply_function(const struct solver *solver, const struct guard_node *node)
 {
     const struct data *data = solver->question->data;
@@ -165,7 +165,8 @@ static gordian_status push_literal(struct solver *solver, struct literal_list *t
     return GORDIAN_OK;
 }
 
-/* What search changes and takes back: one root bound, or one root put below another. */
+/* A change of the search that can be undone: a root was bound, or became the child of another
+ * root. */
 struct change {
     uint32_t root;
     bool joined;
@@ -187,7 +188,7 @@ static void take_back(struct solver *solver, const struct change *changes, size_
     }
 }
 
-/* Makes two variables equal; false: they cannot be. */
+/* Makes two variables equal. Returns false if they cannot be. */
 static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
                          struct change *change, size_t *changes)
 {
@@ -222,8 +223,8 @@ static bool bind_solver_variable(struct solver *solver, uint32_t variable, uint3
     return true;
 }
 
-/* Draws what follows from one positive equality. `changes` grows by at most one; false:
- * contradiction. *progress: something was learnt. */
+/* Derives what one positive equality implies. Adds at most one change. Returns false on a
+ * contradiction. *progress: something was derived. */
 static bool follow_literal(struct solver *solver, struct literal literal, struct change *changes,
                            size_t *count, bool *progress)
 {
@@ -245,7 +246,7 @@ static bool follow_literal(struct solver *solver, struct literal literal, struct
     return fine;
 }
 
-/* Everything that follows from what is known, until nothing more does. */
+/* Propagates literals until nothing new follows. */
 static bool propagate_literals(struct solver *solver, struct change *changes, size_t *count)
 {
     bool progress = true;
@@ -263,8 +264,8 @@ static bool propagate_literals(struct solver *solver, struct change *changes, si
     return true;
 }
 
-/* Binds what is open, one class after another. Every level learns at most one thing a variable, so
- * changes of `variables` are enough for each. */
+/* Binds the open classes one after another. Every level derives at most one change per variable, so
+ * a list of `variables` changes is long enough. */
 static gordian_status search_literals(struct solver *solver, uint32_t from)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
@@ -292,7 +293,8 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
                                         solver->solution + question->ports, solver->error);
         } else {
             uint32_t root = union_find_root(solver->parent, from);
-            /* Ports carry data, a cell of its own may have what only cells have. */
+            /* Ports carry elements of D. A cell with its own domain may also have the symbols of
+             * cells only. */
             const struct guard_question *asked = solver->question;
             bool own = root >= asked->ports && asked->own && asked->own[root - asked->ports];
             uint32_t last = own ? asked->data->domain_size : asked->data->port_size;
@@ -311,8 +313,8 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
 
 static gordian_status try_alternatives(struct solver *solver);
 
-/* One of two ways to make a disjunction true: `left`, or not `left` and `right`. So no solution is
- * found twice. */
+/* Splits a disjunction into two cases: `left`, or not `left` and `right`. So no solution is found
+ * twice. */
 static gordian_status branch_on(struct solver *solver, struct literal left, struct literal right)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
@@ -336,8 +338,8 @@ static gordian_status branch_on(struct solver *solver, struct literal left, stru
     return status;
 }
 
-/* Takes the pending formulas apart into literals; at a disjunction, one alternative after the
- * other. */
+/* Decomposes the pending formulas into literals. At a disjunction it tries one alternative after
+ * the other. */
 static gordian_status try_alternatives(struct solver *solver)
 {
     while (solver->pending.count > 0) {
@@ -385,7 +387,7 @@ static void prepare_solver(struct solver *solver)
             solver->value[question->ports + c] = question->now[c];
 }
 
-/* The arrays of the solver, in one block. */
+/* Allocates the arrays of the solver in one block. */
 static bool make_arrays(struct solver *solver, void **block)
 {
     size_t n = solver->variables ? solver->variables : 1;

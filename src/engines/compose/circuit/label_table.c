@@ -1,3 +1,4 @@
+/* Interned texts: the labels of a graph, the places and transitions of a net. */
 #include "engines/compose/circuit/label_table.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* The search for second tokens in nets that are not proved 1-safe (net_safety.h). */
 #include "engines/compose/circuit/net_safety.h"
 
 #include "foundation/base/bits.h"
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* States of the first search. A second token mostly shows near the beginning: searches grow by
- * this factor, so that not all states have to be found for it. */
+/* States of the first search. A second token usually occurs near the initial state, so the searches
+ * grow by this factor and rarely need all states. */
 #define FIRST_STATES  (UINT64_C(1) << 14)
 #define LAST_STATES   (UINT64_C(1) << 30)
 #define STATES_FACTOR 16u
@@ -76,7 +77,7 @@ gordian_status safety_inherit(gordian_circuit *circuit, const gordian_circuit *f
 
 /* ------------------------------------------------------------------ between the two circuits */
 
-/* The alarm that a name stands for; SIZE_MAX: it is a transition, or the monitor's own. */
+/* Returns the alarm of a name; SIZE_MAX: it is a transition, or a name of the monitor. */
 static size_t alarm_of(const struct safety *safety, const char *name)
 {
     if (strspn(name, "!") < safety->marks || !isdigit((unsigned char)name[safety->marks]))
@@ -84,7 +85,7 @@ static size_t alarm_of(const struct safety *safety, const char *name)
     return (size_t)strtoull(name + safety->marks, NULL, 10);
 }
 
-/* The alarm that fires in a step of the monitored circuit; SIZE_MAX: none. */
+/* Returns the alarm that fires in a step of the monitored circuit; SIZE_MAX: none. */
 static size_t fired_alarm(const struct safety *safety, const uint64_t *label)
 {
     for (uint32_t n = 0; n < safety->circuit->name_count; n++) {
@@ -105,7 +106,7 @@ static void set_name(const gordian_circuit *circuit, const char *name, uint64_t 
         bits_set(label, number);
 }
 
-/* Where an automaton gets from a local state if the name fires. */
+/* The successor of a local state of the automaton if the name fires. */
 static uint32_t next_state(const gordian_circuit *circuit, uint32_t factor, uint32_t name,
                            uint32_t state)
 {
@@ -118,8 +119,8 @@ static uint32_t next_state(const gordian_circuit *circuit, uint32_t factor, uint
     return state;
 }
 
-/* Fires the transitions of a step of the monitored circuit: into a label of the circuit, and in the
- * places. Other automata stay at the beginning. */
+/* Replays a step of the monitored circuit in the circuit: sets its label, and the states of the
+ * places. Other automata keep their initial states. */
 static void fire_step(const gordian_circuit *circuit, const struct safety *safety,
                       const uint64_t *step, uint64_t *label, uint32_t *state)
 {
@@ -141,14 +142,15 @@ static void fire_step(const gordian_circuit *circuit, const struct safety *safet
 
 /* ------------------------------------------------------------------ the result */
 
-/* The net is not 1-safe: what was said about deadlocks is void. */
+/* The net is not 1-safe, so the deadlocks found are invalid. */
 static void drop_found(gordian_compose_result *result)
 {
     compose_forget_deadlocks(result);
     result->stop = GORDIAN_COMPOSE_STOP_UNSAFE;
 }
 
-/* Describes one way to a second token; takes `state` and `labels` over. result->found has room. */
+/* Describes a path to a second token. Takes ownership of `state` and `labels`. result->found has
+ * capacity for it. */
 static void tell_unsafe(const struct safety *safety, size_t alarm,
                         gordian_compose_deadlock described, gordian_compose_result *result)
 {
@@ -162,7 +164,7 @@ static void tell_unsafe(const struct safety *safety, size_t alarm,
              labels_text(&safety->places, there->place));
 }
 
-/* From the monitored circuit's result to one of the circuit itself. */
+/* Converts a path of the monitored circuit to a path of the circuit. */
 static gordian_status convert_way(const gordian_circuit *circuit, const struct safety *safety,
                                   const gordian_compose_deadlock *way,
                                   gordian_compose_result *result, gordian_error *error)
@@ -198,11 +200,11 @@ static gordian_compose_options monitor_options(const gordian_compose_options *op
     own.full = own.reduce = own.count_transitions = false;
     own.order = NULL;
     own.max_deadlocks = 1;
-    own.max_ns = 0; /* the caller's go_on knows */
+    own.max_ns = 0; /* the caller's go_on checks the time */
     return own;
 }
 
-/* In more and more states. *found is the caller's to free. */
+/* Searches more and more states. The caller frees *found. */
 static gordian_status search_monitored(const struct safety *safety,
                                        const gordian_compose_options *options, bool thorough,
                                        gordian_compose_result *found, gordian_error *error)
@@ -234,7 +236,7 @@ static gordian_status search_net(const gordian_circuit *circuit, const struct sa
     *stop = found.deadlocks > 0 ? GORDIAN_COMPOSE_STOP_UNSAFE : found.stop;
     if (found.found_count > 0 && found.found[0].labels)
         status = convert_way(circuit, safety, &found.found[0], result, error);
-    else if (found.deadlocks > 0) /* interrupted before the way was known */
+    else if (found.deadlocks > 0) /* interrupted before the path was known */
         drop_found(result);
     if (found.deadlocks > 0 && result->states == 0) {
         result->states = found.states;
@@ -260,8 +262,8 @@ gordian_status safety_search(const gordian_circuit *circuit, const gordian_compo
 
 /* ------------------------------------------------------------------ deadlocks that were found */
 
-/* An alarm that is on in the state: its place and the input places of its transition have a token.
- * SIZE_MAX: none is. */
+/* Returns an alarm that is active in the state: its place and the input places of its transition
+ * have a token. SIZE_MAX: none. */
 static size_t find_alarm(const gordian_circuit *circuit, const struct safety *safety,
                          const uint32_t *state)
 {
@@ -283,7 +285,7 @@ static size_t find_alarm(const gordian_circuit *circuit, const struct safety *sa
     return SIZE_MAX;
 }
 
-/* The way to a state in which an alarm is on, with the step that shows it. */
+/* Extends the path to a state with an active alarm by the step that raises the alarm. */
 static gordian_status extend_way(const gordian_circuit *circuit, const struct safety *safety,
                                  size_t alarm, gordian_compose_deadlock *way,
                                  gordian_compose_result *result, gordian_error *error)
@@ -315,7 +317,7 @@ gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_res
             if (alarm != SIZE_MAX)
                 return extend_way(circuit, safety, alarm, &result->found[i], result, error);
         }
-    bool watched = true; /* else what looks like a deadlock need not be one */
+    bool watched = true; /* otherwise an apparent deadlock need not be one */
     for (size_t k = 0; k < circuit->safety_count; k++)
         watched &= circuit->safeties[k]->circuit != NULL;
     if (!watched) {

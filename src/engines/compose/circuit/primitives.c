@@ -1,3 +1,4 @@
+/* The built-in components as automata (primitives.h). */
 #include "engines/compose/circuit/primitives.h"
 
 #include "foundation/base/error.h"
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An automaton in the making, and the transition that is being described. */
+/* An automaton under construction, and the transition that is being described. */
 struct primitive_builder {
     struct automaton *automaton;
     uint32_t ins, outs, argument;
@@ -28,7 +29,7 @@ static uint32_t primitive_term(struct primitive_builder *builder, enum guard_kin
     return guard_add(&builder->automaton->guards, kind, GUARD_NONE, GUARD_NONE, symbol);
 }
 
-/* Adds a condition to the guard, or with `negated` its contrary. */
+/* Adds a condition to the guard, negated if `negated`. */
 static void demand(struct primitive_builder *builder, uint32_t condition, bool negated)
 {
     struct guards *guards = &builder->automaton->guards;
@@ -39,7 +40,7 @@ static void demand(struct primitive_builder *builder, uint32_t condition, bool n
         builder->status = fail_memory(builder->error);
 }
 
-/* Demands left = right, or with `negated` that they differ. */
+/* Adds left = right to the guard, or left != right if `negated`. */
 static void demand_equal(struct primitive_builder *builder, uint32_t left, uint32_t right,
                          bool negated)
 {
@@ -57,7 +58,7 @@ static void demand_ports_equal(struct primitive_builder *builder, uint32_t left,
                  primitive_term(builder, TERM_PORT, right), false);
 }
 
-/* Demands that the predicate of the argument holds at a port, or that it does not. */
+/* Requires that the predicate of the argument holds at a port, or does not hold. */
 static void demand_predicate(struct primitive_builder *builder, uint32_t port, bool negated)
 {
     struct guards *guards = &builder->automaton->guards;
@@ -71,7 +72,7 @@ static void demand_predicate(struct primitive_builder *builder, uint32_t port, b
     demand(builder, node, negated);
 }
 
-/* The transition that has been described, in the one control state; the next one starts afresh. */
+/* Adds the described transition to the only control state and starts a new one. */
 static void finish_transition(struct primitive_builder *builder)
 {
     THEN(builder->status, automaton_transition(builder->automaton, 0, 0, builder->fires,
@@ -83,25 +84,12 @@ static void finish_transition(struct primitive_builder *builder)
 
 /* ------------------------------------------------------------------ without memory */
 
-/* One transition that fires everything; with `equal`, with the same datum everywhere. */
-static void fire_all(struct primitive_builder *builder, bool equal)
-{
-    for (uint32_t p = 0; p < builder->ins + builder->outs; p++) {
-        fire_port(builder, p);
-        if (equal && p > 0)
-            demand_ports_equal(builder, p, 0);
-    }
-    finish_transition(builder);
-}
-
-static void build_sync(struct primitive_builder *builder)
-{
-    fire_all(builder, true);
-}
-
+/* One transition that fires every port, with any data. */
 static void build_drain(struct primitive_builder *builder)
 {
-    fire_all(builder, false);
+    for (uint32_t p = 0; p < builder->ins + builder->outs; p++)
+        fire_port(builder, p);
+    finish_transition(builder);
 }
 
 static void build_lossysync(struct primitive_builder *builder)
@@ -114,7 +102,7 @@ static void build_lossysync(struct primitive_builder *builder)
     finish_transition(builder);
 }
 
-/* Each port by itself. */
+/* Each port fires on its own. */
 static void build_async(struct primitive_builder *builder)
 {
     for (uint32_t p = 0; p < builder->ins + builder->outs; p++) {
@@ -154,7 +142,7 @@ static void build_transform(struct primitive_builder *builder)
     finish_transition(builder);
 }
 
-/* A node: whatever comes in at one of the ins goes out at all the outs. */
+/* A node: a datum from any input goes to all outputs. */
 static void build_node(struct primitive_builder *builder)
 {
     for (uint32_t i = 0; i < builder->ins; i++) {
@@ -167,7 +155,7 @@ static void build_node(struct primitive_builder *builder)
     }
 }
 
-/* Exclusive: what comes in goes out at one of the outs. */
+/* An exclusive router: the input goes to one of the outputs. */
 static void build_router(struct primitive_builder *builder)
 {
     for (uint32_t o = 0; o < builder->outs; o++) {
@@ -191,7 +179,7 @@ static void add_cell(struct primitive_builder *builder, uint32_t initial)
     THEN(builder->status, automaton_cell(builder->automaton, "m", initial, NULL, builder->error));
 }
 
-/* Takes a datum from port 0 into the cell. */
+/* Reads a datum from port 0 into the cell. */
 static void take_in(struct primitive_builder *builder, enum when when)
 {
     if (when != ALWAYS)
@@ -202,7 +190,7 @@ static void take_in(struct primitive_builder *builder, enum when when)
                  primitive_term(builder, TERM_PORT, 0), false);
 }
 
-/* Gives the cell's datum out at port 1. */
+/* Writes the cell's datum to port 1. */
 static void give_out(struct primitive_builder *builder)
 {
     fire_port(builder, 1);
@@ -247,7 +235,7 @@ static void build_variable(struct primitive_builder *builder)
     finish_transition(builder);
 }
 
-/* A fifo1 that, when full, can pass its datum on and take the next one in the same step. */
+/* A fifo1 that, when full, can output its datum and read the next one in the same step. */
 static void build_syncfifo1(struct primitive_builder *builder)
 {
     build_fifo1(builder);
@@ -258,9 +246,9 @@ static void build_syncfifo1(struct primitive_builder *builder)
 
 /* ------------------------------------------------------------------ the table */
 
-/* Without a name at the end. */
+/* The last entry has no name. */
 static const struct primitive primitives[] = {
-    {"sync", "sync(a?,b!)", 1, 1, false, false, 0, 0, build_sync},
+    {"sync", "sync(a?,b!)", 1, 1, false, false, 0, 0, build_node},
     {"lossysync", "lossysync(a?,b!)", 1, 1, false, false, 0, 0, build_lossysync},
     {"lossy", "lossy(a?,b!)", 1, 1, false, false, 0, 0, build_lossysync},
     {"syncdrain", "syncdrain(a?,b?)", 2, 0, false, false, 0, 0, build_drain},

@@ -1,9 +1,9 @@
-/* Interning of records: each is kept once, and numbered in the order they came. */
+/* Interning of records: each is stored once and numbered in order of arrival. */
 #pragma once
 
 #include "foundation/base/hash.h"
 
-/* One that is all zero but for its memory and size is empty. */
+/* A table is empty if everything except `memory` and `size` is zero. */
 struct record_table {
     gordian_allocator memory;
     size_t size; /* of a record, in bytes */
@@ -14,7 +14,7 @@ struct record_table {
 };
 
 void record_table_free(struct record_table *records);
-/* The record's number, or GORDIAN_NONE; *hash: its hash, for record_table_add. */
+/* Returns the record's number, or GORDIAN_NONE. *hash: its hash, for record_table_add. */
 uint32_t record_table_find(const struct record_table *records, const void *record, uint64_t *hash);
-/* Adds a record that is not there. False: out of memory, nothing changed. */
+/* Adds a new record. False: out of memory; nothing changed. */
 bool record_table_add(struct record_table *records, const void *record, uint64_t hash);

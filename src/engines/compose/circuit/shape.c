@@ -1,5 +1,5 @@
-/* Unfolding an automaton over the data: control states and cells become plain states, guards become
- * transitions with concrete data. What the automaton can reach by itself comes first. */
+/* Unfolds an automaton over the data: control states and cells become plain states, guards become
+ * transitions with concrete data. States that the automaton can reach on its own come first. */
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/circuit/record_table.h"
 #include "foundation/base/error.h"
@@ -17,19 +17,19 @@ struct unfolding {
     struct shape *shape;
     uint32_t value_bits;
     uint32_t most;
-    size_t width; /* of a state: control and cells */
+    size_t width; /* of a state: control state and cells */
 
-    struct record_table states; /* as they are found; the shape has the list */
+    struct record_table states; /* in order of discovery; the shape takes the list */
     uint32_t *candidate;        /* `width` numbers */
-    uint8_t *own;               /* by cell: it has a domain of its own */
+    uint8_t *own;               /* by cell: it has its own domain */
 
-    size_t *first_of; /* transitions of the automaton by control state: `by_state` */
+    size_t *first_of; /* transitions of the automaton by control state, in `by_state` */
     uint32_t *by_state;
 
-    /* Transitions as they are found. */
+    /* Transitions in order of discovery. */
     size_t first_room, to_room, label_room, cost_room;
     double cost;
-    uint64_t *label; /* of the one being made */
+    uint64_t *label; /* of the current transition */
     uint32_t control;
     const uint64_t *fires;
 };
@@ -48,7 +48,7 @@ void shape_free(struct shape *shape, const gordian_allocator *memory)
     *shape = (struct shape){0};
 }
 
-/* The number of the state in `candidate`, new if need be. */
+/* Returns the number of the state in `candidate`, and adds the state if it is new. */
 static gordian_status number_state(struct unfolding *unfolding, uint32_t *number,
                                    gordian_error *error)
 {
@@ -67,7 +67,7 @@ static gordian_status number_state(struct unfolding *unfolding, uint32_t *number
     return GORDIAN_OK;
 }
 
-/* The label of a solution; false if ports that became one do not do the same. */
+/* Makes the label of a solution. Returns false if merged ports do not do the same. */
 static bool make_label(struct unfolding *unfolding, const uint32_t *at_ports)
 {
     const struct shape *shape = unfolding->shape;
@@ -121,7 +121,7 @@ static gordian_status take_solution(void *context, const uint32_t *at_ports, con
     return GORDIAN_OK;
 }
 
-/* Ports that became one: do they all fire, or none? */
+/* Do merged ports all fire, or none? */
 static bool firing_fits(const struct unfolding *unfolding, const uint64_t *fires)
 {
     if (!unfolding->merge)
@@ -134,13 +134,13 @@ static bool firing_fits(const struct unfolding *unfolding, const uint64_t *fires
     return true;
 }
 
-/* Everything that leads out of a state. */
+/* Finds all transitions of a state. */
 static gordian_status unfold_state(struct unfolding *unfolding, uint32_t state,
                                    gordian_error *error)
 {
     const struct automaton *automaton = unfolding->automaton;
     size_t width = unfolding->width, words = automaton_words(automaton);
-    /* A copy: the array of states grows meanwhile. */
+    /* A copy, because the array of states grows meanwhile. */
     uint32_t *here = memory_alloc(unfolding->memory, width * sizeof *here);
     if (!here)
         return fail_memory(error);
@@ -185,7 +185,7 @@ static gordian_status sort_by_state(struct unfolding *unfolding, gordian_error *
     unfolding->by_state = memory_alloc(unfolding->memory, count * sizeof(uint32_t));
     if (!unfolding->first_of || !unfolding->by_state)
         return fail_memory(error);
-    size_t *next = unfolding->first_of + 1; /* shifted by one: ends up as the starts */
+    size_t *next = unfolding->first_of + 1; /* shifted by one: the counts become the starts */
     for (size_t t = 0; t < count; t++)
         next[automaton->transitions[t].from + 1]++;
     for (size_t s = 1; s <= states; s++)
@@ -220,7 +220,7 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
     return GORDIAN_OK;
 }
 
-/* What follows from the states numbered `from` and above. */
+/* Explores the states numbered `from` and above. */
 static gordian_status unfold_states(struct unfolding *unfolding, uint32_t from,
                                     gordian_error *error)
 {
@@ -236,8 +236,8 @@ static gordian_status unfold_states(struct unfolding *unfolding, uint32_t from,
     return GORDIAN_OK;
 }
 
-/* Control states that the automaton cannot get to by itself, last of all, with its cells as they
- * are in the beginning: --full counts them, and nobody else ever meets them. */
+/* Adds the control states that the automaton cannot reach on its own, with the initial values of
+ * its cells. Only --full counts them. */
 static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *error)
 {
     const struct automaton *automaton = unfolding->automaton;
@@ -284,7 +284,7 @@ static int compare_entries(const void *left, const void *right)
     return labels ? labels : (a->to > b->to) - (a->to < b->to);
 }
 
-/* Two transitions became one. What costs nothing that is said is the best there is. */
+/* Merges the costs of two transitions. No cost is the best cost. */
 static void join_costs(struct cost *cost, const struct cost *other)
 {
     if (isnan(cost->least) || isnan(other->least)) {
@@ -295,7 +295,7 @@ static void join_costs(struct cost *cost, const struct cost *other)
     cost->greatest = fmax(cost->greatest, other->greatest);
 }
 
-/* Sorts the transitions of every state by (label, to) and drops what is there twice. */
+/* Sorts the transitions of every state by (label, to) and removes duplicates. */
 static gordian_status put_in_order(struct unfolding *unfolding, gordian_error *error)
 {
     struct shape *shape = unfolding->shape;

@@ -1,3 +1,4 @@
+/* Positions of errors in a text, with the line and a caret (text_fault.h). */
 #include "engines/compose/circuit/text_fault.h"
 
 #include <string.h>
@@ -26,7 +27,8 @@ void text_point(const struct text *text, uint64_t line, uint64_t column, gordian
     size_t shown = width - skip < room ? width - skip : room;
     for (size_t i = 0; i < shown; i++)
         fault->line[i] = (unsigned char)start[skip + i] < ' ' ? ' ' : start[skip + i];
-    for (size_t i = skip; i < place; i++) /* what continues a character takes no room */
+    for (size_t i = skip; i < place;
+         i++) /* continuation bytes of a UTF-8 character take no column */
         fault->caret += ((unsigned char)start[i] & 0xc0) != 0x80;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* The root of a member's set. Nothing is compressed, so that a union can be undone. */
+/* Returns the root of a member's set. There is no path compression, so a union can be undone. */
 static inline uint32_t union_find_root(const uint32_t *parent, uint32_t member)
 {
     while (parent[member] != member)

@@ -1,12 +1,13 @@
-/* Finding states in a bitmap. A block of words that may have states nobody has looked at is dirty.
- * The threads go over groups of 64 blocks, up and down again and again, each taking the next group;
- * there it looks at the blocks that are dirty and that nobody else is at, until none is left.
- * Nobody waits for the others to come round: whoever finds nothing looks everywhere, and what he
- * finds then he looks at next. Bits are only ever set, so the order does not matter; but the longer
- * a block waits, the more of its states fire at once, and that is why they go round.
- *
- * It is over when all have looked everywhere in vain. Whoever makes a block dirty looks everywhere
- * later on before he says so: what is dirty then is seen by him, if not by somebody else before. */
+/* Finds reachable states in a bitmap. A block of words is dirty if it may contain states that have
+ * not fired yet. The threads sweep over groups of 64 blocks, up and down repeatedly. Each thread
+ * takes the next group and processes its dirty blocks, except those that another thread is
+ * processing, until none is left. Threads do not wait for each other to finish a sweep: a thread
+ * that finds no work scans all groups and continues with the first dirty one. Bits are only ever
+ * set, so the order does not affect the result. But the longer a block waits, the more of its
+ * states fire at once; this is why the threads sweep. The search ends when every thread has scanned
+ * all groups without finding work. A thread that makes a block dirty scans all groups later, before
+ * it reports that it found nothing. So it sees the dirty block, unless another thread has processed
+ * it before. */
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -31,14 +32,14 @@ void wide_firings(struct wide_firing *wide, const struct packing *packing, const
     }
 }
 
-/* What the threads make zero, a piece after the other, so that the pages are theirs. */
+/* Memory that the threads clear, one piece after another, so that the pages are local to them. */
 struct clearing {
     uint64_t *words[4];
     uint64_t counts[4];
-    _Atomic uint64_t next; /* piece to take */
+    _Atomic uint64_t next; /* next piece */
 };
 
-#define PIECE (UINT64_C(1) << 18) /* words: pages of any size */
+#define PIECE (UINT64_C(1) << 18) /* words: a multiple of every page size */
 
 static void clear_pieces(void *context, unsigned member)
 {
@@ -85,9 +86,9 @@ bool cpu_bitmap_open(struct cpu *cpu)
     return true;
 }
 
-/* After its states have been set. Mostly the block is dirty already, and then the line stays with
- * whoever has it: the order of all of these, which is sequential, says that whoever makes it clean
- * after that sees the states. */
+/* Marks a block dirty after its states have been set. Usually the block is dirty already, and then
+ * the cache line stays with its owner. All these operations are sequentially consistent, so a
+ * thread that marks the block clean afterwards sees the states. */
 static void mark_dirty(struct space *space, uint64_t block)
 {
     uint64_t bit = UINT64_C(1) << (block % 64);
@@ -125,18 +126,18 @@ struct sweeping {
     struct wide_firing *firings;
     size_t firing_count;
     uint64_t groups;
-    _Atomic uint64_t next; /* group to take, up and down again */
-    _Atomic uint64_t busy; /* threads that have not looked everywhere in vain */
+    _Atomic uint64_t next; /* next group; counts up, then down, repeatedly */
+    _Atomic uint64_t busy; /* threads that have not scanned all groups in vain */
     _Atomic uint64_t fired, stuck, idle_ns;
 };
 
-/* What a thread counts. */
+/* Counters of a thread. */
 struct tally {
     uint64_t fired, stuck;
 };
 
-/* Fires everything that can happen in the `fresh` states of a word. Returns how many states are
- * new; *again: some of them are in this block, at this word or before. */
+/* Fires everything enabled in the `fresh` states of a word. Returns the number of new states.
+ * *again: some of them are in this block, at this word or before it. */
 static uint64_t fire_bitmap_word(const struct sweeping *sweeping, uint64_t word, uint64_t base,
                                  uint64_t fresh, struct tally *tally, bool *again)
 {
@@ -195,7 +196,7 @@ static uint64_t sweep_block(const struct sweeping *sweeping, uint64_t block, str
     return found;
 }
 
-/* A dirty block of the group that nobody is at, if there is one: it is ours, and clean. */
+/* Takes a dirty block of the group that no other thread is processing, and marks it clean. */
 static bool take_block(struct space *space, uint64_t group, uint64_t *block)
 {
     for (;;) {
@@ -213,7 +214,7 @@ static bool take_block(struct space *space, uint64_t group, uint64_t *block)
     }
 }
 
-/* True: there was something to do. */
+/* Processes the dirty blocks of a group. Returns true if there were any. */
 static bool sweep_group(const struct sweeping *sweeping, uint64_t group, struct tally *tally)
 {
     struct cpu *cpu = sweeping->cpu;
@@ -232,7 +233,7 @@ static bool sweep_group(const struct sweeping *sweeping, uint64_t group, struct 
 
 #define STRIPES 8u
 
-/* The first dirty group from this one on, round about; `groups`: there is none. */
+/* Returns the first dirty group from this one on, cyclically; `groups`: none. */
 static uint64_t look_everywhere(const struct sweeping *sweeping, uint64_t from)
 {
     uint64_t groups = sweeping->groups;
@@ -244,10 +245,10 @@ static uint64_t look_everywhere(const struct sweeping *sweeping, uint64_t from)
     return groups;
 }
 
-#define CLEAN_MOST 16u /* groups without anything to do before it looks everywhere */
+#define CLEAN_MOST 16u /* clean groups in a row before a thread scans all groups */
 
-/* Nothing is left, as far as it sees: waits for what others may leave. The group to look at;
- * `groups`: all are waiting, it is over. */
+/* Waits for other threads to mark blocks dirty, because this thread sees no work. Returns the group
+ * to process; `groups`: all threads are waiting, the search is over. */
 static uint64_t wait_for_dirt(struct sweeping *sweeping, uint64_t group)
 {
     uint64_t groups = sweeping->groups, dirty = groups, start = clock_ns();
@@ -271,9 +272,8 @@ static void sweep_blocks(void *context, unsigned member)
     struct tally tally = {0, 0};
     (void)member;
     while (!cpu_halted(sweeping->cpu)) {
-        /* Many firings lead to a word nearby. Groups that are taken one after the other lie far
-         * apart, so that threads that work at the same time seldom want the same lines of memory.
-         */
+        /* Most firings lead to a nearby word. Consecutive groups are far apart, so that threads
+         * that work at the same time rarely share cache lines. */
         uint64_t at = atomic_fetch_add_explicit(&sweeping->next, 1, memory_order_relaxed);
         uint64_t stripe = sweeping->groups / STRIPES;
         at %= 2 * sweeping->groups;
@@ -317,7 +317,7 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error)
     for (uint64_t word = 0; cpu_halted(cpu) && word < cpu->grid.words; word++)
         cpu->unlooked +=
             (uint64_t)__builtin_popcountll(cpu->space.seen[word] & ~cpu->space.done[word]);
-    if (!cpu_halted(cpu)) { /* otherwise it says what has not been looked at */
+    if (!cpu_halted(cpu)) { /* otherwise it marks the states that have fired */
         memory_free(memory, cpu->space.done);
         cpu->space.done = NULL;
     }

@@ -1,11 +1,10 @@
-/* Finding states in words of 64 neighbours, in a hash table (engines/compose/explore/cells.h).
- * Every thread owns words and has a table of them to itself. What it finds for others it writes to
- * them: letters of some hundred pairs, pushed onto the list that is the owner's mailbox. Nobody
- * waits for anybody unless there is nothing to do.
- *
- * `open` counts the threads at work and the letters that have not been read. A letter is counted
- * before it is posted and until what it says has been entered, by a thread that counts, too: so
- * when it is 0 nobody has anything to do, and nobody ever will. */
+/* Finds reachable states in words of 64 neighbours, in hash tables
+ * (engines/compose/explore/cells.h). Every thread owns a part of the words and has a table for
+ * them. It sends the states that it finds for other threads as letters of some hundred pairs,
+ * pushed onto a list: the mailbox of the owner. A thread waits only if it has no work. `open`
+ * counts the working threads and the unread letters. A letter is counted before it is posted, until
+ * its contents have been entered by a thread that is counted as well. So when `open` is 0, no
+ * thread has work, and none will get any. */
 #include "engines/compose/explore/cells.h"
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/clock.h"
@@ -15,11 +14,11 @@
 #include <sched.h>
 #include <string.h>
 
-#define FIRINGS_MOST 1024u /* are tried on a word, one after another */
-#define LETTER       510u  /* pairs: two pages with the rest */
-#define CELLS        64u   /* fire between looks at the mail */
-#define SPINS        32u   /* looks at the mailbox before others may have the core */
-#define LINE         128u  /* bytes that go between cores together */
+#define FIRINGS_MOST 1024u /* for each word all firings are tried in sequence */
+#define LETTER       510u  /* pairs: two pages with the header */
+#define CELLS        64u   /* fired between checks of the mailbox */
+#define SPINS        32u   /* checks of the mailbox before the thread yields */
+#define LINE         128u  /* bytes of two adjacent cache lines */
 
 struct letter {
     struct letter *next;
@@ -27,20 +26,20 @@ struct letter {
     struct cell_pair pairs[LETTER];
 };
 
-/* A thread's. */
+/* The shard of a thread. */
 struct word_shard {
     struct word_shards *shards;
     unsigned number;
     struct cells cells;
-    struct cells_box *boxes;     /* by owner: what is written so far ... */
-    struct letter **letters;     /* ... in these */
-    struct letter *spare;        /* have been read */
-    uint64_t told, told_waiting; /* what everybody knows of it */
+    struct cells_box *boxes;     /* by owner: pairs to send, stored ... */
+    struct letter **letters;     /* ... in these letters */
+    struct letter *spare;        /* letters that have been read */
+    uint64_t told, told_waiting; /* the values reported to other threads */
     uint64_t posted, idle_ns;
     char apart[LINE];
     union {
         struct letter *_Atomic mailbox;
-        char line[LINE]; /* of its own */
+        char line[LINE]; /* a cache line of its own */
     };
 };
 
@@ -49,7 +48,7 @@ struct word_shards {
     struct cells_rules rules;
     struct word_shard *list;
     unsigned count;
-    bool no_bitmap; /* there was no memory for one */
+    bool no_bitmap; /* there was no memory for a bitmap */
     _Atomic bool turn;
     char apart[LINE];
     _Atomic uint64_t open;
@@ -73,7 +72,7 @@ static void post_letter(struct word_shard *shard, unsigned owner)
     struct letter *letter = shard->letters[owner], *blank = take_blank_letter(shard);
     struct letter *_Atomic *mailbox = &shards->list[owner].mailbox;
     struct cells_box *box = &shard->boxes[owner];
-    if (!blank) { /* what it says is lost, and everybody will stop */
+    if (!blank) { /* its contents are lost, and all threads will stop */
         shard->cells.no_memory = true;
         box->count = 0;
         return;
@@ -102,7 +101,7 @@ static void hand_box_on(void *context, uint32_t owner)
     cells_enter(&shard->cells, box->pairs, count);
 }
 
-/* True: there was mail. */
+/* Reads the mailbox. Returns true if there were letters. */
 static bool read_mail(struct word_shard *shard)
 {
     if (!atomic_load_explicit(&shard->mailbox, memory_order_relaxed))
@@ -126,7 +125,7 @@ static bool over_early(struct word_shards *shards)
     return cpu_halted(shards->cpu) || atomic_load_explicit(&shards->turn, memory_order_relaxed);
 }
 
-/* Tells the others how far it is. */
+/* Publishes the counters of the thread, and decides whether to switch to a bitmap. */
 static void tell_others(struct word_shard *shard)
 {
     struct word_shards *shards = shard->shards;
@@ -140,14 +139,14 @@ static void tell_others(struct word_shard *shard)
     shard->told_waiting = waiting;
     if (cells->no_memory)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
-    /* A bitmap with one state a word takes no more than a table of states would, and is faster. */
+    /* A bitmap with one state per word is as small as a table of states, and faster. */
     if (cpu->grid.words && !shards->no_bitmap &&
         (!cpu->options->max_states || cpu->options->full) &&
         atomic_load_explicit(&cpu->states, memory_order_relaxed) >= cpu->grid.words)
         atomic_store_explicit(&shards->turn, true, memory_order_relaxed);
 }
 
-/* Waits for mail; false: it is over. */
+/* Waits for letters. Returns false if the search is over. */
 static bool wait_for_mail(struct word_shard *shard)
 {
     uint64_t start = clock_ns();
@@ -177,7 +176,7 @@ static void explore_cells(void *context, unsigned member)
         if (work)
             cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_box_on, shard);
         else if (!mail) {
-            /* Sends what is written, full or not. */
+            /* Sends all boxes, full or not. */
             for (unsigned owner = 0; owner < shard->shards->count; owner++)
                 if (shard->boxes[owner].count > 0)
                     hand_box_on(shard, owner);
@@ -223,7 +222,7 @@ void word_shards_free(struct cpu *cpu)
     cpu->shards = NULL;
 }
 
-/* As many of the new states as there may be. */
+/* Admits new states up to the limit. */
 static uint64_t admit_states(void *context, uint64_t states)
 {
     struct cpu *cpu = context;
@@ -324,7 +323,7 @@ static void fill_bitmap(void *context, unsigned member)
         cpu_bitmap_take(shards->cpu, &cells->list[i]);
 }
 
-/* Everything into a bitmap. False: no memory for one. */
+/* Moves all states to a bitmap. False: no memory for one. */
 static bool words_to_bitmap(struct word_shards *shards)
 {
     struct cpu *cpu = shards->cpu;
@@ -347,7 +346,7 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
         atomic_store(&shards->open, shards->count);
         cpu_work(shards->cpu, explore_cells, shards);
         compose_phase_end(phase);
-        shards->cpu->stuck = 0; /* it may be the second time */
+        shards->cpu->stuck = 0; /* this may be the second run */
         for (unsigned i = 0; i < shards->count; i++) {
             shards->cpu->stuck += shards->list[i].cells.stuck;
             if (shards->list[i].cells.stuck > 0)
@@ -361,7 +360,7 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
         }
         if (cpu_halted(cpu) || !atomic_load(&shards->turn))
             return GORDIAN_OK;
-        /* Enters what was on its way when they stopped. */
+        /* Enters the letters that were in transit when the threads stopped. */
         for (unsigned i = 0; i < shards->count; i++) {
             struct word_shard *shard = &shards->list[i];
             for (unsigned owner = 0; owner < shards->count; owner++) {
@@ -403,7 +402,7 @@ gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error)
     struct cells *cells = &shards->list[0].cells;
     for (unsigned i = 0; i < shards->count; i++)
         cells_settle(&shards->list[i].cells);
-    /* The cells of all in the first one's list. */
+    /* Merges all cells into the first list. */
     struct cells *first = &shards->list[0].cells;
     size_t count = 0;
     for (unsigned i = 0; i < shards->count; i++)

@@ -1,22 +1,22 @@
-/* Counting transitions and deadlocks, each thread a share of the states. In a bitmap the states of
- * a word are counted together: how many firings are enabled in each of the 64 is kept in planes,
- * bit i of plane p being bit p of the count of state i. */
+/* Counts transitions and deadlocks; each thread has a share of the states. In a bitmap, the states
+ * of a word are counted together. The number of enabled firings of each of the 64 states is stored
+ * in bit planes: bit i of plane p is bit p of the count of state i. */
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
 #include <string.h>
 
-#define PLANES 20 /* more firings than 2^20 are not listed with one word of state */
+#define PLANES 20 /* with one word per state, at most 2^20 firings are listed */
 
 struct counting {
     struct cpu *cpu;
     struct wide_firing *firings;
     size_t firing_count;
-    bool full;     /* all places of the grid */
-    bool unlooked; /* only states that were found and not looked at */
+    bool full;     /* all combinations of the grid */
+    bool unlooked; /* only states that have not fired yet */
     _Atomic uint64_t deadlocks;
-    _Atomic uint64_t next; /* block to take */
+    _Atomic uint64_t next; /* next block */
     _Atomic bool saturated, memory;
 };
 
@@ -25,6 +25,15 @@ static void add_transitions(struct counting *counting, uint64_t count)
     uint64_t before = atomic_fetch_add(&counting->cpu->transitions, count);
     if (count == UINT64_MAX || before + count < before)
         atomic_store(&counting->saturated, true);
+}
+
+/* Adds to the total of a thread. UINT64_MAX: more than 64 bits can count. */
+static void add_saturating(struct counting *counting, uint64_t *total, uint64_t count)
+{
+    if (!__builtin_add_overflow(*total, count, total))
+        return;
+    *total = UINT64_MAX;
+    atomic_store(&counting->saturated, true);
 }
 
 /* ------------------------------------------------------------------ one state */
@@ -63,16 +72,13 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
         joint = scene->count;
     else if (!scene_count(scene, &joint))
         return false;
-    if (__builtin_add_overflow(*total, joint, total)) {
-        *total = UINT64_MAX;
-        atomic_store(&counting->saturated, true);
-    }
+    add_saturating(counting, total, joint);
     return true;
 }
 
 /* ------------------------------------------------------------------ one word */
 
-/* Adds up 2^count - 1 over the states of `mask`. */
+/* Sums 2^count - 1 over the states of `mask`. */
 static uint64_t sum_planes(const uint64_t *planes, size_t plane_count, uint64_t mask, size_t most,
                            bool *saturated)
 {
@@ -93,8 +99,9 @@ static uint64_t sum_planes(const uint64_t *planes, size_t plane_count, uint64_t 
     return sum;
 }
 
-/* What is enabled in the states of a word: planes of counts, the states with anything enabled, and
- * those with firings that may get into each other's way. Returns the number of enabled pairs. */
+/* Counts the enabled firings of the states of a word: planes of counts, the states with an enabled
+ * firing, and the states with firings that may conflict. Returns the number of enabled (state,
+ * firing) pairs. */
 static uint64_t count_enabled(const struct counting *counting, uint64_t base, uint64_t states,
                               uint64_t *planes, size_t *plane_count, size_t *most, uint64_t *any,
                               uint64_t *rivals)
@@ -140,8 +147,7 @@ static bool count_state_word(struct counting *counting, unsigned member, uint64_
     sum = options->indivisible
               ? pairs
               : sum_planes(planes, plane_count, states & ~rivals, most, &saturated);
-    if (__builtin_add_overflow(*total, sum, total))
-        saturated = true;
+    add_saturating(counting, total, sum);
     if (saturated) {
         *total = UINT64_MAX;
         atomic_store(&counting->saturated, true);
@@ -151,15 +157,12 @@ static bool count_state_word(struct counting *counting, unsigned member, uint64_
         uint64_t state = base | (uint64_t)__builtin_ctzll(rivals), joint;
         if (!scene_look(scene, &state) || !scene_count(scene, &joint))
             return false;
-        if (__builtin_add_overflow(*total, joint, total)) {
-            *total = UINT64_MAX;
-            atomic_store(&counting->saturated, true);
-        }
+        add_saturating(counting, total, joint);
     }
     return true;
 }
 
-/* The fields that reach into a word: which of its states exist depends on them alone. */
+/* The fields that begin in the low bits of a word. They alone decide which of its states exist. */
 static uint64_t low_fields(const struct packing *packing)
 {
     uint64_t mask = 63;
@@ -169,7 +172,7 @@ static uint64_t low_fields(const struct packing *packing)
     return mask;
 }
 
-/* The states of a word that exist at all. */
+/* The states of a word that exist. */
 static uint64_t valid_places(const struct packing *packing, uint64_t base)
 {
     uint64_t places = 0;
@@ -270,7 +273,7 @@ static void count_cells(void *context, unsigned member)
     add_transitions(counting, total);
 }
 
-/* Every combination, one after another: where there is no grid. */
+/* Counts every combination, one after another; used if there is no grid. */
 static void count_all_combinations(void *context, unsigned member)
 {
     struct counting *counting = context;

@@ -1,4 +1,4 @@
-/* The `cpu` engine: see cpu.h. */
+/* The `cpu` engine (cpu.h). */
 #include "engines/compose/cpu/cpu.h"
 
 #include "foundation/base/clock.h"
@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#define SMALL_GRID (UINT64_C(1) << 12) /* words: a bitmap from the start */
+#define SMALL_GRID (UINT64_C(1) << 12) /* words: smaller grids start with a bitmap */
 
-/* After ctrl-C the way to a deadlock that was met is still looked for, but not for long: this many
- * nanoseconds, and among all states only if there are at most so many. */
+/* After ctrl-C, the path to a deadlock that was found is still searched for a limited time (in
+ * nanoseconds), and among all states only if there are at most this many. */
 #define GRACE_NS     UINT64_C(1000000000)
 #define GRACE_STATES (UINT64_C(1) << 20)
 
@@ -97,7 +97,7 @@ static gordian_status find_cpu_states(struct cpu *cpu, gordian_error *error)
 
 /* ------------------------------------------------------------------ the rest */
 
-/* So that states have numbers. */
+/* Sorts the states, so that they have numbers. */
 static gordian_status number_states(struct cpu *cpu, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -115,7 +115,7 @@ static gordian_status number_states(struct cpu *cpu, gordian_error *error)
 static void leave_transitions_out(struct cpu *cpu)
 {
     if (!cpu->result->uncounted)
-        cpu->result->note[0] = '\0'; /* of a count that does not matter any more */
+        cpu->result->note[0] = '\0'; /* the note described a count that is discarded */
     cpu->result->uncounted = true;
     atomic_store(&cpu->transitions, 0);
 }
@@ -124,7 +124,7 @@ gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gor
 {
     gordian_compose_result *result = cpu->result;
     gordian_status status = GORDIAN_OK;
-    bool known = space == &cpu->space && !cpu->options->indivisible; /* how many there are */
+    bool known = space == &cpu->space && !cpu->options->indivisible; /* the number of transitions */
     if (known && atomic_load(&cpu->transitions) > COMPOSE_AMONG_MOST)
         compose_leave_out(result);
     else
@@ -134,7 +134,7 @@ gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gor
     return status;
 }
 
-/* Everything the options ask for about the whole product, whose reachable part is known. */
+/* Counts what the options request of the whole product. The reachable states are known. */
 static gordian_status count_full(struct cpu *cpu, const struct space *full, gordian_error *error)
 {
     atomic_store(&cpu->states, full->count);
@@ -147,8 +147,8 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
                                              : cpu_count_full(cpu, error);
 }
 
-/* The ways to deadlocks: to those that are near without numbers for all states, if nobody else
- * wants these. `full` as below. */
+/* Finds the paths to deadlocks. Near deadlocks do not need numbers of all states, unless something
+ * else needs them. `full` as below. */
 static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordian_error *error)
 {
     bool done = false;
@@ -167,11 +167,12 @@ static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordi
     compose_phase_end(phase);
     bool all = !full || full->count == cpu->circuit->whole;
     if (status == GORDIAN_OK && cpu->result->found_count == 0 && all)
-        cpu_describe_example(cpu); /* stopped on the way */
+        cpu_describe_example(cpu); /* the search was stopped */
     return status;
 }
 
-/* After ctrl-C: the way to a deadlock that was met, if it is found soon; otherwise the deadlock. */
+/* After ctrl-C: finds the path to a known deadlock if this does not take long, otherwise only
+ * describes the deadlock. */
 static gordian_status find_ways_soon(struct cpu *cpu, gordian_error *error)
 {
     bool done = false;
@@ -195,7 +196,7 @@ static gordian_status find_ways_soon(struct cpu *cpu, gordian_error *error)
     return status;
 }
 
-/* Looks at the states that were found and not looked at, as far as it comes. */
+/* Examines the states that have not fired yet, within the grace period. */
 static gordian_status look_soon(struct cpu *cpu, gordian_error *error)
 {
     uint64_t stuck = 0;
@@ -211,8 +212,8 @@ static gordian_status look_soon(struct cpu *cpu, gordian_error *error)
     return status;
 }
 
-/* After ctrl-C nobody waits for states to be sorted and transitions looked at: what was met on the
- * way is the result. */
+/* After ctrl-C, states are neither sorted nor are their transitions counted. The result has what
+ * the search found. */
 static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *sink,
                                   gordian_error *error)
 {
@@ -230,8 +231,8 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
     return status;
 }
 
-/* Transitions and deadlocks. The latter have been met where every state has fired, if that is all
- * that is asked for: unless `again`. */
+/* Counts transitions and deadlocks. If every state has fired and only deadlocks are requested, they
+ * are known already, unless `again`. */
 static gordian_status count_found_states(struct cpu *cpu, bool again, gordian_error *error)
 {
     if (cpu->met && !again && !cpu->options->count_transitions) {
@@ -244,7 +245,7 @@ static gordian_status count_found_states(struct cpu *cpu, bool again, gordian_er
     return status;
 }
 
-/* Counting and what needs numbers. `full`: the whole product, or NULL. */
+/* Counts, and does everything that needs numbers. `full`: the whole product, or NULL. */
 static gordian_status finish_states(struct cpu *cpu, const struct space *full,
                                     const gordian_compose_sink *sink, gordian_error *error)
 {
@@ -252,9 +253,9 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     bool stopped = cpu_halted(cpu);
     if (stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED)
         return finish_soon(cpu, sink, error);
-    atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
+    atomic_store(&cpu->halt, false); /* the states found are examined in any case */
     TRY(count_found_states(cpu, stopped || full, error));
-    if (cpu_halted(cpu)) /* while it was counting */
+    if (cpu_halted(cpu)) /* stopped while counting */
         return finish_soon(cpu, sink, error);
     bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
     bool ways = cpu_described(cpu) > 0 && (stopped || full);
@@ -329,7 +330,7 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
         return fail_memory(error);
     unsigned wanted = cpu->options->threads;
     if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
-        wanted = 1; /* it takes longer to start threads */
+        wanted = 1; /* starting threads takes longer */
     gordian_status status = thread_pool_open(&cpu->workers, wanted, memory, error);
     if (status != GORDIAN_OK)
         return status;
@@ -343,8 +344,8 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
     return status;
 }
 
-/* Memory ran out after states were found: what was met until then is the result. The status is
- * GORDIAN_OK then, unless a sink has not got what belongs to it. */
+/* Keeps the states found before memory ran out. The status becomes GORDIAN_OK unless a sink did not
+ * get its rows. */
 static gordian_status keep_partial_result(struct cpu *cpu, bool delivers, gordian_status status)
 {
     gordian_compose_result *result = cpu->result;

@@ -1,12 +1,11 @@
-/* Finding states with a hash table. Every thread owns the states whose hash says so: tables of
- * packed states with linear probing, a stack of those not looked at yet, and a box for every other
- * thread with what has been found for it. They look at states until there is enough in the boxes,
- * meet, empty the boxes, meet.
- *
- * A slot has as many bytes as a state needs, tables are filled to six sevenths and grow by a
- * quarter, and each thread has several, so that growing one takes little memory for a while: a
- * state of 39 bits takes 6 to 7.3 bytes. The table of foundation/base/hash.h would take twice that:
- * here the states are the slots. */
+/* Finds reachable states with hash tables. Every thread owns the states that their hash assigns to
+ * it. It has tables of packed states with linear probing, a stack of states that have not fired
+ * yet, and a box of found states for every other thread. The threads fire states until the boxes
+ * contain enough, synchronize, empty the boxes, and synchronize again. A slot has as many bytes as
+ * a state needs. Tables are filled to six sevenths and grow by a quarter, and each thread has
+ * several, so that growing one takes little memory. A state of 39 bits takes 6 to 7.3 bytes. The
+ * table of foundation/base/hash.h would take twice as much; here the states themselves are the
+ * slots. */
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -14,17 +13,17 @@
 
 #include <string.h>
 
-#define SHORT_LIST 1024 /* so many firings are tried one after another */
-#define BOX_ENOUGH 4096 /* states in a box, or looked at, before they meet */
+#define SHORT_LIST 1024 /* at most this many firings are tried in sequence */
+#define BOX_ENOUGH 4096 /* states in a box, or fired, before the threads synchronize */
 
-/* States not looked at yet, in as many bytes as the slots of the tables have. */
+/* States that have not fired yet, in as many bytes as the slots of the tables have. */
 struct stack {
     unsigned char *list;
     size_t count; /* states */
     size_t room;  /* bytes */
 };
 
-/* States for another thread. */
+/* Found states for another thread. */
 struct states {
     uint64_t *list;
     size_t count, room; /* in words */
@@ -32,7 +31,7 @@ struct states {
 
 #define SHELVES 16
 
-/* States with linear probing. A slot of ones is free. */
+/* Packed states with linear probing. A slot of all ones is free. */
 struct shelf {
     unsigned char *slots;
     size_t slot_count, used;
@@ -40,22 +39,22 @@ struct shelf {
 
 struct part {
     struct shelf shelves[SHELVES];
-    uint64_t used; /* in all of them */
+    uint64_t used; /* in all tables */
     struct stack waiting;
-    uint64_t stuck;       /* states in which nothing can happen */
+    uint64_t stuck;       /* deadlocks */
     struct states *boxes; /* by thread */
 };
 
 struct table {
     struct cpu *cpu;
-    size_t words; /* of a state */
-    size_t
-        bytes; /* of a slot; states of one word have one bit to spare, so that none is all ones */
+    size_t words;  /* of a state */
+    size_t bytes;  /* of a slot; a state of one word leaves one bit free, so that no state is all
+                      ones */
     uint64_t mask; /* of the bits of a slot, for states of one word */
     unsigned part_count;
     struct part *parts;
-    bool no_bitmap;   /* there was no memory for one */
-    bool leave, turn; /* decided at the meeting: end; because a bitmap would be better */
+    bool no_bitmap;   /* there was no memory for a bitmap */
+    bool leave, turn; /* decided by thread 0: end the search; continue with a bitmap */
 };
 
 static uint64_t hash_packed(const uint64_t *state, size_t words)
@@ -94,7 +93,8 @@ static void pop_waiting(const struct table *table, struct stack *waiting, uint64
     memcpy(state, waiting->list + --waiting->count * table->bytes, table->bytes);
 }
 
-/* Which shelf of its owner has the state; the owner is chosen by the high half of the hash. */
+/* The table of the state's owner that contains the state. The high half of the hash selects the
+ * owner. */
 static inline struct shelf *shelf_of(struct part *part, uint64_t hash)
 {
     return &part->shelves[hash % SHELVES];
@@ -105,7 +105,7 @@ static inline size_t first_slot(const struct shelf *shelf, uint64_t hash)
     return (size_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15u) * shelf->slot_count >> 64);
 }
 
-/* What is in a slot, for states of one word: there is room behind the last slot. */
+/* The contents of a slot, for states of one word. Memory behind the last slot may be read. */
 static inline uint64_t slot_word(const struct table *table, const struct shelf *shelf, size_t slot)
 {
     uint64_t word;
@@ -122,7 +122,7 @@ static inline bool slot_free(const struct table *table, const struct shelf *shel
     return word == PACKED_NONE;
 }
 
-/* The state in a slot that is not free. */
+/* The state in an occupied slot. */
 static inline void slot_state(const struct table *table, const struct shelf *shelf, size_t slot,
                               uint64_t *state)
 {
@@ -132,7 +132,7 @@ static inline void slot_state(const struct table *table, const struct shelf *she
         memcpy(state, shelf->slots + slot * table->bytes, table->bytes);
 }
 
-/* Where the state is, or would go; *there: it is. */
+/* The slot of a state, or the free slot where it would be stored; *there: it is stored. */
 static size_t slot_of(const struct table *table, const struct shelf *shelf, const uint64_t *state,
                       uint64_t hash, bool *there)
 {
@@ -151,7 +151,7 @@ static size_t slot_of(const struct table *table, const struct shelf *shelf, cons
     }
 }
 
-/* Is there room below the limit for the sorted list as well, when it comes to that? */
+/* Does the sorted list fit within the memory limit as well? */
 static bool within_limit(const struct table *table, const struct part *part, size_t bytes)
 {
     struct meter *meter = &table->cpu->meter;
@@ -192,7 +192,7 @@ static bool grow_shelf(struct table *table, const struct part *part, struct shel
     return grown.slots != NULL;
 }
 
-/* Takes a state into its owner's part, unless it is there. Stops everybody when that cannot be. */
+/* Stores a new state in its owner's table. Stops all threads if this fails. */
 static void insert_state(struct table *table, struct part *part, const uint64_t *state,
                          uint64_t hash)
 {
@@ -228,7 +228,7 @@ static unsigned state_owner(const struct table *table, uint64_t hash)
     return (unsigned)((hash >> 32) * table->part_count >> 32);
 }
 
-/* A state that has been found: into its owner's part, or the box for it. */
+/* Stores a found state in its owner's table, or in the box for the owner. */
 static void hand_state(struct table *table, unsigned member, const uint64_t *state, uint64_t hash)
 {
     unsigned owner = state_owner(table, hash);
@@ -245,7 +245,7 @@ static void note_table_deadlock(struct table *table, unsigned member, const uint
     cpu_note_stuck(table->cpu, state);
 }
 
-/* Everything an indivisible firing leads to from the state. */
+/* Fires all indivisible firings of a state. */
 static void fire_table_state(struct table *table, unsigned member, const uint64_t *state,
                              uint64_t *to)
 {
@@ -265,7 +265,7 @@ static void fire_table_state(struct table *table, unsigned member, const uint64_
     }
 }
 
-/* Starts fetching what insert will look at. */
+/* Prefetches the slot that insert_state will access. */
 static inline void expect_state(const struct table *table, struct part *part, uint64_t hash)
 {
     const struct shelf *shelf = shelf_of(part, hash);
@@ -273,9 +273,10 @@ static inline void expect_state(const struct table *table, struct part *part, ui
         __builtin_prefetch(shelf->slots + first_slot(shelf, hash) * table->bytes, 1);
 }
 
-#define AHEAD 64 /* states found before they are inserted, so that their slots can be fetched */
+/* States found before they are inserted, so that their slots can be prefetched. */
+#define AHEAD 64
 
-/* The same for states of one word, whose firings are one patch each, and listed. */
+/* The same for states of one word with listed firings of one patch each. */
 static void fire_word_state(struct table *table, unsigned member, uint64_t state)
 {
     const struct packing *packing = &table->cpu->packing;
@@ -300,7 +301,7 @@ static void fire_word_state(struct table *table, unsigned member, uint64_t state
         note_table_deadlock(table, member, &state);
 }
 
-/* What next? One decides for all, while all are there. */
+/* Decides how to continue. Thread 0 calls it while all threads are synchronized. */
 static void decide_next(struct table *table)
 {
     struct cpu *cpu = table->cpu;
@@ -311,7 +312,7 @@ static void decide_next(struct table *table)
     }
     atomic_store_explicit(&cpu->states, states, memory_order_relaxed);
     atomic_store_explicit(&cpu->waiting, waiting, memory_order_relaxed);
-    /* A bitmap with one state a word costs no more than the table and is much faster. */
+    /* A bitmap with one state per word is as small as the table, and much faster. */
     table->turn = cpu->grid.words && states >= cpu->grid.words && !table->no_bitmap &&
                   (cpu->options->full || !cpu->options->max_states) && waiting > 0;
     table->leave = waiting == 0 || table->turn || cpu_halted(cpu);
@@ -322,7 +323,8 @@ static void explore_table_states(void *context, unsigned member)
     struct table *table = context;
     struct part *mine = &table->parts[member];
     size_t words = table->words;
-    uint64_t *state = mine->boxes[member].list, *to = state + words; /* its own box is free */
+    /* A thread's own box is unused. */
+    uint64_t *state = mine->boxes[member].list, *to = state + words;
     bool short_list =
         words == 1 && table->cpu->firings.complete && table->cpu->firings.count <= SHORT_LIST;
     do {
@@ -427,7 +429,7 @@ void table_each_waiting(const struct table *table, unsigned part, uint64_t *stat
                         void (*each)(void *context, const uint64_t *state), void *context)
 {
     const struct stack *waiting = &table->parts[part].waiting;
-    for (size_t i = 0; i < waiting->count; i++) { /* what has waited longest comes first */
+    for (size_t i = 0; i < waiting->count; i++) { /* the oldest first */
         *state = 0;
         memcpy(state, waiting->list + i * table->bytes, table->bytes);
         each(context, state);
@@ -439,7 +441,8 @@ static void put_done(void *context, const uint64_t *state)
     cpu_bitmap_put(context, *state, true);
 }
 
-/* Everything into a bitmap; what is waiting is not done yet. False: no memory for one. */
+/* Moves all states to a bitmap; states on the stacks have not fired yet. False: no memory for
+ * one. */
 static bool table_to_bitmap(struct cpu *cpu)
 {
     struct table *table = cpu->table;
@@ -477,7 +480,7 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
         gordian_compose_phase *phase = compose_phase(cpu->result, "states");
         cpu_work(cpu, explore_table_states, cpu->table);
         compose_phase_end(phase);
-        cpu->stuck = 0; /* it may be the second time */
+        cpu->stuck = 0; /* this may be the second run */
         for (unsigned p = 0; p < cpu->table->part_count; p++)
             cpu->stuck += cpu->table->parts[p].stuck;
         if (!cpu->table->turn || cpu_halted(cpu) || table_to_bitmap(cpu))

@@ -1,5 +1,5 @@
-/* Delivering the product: the threads make pages of rows, the caller's thread hands them to the
- * sink in order while the next ones are being made. */
+/* Delivers the product: the threads make pages of rows. The caller's thread passes them to the sink
+ * in order while the next ones are made. */
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -11,18 +11,18 @@
 struct page {
     uint64_t first;
     size_t count;
-    uint32_t *locals; /* factor_count each */
-    size_t *ends;     /* of each row, among all transitions of the page */
+    uint32_t *locals; /* factor_count per row */
+    size_t *ends;     /* of each row, within the transitions of the page */
     uint64_t *labels, *to;
     size_t local_room, end_room, label_room, to_room, used;
-    struct step *steps; /* of the row at hand, for sorting */
+    struct step *steps; /* of the current row, for sorting */
     size_t step_room;
     bool failed;
-    bool cut; /* halted within a row: it and all after it are missing */
+    bool cut; /* halted within a row: it and all later rows are missing */
 };
 
 struct step {
-    uint64_t key; /* names that fire, as a number that compares as label_compare does */
+    uint64_t key; /* firing names as a number that compares like label_compare */
     uint64_t to;
     const uint64_t *label;
 };
@@ -32,20 +32,21 @@ struct delivering {
     const struct space *space;
     bool keep; /* false: count only */
     uint64_t page_states, first;
-    struct page *pages; /* two sets of one a thread */
-    unsigned set;       /* being made */
+    struct page *pages; /* two sets of one page per thread */
+    unsigned set;       /* that is being made */
     _Atomic uint64_t next;
-    _Atomic uint64_t joint; /* counting only: joint firings of the states taken so far */
+    _Atomic uint64_t joint; /* counting only: joint firings of the states so far */
 };
 
 /* ------------------------------------------------------------------ order */
 
 static uint64_t label_sort_key(uint64_t word)
 {
-    /* Lists of names compare by their first difference: who has the name comes first, unless the
-     * other list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that
-     * does not, up to the last that fires, and 0 after that: then labels compare as these numbers
-     * do, first bit most significant, and where they are equal the shorter list comes first. */
+    /* Lists of names compare by their first difference: the list that has the name comes first,
+     * unless the other list has ended. So write, from name 0 on, 0 for a name that fires and 1 for
+     * one that does not, up to the last name that fires, and 0 after it. Labels then compare like
+     * these numbers, first bit most significant. If the numbers are equal, the shorter list comes
+     * first. */
     word = (word >> 1 & 0x5555555555555555u) | (word & 0x5555555555555555u) << 1;
     word = (word >> 2 & 0x3333333333333333u) | (word & 0x3333333333333333u) << 2;
     word = (word >> 4 & 0x0f0f0f0f0f0f0f0fu) | (word & 0x0f0f0f0f0f0f0f0fu) << 4;
@@ -72,7 +73,7 @@ static int compare_long(const void *left, const void *right, void *context)
     return labels ? labels : (a->to > b->to) - (a->to < b->to);
 }
 
-/* Sorts the last row of the page, from `start` on. `copy`: its labels, as they were. */
+/* Sorts the last row of the page, which begins at `start`. */
 static bool sort_row(struct page *page, size_t start, const gordian_circuit *circuit,
                      const gordian_allocator *memory)
 {
@@ -80,7 +81,7 @@ static bool sort_row(struct page *page, size_t start, const gordian_circuit *cir
     bool small = words == 1 && circuit->value_bits == 0;
     if (count < 2)
         return true;
-    /* the labels are copied behind themselves, and come back in order */
+    /* copies the labels behind themselves, then moves them back in order */
     if (!memory_grow(memory, &page->steps, &page->step_room, count, sizeof *page->steps) ||
         !memory_grow(memory, &page->labels, &page->label_room, (page->used + count) * words,
                      sizeof *page->labels))
@@ -135,7 +136,7 @@ static bool take_transition(void *context, const struct scene *scene)
     return true;
 }
 
-/* May the joint firings of this state be gone through to count some of them? *cut: no, they are too
+/* May the joint firings of this state be enumerated to count some of them? *cut: no, there are too
  * many. False: out of memory. */
 static bool may_count(struct delivering *delivering, struct scene *scene, bool *cut)
 {
@@ -146,13 +147,13 @@ static bool may_count(struct delivering *delivering, struct scene *scene, bool *
         return false;
     if (joint > COMPOSE_AMONG_MOST ||
         atomic_fetch_add(&delivering->joint, joint) + joint > COMPOSE_AMONG_MOST) {
-        atomic_store(&delivering->joint, UINT64_MAX / 2); /* nobody else goes on either */
+        atomic_store(&delivering->joint, UINT64_MAX / 2); /* stops all other threads as well */
         *cut = true;
     }
     return true;
 }
 
-/* The rows of `count` states from `first` on. */
+/* Makes the rows of `count` states from `first` on. */
 static bool make_page_rows(struct delivering *delivering, unsigned member, struct page *page,
                            uint64_t first, uint64_t count)
 {
@@ -205,7 +206,7 @@ static void make_page(void *context, unsigned member)
     page->cut = false;
     page->first = delivering->first + member * delivering->page_states;
     page->failed = false;
-    while (!page->failed) { /* one page to keep; as many as there are when only counting */
+    while (!page->failed) { /* one page to keep; when only counting, all pages */
         if (!delivering->keep)
             page->first = atomic_fetch_add(&delivering->next, delivering->page_states);
         if (page->first >= delivering->space->count || (!delivering->keep && cpu_halted(cpu)))
@@ -298,7 +299,7 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
 {
     struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
     uint64_t counted = atomic_load(&cpu->transitions);
-    /* So many that a page has some ten thousand transitions. */
+    /* A page has about ten thousand transitions. */
     uint64_t each = space->count ? atomic_load(&cpu->transitions) / space->count : 0;
     uint64_t size = 65536 / (each < 65535 ? each + 1 : 65536);
     delivering.page_states = size < 4096 ? size : 4096;

@@ -1,6 +1,7 @@
-/* The shortest way, in joint firings, to each deadlock described: breadth first over the states
- * found. The states of a level are looked at in the order of their numbers, so the first to lead to
- * a state is the smallest of those one level below that do: that is the way everybody finds. */
+/* The shortest path, in joint firings, to each described deadlock: breadth-first search over the
+ * states found. The states of a level are processed in the order of their numbers. So the
+ * predecessor of a state is the smallest state of the level before that leads to it, and all
+ * engines find the same path. */
 #include "engines/compose/circuit/record_table.h"
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/error.h"
@@ -11,10 +12,9 @@
 
 struct tracing {
     struct cpu *cpu;
-    const struct space *space;   /* the states found, or all that are near, ranked */
-    const struct space *numbers; /* of the deadlocks that are described; NULL: nobody knows */
-    /* By number: 1 + the one it was reached from; 0: not reached. Where 32 bits are enough they are
-     * all there is. */
+    const struct space *space;   /* the states found, or all near states, ranked */
+    const struct space *numbers; /* gives the described deadlocks their numbers; NULL: none */
+    /* By number: 1 + the predecessor; 0: not reached. `narrow` is used if 32 bits are enough. */
     uint32_t *narrow;
     uint64_t *wide;
     uint64_t *level, *next; /* numbers */
@@ -27,7 +27,7 @@ struct tracing {
     uint64_t steps;
     bool failed;
 
-    uint64_t *goal; /* finding a label: of the step to this state */
+    uint64_t *goal; /* while finding a label: the target of the step */
     uint64_t *label;
     bool has_label;
 };
@@ -54,7 +54,7 @@ static bool reach_number(struct tracing *tracing, uint64_t number, uint64_t from
     return true;
 }
 
-/* Reached from itself: an initial state. */
+/* An initial state is its own predecessor. */
 static void trace_initial(struct tracing *tracing)
 {
     const struct cpu *cpu = tracing->cpu;
@@ -76,8 +76,8 @@ static bool trace_step(void *context, const struct scene *scene)
     return number == UINT64_MAX || reach_number(tracing, number, tracing->from + 1);
 }
 
-/* Goes through the states of the level: to see which are deadlocks, or to fire all that can happen
- * in them. False: out of memory or stopped. */
+/* Processes the states of the level: finds its deadlocks or, with `fire`, fires everything enabled.
+ * False: out of memory or stopped. */
 static bool go_through(struct tracing *tracing, bool fire)
 {
     struct scene *scene = &tracing->cpu->scenes[0];
@@ -104,7 +104,7 @@ static bool go_through(struct tracing *tracing, bool fire)
     return true;
 }
 
-/* Level after level until enough deadlocks are found. */
+/* Searches level by level until enough deadlocks are found. */
 static void search_levels(struct tracing *tracing)
 {
     trace_initial(tracing);
@@ -138,7 +138,7 @@ static bool compare_label(void *context, const struct scene *scene)
     return true;
 }
 
-/* The smallest label of a step between two states. */
+/* Finds the smallest label of a step between two states. */
 static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint64_t *label)
 {
     struct scene *scene = &tracing->cpu->scenes[0];
@@ -187,7 +187,7 @@ static struct tracing start_tracing(struct cpu *cpu, const struct space *space)
                             .locals = cpu->scenes[0].here_locals};
 }
 
-/* All that were found; without memory for what it needs, none. */
+/* Describes all deadlocks found. Out of memory: none. */
 static gordian_status describe_traced(struct tracing *tracing, gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
@@ -239,20 +239,20 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
 
 /* ------------------------------------------------------------------ deadlocks that are near */
 
-/* Ways to deadlocks that are near: the states up to them are gone through once more, and each
- * remembers where it was reached from. The states found do not have to be sorted then, nor to be
- * where the ways are sought (mpi/): what is near is found from the circuit alone. As in trace.c the
- * states of a level are looked at in the order of their numbers, which is that of their words. */
-#define NEAR_STATES (1u << 17) /* no more than so many are near ... */
-#define NEAR_STEPS  (1u << 18) /* ... or so many joint firings */
+/* Paths to near deadlocks: explores the states near the initial ones once more and stores the
+ * predecessor of each. The states found by the engine need not be sorted for this, nor be on this
+ * machine (mpi/), because near states are found from the circuit alone. As above, the states of a
+ * level are processed in the order of their numbers, which is that of their words. */
+#define NEAR_STATES (1u << 17) /* near: at most this many states ... */
+#define NEAR_STEPS  (1u << 18) /* ... and this many joint firings */
 
 struct nearby {
     struct cpu *cpu;
     size_t words; /* of a state */
     struct record_table states;
-    uint32_t *before; /* by state: 1 + the one it was reached from, or 1 + itself */
+    uint32_t *before; /* by state: 1 + the predecessor, or 1 + itself */
     size_t before_room;
-    uint32_t from;   /* whose steps are taken; GORDIAN_NONE: it begins */
+    uint32_t from;   /* that is firing; GORDIAN_NONE: initial states are being added */
     uint64_t *found; /* deadlocks */
     size_t found_count;
     uint32_t steps;
@@ -296,7 +296,7 @@ static void add_initial(struct nearby *nearby)
     while (add_near_state(nearby, state) && initial_next(cpu->circuit, locals));
 }
 
-/* The first `most` of so many states, in order: their numbers instead. */
+/* Sorts the states and replaces the first `most` of them by their numbers. */
 static size_t number_in_order(const struct nearby *nearby, uint64_t *states, size_t count,
                               size_t most)
 {
@@ -308,7 +308,7 @@ static size_t number_in_order(const struct nearby *nearby, uint64_t *states, siz
     return count < most ? count : most;
 }
 
-/* Takes all steps of the states from `first` to `last`. */
+/* Fires the states from `first` to `last`. */
 static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
 {
     struct scene *scene = &nearby->cpu->scenes[0];
@@ -332,14 +332,14 @@ static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
     memory_free(memory, order);
 }
 
-/* Level after level, until there are enough deadlocks or it is too far. */
+/* Searches level by level, until there are enough deadlocks or the limits are reached. */
 static void go_around(struct nearby *nearby, size_t wanted)
 {
     uint32_t first = 0, last;
     add_initial(nearby);
     for (; first < nearby->states.count && !nearby->far && !nearby->failed; first = last) {
         last = nearby->states.count;
-        /* Looks for deadlocks among the states from `first` on. */
+        /* Finds the deadlocks among the states from `first` on. */
         struct scene *scene = &nearby->cpu->scenes[0];
         const gordian_allocator *memory = &nearby->cpu->meter.memory;
         size_t words = nearby->words, count = 0, room = 0;
@@ -382,10 +382,10 @@ gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error)
     nearby.failed = !nearby.found;
     if (!nearby.failed)
         go_around(&nearby, wanted);
-    /* Who is in a hurry takes what there is. */
+    /* In the grace period, an incomplete result is enough. */
     *done = !nearby.failed && (!nearby.far || (cpu->grace && nearby.found_count > 0));
     hash_free(&nearby.states.table, memory);
-    struct space space = {.kind = SPACE_SORTED, /* in another order: only sought in */
+    struct space space = {.kind = SPACE_SORTED, /* not sorted; only used for lookup */
                           .memory = *memory,
                           .packing = &cpu->packing,
                           .count = nearby.states.count,

@@ -1,4 +1,4 @@
-/* Counting on the device, and the ways to deadlocks. */
+/* Counts transitions and deadlocks on the device, and finds the paths to deadlocks. */
 #include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLICE (UINT64_C(1) << 26) /* items of a launch: so that progress can be told */
-#define BATCH 4096u               /* states asked about at once */
+#define SLICE (UINT64_C(1) << 26) /* items per launch, so that progress can be reported */
+#define BATCH 4096u               /* states per query */
 
 /* ------------------------------------------------------------------ counting */
 
@@ -31,7 +31,7 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
                           sizeof arguments, error));
         TRY(gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error));
         device->progress.transitions = compose_joint_total(counts);
-        /* What is known so far is told even if it is stopped: the states are all there. */
+        /* After a stop the counts so far are returned: all states are known. */
         if (items > SLICE && !device_goes_on(device))
             break;
     }
@@ -40,8 +40,8 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
 
 /* ------------------------------------------------------------------ stuck states */
 
-/* One look over the set: how many below the limit, and as many of them as `found` has room for, in
- * any order. */
+/* Scans the set once: counts the deadlocks below the limit, and stores as many as `found` has
+ * capacity for, in any order. */
 static gordian_status look_for_dead(struct compose_device *device,
                                     const struct dead_question *question, uint64_t limit,
                                     struct gpu_array *found, uint64_t *count, gordian_error *error)
@@ -50,7 +50,8 @@ static gordian_status look_for_dead(struct compose_device *device,
     struct gpu_array_count stored = {0, 0};
     gordian_status status = gpu_array_clear(found, error);
     if (status == GORDIAN_OK)
-        status = gpu_array_settle(found, &stored, error); /* what the look before refused */
+        /* Discards what the previous scan could not store. */
+        status = gpu_array_settle(found, &stored, error);
     struct compose_dead_arguments arguments = {.firings = device->view,
                                                .set = device->set,
                                                .last = items,
@@ -66,7 +67,8 @@ static gordian_status look_for_dead(struct compose_device *device,
     return status;
 }
 
-/* A limit below which there are at least `wanted` and at most `room`, or all there are. */
+/* Finds a limit below which there are at least `wanted` deadlocks, and at most `room` unless there
+ * are no fewer. */
 static gordian_status narrow_down(struct compose_device *device,
                                   const struct dead_question *question, size_t wanted,
                                   uint64_t room, struct gpu_array *found, uint64_t *limit,
@@ -87,7 +89,7 @@ static gordian_status narrow_down(struct compose_device *device,
     return GORDIAN_OK;
 }
 
-/* The first `room` of those in `found`, sorted, after a look with fewer than `enough`. */
+/* Reads the first `room` deadlocks in order, after a scan that found `count`. */
 static gordian_status read_dead(struct compose_device *device, const struct dead_question *question,
                                 struct gpu_array *found, uint64_t *first, size_t room,
                                 uint64_t enough, uint64_t count, gordian_error *error)
@@ -134,21 +136,22 @@ gordian_status device_dead(struct compose_device *device, const struct dead_ques
 
 /* ------------------------------------------------------------------ distances */
 
-/* Where the ways are worked out. */
+/* The search for paths to deadlocks. */
 struct ways {
     struct compose_device *device;
-    gpu_address distances, states, answers; /* BATCH of the last two */
+    gpu_address distances, states, answers; /* capacity of the last two: BATCH */
     uint64_t places;
     uint64_t *asked;
     uint32_t *told;
-    size_t waiting; /* asked, not answered yet */
+    size_t waiting; /* queries without an answer yet */
 
-    /* The way back at hand. */
-    uint32_t wanted; /* distance of the one before */
+    /* The current path, from its end. */
+    uint32_t wanted; /* distance of the predecessor */
     uint64_t *best_label, *label;
     uint64_t best, considered;
     bool found;
-    uint32_t *chosen; /* COMPOSE_DEPTH + 1 numbers for each state asked about: how many, which */
+    /* COMPOSE_DEPTH + 1 numbers for each query: the number of firings, the firings */
+    uint32_t *chosen;
     gordian_status status;
     gordian_error *error;
 };
@@ -202,7 +205,7 @@ static gordian_status step_distances(struct ways *ways, uint32_t now, bool *chan
 
 /* ------------------------------------------------------------------ the way back */
 
-/* Of those before at the right distance the lowest, of its labels the first. */
+/* Keeps the lowest predecessor at the right distance, with its first label. */
 static void keep_first_step(struct ways *ways, uint64_t from, const uint32_t *chosen)
 {
     const gordian_circuit *circuit = ways->device->packed->circuit;
@@ -232,7 +235,7 @@ static bool consider_before(void *context, uint64_t from, const uint32_t *chosen
 {
     struct ways *ways = context;
     if (++ways->considered > COMPOSE_WALK_MOST && ways->found)
-        return false; /* a shortest way as good as any */
+        return false; /* enough: this path is as short as any */
     if (ways->found && from > ways->best)
         return true;
     uint32_t *kept = ways->chosen + ways->waiting * (COMPOSE_DEPTH + 1);
@@ -244,7 +247,7 @@ static bool consider_before(void *context, uint64_t from, const uint32_t *chosen
     return ways->status == GORDIAN_OK;
 }
 
-/* Fills the labels from the last to the first. */
+/* Fills the labels from last to first. */
 static gordian_status trace_path_back(struct ways *ways, uint64_t state, uint32_t distance,
                                       gordian_compose_deadlock *deadlock, gordian_error *error)
 {
@@ -300,7 +303,7 @@ static gordian_status ways_open(struct ways *ways, struct compose_device *device
 
 /* ------------------------------------------------------------------ describing */
 
-/* How many states of the set are below this one. */
+/* The number of states of the set below this one. */
 static gordian_status rank_state(struct compose_device *device, struct ways *ways, uint64_t state,
                                  bool full, uint64_t *number, gordian_error *error)
 {
@@ -332,8 +335,8 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
     return trace_path_back(ways, state, distance, deadlock, error);
 }
 
-/* Distance by distance until enough are found, or there is nothing more to reach; in a run that was
- * stopped some may be known only by ways that were cut off. */
+/* Describes deadlocks distance by distance until there are enough or nothing more is reachable. In
+ * a stopped run, some may only be reachable by paths that were cut off. */
 static gordian_status describe_nearest(struct ways *ways, uint64_t *states, size_t wanted,
                                        bool full, uint64_t below, gordian_compose_result *result,
                                        gordian_error *error)
@@ -358,7 +361,7 @@ static gordian_status describe_nearest(struct ways *ways, uint64_t *states, size
     return status;
 }
 
-/* One of the deadlocks without a way, of a run that was stopped before one was found. */
+/* Describes one deadlock without a path, in a run that was stopped before a path was found. */
 static gordian_status describe_any(struct compose_device *device, uint64_t below,
                                    gordian_compose_result *result, gordian_error *error)
 {

@@ -1,4 +1,4 @@
-/* The cuda engine as the table of engines sees it (cuda.h). */
+/* The interface of the cuda engine to the table of engines (cuda.h). */
 #include "engines/compose/cuda/cuda.h"
 
 #include "engines/compose/cuda/cuda_internal.h"
@@ -11,8 +11,7 @@
 
 /* ------------------------------------------------------------------ counting */
 
-/* In a set that is not closed joint firings have to be looked at one by one: are there too many for
- * that? */
+/* In a set that is not closed, joint firings have to be enumerated. Are there too many? */
 static gordian_status too_many(struct compose_device *device, bool *many, gordian_error *error)
 {
     struct compose_counts counts = {0};
@@ -24,7 +23,7 @@ static gordian_status too_many(struct compose_device *device, bool *many, gordia
     return status;
 }
 
-/* Counts into the result, and leaves how many states are stuck. */
+/* Counts into the result. *stuck: states without an enabled firing. */
 static gordian_status count_on_device(struct compose_device *device, gordian_compose_result *result,
                                       uint64_t *stuck, gordian_error *error)
 {
@@ -47,8 +46,8 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
     return GORDIAN_OK;
 }
 
-/* All combinations; deadlocks are those that can be reached. The set is all of them again in the
- * end. */
+/* Explores all combinations; only reachable deadlocks count. Afterwards the set contains all
+ * combinations again. */
 static gordian_status run_cuda_full(struct compose_device *device, gordian_compose_result *result,
                                     gordian_error *error)
 {
@@ -97,37 +96,46 @@ static gordian_status run_cuda_reachable(struct compose_device *device,
 
 /* ------------------------------------------------------------------ running */
 
-static gordian_status run_on_gpu(struct gpu *gpu, const struct compose_tuning *tuning,
-                                 const gordian_circuit *circuit,
-                                 const gordian_compose_options *options,
-                                 const gordian_compose_sink *sink, gordian_compose_result *result,
-                                 bool *delivering, gordian_error *error)
+struct cuda_run {
+    const gordian_circuit *circuit;
+    const gordian_compose_options *options;
+    const gordian_compose_sink *sink;
+    gordian_compose_result *result;
+    const struct compose_tuning *tuning;
+    bool delivering; /* the sink has rows: the CPU cannot start over */
+};
+
+static gordian_status run_on_gpu(void *context, struct gpu *gpu, gordian_error *error)
 {
+    struct cuda_run *run = context;
+    const gordian_compose_sink *sink = run->sink;
+    gordian_compose_result *result = run->result;
     struct compose_device *device;
-    TRY(compose_device_open(&device, gpu, tuning, circuit, options, error));
-    gordian_status status = options->full ? run_cuda_full(device, result, error)
-                                          : run_cuda_reachable(device, result, error);
-    if (status == GORDIAN_OK && sink) {
-        *delivering = true;
-        status = result->uncounted
-                     ? sink->begin(sink->context, circuit, result->states, 0, error)
-                     : device_deliver(device, result->states,
-                                      options->count_transitions ? result->transitions : UINT64_MAX,
-                                      sink, error);
+    gordian_status status =
+        compose_device_open(&device, gpu, run->tuning, run->circuit, run->options, error);
+    if (status == GORDIAN_OK) {
+        status = run->options->full ? run_cuda_full(device, result, error)
+                                    : run_cuda_reachable(device, result, error);
+        uint64_t transitions = run->options->count_transitions ? result->transitions : UINT64_MAX;
+        run->delivering = status == GORDIAN_OK && sink;
+        if (run->delivering)
+            status = result->uncounted
+                         ? sink->begin(sink->context, run->circuit, result->states, 0, error)
+                         : device_deliver(device, result->states, transitions, sink, error);
+        result->stop = device->stop;
+        result->memory = device->most;
+        compose_device_close(device);
     }
-    result->stop = device->stop;
-    result->memory = device->most;
-    compose_device_close(device);
+    if (status != GORDIAN_OK)
+        gordian_compose_result_free(result);
     return status;
 }
 
-static gordian_status begin_result(const gordian_circuit *circuit,
-                                   const gordian_compose_options *options,
-                                   gordian_compose_result *result, gordian_error *error)
+static gordian_status begin_result(const struct cuda_run *run, gordian_error *error)
 {
-    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
-                                       .engine = compose_cuda.about.name};
-    return compose_take_order(circuit, options, result, error);
+    *run->result = (gordian_compose_result){.allocator = memory_allocator(run->options->allocator),
+                                            .engine = compose_cuda.about.name};
+    return compose_take_order(run->circuit, run->options, run->result, error);
 }
 
 gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tuning,
@@ -136,37 +144,16 @@ gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tun
                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error)
 {
-    bool delivering = false;
-    gordian_status status = begin_result(circuit, options, result, error);
-    THEN(status, run_on_gpu(gpu, tuning, circuit, options, sink, result, &delivering, error));
-    if (status != GORDIAN_OK)
-        gordian_compose_result_free(result);
-    return status;
-}
-
-struct question {
-    const gordian_circuit *circuit;
-    const gordian_compose_options *options;
-    const gordian_compose_sink *sink;
-    gordian_compose_result *result;
-    bool delivering; /* what the sink has got cannot be taken back */
-};
-
-static gordian_status compose_on_device(void *context, struct gpu *gpu, gordian_error *error)
-{
-    struct question *asked = context;
-    gordian_status status = run_on_gpu(gpu, NULL, asked->circuit, asked->options, asked->sink,
-                                       asked->result, &asked->delivering, error);
-    if (status != GORDIAN_OK)
-        gordian_compose_result_free(asked->result);
-    return status;
+    struct cuda_run run = {circuit, options, sink, result, tuning, false};
+    TRY(begin_result(&run, error));
+    return run_on_gpu(&run, gpu, error);
 }
 
 static gordian_status compose_on_cpu(void *context, gordian_error *error)
 {
-    struct question *asked = context;
-    gordian_compose_result_free(asked->result);
-    return compose_cpu.run(asked->circuit, asked->options, asked->sink, asked->result, error);
+    struct cuda_run *run = context;
+    gordian_compose_result_free(run->result);
+    return compose_cpu.run(run->circuit, run->options, run->sink, run->result, error);
 }
 
 static gordian_status compose_cuda_run(const gordian_circuit *circuit,
@@ -175,14 +162,14 @@ static gordian_status compose_cuda_run(const gordian_circuit *circuit,
                                        gordian_compose_result *result, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
-    struct question asked = {circuit, options, sink, result, false};
-    struct gpu_work work = {.context = &asked,
-                            .on_device = compose_on_device,
+    struct cuda_run run = {circuit, options, sink, result, NULL, false};
+    struct gpu_work work = {.context = &run,
+                            .on_device = run_on_gpu,
                             .on_cpu = compose_on_cpu,
-                            .too_late = &asked.delivering,
+                            .too_late = &run.delivering,
                             .note = result->note,
                             .note_size = sizeof result->note};
-    TRY(begin_result(circuit, options, result, error));
+    TRY(begin_result(&run, error));
     gordian_status status = gpu_work(&work, &memory, error);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);

@@ -1,4 +1,4 @@
-/* The cuda engine's device: memory within limits, launches, the circuit put there. */
+/* The device of the cuda engine: memory within limits, launches, upload of the circuit. */
 #include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
@@ -181,12 +181,11 @@ gordian_status compose_device_open(struct compose_device **out, struct gpu *gpu,
     choose_tuning(device);
     gordian_status status = packed_open(&device->packed, circuit, &memory, error);
     THEN(status, send_circuit(device, error));
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = device;
+    else
         compose_device_close(device);
-        return status;
-    }
-    *out = device;
-    return GORDIAN_OK;
+    return status;
 }
 
 void device_forget(struct compose_device *device)

@@ -1,12 +1,12 @@
-/* Reachable states on the device: in a bitmap, or with a hash table (cuda.h). */
+/* Finds the reachable states on the device: in a bitmap, or with a hash table (cuda.h). */
 #include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
 
 #include <string.h>
 
-#define SEED_STATES 4096u /* initial states sent at once */
-#define BITMAP_BITS 44u   /* of a state, for a bitmap */
+#define SEED_STATES 4096u /* initial states per transfer */
+#define BITMAP_BITS 44u   /* bits of a state, at most, for a bitmap */
 
 /* ------------------------------------------------------------------ the bitmap */
 
@@ -16,7 +16,7 @@ static uint64_t bitmap_words(const struct compose_device *device)
     return bits > 6 ? UINT64_C(1) << (bits - 6) : 1;
 }
 
-/* May the set be in a bitmap? With its directory, which is an eighth, and what waits. */
+/* Does a bitmap fit, with its directory (an eighth of it) and the states that have not fired? */
 static bool bitmap_fits(const struct compose_device *device)
 {
     uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
@@ -58,7 +58,7 @@ static gordian_status mark_states(struct compose_device *device, gpu_address lis
     return device_launch(device, "compose_mark", count, &arguments, sizeof arguments, error);
 }
 
-/* Some passes; *over: the last of them found nothing. */
+/* Runs some passes. *over: the last one found nothing. */
 static gordian_status run_passes(struct compose_device *device, bool *over, gordian_error *error)
 {
     uint64_t found[CUDA_PASSES];
@@ -111,7 +111,7 @@ static gordian_status write_tally(struct compose_device *device, uint64_t size,
     return gpu_write(device->gpu, CONTROL(device, tally), &tally, sizeof tally, error);
 }
 
-/* Room for more of the list; what is over the limit does not come. */
+/* Grows the list. Fails if this exceeds the memory limit. */
 static gordian_status grow_state_list(struct compose_device *device, uint64_t room,
                                       gordian_error *error)
 {
@@ -127,7 +127,7 @@ static gordian_status grow_state_list(struct compose_device *device, uint64_t ro
     return status;
 }
 
-/* An empty table of that many slots in place of the one there is. */
+/* Replaces the table by an empty one with `slots` slots. */
 static gordian_status new_table(struct compose_device *device, uint64_t slots, gordian_error *error)
 {
     struct compose_set *set = &device->set;
@@ -139,7 +139,7 @@ static gordian_status new_table(struct compose_device *device, uint64_t slots, g
     return GORDIAN_OK;
 }
 
-/* The table anew from the first `count` states of the list. */
+/* Rebuilds the table from the first `count` states of the list. */
 static gordian_status refill_table(struct compose_device *device, uint64_t count,
                                    gordian_error *error)
 {
@@ -157,7 +157,8 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
     return GORDIAN_OK;
 }
 
-/* A larger table and list; the first `count` states stay. GORDIAN_STATUS_MEMORY: as it was. */
+/* Doubles the table and the list and keeps the first `count` states. GORDIAN_STATUS_MEMORY: nothing
+ * changed. */
 static gordian_status grow_state_table(struct compose_device *device, uint64_t count,
                                        gordian_error *error)
 {
@@ -182,7 +183,7 @@ static gordian_status make_table(struct compose_device *device, gordian_error *e
     return refill_table(device, 0, error);
 }
 
-/* After a launch that found states: true if it has to be done again, with more room. */
+/* After a launch that found states: *again is true if it has to be repeated with more capacity. */
 static gordian_status settle_level(struct compose_device *device, uint64_t before, bool *again,
                                    gordian_error *error)
 {
@@ -193,8 +194,8 @@ static gordian_status settle_level(struct compose_device *device, uint64_t befor
         return status;
     *again = tally.full || tally.size > device->room;
     if (*again) {
-        /* States before this launch are in the list for sure; those it found follow without
-         * a gap as far as there is room. */
+        /* The list has all states from before this launch. The states that it found follow without
+         * a gap, up to the capacity. */
         uint64_t kept = tally.size < device->room ? tally.size : device->room;
         status = grow_state_table(device, kept > before ? kept : before, error);
         if (status == GORDIAN_STATUS_MEMORY) {
@@ -210,7 +211,7 @@ static gordian_status settle_level(struct compose_device *device, uint64_t befor
 
 /* ------------------------------------------------------------------ initial states */
 
-/* The next initial states, to the device: *count of them. */
+/* Sends the next initial states to the device; *count: their number. */
 static gordian_status send_seeds(struct compose_device *device, uint64_t first, gpu_address to,
                                  uint64_t *count, gordian_error *error)
 {
@@ -265,20 +266,12 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
 
 /* ------------------------------------------------------------------ levels */
 
-/* The level at hand: states of the list that have not fired. */
+/* The current level: states of the list that have not fired. */
 struct level {
     uint64_t first, last;
 };
 
-/* More states than this are a matter for somebody else: there are more than were asked for, or they
- * may be in a bitmap. */
-static uint64_t most_states(const struct compose_device *device)
-{
-    uint64_t limit = device->options->max_states;
-    return limit && limit < device->dense ? limit : device->dense;
-}
-
-/* Levels are thin and many: all that can be are done by one launch, whose blocks meet. */
+/* Levels are small and many. One launch processes several of them; its blocks synchronize. */
 static gordian_status launch_levels(struct compose_device *device, const struct level *level,
                                     uint64_t most, gordian_error *error)
 {
@@ -311,8 +304,9 @@ static gordian_status launch_levels(struct compose_device *device, const struct 
                       error);
 }
 
-/* A level ran out of room: more of it, and the level once more. States before it are in the list
- * for sure; those it found follow without a gap as far as there is room. */
+/* A level exceeded the capacity: grows the table, so that the level can be repeated. The list
+ * has all states before the level. The states that it found follow without a gap, up to the
+ * capacity. */
 static gordian_status make_more_room(struct compose_device *device, uint64_t size,
                                      gordian_error *error)
 {
@@ -324,14 +318,16 @@ static gordian_status make_more_room(struct compose_device *device, uint64_t siz
     return refill_table(device, kept, error);
 }
 
-/* Some levels; *level is the next one then. */
+/* Processes some levels; *level becomes the next one. */
 static gordian_status run_search_levels(struct compose_device *device, struct level *level,
                                         gordian_error *error)
 {
-    uint64_t told[2 * COMPOSE_LEVELS], most = most_states(device);
+    uint64_t told[2 * COMPOSE_LEVELS], limit = device->options->max_states;
+    /* Beyond this number the launch ends: the limit is reached, or a bitmap is better. */
+    uint64_t most = limit && limit < device->dense ? limit : device->dense;
     TRY(launch_levels(device, level, most, error));
     TRY(gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error));
-    /* What all blocks have seen. */
+    /* Replays the decisions that all blocks made. */
     for (uint32_t i = 0; i < COMPOSE_LEVELS && level->first < level->last; i++) {
         uint64_t size = device->set.count + told[i];
         if (told[COMPOSE_LEVELS + i] || size > device->room)
@@ -345,7 +341,7 @@ static gordian_status run_search_levels(struct compose_device *device, struct le
     return GORDIAN_OK;
 }
 
-/* So many states may be in a bitmap, unless it turns out that there is no room for one. */
+/* With more states than this, the set may move to a bitmap if one fits. */
 static uint64_t dense_from(const struct compose_device *device)
 {
     uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
@@ -364,7 +360,7 @@ static bool dense_enough(struct compose_device *device)
     return device->dense != UINT64_MAX;
 }
 
-/* From the table into a bitmap; states from `first` on have not fired yet. */
+/* Moves the set from the table to a bitmap. States from `first` on have not fired yet. */
 static gordian_status move_to_bitmap(struct compose_device *device, uint64_t first,
                                      gordian_error *error)
 {
@@ -397,7 +393,7 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
         device->progress.states = device->set.count;
         device->progress.waiting = device->set.count - level.first;
         if (limit && device->set.count > limit) {
-            /* Only as many states as were asked for, in the order they were found. */
+            /* Keeps only the requested number of states, in order of discovery. */
             device->stop = GORDIAN_COMPOSE_STOP_STATES;
             return refill_table(device, device->options->max_states, error);
         }
@@ -435,7 +431,7 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
     uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
     bool bitmap = bits <= device->tuning.direct_bits &&
                   (limit == 0 || limit >= UINT64_C(1) << bits) && bitmap_fits(device);
-    /* The set goes; a table of a run before, which has grown as far as it had to, may stay. */
+    /* Frees the set, but keeps the table of an earlier run, which has already grown. */
     bool keep = !bitmap;
     struct compose_set *set = &device->set;
     gpu_address table = set->table;

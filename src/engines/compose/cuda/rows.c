@@ -1,7 +1,7 @@
 /*
- * The product row by row. A block of states is gathered, its transitions are written on the device
- * and copied to pinned memory of the host; while the host delivers one block, the device works on
- * the next.
+ * Writes the product row by row. A block of states is gathered, its transitions are written on the
+ * device and copied to pinned memory of the host. While the host delivers one block, the device
+ * works on the next one.
  */
 #include "engines/compose/cuda/cuda_internal.h"
 
@@ -10,25 +10,25 @@
 
 #include <string.h>
 
-/* A block: where it is written, and the host's copy. */
+/* A block: its device memory and the host's copy. */
 struct block {
     gpu_address states, rows, targets, names;
     void *host;
-    gpu_address mapped; /* the same memory as the device sees it */
+    gpu_address mapped; /* the same memory in the device's address space */
     uint64_t first;     /* rank of its first state */
     uint64_t count;     /* states */
-    uint64_t from, to;  /* units: see struct writer */
+    uint64_t from, to;  /* units (struct writer) */
 };
 
 struct writer {
     struct compose_device *device;
     struct block blocks[2];
-    /* Blocks are ranges of units: entries of the directory for a bitmap, states otherwise. */
+    /* A block is a range of units: entries of the directory for a bitmap, states otherwise. */
     uint64_t units;
-    uint64_t *directory; /* the host's copy; bitmap only */
+    uint64_t *directory; /* the host's copy; for a bitmap only */
     uint64_t state_room, room;
-    bool copied;     /* to the host */
-    double per_unit; /* transitions of a unit of the last block; 0: not known */
+    bool copied;     /* blocks are copied to the host */
+    double per_unit; /* transitions per unit of the last block; 0: not known */
     uint64_t written;
 };
 
@@ -38,13 +38,13 @@ static gordian_status number_bitmap(struct writer *writer, gordian_error *error)
 {
     struct compose_device *device = writer->device;
     uint64_t entries = (device->set.words + COMPOSE_STRIDE - 1) / COMPOSE_STRIDE;
-    /* As device_forget frees it. */
+    /* The size that device_forget frees. */
     uint64_t bytes = (device->set.words / COMPOSE_STRIDE + 2) * sizeof(uint64_t);
     writer->units = entries;
     writer->directory = memory_zeroed(&device->memory, bytes);
     if (!writer->directory)
         return fail_memory(error);
-    /* Counts words of the bitmap into the directory. */
+    /* Fills the directory: counts the states of the bitmap. */
     uint64_t words = device->set.words, at = 0;
     size_t step = words < 65536 ? words : 65536;
     uint64_t *some = memory_alloc(&device->memory, step * sizeof *some);
@@ -92,7 +92,7 @@ static uint64_t label_words(const struct writer *writer)
     return writer->device->packed->circuit->label_words;
 }
 
-/* In the host's copy: how many transitions, the states, the rows, the targets, the names. */
+/* Layout of the host's copy: number of transitions, states, rows, targets, names. */
 struct copy_layout {
     size_t states, rows, targets, names, size;
 };
@@ -163,7 +163,7 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
         status = number_list(writer, error);
     else
         writer->units = device->set.count;
-    if (!copied && !device->info.emulated) { /* no pinned memory: larger ones cost nothing */
+    if (!copied && !device->info.emulated) { /* without pinned memory larger blocks cost nothing */
         const uint64_t rows = UINT64_C(1) << 20, transitions = UINT64_C(1) << 27;
         if (device_fits(device, 32 * rows + transitions * 8 * (1 + label_words(writer)))) {
             writer->state_room = rows;
@@ -171,8 +171,9 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
         }
     }
     if (status == GORDIAN_OK) {
-        /* No more room than so many states will take: for a small product, taking and copying it
-         * would be most of the work. A row that is longer makes its room when it is met. */
+        /* Limits the capacity to what these states can need. For a small product, allocating and
+         * copying more would dominate the run time. A longer row grows the capacity when it
+         * occurs. */
         const uint64_t states =
             writer->directory ? writer->directory[writer->units] : writer->units;
         const uint64_t longest = states > 1024 ? states : 1024;
@@ -191,8 +192,7 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
 
 /* ------------------------------------------------------------------ a block */
 
-/* Which units come next: as many as there is room for, to judge by the last block, and `most` at
- * most. */
+/* Selects the next units: as many as fit according to the last block, and at most `most`. */
 static void lay_block(const struct writer *writer, struct block *block, uint64_t from,
                       uint64_t most)
 {
@@ -269,7 +269,7 @@ static gordian_status start_row_block(struct writer *writer, struct block *block
     return status;
 }
 
-/* Waits for the block, and does it again, smaller or with more room, until it fits. */
+/* Waits for the block. If it does not fit, repeats it with fewer units or more capacity. */
 static gordian_status finish_block(struct writer *writer, int which, gordian_error *error)
 {
     struct block *block = &writer->blocks[which];
@@ -361,7 +361,7 @@ gordian_status device_deliver(struct compose_device *device, uint64_t states, ui
     struct packed_row row = {0};
     gordian_compose_stop stop = device->stop;
     TRY(writer_open(&writer, device, true, error));
-    /* What was found is delivered also after a stop; only a new one ends it. */
+    /* After a stop the states found are still delivered; only another stop ends the delivery. */
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress.pass = 2;
     gordian_status status = packed_row_open(&row, device->packed, error);

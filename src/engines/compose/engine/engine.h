@@ -1,40 +1,42 @@
 /*
- * Engines that compose: one table, one interface.
+ * The interface of the engines that compose circuits.
  *
- * An engine is given a closed circuit (circuit/circuit.h) and finds the states of the product, the
- * reachable ones unless all are asked for, counts its transitions and its deadlocks, and hands
- * states and transitions to a sink as a stream, so that the product never has to fit into memory.
- * All engines give the same answer, number by number: circuit/circuit.h says how states are
- * numbered, and the order of the stream is fixed. The tests hold the textbook's rules
- * (tests/compose/plain_product.c) against them.
+ * An engine takes a sealed circuit (circuit/circuit.h) and finds the states of the product: the
+ * reachable ones, unless all are requested. It counts transitions and deadlocks, and streams states
+ * and transitions to a sink, so the product never has to fit into memory. All engines produce the
+ * same numbers: circuit/circuit.h defines the numbers of states, and the order of the stream is
+ * fixed. The tests compare the engines with the textbook definition
+ * (tests/compose/plain_product.c).
  *
- * Firings. A *joint* transition is any choice of a transition or idling for each factor such that
- * all agree on shared names and not all idle. It is *indivisible* if the factors that move hang
- * together by names that fire. Whoever has a name that fires moves; so an indivisible firing is
- * decided by the local states of its own moving factors, two of them with no moving factor in
- * common never get into each other's way, and the joint firings of a state are exactly the
- * non-empty sets of its indivisible firings with disjoint moving factors. Fired together such a set
- * leads where its parts lead one after another, in any order; so states and deadlocks need the
- * indivisible ones only, and they are few: about n for a chain of n where the joint ones are (1 +
- * sqrt 2)^n. A product's transitions are the joint ones.
+ * Firings. A *joint* transition is a choice of a transition or idling for each factor such that all
+ * agree on shared names and not all idle. It is *indivisible* if the moving factors are connected
+ * by names that fire. Every factor that has a firing name moves. This has three consequences:
+ * - The local states of the moving factors decide whether an indivisible firing is enabled.
+ * - Two indivisible firings without a common moving factor never conflict.
+ * - The joint firings of a state are exactly the non-empty sets of its indivisible firings with
+ * disjoint moving factors.
+ *
+ * Firing such a set at once leads to the same state as firing its members in any order. So states
+ * and deadlocks need only the indivisible firings, and these are few: about n for a chain of n,
+ * where there are (1 + sqrt 2)^n joint ones. The transitions of a product are the joint ones.
  */
 #pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "foundation/base/engine.h"
 
-/* Which joint firings of a stopped run's states stay among these is known only by looking at one
- * after the other. That is not done for more than this many: compose_leave_out notes it, and a sink
- * is told of the states only. */
+/* In a stopped run, the joint firings that lead from a known state to a known state can only be
+ * found by enumeration. Runs with more firings than this omit it: compose_leave_out adds a note,
+ * and a sink gets the states only. */
 #define COMPOSE_AMONG_MOST (UINT64_C(1) << 28)
 void compose_leave_out(gordian_compose_result *result);
 
-/* A part of the run begins: what it takes is counted in it until compose_phase_end. NULL: it is
- * not, there were too many. */
+/* Begins a phase of the run, whose time is measured until compose_phase_end. NULL: it is not
+ * measured, there are too many phases. */
 gordian_compose_phase *compose_phase(gordian_compose_result *result, const char *name);
 void compose_phase_end(gordian_compose_phase *phase);
 
-/* What an engine can be asked to do: compose this circuit in this way. */
+/* A request to an engine: compose this circuit with these options. */
 struct compose_problem {
     const gordian_circuit *circuit;
     const gordian_compose_options *options;
@@ -42,31 +44,31 @@ struct compose_problem {
 
 struct compose_engine {
     struct engine about; /* a problem is a const struct compose_problem * */
-    /* `sink` NULL: nothing is delivered. *result is filled on GORDIAN_OK, also when a limit stopped
-     * the run; gordian_compose_result_free frees what is in it. On failure it is empty, or, when
-     * memory ran out while the sink was served, has the deadlocks found until then. */
+    /* `sink` NULL: nothing is delivered. *result is filled on GORDIAN_OK, also if a limit stopped
+     * the run; gordian_compose_result_free frees it. After a failure it is empty. If memory ran out
+     * while the sink was served, it has the deadlocks found before. */
     gordian_status (*run)(const gordian_circuit *circuit, const gordian_compose_options *options,
                           const gordian_compose_sink *sink, gordian_compose_result *result,
                           gordian_error *error);
 };
 
-/* Reports progress to the caller; false: stop. */
+/* Reports progress to the caller. False: stop. */
 static inline bool compose_goes_on(const gordian_compose_options *options,
                                    const gordian_compose_progress *progress)
 {
     return !options->go_on || options->go_on(options->context, progress);
 }
 
-/* Of struct compose_engine. */
+/* The family of struct compose_engine. */
 extern const struct engine_family compose_family;
 
-/* The engine that the options name, or the best for this circuit. */
+/* Chooses the engine named by the options, or the best one for this circuit. */
 gordian_status compose_choose(const gordian_circuit *circuit,
                               const gordian_compose_options *options,
                               const struct compose_engine **engine, gordian_error *error);
 
-/* As gordian_compose_graph, but memory that runs out is a failure whatever was found: for questions
- * that only the whole graph answers. */
+/* Like gordian_compose_graph, but running out of memory is always a failure. For questions that
+ * need the whole graph. */
 gordian_status compose_whole_graph(gordian_graph **out, const gordian_circuit *circuit,
                                    const gordian_compose_options *options,
                                    const gordian_compose_sink *sink,
@@ -75,22 +77,22 @@ gordian_status compose_whole_graph(gordian_graph **out, const gordian_circuit *c
 
 /* ------------------------------------------------------------------ among engines */
 
-extern const struct compose_engine compose_dense; /* dense.c: the oracle */
+extern const struct compose_engine compose_dense; /* dense.c: the reference implementation */
 extern const struct compose_engine compose_cpu;   /* cpu/cpu.c */
 extern const struct compose_engine compose_cuda;  /* cuda/cuda.c */
 extern const struct compose_engine compose_mpi;   /* mpi/mpi.c, in gordian-mpi */
 
-/* Fills result->order: the options' own, which must be a permutation of the factors
- * (GORDIAN_STATUS_INPUT otherwise), or a chosen one. */
+/* Fills result->order with the order of the options, or with a chosen one. GORDIAN_STATUS_INPUT:
+ * the order of the options is not a permutation of the factors. */
 gordian_status compose_take_order(const gordian_circuit *circuit,
                                   const gordian_compose_options *options,
                                   gordian_compose_result *result, gordian_error *error);
 
-/* A good order to compose the factors in, two at a time: each next one shares as much as possible
- * with what is there already and leaves as few names open as possible, so that the parts in
- * between stay small. `order`: factor_count numbers. */
+/* Chooses a good order to compose the factors pairwise: each factor shares as many names as
+ * possible with the ones before it and leaves as few names open as possible, so that intermediate
+ * products stay small. `order`: factor_count numbers. */
 gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
                              const gordian_allocator *memory, gordian_error *error);
-/* Is it a permutation of the factors? `why`: what is wrong. */
+/* Is it a permutation of the factors? `why`: the error. */
 bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, size_t count,
                          const char **why);

@@ -1,4 +1,4 @@
-/* The order to compose in. */
+/* The composition order: choosing it, and measuring what it costs. */
 #include "engines/compose/engine/engine.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
@@ -23,7 +23,7 @@ bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, 
     uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
     bool twice = false;
     for (size_t i = 0; i < count && !twice; i++) {
-        for (size_t k = 0; !seen && k < i; k++) /* no memory to be had: the long way */
+        for (size_t k = 0; !seen && k < i; k++) /* without memory: compares all pairs */
             twice |= order[k] == order[i];
         if (seen) {
             twice = bits_test(seen, order[i]);
@@ -34,28 +34,28 @@ bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, 
     return !twice;
 }
 
-/* A factor that shares a name with the part, and what it was worth when it was put in the heap. */
+/* A factor that shares a name with the prefix, and its score when it was added to the heap. */
 struct candidate {
     int64_t gain;
     uint32_t shared, factor;
 };
 
-/* The part composed so far, seen from outside. */
+/* The prefix: the factors composed so far. */
 struct ordering {
     const gordian_circuit *circuit;
     gordian_allocator memory;
-    uint8_t *placed;   /* by factor: it is in the part */
-    uint32_t *outside; /* by name: how many of those who have it are not in the part */
-    uint8_t *known;    /* by name: the part has it */
-    /* The best on top. Whenever a factor's worth changes it is put in again: once when the part
-     * gets to know a name of it, once when it is the last that has a name. What it was worth before
-     * is passed over. */
+    uint8_t *placed;   /* by factor: it is in the prefix */
+    uint32_t *outside; /* by name: factors with this name that are not in the prefix */
+    uint8_t *known;    /* by name: a factor of the prefix has it */
+    /* A heap with the best candidate on top. A factor whose score changes is added again: when the
+     * prefix gets one of its names, and when it is the last factor with a name. Outdated entries
+     * are skipped. */
     struct candidate *heap;
     size_t heap_count, heap_room;
 };
 
-/* How many names fewer would lead out of the part with this factor in it; and how many it shares
- * with it. */
+/* How many open names the prefix would lose with this factor; *shared: names they have in
+ * common. */
 static int64_t gain_of(const struct ordering *ordering, uint32_t factor, uint32_t *shared)
 {
     const gordian_circuit *circuit = ordering->circuit;
@@ -111,7 +111,7 @@ static struct candidate pop_candidate(struct ordering *ordering)
     return best;
 }
 
-/* The best factor beside the part; NONE: no other shares a name with it. */
+/* Returns the best factor that shares a name with the prefix; NONE: there is none. */
 static uint32_t choose_factor(struct ordering *ordering)
 {
     while (ordering->heap_count > 0) {
@@ -180,9 +180,9 @@ gordian_status compose_take_order(const gordian_circuit *circuit,
         return fail_memory(error);
     if (options->order)
         memcpy(result->order, options->order, count * sizeof *result->order);
-    gordian_status status = options->order
-                                ? GORDIAN_OK
-                                : compose_order(circuit, result->order, &result->allocator, error);
+    gordian_status status = GORDIAN_OK;
+    if (!options->order)
+        status = compose_order(circuit, result->order, &result->allocator, error);
     if (status != GORDIAN_OK) {
         memory_free(&result->allocator, result->order);
         result->order = NULL;
@@ -192,14 +192,14 @@ gordian_status compose_take_order(const gordian_circuit *circuit,
 
 /* ------------------------------------------------------------------ what an order costs */
 
-/* What composing two at a time would cost: the parts that an order goes through. */
-/* The first factors of an order, as a circuit of their own: everything is borrowed from the whole
- * but what depends on who is in it. Names that nobody in it has simply never fire. */
+/* The cost of composing pairwise: measures the prefixes of an order. */
+/* A prefix of an order as a circuit. It borrows everything from the whole circuit except what
+ * depends on the factors in it. Names that no factor of the prefix has never fire. */
 struct part {
     gordian_circuit circuit;
     const gordian_circuit *whole;
     gordian_allocator memory;
-    uint32_t *inside; /* by name: how many in the part have it */
+    uint32_t *inside; /* by name: factors of the prefix that have it */
     uint32_t open;
 };
 
@@ -209,7 +209,7 @@ static void part_free(struct part *part)
                     part->circuit.users, part->inside);
 }
 
-/* Room for as many factors as the whole has. */
+/* Allocates a prefix with capacity for all factors. */
 static gordian_status part_make(struct part *part, const gordian_circuit *whole,
                                 const gordian_allocator *wanted, gordian_error *error)
 {
@@ -229,11 +229,11 @@ static gordian_status part_make(struct part *part, const gordian_circuit *whole,
     return fail_memory(error);
 }
 
-/* What circuit_seal works out. */
+/* Computes what circuit_seal computes. */
 static void part_settle(struct part *part)
 {
     gordian_circuit *circuit = &part->circuit;
-    /* Who has each name: counted, then filled in from behind. */
+    /* The factors that have each name: counted, then filled in from the end. */
     for (uint32_t n = 0; n <= circuit->name_count; n++)
         circuit->users_first[n] = 0;
     for (uint32_t f = 0; f < circuit->factor_count; f++)
@@ -255,8 +255,8 @@ static void part_settle(struct part *part)
     }
 }
 
-/* Each part is composed from the beginning, so a long order costs its square. What the parts took
- * in memory tells how much was done; beyond this they are not looked at any more. */
+/* Each prefix is composed from the start, so the cost of a long order is quadratic. The memory of
+ * the prefixes measures the work; beyond this limit no more prefixes are composed. */
 #define EXPLAIN_MOST (UINT64_C(1) << 29)
 
 static gordian_status measure_prefix(const struct part *part, uint64_t max_states,
@@ -297,8 +297,7 @@ gordian_status gordian_compose_explain(const gordian_circuit *circuit, const uin
         return status;
     }
     for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++) {
-        /* One more factor. Open names are those that somebody in the part shares with somebody to
-         * come. */
+        /* Adds a factor. A name is open if a factor of the prefix shares it with a later one. */
         uint32_t factor = chosen.order[i];
         const gordian_circuit *whole = part.whole;
         for (uint32_t p = 0; p < factor_shape(whole, factor)->port_count; p++) {

@@ -1,4 +1,4 @@
-/* What every engine's run begins and ends with: options, results, their phases. */
+/* Options, results and phases: shared by all engines. */
 #include "engines/compose/engine/engine.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/memory.h"

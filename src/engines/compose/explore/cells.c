@@ -1,3 +1,4 @@
+/* Sets of packed states as words of 64 neighbours in a hash table (cells.h). */
 #include "engines/compose/explore/cells.h"
 
 #include "foundation/base/memory.h"
@@ -36,8 +37,8 @@ static inline uint64_t shift_states(const struct compose_word_firing *firing, ui
 
 /* ------------------------------------------------------------------ the table */
 
-#define TOGETHER 32u        /* pairs entered at a time */
-#define LONG     (1u << 19) /* cells of a long list */
+#define TOGETHER 32u        /* pairs entered at once */
+#define LONG     (1u << 19) /* cells; larger lists grow more slowly */
 
 void cells_close(struct cells *cells)
 {
@@ -67,8 +68,8 @@ static void put_cells(const void *context, struct hash *table)
         hash_put(table, hash_word(cells->list[i].word), i);
 }
 
-/* Room in the list for so many. A long one grows by a quarter: what is not used yet counts more
- * than the time it takes. */
+/* Ensures that the list has capacity for `count` cells. A long list grows by a quarter, because
+ * unused memory costs more than time. */
 static bool grow_cell_list(struct cells *cells, uint32_t count)
 {
     if (count <= cells->room)
@@ -84,7 +85,7 @@ static bool grow_cell_list(struct cells *cells, uint32_t count)
     return true;
 }
 
-/* The word's cell, new if need be: there is room. */
+/* Returns the cell of a word, and adds it if it is new. The table must have capacity. */
 static struct cell *cell_at(struct cells *cells, uint64_t word, uint64_t hash)
 {
     struct hash_probe probe = hash_probe(&cells->table, hash);
@@ -112,7 +113,7 @@ static void enter_pair(struct cells *cells, const struct cell_pair *pair, uint64
     cells->states += (uint64_t)__builtin_popcountll(fresh);
 }
 
-/* The cells of some pairs are fetched one after another while the others are on their way. */
+/* Enters some pairs. Prefetches all their cells first. */
 static void enter_some(struct cells *cells, const struct cell_pair *pairs, size_t count)
 {
     uint64_t hashes[TOGETHER];
@@ -135,8 +136,7 @@ void cells_enter(struct cells *cells, const struct cell_pair *pairs, size_t coun
     for (size_t at = 0; at < count && !cells->no_memory; at += TOGETHER) {
         size_t some = count - at < TOGETHER ? count - at : TOGETHER;
         uint32_t count_then = cells->count + (uint32_t)some, slots = cells->table.slot_count;
-        /* A large table is filled further than others are: it is what a cell costs besides itself.
-         */
+        /* A large table is filled further, because it is the main memory cost of a cell. */
         bool fits = slots > HASH_SMALL && count_then <= slots - slots / 8 &&
                     count_then <= cells->table.mask;
         cells->no_memory = (!fits && !hash_reserve(&cells->table, &cells->memory, count_then,
@@ -161,8 +161,8 @@ uint64_t cells_before(const struct cells *cells, uint64_t state)
 
 /* ------------------------------------------------------------------ firing */
 
-/* Everything within the word that the cell's waiting states lead to; all that fires then. Those
- * that fire within the word are in *moving. */
+/* Fires the waiting states of a cell within its word until nothing new is found. Returns all states
+ * that fire. *moving: those that fire within the word. */
 static uint64_t close_cell(struct cells *cells, const struct cells_rules *rules, struct cell *cell,
                            uint64_t *moving)
 {
@@ -187,7 +187,7 @@ static uint64_t close_cell(struct cells *cells, const struct cells_rules *rules,
     return fires;
 }
 
-/* The states that fire into other words. */
+/* Fires the states into other words. Returns those that fired. */
 static uint64_t fire_outer(const struct cells_rules *rules, uint64_t word, uint64_t states,
                            struct cells_box *boxes, cells_hand_on *hand_on, void *context)
 {
@@ -223,7 +223,8 @@ void cells_sift(struct cell_pair *sieve, struct cells_box *box)
     box->count = box->sifted = kept;
 }
 
-/* The next cell to fire: one that never has, or the first of those that have to again. */
+/* Returns the next cell to fire: one that has never fired, or else the first that has to fire
+ * again. */
 static struct cell *next_cell(struct cells *cells)
 {
     if (cells->next < cells->count)
@@ -239,7 +240,7 @@ void cells_fire(struct cells *cells, const struct cells_rules *rules, size_t mos
 {
     for (size_t i = 0; i < most && cells_waiting(cells) && !cells->no_memory; i++) {
         struct cell *cell = next_cell(cells);
-        uint64_t word = cell->word, moving = 0; /* cells move when a box is handed on */
+        uint64_t word = cell->word, moving = 0; /* handing on a box may move the cells */
         uint64_t states = close_cell(cells, rules, cell, &moving);
         moving |= fire_outer(rules, word, states, boxes, hand_on, context);
         uint64_t stuck = states & ~moving;

@@ -1,17 +1,20 @@
 /*
- * Sets of packed states as words of 64 neighbours (space.h), for exploring: cells in a hash table,
- * and a queue of those with states that have not fired yet.
+ * Sets of packed states as words of 64 neighbours (space.h), for state space exploration: cells in
+ * a hash table, and a queue of the cells with states that have not fired yet.
  *
- * Whoever explores owns a part of the words and nobody else touches it: a thread (cpu/cells.c), or
- * a rank (mpi/). A word's owner is told by its number alone. What fires in a word for another one
- * goes into the box of that one's owner, pairs of a word and the states of it that were found; a
- * full box is handed on by whoever explores, and entered by its owner.
+ * Each thread (cpu/cells.c) or rank (mpi/) owns a part of the words, and only the owner accesses
+ * them. The number of a word determines its owner. States found for another owner go into the box
+ * of that owner, as pairs of a word and its states. A full box is handed on by the finder and
+ * entered by the owner.
  *
- * Three things make it fast. Firings that stay within the word are followed until nothing new comes
- * of them before any other is looked at. Words fire in the order they were met, which is that of
- * the list: the longer one waits, the more of its states fire at once, and hardly any has to fire
- * again. And pairs are entered many at a time, so that what they need is fetched while others are
- * worked on.
+ * Three things make it fast:
+ * - Firings that stay within a word are followed until nothing new is found, before others are
+ *   tried.
+ * - Words fire in the order of discovery, which is the order of the list. The longer a word waits,
+ *   the
+ * more of its states fire at once, and few words have to fire again.
+ * - Pairs are entered in batches, so that the cells of some are prefetched while others are
+ *   processed.
  */
 #pragma once
 
@@ -19,68 +22,69 @@
 #include "engines/compose/explore/space.h"
 #include "foundation/base/hash.h"
 
-/* States of a word. */
+/* States found in a word. */
 struct cell_pair {
     uint64_t word, states;
 };
 
-/* The firings as words see them; never changes while anybody explores. */
+/* The firings as transformations of words. Constant during the exploration. */
 struct cells_rules {
-    struct compose_word_firing *inner, *outer; /* within the word, to another one */
+    /* That stay within the word, that lead to another one. */
+    struct compose_word_firing *inner, *outer;
     uint32_t inner_count, outer_count;
     uint32_t owners;
 };
 
-/* None yet, with room for `count` of them. False: out of memory. */
+/* Opens an empty set of rules with capacity for `count`. False: out of memory. */
 bool cells_rules_open(struct cells_rules *rules, uint32_t count, uint32_t owners,
                       const gordian_allocator *memory);
 void cells_rules_close(struct cells_rules *rules, const gordian_allocator *memory);
-/* One more, of which mask, value and flip are used. */
+/* Adds a firing; uses its mask, value and flip. */
 void cells_rules_add(struct cells_rules *rules, const struct compose_firing *firing);
 
 static inline uint32_t cells_owner(const struct cells_rules *rules, uint64_t word)
 {
-    /* Other bits than those that say where it is in the owner's table. */
+    /* Uses other bits than the position in the owner's table. */
     return (uint32_t)((word * HASH_MULTIPLIER_2 >> 32) * rules->owners >> 32);
 }
 
-/* What is found for one owner. */
+/* The pairs found for one owner. */
 struct cells_box {
     struct cell_pair *pairs;
     uint32_t count, room;
-    uint32_t sifted; /* of them: no sieve has to see them any more */
+    uint32_t sifted; /* of them: pairs that have passed the sieve already */
 };
 
-#define CELLS_SIEVE 4096u /* pairs of a sieve; a power of two */
+#define CELLS_SIEVE 4096u /* entries of a sieve; a power of two */
 
-/* Takes out of the box what went through the sieve, all zero at first, not long ago. */
+/* Removes states from the box that passed the sieve recently. A sieve is all zero at first. */
 void cells_sift(struct cell_pair *sieve, struct cells_box *box);
 
-/* What an owner has. */
+/* The states of an owner. */
 struct cells {
     gordian_allocator memory;
     struct cell *list;
     uint32_t count, room;
-    struct hash table; /* of the cells by word */
-    uint32_t next;     /* that has never fired */
-    uint32_t *again;   /* before it: cells that have states to fire once more */
+    struct hash table; /* of cells by word */
+    uint32_t next;     /* the first cell that has never fired */
+    uint32_t *again;   /* cells before it that have to fire again */
     size_t again_first, again_last, again_room;
     uint64_t states;
     bool no_memory;
-    /* Asked about new states, if not NULL: those of them that are let in. */
+    /* If not NULL: called with new states, returns those that are admitted. */
     uint64_t (*admit)(void *context, uint64_t states);
     void *context;
-    uint64_t stuck;          /* states that have fired nothing; all fire once */
-    uint64_t stuck_state;    /* the first of them, if there is one */
-    uint64_t fired, entered; /* cells that fired, pairs that came */
+    uint64_t stuck;          /* deadlocks; every state fires once */
+    uint64_t stuck_state;    /* the first deadlock */
+    uint64_t fired, entered; /* cells that fired, pairs that were entered */
 };
 
 void cells_close(struct cells *cells);
-/* No more will come: only the list stays. */
+/* Frees everything except the list, when no more states will come. */
 void cells_settle(struct cells *cells);
-uint64_t cells_bytes(const struct cells *cells); /* of memory */
+uint64_t cells_bytes(const struct cells *cells); /* Bytes of memory. */
 
-/* States of one's own; those that are new wait. Cells may move. */
+/* Enters states that belong to this owner; the new ones wait to fire. Cells may move. */
 void cells_enter(struct cells *cells, const struct cell_pair *pairs, size_t count);
 
 static inline bool cells_waiting(const struct cells *cells)
@@ -88,19 +92,20 @@ static inline bool cells_waiting(const struct cells *cells)
     return cells->next < cells->count || cells->again_first < cells->again_last;
 }
 
-/* How many cells wait. */
+/* The number of waiting cells. */
 static inline uint64_t cells_left(const struct cells *cells)
 {
     return cells->count - cells->next + (cells->again_last - cells->again_first);
 }
 
-/* How many of the states come before this one. */
+/* The number of states before this one. */
 uint64_t cells_before(const struct cells *cells, uint64_t state);
 
-/* Makes room in the box of an owner, which is full: the pairs go on, or are entered. */
+/* Called when the box of an owner is full: sends or enters its pairs, so that it has capacity
+ * again. */
 typedef void cells_hand_on(void *context, uint32_t owner);
 
-/* Up to `most` of the cells that wait fire into the boxes, one for each owner, none of them full
- * before or after. */
+/* Fires up to `most` waiting cells into the boxes, one per owner. No box is full before or
+ * after. */
 void cells_fire(struct cells *cells, const struct cells_rules *rules, size_t most,
                 struct cells_box *boxes, cells_hand_on *hand_on, void *context);

@@ -1,3 +1,4 @@
+/* The firings enabled in a state: finding them, counting and enumerating joint firings. */
 #include "engines/compose/explore/enabled_firings.h"
 
 #include "foundation/base/error.h"
@@ -55,7 +56,7 @@ static bool add_listed_firing(struct scene *scene, size_t i)
     return true;
 }
 
-/* Only the firings whose lowest moving factor is in the right state are looked at. */
+/* Finds the enabled firings. Checks only those whose lowest moving factor is in the right state. */
 static bool look_up_firings(struct scene *scene, const uint64_t *state)
 {
     const struct packing *packing = scene->packing;
@@ -108,7 +109,7 @@ static bool seek_firings(struct scene *scene, const uint64_t *state)
     if (seeker_find(scene->seeker, scene->locals, NULL, keep_found_firing, scene, NULL) !=
         GORDIAN_OK)
         return false;
-    for (size_t i = 0; i < scene->count; i++) { /* the arrays do not move any more */
+    for (size_t i = 0; i < scene->count; i++) { /* only now, because the arrays no longer move */
         scene->enabled[i].moves = scene->moves + scene->move_first[i];
         scene->enabled[i].patches = scene->patches + scene->patch_first[i];
         scene->enabled[i].label = scene->labels + i * scene->packing->circuit->label_words;
@@ -126,8 +127,8 @@ bool scene_look(struct scene *scene, const uint64_t *state)
 
 /* ------------------------------------------------------------------ who gets into whose way */
 
-/* The firings of one list, all of which move the same factor, are apart from each other: pair by
- * pair, or by a row of all of them where the list is long. */
+/* Marks the firings of one list, which all move the same factor, as conflicting: pair by pair, or
+ * with one bit row of the whole list if it is long. */
 static void part_list(struct scene *scene, uint32_t newest, uint64_t *row)
 {
     size_t words = scene->row_words, length = 0;
@@ -150,7 +151,8 @@ static void part_list(struct scene *scene, uint32_t newest, uint64_t *row)
     }
 }
 
-/* Links the enabled firings that move a factor, one list a factor, through the work area. */
+/* Finds the conflicts among enabled firings. The work area has a linked list of the firings that
+ * move each factor. */
 static bool compare_enabled(struct scene *scene)
 {
     size_t count = scene->count, words = bits_words(count), links = 0;
@@ -199,7 +201,7 @@ static uint64_t saturated_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* The next member from `from` on; there is one, or it returns words * 64. */
+/* Returns the next member from `from` on; words * 64: there is none. */
 static size_t set_next(const uint64_t *set, size_t words, size_t from)
 {
     for (size_t w = from / 64; w < words; w++) {
@@ -210,7 +212,7 @@ static size_t set_next(const uint64_t *set, size_t words, size_t from)
     return words * 64;
 }
 
-/* Moves the connected part of `set` that contains its lowest member into `part`. */
+/* Moves the connected component of `set` with its lowest member to `part`. */
 static void split_component(const struct scene *scene, uint64_t *set, uint64_t *part)
 {
     size_t words = scene->row_words, lowest = set_next(set, words, 0);
@@ -229,7 +231,7 @@ static void split_component(const struct scene *scene, uint64_t *set, uint64_t *
     }
 }
 
-/* Paths and cycles: how many of their subsets have no two neighbours. */
+/* The number of independent sets of a path of `length` vertices. */
 static uint64_t count_path(size_t length)
 {
     uint64_t now = 1, next = 2;
@@ -241,8 +243,8 @@ static uint64_t count_path(size_t length)
     return now;
 }
 
-/* How many subsets of `set`, the empty one among them, have no two members that get into each
- * other's way. `set` is used up; `work` has room for what the recursion needs. */
+/* Counts the subsets of `set` without conflicting members (independent sets), including the empty
+ * one. Clears `set`. `work` has capacity for the recursion. */
 static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *work)
 {
     size_t words = scene->row_words;
@@ -262,7 +264,7 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
                 hub = i;
             }
         }
-        if (arcs == size * (size - 1)) { /* each in the way of each other */
+        if (arcs == size * (size - 1)) { /* a clique */
             result = saturated_product(result, size + 1);
         } else if (most <= 2) {
             result = saturated_product(
@@ -304,8 +306,7 @@ bool scene_count(struct scene *scene, uint64_t *count)
     return true;
 }
 
-/* ------------------------------------------------------------------ one joint firing after another
- */
+/* ------------------------------------------------------------------ enumeration */
 
 static void fire_enabled(struct scene *scene, size_t i)
 {
@@ -315,7 +316,7 @@ static void fire_enabled(struct scene *scene, size_t i)
         scene->label[w] ^= enabled->label[w]; /* different firings have different names */
 }
 
-/* Adds every set of the firings from `from` on that are still in `free`. */
+/* Enumerates every set of firings numbered `from` and above that are in `free_ones`. */
 static bool choose_sets(struct scene *scene, size_t from, const uint64_t *free_ones, uint64_t *work,
                         bool (*take)(void *context, const struct scene *scene), void *context)
 {

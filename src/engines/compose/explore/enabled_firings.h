@@ -1,9 +1,9 @@
 /*
- * What can happen in one state: the indivisible firings enabled in it, and the joint ones made of
- * them. A joint firing is a non-empty set of enabled firings that move different factors; each such
- * set is one transition of the product, and no two sets are the same transition.
+ * The firings enabled in one state: the indivisible ones, and the joint ones that they form. A
+ * joint firing is a non-empty set of enabled firings that move different factors. Each such set is
+ * one transition of the product, and different sets are different transitions.
  *
- * A scene belongs to one thread and is used for one state after another.
+ * A scene belongs to one thread, which reuses it for many states.
  */
 #pragma once
 
@@ -19,20 +19,20 @@ struct enabled {
 struct scene {
     gordian_allocator memory;
     const struct packing *packing;
-    struct seeker *seeker; /* where the firings are not listed */
+    struct seeker *seeker; /* if the firings are not listed */
     struct enabled *enabled;
     size_t count, room;
-    bool rivals; /* some of them move the same factor: `apart` is made when it is needed */
+    bool rivals; /* some of them may move the same factor: `apart` is computed when it is needed */
     bool compared;
 
-    /* By pairs of enabled firings: bit k of row i: i and k move the same factor. */
+    /* By pair of enabled firings: bit k of row i: i and k move the same factor. */
     uint64_t *apart;
     size_t apart_room, row_words;
-    uint32_t *moved_by; /* by factor and enabled firing: see enabled_firings.c */
+    uint32_t *moved_by; /* by factor: a list of enabled firings (enabled_firings.c) */
     uint64_t *work;     /* sets of enabled firings, for counting and choosing */
     size_t work_room;
 
-    /* Firings sought. */
+    /* Buffers for firings found by the seeker. */
     uint32_t *locals;
     struct firing_move *moves;
     size_t move_count, move_room;
@@ -46,7 +46,7 @@ struct scene {
     uint64_t *to;    /* the state a joint firing leads to */
     uint64_t *label; /* its label */
 
-    /* Room for the thread's own: a state it is at, packed and not. */
+    /* Buffers for the owner of the scene: a state, packed and unpacked. */
     uint64_t *here;
     uint32_t *here_locals;
 };
@@ -55,15 +55,15 @@ gordian_status scene_open(struct scene *scene, const struct packing *packing,
                           const gordian_allocator *memory, gordian_error *error);
 void scene_close(struct scene *scene);
 
-/* Finds what is enabled. False: out of memory. */
+/* Finds the enabled firings. False: out of memory. */
 bool scene_look(struct scene *scene, const uint64_t *state);
 
-/* How many joint firings there are; UINT64_MAX: that many or more. False: out of memory. */
+/* Counts the joint firings; UINT64_MAX: that many or more. False: out of memory. */
 bool scene_count(struct scene *scene, uint64_t *count);
 
-/* Calls `take` for every joint firing, or for every enabled one if `indivisible`; scene->to and
- * scene->label say what it is. Ends early when `take` returns false. False: it did, or out of
- * memory (*memory says so). */
+/* Calls `take` for every joint firing, or for every enabled one if `indivisible`. scene->to and
+ * scene->label describe it. Stops when `take` returns false. Returns false if it did, or if memory
+ * ran out (*memory). */
 bool scene_each(struct scene *scene, const uint64_t *state, bool indivisible,
                 bool (*take)(void *context, const struct scene *scene), void *context,
                 bool *memory);

@@ -1,4 +1,4 @@
-/* Finding the indivisible firings: backtracking over the factors that have to move. */
+/* Finds the indivisible firings by backtracking over the factors that have to move. */
 #include "engines/compose/explore/firing.h"
 
 #include "foundation/base/error.h"
@@ -7,24 +7,25 @@
 
 #include <string.h>
 
-/* A factor that has been asked to move, and what it tries. */
+/* A factor that has to move, and the transition that is being tried. */
 struct asked {
     uint32_t factor;
-    uint32_t state;      /* of the transition it takes now */
-    uint32_t last_state; /* try the transitions of this state and those before it */
-    size_t transition;   /* it takes now */
-    size_t answered;     /* asked[answered] has names still to be answered for; those before none */
+    uint32_t state;      /* of the current transition */
+    uint32_t last_state; /* transitions of this state and of all before it are tried */
+    size_t transition;   /* the current transition */
+    size_t answered;     /* asked[answered] may have names that require more factors to move; those
+                            before it have none */
 };
 
 struct seeker {
     gordian_allocator memory;
     const gordian_circuit *circuit;
-    const uint32_t *locals; /* NULL: every state */
+    const uint32_t *locals; /* NULL: all states */
     struct asked *asked;
     size_t count, room;
-    uint8_t *moves_now;   /* by factor */
-    uint32_t *settled_by; /* by name: which of the asked settled it, from 1; 0 nobody */
-    uint64_t *says;       /* by name, if settled: 0 does not fire, else 1 + its datum */
+    uint8_t *moves_now;   /* by factor: it has to move */
+    uint32_t *settled_by; /* by name: the factor in `asked` that settled it, from 1; 0: none */
+    uint64_t *says;       /* by name, if settled: 0: does not fire, otherwise 1 + its datum */
     struct firing_move *moves;
     size_t move_room;
 };
@@ -58,7 +59,7 @@ gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
     return GORDIAN_OK;
 }
 
-/* What a transition says about a port: 0 it does not fire, else 1 + its datum. */
+/* What a transition requires of a port. 0: it does not fire; otherwise 1 + its datum. */
 static uint64_t port_says(const gordian_circuit *circuit, const struct shape *shape,
                           const uint64_t *label, uint32_t port)
 {
@@ -66,7 +67,7 @@ static uint64_t port_says(const gordian_circuit *circuit, const struct shape *sh
     return bits_test(label, port) ? 1 + label_bits(label, at, circuit->value_bits) : 0;
 }
 
-/* Takes back what asked[which] has settled. */
+/* Undoes what asked[which] has settled. */
 static void unsettle_names(struct seeker *seeker, size_t which)
 {
     const gordian_circuit *circuit = seeker->circuit;
@@ -77,7 +78,8 @@ static void unsettle_names(struct seeker *seeker, size_t which)
             seeker->settled_by[factor->names[p]] = 0;
 }
 
-/* Lets asked[which] take its transition, if it agrees with everything settled so far. */
+/* Settles the names of the transition of asked[which]. Returns false if it contradicts settled
+ * names. */
 static bool settle_names(struct seeker *seeker, size_t which)
 {
     const gordian_circuit *circuit = seeker->circuit;
@@ -99,7 +101,8 @@ static bool settle_names(struct seeker *seeker, size_t which)
     return true;
 }
 
-/* A factor that has a name of this one that fires and does not move yet; NONE: there is none. */
+/* Returns a factor that has a firing name of this one and does not move yet; NONE: there is
+ * none. */
 static uint32_t next_unanswered(const struct seeker *seeker, const struct asked *asked)
 {
     const gordian_circuit *circuit = seeker->circuit;
@@ -116,7 +119,7 @@ static uint32_t next_unanswered(const struct seeker *seeker, const struct asked 
     return GORDIAN_NONE;
 }
 
-/* Asks a factor to move; it has not chosen a transition yet. */
+/* Adds a factor that has to move. It has no transition yet. */
 static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
 {
     if (!memory_extend(&seeker->memory, seeker->asked, seeker->room, seeker->count) ||
@@ -131,8 +134,8 @@ static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
     return true;
 }
 
-/* The next transition of the last one asked that fits; false: it has none left, and is dismissed.
- */
+/* Advances the last factor to its next matching transition. Returns false if there is none; the
+ * factor is then removed. */
 static bool advance_last(struct seeker *seeker, bool settled, uint64_t *work)
 {
     size_t which = seeker->count - 1;
@@ -171,17 +174,17 @@ static gordian_status tell_firing(struct seeker *seeker, firing_found *found, vo
     return found(context, seeker->moves, seeker->count, error);
 }
 
-/* All firings whose lowest moving factor is `lowest`. */
+/* Finds all firings whose lowest moving factor is `lowest`. */
 static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t *work,
                                 firing_found *found, void *context, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    bool settled = false; /* the last one asked has a transition */
+    bool settled = false; /* the last factor has a transition */
     if (!ask_factor(seeker, lowest, 0))
         return fail_memory(error);
     while (seeker->count > 0) {
         if (!advance_last(seeker, settled, work)) {
-            settled = true; /* whoever asked it */
+            settled = true; /* the factor before it has one */
             continue;
         }
         settled = true;
@@ -192,7 +195,7 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
                (next = next_unanswered(seeker, &seeker->asked[at])) == GORDIAN_NONE)
             at++;
         if (next != GORDIAN_NONE && next < lowest)
-            continue; /* found from there */
+            continue; /* found from that factor */
         if (next != GORDIAN_NONE) {
             settled = false;
             if (!ask_factor(seeker, next, at))
@@ -203,7 +206,7 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
         if (status != GORDIAN_OK)
             break;
     }
-    while (seeker->count > 0) { /* a failure: leave it clean for the next search */
+    while (seeker->count > 0) { /* after a failure: resets everything for the next search */
         unsettle_names(seeker, seeker->count - 1);
         seeker->moves_now[seeker->asked[--seeker->count].factor] = 0;
     }
@@ -309,12 +312,10 @@ gordian_status firings_open(struct firings *firings, const gordian_circuit *circ
     struct seeker *seeker;
     uint64_t work = WORK_MAX;
     *firings = (struct firings){.memory = *memory, .circuit = circuit, .complete = true};
-    gordian_status status = seeker_open(&seeker, circuit, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (!memory_grow_zeroed(memory, &firings->first, &firings->first_room, 1,
-                            sizeof *firings->first))
-        status = fail_memory(error);
+    TRY(seeker_open(&seeker, circuit, memory, error));
+    bool fine = memory_grow_zeroed(memory, &firings->first, &firings->first_room, 1,
+                                   sizeof *firings->first);
+    gordian_status status = fine ? GORDIAN_OK : fail_memory(error);
     THEN(status, seeker_find(seeker, NULL, &work, list_firing, firings, error));
     seeker_close(seeker);
     bool too_many = !firings->complete || (status == GORDIAN_OK && work == 0);
@@ -323,6 +324,15 @@ gordian_status firings_open(struct firings *firings, const gordian_circuit *circ
     if (too_many || status != GORDIAN_OK)
         firings_free(firings);
     return too_many ? GORDIAN_OK : status;
+}
+
+gordian_status firings_list_all(struct firings *firings, const gordian_circuit *circuit,
+                                const char *what, gordian_error *error)
+{
+    TRY(firings_open(firings, circuit, &circuit->memory, error));
+    if (firings->complete)
+        return GORDIAN_OK;
+    return fail(error, GORDIAN_STATUS_INPUT, "the circuit has more firings than %s can list", what);
 }
 
 void firings_free(struct firings *firings)

@@ -1,4 +1,4 @@
-/* Packed states: the firings, which of them clash, numbers, walking back, rows (packed.h). */
+/* Packed states: their firings and conflicts, numbers, predecessors, rows (packed.h). */
 #include "engines/compose/explore/packed.h"
 
 #include "engines/compose/explore/firing.h"
@@ -20,7 +20,7 @@ void packed_free(struct packed *packed)
 
 /* ------------------------------------------------------------------ states and numbers */
 
-/* Digit by digit: by the states of each factor, or by its initial ones. */
+/* Digit by digit: the states of each factor, or only its initial ones. */
 static uint64_t state_of_digits(const struct packed *packed, uint64_t number, bool initial)
 {
     uint64_t state = 0;
@@ -78,8 +78,9 @@ void packed_label(const struct packed *packed, const uint32_t *chosen, uint32_t 
 
 /* ------------------------------------------------------------------ walking back */
 
-/* Could this firing have led here, beside those chosen? Forwards, firings that can never be enabled
- * together are not told apart by `uses`; backwards they have to be, so the factors decide. */
+/* Could this firing, together with the chosen ones, have led to the state? `uses` does not
+ * distinguish firings that are never enabled together. Backwards such firings must be
+ * distinguished, so the moving factors decide. */
 static bool fits_back(const struct packed *packed, uint64_t state, const uint32_t *chosen,
                       uint32_t count, uint32_t f)
 {
@@ -117,7 +118,7 @@ void packed_walk_back(const struct packed *packed, uint64_t state, packed_before
 
 bool packed_supports(const void *problem, const char **why)
 {
-    /* The reason has to live somewhere after this returns; a thread asks for itself. */
+    /* The message must outlive this call; each thread has its own. */
     static _Thread_local char reason[256];
     const struct compose_problem *asked = problem;
     struct packed *packed;
@@ -125,7 +126,7 @@ bool packed_supports(const void *problem, const char **why)
     gordian_status status = packed_open(&packed, asked->circuit, asked->options->allocator, &error);
     packed_free(packed);
     if (status != GORDIAN_STATUS_UNAVAILABLE)
-        return true; /* out of memory shows when it runs */
+        return true; /* running out of memory is reported by the run */
     snprintf(reason, sizeof reason, "%.240s", error.message);
     *why = reason;
     return false;
@@ -133,7 +134,7 @@ bool packed_supports(const void *problem, const char **why)
 
 /* ------------------------------------------------------------------ the firings */
 
-/* The circuit's indivisible firings (firing.h) as words. */
+/* Converts the circuit's indivisible firings (firing.h) to words. */
 static gordian_status pack_firings(struct packed *packed, const struct firings *list,
                                    gordian_error *error)
 {
@@ -155,7 +156,8 @@ static gordian_status pack_firings(struct packed *packed, const struct firings *
         const struct firing_move *moves = list->moves + list->first[i];
         size_t count = list->first[i + 1] - list->first[i];
         struct patch patch = {0};
-        patches_of(&packed->packing, moves, count, &patch); /* a state is a word: one patch */
+        /* A state is one word, so there is one patch. */
+        patches_of(&packed->packing, moves, count, &patch);
         *firing =
             (struct compose_firing){.mask = patch.mask, .value = patch.value, .flip = patch.flip};
         for (size_t m = 0; m < count; m++)
@@ -176,14 +178,15 @@ static gordian_status packed_find_firings(struct packed *packed, gordian_error *
 
 /* ------------------------------------------------------------------ which of them clash */
 
-/* Which firings clash: parts, and within a part a bit for every factor that two of them want. */
+/* Finds conflicting firings: divides the firings into parts without conflicts between them. Within
+ * a part, every factor that two firings need gets a bit. */
 struct conflicts {
     struct packed *packed;
     uint32_t *parent;    /* of firing i: union-find */
-    uint32_t *members;   /* firings of the factor at hand */
-    uint32_t *next_use;  /* by root: bits given out */
+    uint32_t *members;   /* firings of the current factor */
+    uint32_t *next_use;  /* by root: bits in use */
     uint32_t *sizes;     /* by root */
-    struct place *order; /* how firings will stand */
+    struct place *order; /* the new order of the firings */
     uint32_t member_count;
 };
 
@@ -216,7 +219,7 @@ static bool can_both_fire(const struct packed *packed, uint32_t i, uint32_t k)
     return ((one->value ^ other->value) & one->mask & other->mask) == 0;
 }
 
-/* One more bit for those members that are of this part. */
+/* Gives the members of this part another bit. */
 static bool give_use(struct conflicts *c, uint32_t root)
 {
     if (c->next_use[root] == 64)
@@ -238,7 +241,7 @@ static int compare_firing_places(const void *left, const void *right)
     return one->firing < other->firing ? -1 : one->firing > other->firing;
 }
 
-/* Puts the firings, with their labels and movers, into the order of the places. */
+/* Reorders the firings with their labels and movers. */
 static gordian_status reorder_firings(struct conflicts *c, gordian_error *error)
 {
     struct packed *packed = c->packed;
@@ -296,7 +299,7 @@ static gordian_status sort_into_parts(struct conflicts *c, gordian_error *error)
         c->order[i] = (struct place){c->sizes[root_of(c, i)] == 1, root_of(c, i), i};
     qsort(c->order, n, sizeof *c->order, compare_firing_places);
     TRY(reorder_firings(c, error));
-    /* Numbers the parts along the new order. */
+    /* Numbers the parts in the new order. */
     uint32_t part = 0;
     for (uint32_t i = 0; i < packed->firing_count; i++) {
         bool starts = i == 0 || c->order[i].alone || c->order[i].root != c->order[i - 1].root;
@@ -323,11 +326,8 @@ static gordian_status packed_find_parts(struct packed *packed, gordian_error *er
     c.sizes = memory_zeroed(memory, n * sizeof *c.sizes);
     c.order = memory_zeroed(memory, n * sizeof *c.order);
     packed->ends = memory_zeroed(memory, n * sizeof *packed->ends);
-    gordian_status status = GORDIAN_OK;
-    if (!c.parent || !c.members || !c.next_use || !c.sizes || !c.order || !packed->ends)
-        status = fail_memory(error);
-    else
-        status = sort_into_parts(&c, error);
+    bool fine = c.parent && c.members && c.next_use && c.sizes && c.order && packed->ends;
+    gordian_status status = fine ? sort_into_parts(&c, error) : fail_memory(error);
     memory_free_all(memory, c.parent, c.members, c.next_use, c.sizes, c.order);
     return status;
 }
@@ -357,17 +357,16 @@ gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
     gordian_status status = lay_out_state(packed, error);
     THEN(status, packed_find_firings(packed, error));
     THEN(status, packed_find_parts(packed, error));
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = packed;
+    else
         packed_free(packed);
-        return status;
-    }
-    *out = packed;
-    return GORDIAN_OK;
+    return status;
 }
 
 /* ------------------------------------------------------------------ rows */
 
-/* A row of the product: its transitions sorted as sinks want them. */
+/* A row of the product: its transitions, sorted as sinks require. */
 gordian_status packed_row_open(struct packed_row *row, const struct packed *packed,
                                gordian_error *error)
 {

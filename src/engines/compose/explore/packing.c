@@ -1,3 +1,4 @@
+/* States as machine words: the layout, and the firings as patches (packing.h). */
 #include "engines/compose/explore/packing.h"
 
 #include "foundation/base/error.h"
@@ -41,7 +42,7 @@ size_t patches_of(const struct packing *packing, const struct firing_move *moves
     return made;
 }
 
-/* Is there a state in which both can happen? */
+/* Is there a state in which both firings are enabled? */
 static bool can_meet(const struct firings *firings, size_t one, size_t other)
 {
     size_t i = firings->first[one], k = firings->first[other];
@@ -55,9 +56,9 @@ static bool can_meet(const struct firings *firings, size_t one, size_t other)
     return true;
 }
 
-#define RIVALS_MAX 256 /* firings of one factor in one state that are compared with each other */
+#define RIVALS_MAX 256 /* firings of one factor and state; more are not compared in pairs */
 
-/* Firings that move the same factor from the same state, two by two. */
+/* Compares the firings that move the same factor from the same state in pairs. */
 static void compare_rivals(struct packing *packing, const size_t *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -72,8 +73,7 @@ static void compare_rivals(struct packing *packing, const size_t *list, size_t c
     }
 }
 
-/* Sorts the firings by the (factor, state) they move from, all their moves, and compares those
- * that have one in common. */
+/* Sorts the firings by (factor, state) of all their moves, and compares those with a common one. */
 static bool find_rivals(struct packing *packing)
 {
     const struct firings *firings = packing->firings;
@@ -82,7 +82,7 @@ static bool find_rivals(struct packing *packing)
     size_t *start = memory_zeroed(memory, (buckets + 2) * sizeof *start);
     size_t *list = memory_alloc(memory, firings->move_count * sizeof *list);
     bool fine = start && list;
-    size_t *next = start + 1; /* shifted by one: ends up as the starts */
+    size_t *next = start + 1; /* shifted by one: the counts become the starts */
     for (size_t i = 0; fine && i < firings->move_count; i++)
         next[firings->bucket_of[firings->moves[i].factor] + firings->moves[i].from + 1]++;
     for (size_t b = 1; fine && b <= buckets; b++)

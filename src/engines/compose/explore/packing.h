@@ -1,13 +1,13 @@
 /*
  * States as machine words.
  *
- * Every factor has a field of as many bits as its states need (none if it has one), the fields one
- * after another from the first factor up, none across two words and no word full to its last bit,
- * so that a word of ones is never a state. States compare as circuit/circuit.h says if their words
- * are compared from the last to the first.
+ * Every factor has a field with as many bits as its states need (none if it has one state). The
+ * fields follow each other from the first factor up. No field crosses a word boundary, and no word
+ * is full, so a word of ones is never part of a state. Comparing the words from last to first
+ * compares states as circuit/circuit.h requires.
  *
- * A firing is then a few comparisons and a few exclusive ors: it can happen if the fields of its
- * moving factors have the values it wants, and it flips them into the new ones.
+ * A firing is then a few comparisons and exclusive ors: it is enabled if the fields of its moving
+ * factors have the required values, and it flips them to the new ones.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct packed_field {
     uint8_t shift, bits;
 };
 
-/* What a firing asks of a word of the state, and does to it. */
+/* The condition of a firing on a word of the state, and its effect. */
 struct patch {
     uint64_t mask, value, flip;
     uint32_t word;
@@ -30,14 +30,14 @@ struct packing {
     gordian_allocator memory;
     const gordian_circuit *circuit;
     size_t words;  /* of a state; at least 1 */
-    uint64_t bits; /* of a state, in all its words */
+    uint64_t bits; /* of a state, in all words */
     struct packed_field *fields;
 
-    /* The firings listed, if they are. */
+    /* The listed firings, if there are any. */
     const struct firings *firings;
     size_t *first; /* patches of firing i: patches[first[i]] .. patches[first[i+1]-1] */
     struct patch *patches;
-    bool *rivals; /* by firing: there may be a state in which another one moves the same factor */
+    bool *rivals; /* by firing: another firing may move the same factor in the same state */
 };
 
 /* `firings` NULL: only the layout. */
@@ -64,8 +64,8 @@ static inline int packed_compare(const uint64_t *left, const uint64_t *right, si
     return 0;
 }
 
-/* Adds the patches of some moves, which are for different factors in ascending order, to `patches`
- * (room for one a move); returns how many. */
+/* Appends the patches of some moves, for different factors in ascending order, to `patches`
+ * (capacity: one per move). Returns their number. */
 size_t patches_of(const struct packing *packing, const struct firing_move *moves, size_t count,
                   struct patch *patches);
 
@@ -83,7 +83,7 @@ static inline void patches_flip(const struct patch *patches, size_t count, uint6
         state[patches[i].word] ^= patches[i].flip;
 }
 
-/* Of 64 neighbouring states those whose lowest bits are as a firing wants them. */
+/* Of 64 neighbouring states, those whose lowest bits match the condition. */
 static inline uint64_t packed_places(uint64_t mask, uint64_t value)
 {
     uint64_t places = 0;
@@ -92,12 +92,12 @@ static inline uint64_t packed_places(uint64_t mask, uint64_t value)
     return places;
 }
 
-/* Describes a deadlock, without a way there and without its number, as the only one of the result.
- * False: out of memory. */
+/* Describes a deadlock without a path and without its number, as the only one of the result. False:
+ * out of memory. */
 bool packing_describe(const struct packing *packing, const uint64_t *state,
                       gordian_compose_result *result);
 
-/* The first combination of initial states, and the next one; false: there is none left. */
+/* The first combination of initial states, and the next one; false: there is none. */
 void initial_first(const gordian_circuit *circuit, uint32_t *locals);
 bool initial_next(const gordian_circuit *circuit, uint32_t *locals);
 bool initial_is(const gordian_circuit *circuit, const uint32_t *locals);

@@ -1,3 +1,4 @@
+/* Sets of states in order, and their numbers (space.h). */
 #include "engines/compose/explore/space.h"
 
 #include "foundation/base/error.h"
@@ -30,7 +31,7 @@ gordian_status grid_open(struct grid *grid, const struct packing *packing,
                        : field.shift + field.bits <= 6 ? field.bits
                                                        : 6u - field.shift;
         if (low == field.bits)
-            continue; /* all of it within the word */
+            continue; /* entirely within the word */
         uint64_t size = ((states - 1) >> low) + 1;
         grid->digits[grid->digit_count++] = (struct grid_digit){
             (uint8_t)(field.shift + low), (UINT64_C(1) << (field.bits - low)) - 1, size, weight};
@@ -103,8 +104,8 @@ void space_sort_cells(struct space *space)
     }
 }
 
-/* The last of the numbers, every `stride`-th of an ascending list, that is at most `value`; 0 if
- * none is. */
+/* Binary search: returns the index of the last number that is at most `value`, in an ascending list
+ * with stride `stride`; 0 if there is none. */
 static uint64_t last_at_most(const uint64_t *list, size_t stride, uint64_t count, uint64_t value)
 {
     uint64_t low = 0, high = count - 1;

@@ -1,3 +1,4 @@
+/* Partial-order reduction with stubborn sets, and symmetry reduction (stubborn_sets.h). */
 #include "engines/compose/explore/stubborn_sets.h"
 
 #include "engines/compose/circuit/record_table.h"
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-#define SEEDS_MAX   16u /* sets that are tried in a state */
+#define SEEDS_MAX   16u /* sets tried per state */
 #define INITIAL_MAX (UINT64_C(1) << 20)
 #define ASK_EVERY   1024u
 
@@ -22,31 +23,31 @@ struct reduction {
     struct symmetry symmetry;
     size_t factors;
 
-    /* Firings by (factor, local state): which need it there, which bring it there from elsewhere.
-     */
-    size_t *place_of; /* by factor: its state 0 among all local states */
+    /* Firings by (factor, local state): those that need the state, and those that lead to it from
+     * another. */
+    size_t *place_of; /* by factor: index of its state 0 among all local states */
     size_t *needs_first, *makes_first;
     uint32_t *needs, *makes;
 
-    /* States as they are found, with the way to them. */
+    /* States in order of discovery, with their predecessors. */
     struct record_table states; /* `factors` numbers each */
     uint32_t *parent;           /* GORDIAN_NONE: initial */
-    uint32_t *by;               /* firing */
+    uint32_t *by;               /* the firing from the predecessor */
     size_t parent_room, by_room;
 
-    /* Of the state at hand. */
+    /* Of the current state. */
     uint32_t *here;
-    uint32_t *met;     /* by firing: how many of its automata are where it needs them */
-    uint32_t *touched; /* firings of which one is; then: */
+    uint32_t *met;     /* by firing: number of its automata in the state it needs */
+    uint32_t *touched; /* firings with at least one; then: */
     size_t touched_count;
     uint32_t *enabled;
     size_t enabled_count;
-    uint32_t *stamp; /* by firing: the set it is in */
+    uint32_t *stamp; /* by firing: the number of the set it is in */
     uint32_t *work, *best;
     size_t best_count;
     uint32_t set;
 
-    /* With symmetries, all deadlocks: one is found, the others are its images. */
+    /* With symmetries, all deadlocks. Each one found stands for its images. */
     struct record_table dead; /* `factors` numbers each */
     uint32_t *whose, *as;
     gordian_error *error;
@@ -72,7 +73,7 @@ static bool list_firings(struct reduction *r, bool makes, size_t places)
     *(makes ? &r->makes : &r->needs) = list;
     if (!first || !list)
         return false;
-    size_t *next = first + 1; /* shifted by one: ends up as the starts */
+    size_t *next = first + 1; /* shifted by one: the counts become the starts */
     for (size_t m = 0; m < r->firings.move_count; m++)
         if (is_counted_move(&r->firings.moves[m], makes))
             next[place_of_move(r, &r->firings.moves[m], makes) + 1]++;
@@ -116,14 +117,14 @@ static const uint32_t *state_locals(const struct reduction *r, uint32_t state)
     return (const uint32_t *)r->states.list + state * r->factors;
 }
 
-/* There may be no automata at all, and no list then. */
+/* Without automata there is no list. */
 static void copy_locals(const struct reduction *r, uint32_t *to, const uint32_t *from)
 {
     if (r->factors > 0)
         memcpy(to, from, r->factors * sizeof *to);
 }
 
-/* May there be one more, of so many? If not, the result says why. */
+/* Is another one within the limits? If not, the result has the reason. */
 static bool within_limits(struct reduction *r, uint32_t count, uint64_t most)
 {
     uint64_t held =
@@ -138,8 +139,7 @@ static bool within_limits(struct reduction *r, uint32_t count, uint64_t most)
     return false;
 }
 
-/* Takes a state, or the image of it that stands for all, unless that is known or there are
- * enough. */
+/* Adds a state, or the image that represents it, unless it is known or a limit is reached. */
 static gordian_status reach_reduced(struct reduction *r, uint32_t *locals, uint32_t parent,
                                     uint32_t by)
 {
@@ -159,7 +159,7 @@ static gordian_status reach_reduced(struct reduction *r, uint32_t *locals, uint3
     return GORDIAN_OK;
 }
 
-/* Every combination of initial states. */
+/* Adds every combination of initial states. */
 static gordian_status reach_initial_locals(struct reduction *r)
 {
     for (uint64_t i = 0; i < r->circuit->initial; i++) {
@@ -209,7 +209,7 @@ static size_t add_to_set(struct reduction *r, uint32_t t, size_t count)
     return count + 1;
 }
 
-/* What an enabled firing brings into the set: all that need one of its automata where it is. */
+/* For an enabled firing: adds all firings that need one of its automata in its current state. */
 static size_t add_rivals(struct reduction *r, uint32_t t, size_t count)
 {
     for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++) {
@@ -220,8 +220,8 @@ static size_t add_rivals(struct reduction *r, uint32_t t, size_t count)
     return count;
 }
 
-/* And one that is not: all that bring an automaton of it to its place, of the one for which these
- * are fewest. */
+/* For a firing that is not enabled: chooses the automaton in a wrong state for which the fewest
+ * firings lead to the right state, and adds these. */
 static size_t add_helpers(struct reduction *r, uint32_t t, size_t count)
 {
     size_t fewest = SIZE_MAX, at = 0;
@@ -239,11 +239,12 @@ static size_t add_helpers(struct reduction *r, uint32_t t, size_t count)
     return count;
 }
 
-/* The set that grows from one enabled firing; kept if it has fewer enabled ones than the best. */
+/* Grows a set from one enabled firing. Keeps it if it has fewer enabled firings than the best
+ * one. */
 static void try_seed(struct reduction *r, uint32_t seed)
 {
     size_t count, enabled = 0;
-    if (++r->set == 0) { /* stamps have come round */
+    if (++r->set == 0) { /* the stamps have wrapped around */
         memset(r->stamp, 0, (r->firings.count + 1) * sizeof *r->stamp);
         r->set = 1;
     }
@@ -284,9 +285,9 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
     size_t at = steps;
     for (uint32_t s = state; at > 0; s = r->parent[s])
         chain[--at] = s;
-    /* A state that was taken stands for an image of it. On the way, as[f] is the automaton that is
-     * where f is in the state taken: what fires is the image of the firing taken, and what the
-     * state it led to was changed for changes who is who once more. */
+    /* A stored state may be an image of the real one. On the path, as[f] is the automaton in the
+     * position that f has in the stored state. The real firing is the image of the stored one.
+     * Normalizing its successor permutes the automata once more. */
     size_t words = r->circuit->label_words;
     uint32_t *locals = r->here;
     for (uint32_t f = 0; f < r->factors; f++)
@@ -324,7 +325,7 @@ static gordian_status count_new_deadlock(struct reduction *r, const uint32_t *lo
     return GORDIAN_OK;
 }
 
-/* A deadlock and all images of it that are not counted yet. */
+/* Counts a deadlock and those of its images that have not been counted yet. */
 static gordian_status count_images(struct reduction *r, const uint32_t *locals)
 {
     uint32_t next = r->dead.count;
@@ -391,11 +392,11 @@ static gordian_status search_reduced(struct reduction *r)
     gordian_status status = reach_initial_locals(r);
     for (; done < r->states.count && status == GORDIAN_OK && may_go_on(r, done); done++)
         status = expand_reduced(r, done);
-    r->result->states = done; /* those that were looked at */
+    r->result->states = done; /* those that were expanded */
     r->result->engine = "reduced";
     if (status != GORDIAN_STATUS_MEMORY || r->result->deadlocks == 0)
         return status;
-    r->result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* what was found stays */
+    r->result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* the deadlocks found remain */
     return GORDIAN_OK;
 }
 

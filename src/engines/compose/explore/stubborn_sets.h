@@ -1,19 +1,21 @@
 /*
- * A search for deadlocks that leaves out what makes no difference to them: stubborn sets, symmetry.
+ * Partial-order reduction for the deadlock search: stubborn sets, and symmetry reduction.
  *
- * In every state only some of the enabled firings are followed, a set S of firings such that
- *   - some firing of S is enabled;
- *   - for a firing of S that is enabled, S has all that need one of its automata in the state it is
- *     in now: nobody outside of S can take something away from it, nor it from them;
- *   - for one that is not, S has all that bring one of its automata, which is not where it should
- *     be, to that place: nobody outside of S can enable it.
- * Whatever leads to a deadlock has a firing of S in it, and that may as well come first. So the
- * deadlocks that are found are all there are; the states are fewer, and the ways are ways, but not
- * always the shortest. Of several such sets the one with the fewest enabled firings is taken.
+ * In every state only the enabled firings of a stubborn set S are followed, where
+ * - some firing of S is enabled;
+ * - for every enabled firing of S, S has all firings that need one of its automata in its current
+ * state. So no firing outside of S can disable it, nor the other way round;
+ * - for every other firing of S, S has all firings that bring one of its automata, which is in a
+ *   wrong
+ * state, to the state it needs. So no firing outside of S can enable it.
  *
- * Components that are equal may change places (symmetry.h): of the states that are images of one
- * another one is followed, and of each deadlock found all images are counted. A way that is shown
- * is put together from the steps between the states followed, with the places changed back.
+ * Every sequence that leads to a deadlock contains a firing of S, which may as well come first. So
+ * all deadlocks are found with fewer states. The paths are valid, but not always shortest. Of
+ * several such sets the one with the fewest enabled firings is used.
+ *
+ * Equal components may be permuted (symmetry.h). Of the states that are images of each other only
+ * one is expanded, and for each deadlock found all images are counted. A reported path is assembled
+ * from the steps between the expanded states, with the permutations undone.
  */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* Symmetries of a circuit, found by colour refinement (symmetry.h). */
 #include "engines/compose/explore/symmetry.h"
 
 #include "engines/compose/circuit/union_find.h"
@@ -8,7 +9,7 @@
 
 #define FACTORS_MAX      1024u
 #define PERMUTATIONS_MAX 4096u
-#define WORK_MAX         (UINT64_C(1) << 25) /* moves looked at: a tenth of a second */
+#define WORK_MAX         (UINT64_C(1) << 25) /* moves processed: about a tenth of a second */
 
 /* ------------------------------------------------------------------ firings by their moves */
 
@@ -17,7 +18,7 @@ static uint64_t hash_move(uint64_t factor, const struct firing_move *move)
     return hash_stir(hash_word(factor + 1), (uint64_t)move->from << 32 | move->to);
 }
 
-/* A sum: the order of the moves is another after a permutation. */
+/* A sum, because a permutation changes the order of the moves. */
 static uint64_t hash_firing(const struct firings *firings, size_t firing, const uint32_t *as)
 {
     uint64_t sum = 0;
@@ -67,24 +68,25 @@ uint32_t symmetry_firing(const struct symmetry *symmetry, uint32_t firing, const
 
 /* ------------------------------------------------------------------ colours */
 
-/* One side of a candidate: the colours of those that go, or of where they go to. */
+/* One side of a candidate permutation: the colours of the automata, or of their images. */
 struct colouring {
     uint64_t *of;     /* by factor */
-    uint64_t *sorted; /* the same */
-    uint64_t *kept;   /* as they were before somebody got one of his own */
+    uint64_t *sorted; /* the same colours, sorted */
+    uint64_t *kept;   /* the colours before an automaton was individualized */
 };
 
 struct colours {
     struct symmetry *symmetry;
     struct colouring from, to;
-    uint64_t *base; /* colours with the first so many automata fixed */
-    uint64_t *sums; /* by factor: what its firings add */
+    uint64_t *base; /* colours with the first automata individualized */
+    uint64_t *sums; /* by factor: contributions of its firings */
     uint32_t *image;
-    uint32_t *heads; /* by factor: who stands for those it is known to change places with */
+    uint32_t *heads; /* by factor: the representative of the automata it is known to be exchangeable
+                        with */
     uint64_t work;
 };
 
-/* Everybody's colour takes in the firings he is in, and these those who are in them. */
+/* Refines the colour of every automaton by its firings, and these by the automata in them. */
 static void mix_colours(struct colours *c, uint64_t *of)
 {
     const struct firings *firings = c->symmetry->firings;
@@ -113,8 +115,8 @@ static size_t sort_colours(const struct colours *c, struct colouring *side)
     return classes;
 }
 
-/* Until nobody more is told apart; then as often on the other side, if there is one. Returns how
- * many colours there are, 0 if the sides differ. */
+/* Refines the colours until the partition is stable, and the other side, if there is one, equally
+ * often. Returns the number of colours; 0: the sides differ. */
 static size_t refine_colours(struct colours *c, struct colouring *side, struct colouring *other)
 {
     size_t classes = sort_colours(c, side), before = 0;
@@ -132,21 +134,13 @@ static size_t refine_colours(struct colours *c, struct colouring *side, struct c
     return classes;
 }
 
-static bool has_own_colour(const struct colours *c, const uint64_t *of, uint32_t factor)
-{
-    size_t count = 0;
-    for (uint32_t f = 0; f < c->symmetry->factors && count < 2; f++)
-        count += of[f] == of[factor];
-    return count == 1;
-}
-
 static void keep_colours(const struct colours *c, struct colouring *side, bool back)
 {
     memcpy(back ? side->of : side->kept, back ? side->kept : side->of,
            c->symmetry->factors * sizeof *side->of);
 }
 
-/* Lets `from` go to `to`, if nothing that follows speaks against it. */
+/* Maps `from` to `to` if the refined colours allow it. */
 static size_t pair_up(struct colours *c, uint32_t from, uint32_t to)
 {
     if (c->from.of[from] != c->to.of[to])
@@ -162,12 +156,17 @@ static size_t pair_up(struct colours *c, uint32_t from, uint32_t to)
     return classes;
 }
 
-/* Somebody who is not alone yet goes where he is, if he can, or to the first place he can. */
+/* Maps an automaton whose colour is not unique to itself, or else to the first possible one. */
 static size_t pair_next(struct colours *c, uint32_t *next)
 {
     uint32_t factors = c->symmetry->factors;
-    while (*next < factors && has_own_colour(c, c->from.of, *next))
-        ++*next;
+    for (; *next < factors; ++*next) {
+        size_t count = 0;
+        for (uint32_t f = 0; f < factors && count < 2; f++)
+            count += c->from.of[f] == c->from.of[*next];
+        if (count > 1)
+            break;
+    }
     size_t classes = *next < factors ? pair_up(c, *next, *next) : 0;
     for (uint32_t to = 0; to < factors && classes == 0 && c->work < WORK_MAX; to++)
         classes = *next < factors && to != *next ? pair_up(c, *next, to) : 0;
@@ -192,7 +191,7 @@ static bool is_symmetry(struct colours *c)
     return true;
 }
 
-/* Who has the colour of whom; false: not one each. */
+/* Reads the permutation from the colours. Returns false if it is not a bijection. */
 static bool read_image(struct colours *c)
 {
     uint32_t factors = c->symmetry->factors;
@@ -239,7 +238,8 @@ static bool keep_image(struct colours *c)
     return true;
 }
 
-/* Looks for a permutation that takes `from` to `to`, and leaves alone whom `base` has fixed. */
+/* Searches a permutation that maps `from` to `to` and fixes the automata that `base`
+ * individualizes. */
 static bool seek_image(struct colours *c, uint32_t from, uint32_t to)
 {
     uint32_t factors = c->symmetry->factors, next = 0;
@@ -255,7 +255,8 @@ static bool seek_image(struct colours *c, uint32_t from, uint32_t to)
 
 /* ------------------------------------------------------------------ those that are looked for */
 
-/* Whom the permutations found, of those that leave the first `fixed` alone, take to whom. */
+/* Merges the automata that known permutations map to each other. Uses the permutations that fix the
+ * first `fixed` automata. */
 static void join_heads(struct colours *c, uint32_t fixed)
 {
     const struct symmetry *s = c->symmetry;
@@ -275,7 +276,7 @@ static bool may_seek(const struct colours *c)
     return c->work < WORK_MAX && c->symmetry->count < PERMUTATIONS_MAX;
 }
 
-/* The first `fixed` automata stay where they are: who can take the place of the next one? */
+/* With the first `fixed` automata fixed: finds the automata that can replace the next one. */
 static bool seek_images_of(struct colours *c, uint32_t fixed)
 {
     bool fine = true;
@@ -289,8 +290,9 @@ static bool seek_images_of(struct colours *c, uint32_t fixed)
     return fine;
 }
 
-/* Of all who look alike: where the first can go, and each to the next. This makes the state that
- * is settled the greatest where all can change places, and where all go round a ring. */
+/* For every class of automata with equal colours: tries to map the first to each other one, and
+ * each to the next one. This makes the normalized state the greatest image if all can be exchanged,
+ * and if they form a ring. */
 static bool seek_all_images(struct colours *c)
 {
     uint32_t factors = c->symmetry->factors;

@@ -1,3 +1,4 @@
+/* Reads and writes .aut (Aldebaran) files. */
 #include "engines/compose/format/aut.h"
 
 #include "foundation/base/io/reader.h"
@@ -6,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Holds the place behind the header's numbers while a file grows. A tab, since files that are
- * complete may have blanks there: mCRL2 writes them. */
+/* Reserves space behind the numbers of the header while the file grows. It is a tab, because
+ * complete files may have blanks there (mCRL2 writes them). */
 #define PADDING '\t'
-/* The last line of a file whose run was stopped: to others it is a blank line. */
+/* The last line of the file of a stopped run. Other tools see a blank line. */
 #define STOPPED_LINE "\t\n"
-/* A graph has an array over its states. So that no header, and no number in a line, makes that far
- * larger than the file, there may be this many states, and this many more for each byte. Every
- * transition takes more than a byte, so files that are whole have no more than that. */
+/* A graph has an array of its states. To limit it by the size of the file, whatever numbers the
+ * file contains, there may be this many states, plus this many per byte. Every transition takes
+ * more than one byte, so complete files satisfy this. */
 #define STATES_ANYWAY   (UINT64_C(1) << 20)
 #define STATES_PER_BYTE 16u
 
@@ -69,8 +70,8 @@ static gordian_status read_aut_state(struct text_scan *reader, uint64_t states, 
     return GORDIAN_OK;
 }
 
-/* "text" or text; without quotes it ends at the last comma of the line, and has no blanks around
- * it. */
+/* "text" or text. Without quotes, the label ends at the last comma of the line and has no blanks
+ * around it. */
 static gordian_status read_aut_label(struct text_scan *reader, const char **label, size_t *length)
 {
     skip_aut_blanks(reader);
@@ -110,8 +111,8 @@ struct aut_lines {
     gordian_graph_arc *arcs;
     size_t arc_room, count;
     uint64_t first, transitions, states;
-    uint64_t mentioned; /* states up to the last that a line has */
-    bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
+    uint64_t mentioned; /* 1 + the greatest state in a line */
+    bool unfinished; /* the writer did not finish: padding in the header, lines it does not count */
 };
 
 static gordian_status read_aut_header(struct text_scan *reader, struct aut_lines *lines)
@@ -161,7 +162,7 @@ static gordian_status read_aut_line(struct text_scan *reader, struct aut_lines *
     return GORDIAN_OK;
 }
 
-/* Of a file that was cut short only the states that are mentioned count. */
+/* In a truncated file, only the states that lines mention count. */
 static gordian_status settle_states(struct text_scan *reader, struct aut_lines *lines)
 {
     uint64_t bytes = (uint64_t)(reader->end - reader->text->bytes);
@@ -180,8 +181,7 @@ static gordian_status settle_states(struct text_scan *reader, struct aut_lines *
     return scan_complain(&start, start.at, what);
 }
 
-/* The lines the header promises. What comes after them, a line that a killed run had begun, does
- * not count. */
+/* Reads as many lines as the header states. Lines after them, from a killed run, do not count. */
 static gordian_status read_aut_lines(struct text_scan *reader, struct aut_lines *lines)
 {
     gordian_status status = GORDIAN_OK;
@@ -254,7 +254,7 @@ void aut_write(const gordian_graph *graph, struct output *out)
 
 /* ------------------------------------------------------------------ writing a stream */
 
-#define PATCH_EVERY (1u << 20) /* bytes of lines between two rewritten headers */
+#define PATCH_EVERY (1u << 20) /* bytes of lines between updates of the header */
 
 static size_t make_header(const struct aut_sink *sink, uint64_t transitions, char *header,
                           size_t size)
@@ -263,7 +263,7 @@ static size_t make_header(const struct aut_sink *sink, uint64_t transitions, cha
                             (unsigned long long)transitions, (unsigned long long)sink->states);
 }
 
-/* Whole lines only have been flushed: the header may count them. */
+/* Updates the header. Only complete lines have been flushed, so it may count them. */
 static bool patch_header(struct aut_sink *sink)
 {
     char header[80];
@@ -323,8 +323,8 @@ static gordian_status write_aut_row(void *context, const gordian_compose_row *ro
         circuit_write_label(sink->circuit, row->labels + i * sink->circuit->label_words, out);
         end_aut_line(out, row->to[i]);
         sink->transitions++;
-        /* The output flushes when it is full, in the middle of a line if need be; the header then
-         * counts fewer lines than there are, which is fine: what it counts is there. */
+        /* The output flushes when it is full, possibly in the middle of a line. The header may
+         * count fewer lines than the file has, but never more. */
         sink->since_patch += out->used > before ? out->used - before : 0;
         if (sink->since_patch >= PATCH_EVERY) {
             sink->since_patch = 0;

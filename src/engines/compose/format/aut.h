@@ -1,17 +1,17 @@
 /*
- * .aut (Aldebaran), read and written.
+ * Reads and writes .aut (Aldebaran) files.
  *
  *     des (0,6,4)
  *     (0,"a0",1)
  *
- * Writing is a stream: lines in the order of the states, nothing kept. In a file that can be
- * written in place, the header always tells the truth about the whole lines below it: it is
- * rewritten after every flush, padded with blanks behind the ')', so a killed run leaves a file
- * that every reader of .aut takes. When the run knows its number of transitions beforehand (all
- * engines do), the padding is gone at the end. What cannot be written in place (a pipe) gets the
- * final header at once, and must know.
+ * Writing is a stream: lines in the order of the states, without buffering the graph. If the output
+ * can be overwritten, the header always matches the complete lines below it: it is updated after
+ * every flush, and padded with blanks behind the ')'. So every reader of .aut accepts the file of a
+ * killed run. If the run knows its number of transitions in advance, as all engines do, the padding
+ * is removed at the end. If the output cannot be overwritten (a pipe), the final header is written
+ * first, so the number must be known.
  *
- * Reading accepts blanks anywhere and labels with or without quotes; tau is "tau".
+ * Reading accepts blanks anywhere, and labels with or without quotes. tau is "tau".
  */
 #pragma once
 
@@ -20,11 +20,9 @@
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/io/output.h"
 
-/* A file cut short is read as far as its header and its lines go; *cut tells: there are fewer lines
- * than the header says, or it is one that a run was killed at (padding, lines that do not count) or
- * stopped at (a last line with a tab). Far more states than the file has bytes
- * are GORDIAN_STATUS_INPUT.
- */
+/* Reads a truncated file as far as its header and lines go. *cut: there are fewer lines than in the
+ * header, or the run was killed (padding, uncounted lines) or stopped (a last line with a tab).
+ * GORDIAN_STATUS_INPUT: far more states than the file has bytes. */
 gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
                         const gordian_allocator *memory, gordian_fault *fault,
                         gordian_error *error);
@@ -34,17 +32,17 @@ struct aut_sink {
     gordian_compose_sink sink;
     const gordian_circuit *circuit;
     struct output *out;
-    bool in_place;                          /* what was written can be overwritten */
+    bool in_place;                          /* the output can be overwritten */
     uint64_t first;                         /* the initial state */
-    uint64_t states, transitions, promised; /* transitions: whole lines written */
+    uint64_t states, transitions, promised; /* transitions: complete lines written */
     bool started;
     size_t header_size, since_patch;
-    uint64_t patched; /* transitions as the header in the file says */
+    uint64_t patched; /* transitions according to the header in the file */
 };
 
-/* Written in place where the output is for a writer that can. */
+/* Overwrites the header if the writer of the output supports it. */
 void aut_sink_open(struct aut_sink *sink, struct output *out);
-/* Flushes and settles the header; call it also after a failed or stopped run. A file of a run that
- * was `stopped` is marked, since states that were not looked at look like deadlocks there. False: a
+/* Flushes, and completes the header. Call it also after a failed or stopped run. The file of a
+ * `stopped` run is marked, because states that were not expanded look like deadlocks. False: a
  * write failed (out->failure). */
 bool aut_sink_close(struct aut_sink *sink, bool stopped);

@@ -1,4 +1,4 @@
-/* Reading .ca: automata next to each other. What stands in the braces is what #CA atoms have. */
+/* Reads .ca files: automata that share ports. The body of an automaton is that of a #CA atom. */
 #include "engines/compose/format/ca.h"
 
 #include "engines/compose/treo/treo_internal.h"
@@ -16,7 +16,7 @@ static void read_data(struct ca_reader *reader)
 {
     struct treo *treo = &reader->treo;
     struct data *data = &treo->circuit->data;
-    bool given = data->listed; /* by the caller, who is right */
+    bool given = data->listed; /* data listed by the caller take precedence */
     struct parser *parser = &reader->parser;
     parser_take(parser, TOKEN_NAME);
     while (parser->status == GORDIAN_OK) {
@@ -64,7 +64,7 @@ static void read_definition(struct ca_reader *reader)
         parser->status = fail_memory(reader->treo.error);
 }
 
-/* The ports as names of the circuit. */
+/* Adds the ports as names of the circuit. */
 static gordian_status name_ports(struct ca_reader *reader, const struct component *component,
                                  struct atom_port *ports, uint32_t *names)
 {
@@ -132,7 +132,7 @@ static void read_automaton(struct ca_reader *reader)
         parser->status = add_automaton(reader, &component, text);
 }
 
-/* A name that one automaton has is a port of the whole; one that several share is an inner one. */
+/* A name of one automaton only is a boundary port; a shared name is not. */
 static gordian_status find_boundary(gordian_circuit *circuit, gordian_error *error)
 {
     uint32_t *users = memory_zeroed(&circuit->memory, circuit->name_count * sizeof *users);

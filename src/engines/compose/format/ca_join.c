@@ -1,5 +1,5 @@
-/* Joins circuits by way of their text: what one circuit is, its .ca text says completely, and the
- * reader already knows how to share names and to put data together. */
+/* Joins circuits through their text: the .ca text of a circuit describes it completely, and the
+ * reader can already share names and merge data. */
 #include "engines/compose/circuit/net_safety.h"
 #include "engines/compose/format/ca.h"
 #include "foundation/base/error.h"
@@ -28,7 +28,7 @@ static bool occurs_elsewhere(const struct joining *joining, size_t own, const ch
     return false;
 }
 
-/* name@3, and so on until nobody has it; NULL: no memory, or it would be too long. */
+/* Returns name@3, or with more @ if that is taken. NULL: out of memory, or too long. */
 static char *fresh_name(const struct joining *joining, size_t own, const char *name)
 {
     char fresh[GORDIAN_NAME_MAX + 1];
@@ -69,7 +69,7 @@ static gordian_status rename_inside(struct joining *joining, size_t own, char **
 static gordian_status write_joined(struct joining *joining)
 {
     size_t functions = 0;
-    /* Every datum of every circuit, once. */
+    /* Each datum of all circuits once. */
     output_text(&joining->text, "data");
     for (size_t k = 0; k < joining->count; k++) {
         const struct data *data = &joining->circuits[k]->data;
@@ -108,8 +108,8 @@ static gordian_status write_joined(struct joining *joining)
 
 /* ------------------------------------------------------------------ the circuit */
 
-/* The ports of the whole: a name that only one circuit has is what it was there. (The reader goes
- * by how many automata have it, but a port may lead to several.) */
+/* Finds the boundary ports: a name of one circuit only keeps its role. The reader cannot do this,
+ * because it counts automata, and a port may belong to several. */
 static void find_ports(const struct joining *joining, gordian_circuit *circuit)
 {
     for (uint32_t n = 0; n < circuit->name_count; n++) {
@@ -165,6 +165,7 @@ gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit
         *out = NULL;
     }
     if (status != GORDIAN_OK && joining.error->line)
-        joining.error->line = joining.error->column = 0; /* no place of the user's */
+        /* The position is not in a text of the user. */
+        joining.error->line = joining.error->column = 0;
     return status;
 }

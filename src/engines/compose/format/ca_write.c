@@ -1,4 +1,4 @@
-/* Writing .ca. */
+/* Writes .ca files. */
 #include "engines/compose/format/ca.h"
 #include "engines/compose/graph/graph.h"
 #include "engines/compose/treo/lex.h"
@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is written, and what its things are called there. */
+/* The circuit to write, and its names in the text. */
 struct writing {
     const gordian_circuit *circuit;
     struct output *out;
-    char *const *renamed;  /* by name: another one, or NULL; NULL: none has */
+    char *const *renamed;  /* by name: another name, or NULL; NULL: no name is replaced */
     size_t first_function; /* the number of the first table */
 };
 
@@ -33,12 +33,10 @@ static bool is_ca_word(const char *text)
 
 static void write_ca_name(struct output *out, const char *text)
 {
-    bool word = is_ca_word(text);
-    if (!word)
-        output_char(out, '`');
+    const char *quote = is_ca_word(text) ? "" : "`";
+    output_text(out, quote);
     output_text(out, text);
-    if (!word)
-        output_char(out, '`');
+    output_text(out, quote);
 }
 
 static void write_port(const struct writing *w, uint32_t name)
@@ -79,7 +77,7 @@ static void write_data_line(const gordian_circuit *circuit, struct output *out)
     output_text(out, "\n");
 }
 
-/* Rows as [[a,b],c]; a predicate's end in true. */
+/* Rows as [[a,b],c]; rows of a predicate end in true. */
 static void write_function_tables(const struct writing *w)
 {
     struct output *out = w->out;
@@ -141,13 +139,11 @@ static void write_pair(const struct guard_writer *writer, const struct guard_nod
                        const char *between)
 {
     bool brackets = node->kind != GUARD_EQUAL;
-    if (brackets)
-        output_char(writer->out, '(');
+    output_text(writer->out, brackets ? "(" : "");
     write_node(writer, node->left);
     output_text(writer->out, between);
     write_node(writer, node->right);
-    if (brackets)
-        output_char(writer->out, ')');
+    output_text(writer->out, brackets ? ")" : "");
 }
 
 static void write_node(const struct guard_writer *writer, uint32_t number)
@@ -199,7 +195,7 @@ static void write_node(const struct guard_writer *writer, uint32_t number)
     }
 }
 
-/* A conjunction without the brackets: a, b, c. It leans to the left, and may be long. */
+/* A conjunction without brackets: a, b, c. It is left-deep and may be long. */
 static void write_guard(const struct guard_writer *writer, uint32_t guard)
 {
     const struct guard_node *nodes = writer->automaton->guards.nodes;
@@ -226,7 +222,7 @@ static void write_state(struct output *out, const struct automaton *automaton, u
         output_u64(out, state);
 }
 
-/* ", 3," in front of a guard: so many digits that reading gives the same number. */
+/* ", 3," before a guard, with enough digits to read the same number. */
 static void write_cost(struct output *out, double cost)
 {
     char text[400];
@@ -256,7 +252,7 @@ static void write_automaton_head(const struct writing *w, const struct factor *f
     output_text(out, ") {\n");
 }
 
-/* As it was written. */
+/* The original form. */
 static void write_symbolic(const struct writing *w, const struct factor *factor,
                            const struct automaton *automaton)
 {
@@ -334,7 +330,7 @@ static void write_ca_label(const struct writing *w, const uint64_t *label, doubl
     output_char(out, '\n');
 }
 
-/* Ports that are the same name: only the unfolded automaton says what that leaves. */
+/* If ports share a name, only the unfolded automaton has the resulting transitions. */
 static bool write_unfolded(const struct writing *w, uint32_t factor)
 {
     const gordian_circuit *circuit = w->circuit;
@@ -505,16 +501,15 @@ static void write_graph_data(const struct mentioned *mentioned, const gordian_ci
 {
     if (mentioned->data.count == 0)
         return;
-    output_text(out, "data");
     if (circuit) {
-        for (uint32_t d = 0; d < circuit->data.port_size; d++)
-            output_format(out, " \"%s\"", data_text(&circuit->data, circuit->data.domain[d]));
-    } else {
-        for (uint32_t d = 0; d < mentioned->data.count; d++)
-            output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
-        if (mentioned->data.count == 1)
-            output_format(out, " \"not_%s\"", labels_text(&mentioned->data, 0));
+        write_data_line(circuit, out);
+        return;
     }
+    output_text(out, "data");
+    for (uint32_t d = 0; d < mentioned->data.count; d++)
+        output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
+    if (mentioned->data.count == 1)
+        output_format(out, " \"not_%s\"", labels_text(&mentioned->data, 0));
     output_char(out, '\n');
 }
 

@@ -79,8 +79,8 @@ void dot_write_graph(const gordian_graph *graph, const char *title, struct outpu
 
 /* ------------------------------------------------------------------ the circuit */
 
-/* Data flow from a factor that writes a name to those that read it; where that is not known, a
- * line. */
+/* Edges from the factors that write a name to those that read it; without arrows if the direction
+ * is not known. */
 static void write_name_edges(const gordian_circuit *circuit, uint32_t name, struct output *out)
 {
     output_format(out, "    n%u [label=\"", name);
@@ -133,7 +133,7 @@ static gordian_status begin_dot(void *context, const gordian_circuit *circuit, u
     return GORDIAN_OK;
 }
 
-/* Which state every factor that has more than one is in, for people who point at it. */
+/* Lists the states of all factors with more than one state, as a tooltip. */
 static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
 {
     const gordian_circuit *circuit = sink->circuit;
@@ -151,23 +151,18 @@ static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
     output_char(sink->out, '"');
 }
 
-/* Whether the run is complete is known at the end only: the state is kept until then. */
-static bool keep_end(struct dot_sink *sink, uint64_t state)
-{
-    if (!memory_extend(&sink->memory, sink->ends, sink->end_room, sink->end_count))
-        return false;
-    sink->ends[sink->end_count++] = state;
-    return true;
-}
-
 static gordian_status write_dot_row(void *context, const gordian_compose_row *row,
                                     gordian_error *error)
 {
     struct dot_sink *sink = context;
     struct output *out = sink->out;
     size_t words = sink->circuit->label_words;
-    if (row->count == 0 && !keep_end(sink, row->number))
-        return fail_memory(error);
+    if (row->count == 0) {
+        /* Only the end of the run shows whether it is complete: keep the state until then. */
+        if (!memory_extend(&sink->memory, sink->ends, sink->end_room, sink->end_count))
+            return fail_memory(error);
+        sink->ends[sink->end_count++] = row->number;
+    }
     output_format(out, "    %llu [label=\"%llu\"", (unsigned long long)row->number,
                   (unsigned long long)row->number);
     write_tooltip(sink, row->state);

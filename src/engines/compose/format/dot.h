@@ -1,7 +1,7 @@
 /*
- * Graphviz: a graph or a product, to be drawn. Initial states have a double border, deadlocks are
- * filled; arcs between the same two states become one with several lines. A picture of a stopped
- * run says so in its label.
+ * Writes Graphviz files: drawings of graphs, products and circuits. Initial states have a double
+ * border, and deadlocks are filled. Arcs between the same two states are merged into one with
+ * several lines. The drawing of a stopped run has a label that says so.
  */
 #pragma once
 
@@ -12,19 +12,19 @@
 
 void dot_write_graph(const gordian_graph *graph, const char *title, struct output *out);
 
-/* The circuit itself: factors as boxes, names as edges, boundary ports as circles. */
+/* The circuit itself: factors are boxes, names are edges, boundary ports are circles. */
 void dot_write_circuit(const gordian_circuit *circuit, struct output *out);
 
-/* A sink that draws the product, with what the factors are in at every state. */
+/* A sink that draws the product. The tooltip of a state lists the states of the factors. */
 struct dot_sink {
     gordian_compose_sink sink;
     const gordian_circuit *circuit;
     struct output *out;
     gordian_allocator memory;
-    uint64_t *ends; /* states drawn as deadlocks; a stopped run takes that back */
+    uint64_t *ends; /* states that are drawn as deadlocks; a stopped run reverts that */
     size_t end_count, end_room;
 };
 void dot_sink_open(struct dot_sink *sink, struct output *out);
-/* Writes the end; call it also after a failed or stopped run, whose picture is labelled
- * `incomplete` and has no deadlocks. */
+/* Writes the end. Call it also after a failed or stopped run. Its drawing is labelled `incomplete`
+ * and has no deadlocks. */
 void dot_sink_close(struct dot_sink *sink, bool incomplete);

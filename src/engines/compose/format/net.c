@@ -1,4 +1,4 @@
-/* The circuit of a net, written as a .ca text and read. */
+/* Converts a net to a circuit: writes a .ca text and reads it. Proves that places are 1-safe. */
 #include "engines/compose/format/net.h"
 
 #include "engines/compose/circuit/net_safety.h"
@@ -18,22 +18,21 @@ void net_free(struct net *net)
 
 /* ------------------------------------------------------------------ proof */
 
-/* Places that never have two tokens, proved without looking at a state.
- *
- * A set of places S keeps its number of tokens, or loses some, if no transition puts more tokens
- * into S than it takes out of S. If S begins with one token, each of its places has at most one for
- * ever. Such a set is searched for around every place: a transition that puts more into S than it
- * takes needs another of its input places in S; which one is tried in turn, with a limit. */
-/* Places added to S, for one place of the net, before it is left unproved. */
+/* Proves that places never have two tokens, by analysis of the structure. A set of places S never
+ * gains tokens if no transition adds more tokens to S than it removes. If S has one token
+ * initially, each of its places has at most one forever. The search for such a set starts at each
+ * place. A transition that adds more to S than it removes needs another of its input places in S;
+ * the candidates are tried in turn, up to a limit. */
+/* Places that may be added to S for one place of the net. */
 #define PROOF_ADDED_MOST 4096u
 
-/* The lists of numbers that belong to numbers: list[first[i] .. first[i+1]-1]. */
+/* Lists by number: list[first[i] .. first[i+1]-1]. */
 struct lists {
     size_t *first;
     uint32_t *list;
 };
 
-/* One place was chosen for a transition that puts more into S than it takes. */
+/* The place chosen for a transition that adds more to S than it removes. */
 struct choice {
     uint32_t transition;
     size_t next; /* input place to try next, in `inputs` */
@@ -42,17 +41,17 @@ struct choice {
 
 struct proof {
     const struct net *net;
-    struct lists producers; /* by place: transitions that put into it and take nothing from it */
-    struct lists consumers; /* by place: the converse */
+    struct lists producers; /* by place: transitions that add a token to it and remove none */
+    struct lists consumers; /* by place: transitions that remove a token from it and add none */
     struct lists inputs;    /* by transition: the places of `consumers` */
     uint8_t *inside;        /* by place: it is in S */
-    int32_t *balance;       /* by transition: tokens taken from S less those put into S */
+    int32_t *balance;       /* by transition: tokens removed from S minus tokens added to S */
     uint32_t *members;      /* of S */
     size_t member_count, marked;
-    size_t member, producer; /* the next transition to look at: of which member, which producer */
+    size_t member, producer; /* the next transition to check: member and producer */
     struct choice *choices;
     size_t choice_count;
-    uint8_t *safe; /* by place: the answer */
+    uint8_t *safe; /* by place: the result */
 };
 
 /* ------------------------------------------------------------------ the lists */
@@ -62,7 +61,7 @@ static bool is_one_way(const struct net_arc *arc, bool takes)
     return takes ? arc->takes && !arc->puts : arc->puts && !arc->takes;
 }
 
-/* The places or transitions at the other end of the arcs that only take, or only put. */
+/* Lists the places or transitions at the other end of arcs that only take, or only put. */
 static bool make_arc_lists(struct lists *lists, const struct net *net, bool takes, bool by_place)
 {
     size_t owners = by_place ? net->places.count : net->transitions.count;
@@ -86,34 +85,33 @@ static bool make_arc_lists(struct lists *lists, const struct net *net, bool take
 
 /* ------------------------------------------------------------------ the set */
 
-static void add_proof_member(struct proof *proof, uint32_t place)
+/* Moves a place into S (`inside` 1) or out of it (0). */
+static void move_place(struct proof *proof, uint32_t place, uint8_t inside)
 {
     const struct lists *in = &proof->producers, *out = &proof->consumers;
-    proof->members[proof->member_count++] = place;
-    proof->inside[place] = 1;
-    proof->marked += proof->net->marked[place];
+    int32_t change = inside ? 1 : -1;
+    proof->inside[place] = inside;
+    proof->marked += (size_t)change * proof->net->marked[place];
     for (size_t i = in->first[place]; i < in->first[place + 1]; i++)
-        proof->balance[in->list[i]]--;
+        proof->balance[in->list[i]] -= change;
     for (size_t i = out->first[place]; i < out->first[place + 1]; i++)
-        proof->balance[out->list[i]]++;
+        proof->balance[out->list[i]] += change;
+}
+
+static void add_proof_member(struct proof *proof, uint32_t place)
+{
+    proof->members[proof->member_count++] = place;
+    move_place(proof, place, 1);
 }
 
 static void drop_members(struct proof *proof, size_t count)
 {
-    const struct lists *in = &proof->producers, *out = &proof->consumers;
-    while (proof->member_count > count) {
-        uint32_t place = proof->members[--proof->member_count];
-        proof->inside[place] = 0;
-        proof->marked -= proof->net->marked[place];
-        for (size_t i = in->first[place]; i < in->first[place + 1]; i++)
-            proof->balance[in->list[i]]++;
-        for (size_t i = out->first[place]; i < out->first[place + 1]; i++)
-            proof->balance[out->list[i]]--;
-    }
+    while (proof->member_count > count)
+        move_place(proof, proof->members[--proof->member_count], 0);
 }
 
-/* The next transition that puts more into S than it takes; GORDIAN_NONE: there is none. Adding a
- * place makes such transitions among its own producers only, and these are looked at later. */
+/* Returns the next transition that adds more to S than it removes; GORDIAN_NONE: none. Adding a
+ * place creates such transitions only among its own producers, which are checked later. */
 static uint32_t next_unbalanced(struct proof *proof)
 {
     const struct lists *producers = &proof->producers;
@@ -129,7 +127,7 @@ static uint32_t next_unbalanced(struct proof *proof)
     return GORDIAN_NONE;
 }
 
-/* Adds the next input place of the choice's transition that may be in S. */
+/* Adds the next possible input place of the choice's transition. */
 static bool try_next(struct proof *proof, struct choice *choice)
 {
     const struct lists *inputs = &proof->inputs;
@@ -144,7 +142,7 @@ static bool try_next(struct proof *proof, struct choice *choice)
     return false;
 }
 
-/* Takes back choices until another place can be tried. */
+/* Backtracks until another place can be tried. */
 static bool step_back(struct proof *proof)
 {
     while (proof->choice_count > 0) {
@@ -159,7 +157,7 @@ static bool step_back(struct proof *proof)
     return false;
 }
 
-/* Is there such a set around the place? */
+/* Is there such a set with this place? */
 static bool find_set(struct proof *proof, uint32_t place)
 {
     size_t added = 0;
@@ -191,16 +189,14 @@ gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *er
                 make_arc_lists(&proof.producers, net, false, true) &&
                 make_arc_lists(&proof.consumers, net, true, true) &&
                 make_arc_lists(&proof.inputs, net, true, false);
-    if (fine) {
-        for (uint32_t place = 0; place < proof.net->places.count; place++) {
-            if (proof.safe[place])
-                continue;
-            bool found = find_set(&proof, place);
-            for (size_t i = 0; found && i < proof.member_count; i++)
-                proof.safe[proof.members[i]] = 1;
-            drop_members(&proof, 0);
-            proof.choice_count = 0;
-        }
+    for (uint32_t place = 0; fine && place < places; place++) {
+        if (proof.safe[place])
+            continue;
+        bool found = find_set(&proof, place);
+        for (size_t i = 0; found && i < proof.member_count; i++)
+            proof.safe[proof.members[i]] = 1;
+        drop_members(&proof, 0);
+        proof.choice_count = 0;
     }
     memory_free_all(memory, proof.inside, proof.balance, proof.members, proof.choices,
                     proof.producers.first, proof.producers.list, proof.consumers.first,
@@ -210,14 +206,13 @@ gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *er
 
 /* ------------------------------------------------------------------ monitor */
 
-/* The circuit that finds out whether a net puts a second token into a place (circuit/net_safety.h).
- */
-#define MONITORED 1024u /* transitions of one automaton of the monitor */
-/* Up to here every automaton of the monitor has all alarms. Finding the firings takes the square of
- * its ports for each alarm, so more of them are put into groups. */
+/* The circuit that finds second tokens in places (circuit/net_safety.h). */
+#define MONITORED 1024u /* transitions per automaton of the monitor */
+/* With at most this many alarms, every automaton of the monitor has all of them. Finding the
+ * firings takes the square of its ports per alarm, so more alarms are divided into groups. */
 #define ALARMS_TOGETHER 256u
 /* A net with more alarms is monitored only if no place has more names than PORTS_MOST: the search
- * for firings tries all transitions of two places with one another. */
+ * for firings combines all transitions of two places. */
 #define ALARMS_ANYWAY 4096u
 #define PORTS_MOST    1024u
 
@@ -226,7 +221,7 @@ struct monitoring {
     struct safety *safety;
     uint8_t *safe;             /* by place */
     size_t *first_alarm;       /* by transition */
-    size_t group_size, groups; /* of alarms; 0: the monitor has all alarms itself */
+    size_t group_size, groups; /* of alarms; 0: every automaton of the monitor has all alarms */
     struct output text;
 };
 
@@ -265,7 +260,7 @@ static bool list_alarms(struct monitoring *monitoring)
     return true;
 }
 
-/* One '!' more than any transition begins with. */
+/* One '!' more than at the start of any transition's name. */
 static size_t count_marks(const struct net *net)
 {
     size_t marks = 0;
@@ -283,7 +278,7 @@ static void write_mark(struct monitoring *monitoring, const char *before)
         output_char(&monitoring->text, '!');
 }
 
-/* Writes the alarms in which the place has a say: `before`, the name, `after` for each. */
+/* Writes the alarms that involve the place: `before`, the name, `after` for each. */
 static void write_alarms(struct monitoring *monitoring, const struct net_arc *arc,
                          const char *before, const char *after)
 {
@@ -299,7 +294,7 @@ static void write_alarms(struct monitoring *monitoring, const struct net_arc *ar
     }
 }
 
-/* The automaton of a place, with the alarms if the net is monitored. */
+/* Writes the automaton of a place, with the alarms if the net is monitored. */
 static void write_place_automaton(struct monitoring *monitoring, size_t first, size_t end)
 {
     const struct net *net = monitoring->net;
@@ -322,7 +317,7 @@ static void write_place_automaton(struct monitoring *monitoring, size_t first, s
     output_text(out, "}\n");
 }
 
-/* The automata of all places; how many there are. */
+/* Writes the automata of all places and returns their number. */
 static size_t write_place_automata(struct monitoring *monitoring)
 {
     const struct net *net = monitoring->net;
@@ -335,7 +330,7 @@ static size_t write_place_automata(struct monitoring *monitoring)
     return places;
 }
 
-/* The circuit of the text, which is closed. */
+/* Reads the circuit from the text, and closes the text. */
 static gordian_status read_written(gordian_circuit **out, struct monitoring *monitoring,
                                    const gordian_circuit_options *options, gordian_status status,
                                    gordian_error *error)
@@ -353,7 +348,7 @@ static gordian_status read_written(gordian_circuit **out, struct monitoring *mon
     return status;
 }
 
-/* The names that turn the monitor off: its alarms, or one for each group of alarms. */
+/* Writes a name that turns the monitor off: an alarm, or the name of a group of alarms. */
 static void write_off(struct monitoring *monitoring, const char *before, size_t number,
                       const char *after)
 {
@@ -361,7 +356,7 @@ static void write_off(struct monitoring *monitoring, const char *before, size_t 
     output_format(&monitoring->text, "%s%zu%s", monitoring->groups ? "off" : "", number, after);
 }
 
-/* One of the automata that are the monitor: for the transitions from `first` to `last`. */
+/* Writes one of the automata of the monitor: for the transitions from `first` to `last`. */
 static void write_monitor(struct monitoring *monitoring, uint32_t first, uint32_t last)
 {
     const struct net *net = monitoring->net;
@@ -382,7 +377,7 @@ static void write_monitor(struct monitoring *monitoring, uint32_t first, uint32_
     output_text(out, "}\n");
 }
 
-/* The automaton of a group of alarms. After one of them the monitor cannot fire by itself any more,
+/* Writes the automaton of a group of alarms. After one of them the monitor cannot fire on its own,
  * and the name of the group can turn it off, together with all groups that are still on. */
 static void write_group(struct monitoring *monitoring, size_t group)
 {
@@ -404,7 +399,7 @@ static void write_group(struct monitoring *monitoring, size_t group)
         write_mark(monitoring, "    on -> rung : {`");
         output_format(out, "%zu`}\n", k);
     }
-    /* One transition for each name: with two, the groups together would have 2^groups firings. */
+    /* One transition per name. With two, the groups together would have 2^groups firings. */
     for (size_t g = 0; g < monitoring->groups; g++)
         write_off(monitoring, g == group ? "    rung -> off : {`" : "    on -> off : {`", g,
                   "`}\n");
@@ -453,7 +448,8 @@ static gordian_status make_monitored(struct monitoring *monitoring, gordian_erro
     size_t alarms = monitoring->safety->alarm_count;
     monitoring->safety->marks = count_marks(monitoring->net);
     if (alarms > ALARMS_TOGETHER) {
-        /* About as many groups as each has alarms: the automaton of a group has names for both. */
+        /* The number of groups is about the number of alarms per group, because the automaton of a
+         * group has names for both. */
         size_t size = 1;
         while (size * size < alarms)
             size++;
@@ -463,7 +459,7 @@ static gordian_status make_monitored(struct monitoring *monitoring, gordian_erro
     return can_monitor(monitoring) ? read_monitored(monitoring, error) : GORDIAN_OK;
 }
 
-/* Takes the names of the net over. */
+/* Takes ownership of the names of the net. */
 static gordian_status add_safety(struct monitoring *monitoring, struct net *net,
                                  gordian_circuit *circuit, gordian_error *error)
 {
@@ -502,7 +498,7 @@ gordian_status net_watch(struct net *net, gordian_circuit *circuit, gordian_erro
 
 /* ------------------------------------------------------------------ the circuit */
 
-/* A transition without a place fires at any time. */
+/* A transition without places is always enabled. */
 static gordian_status write_unbound_transitions(const struct net *net, struct output *out,
                                                 gordian_error *error)
 {

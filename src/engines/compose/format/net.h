@@ -1,21 +1,21 @@
 /*
- * A place/transition net as it was read, and the circuit that behaves like it.
+ * A place/transition net, and the equivalent circuit.
  *
- * Every place is an automaton of two states ("none", "one"), every transition a name that all
- * places around it agree on. Two transitions that have no place in common can fire at once, as in
- * every product; that changes neither the states nor the deadlocks.
+ * Every place is an automaton with two states ("none", "one"). Every transition is a name that all
+ * adjacent places agree on. Two transitions without a common place can fire at once, as in every
+ * product; this changes neither the states nor the deadlocks.
  */
 #pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/graph.h"
 
-/* A place and a transition that are connected: the transition takes a token from the place, puts
- * one into it, or both. */
+/* The arcs between a place and a transition: the transition takes a token from the place, puts one
+ * into it, or both. */
 struct net_arc {
     uint32_t place, transition;
     bool takes, puts;
-    const char *where; /* in the text; while it is read */
+    const char *where; /* position in the text, while it is read */
 };
 
 struct net {
@@ -29,12 +29,13 @@ struct net {
 };
 
 void net_free(struct net *net);
-/* The circuit of a net whose arcs are sorted. What watches over it may take the net's names. */
+/* Converts a net with sorted arcs to a circuit. The monitor may take ownership of the net's
+ * names. */
 gordian_status net_circuit(gordian_circuit **out, struct net *net,
                            const gordian_circuit_options *options, gordian_error *error);
 
-/* Sets safe[place] of places that are proved never to have two tokens. */
+/* Sets safe[place] for places that are proved never to have two tokens. */
 gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *error);
-/* Gives the circuit what finds out about a second token (circuit/net_safety.h), unless there is a
- * proof. */
+/* Adds the monitor for second tokens (circuit/net_safety.h) to the circuit unless the net is proved
+ * 1-safe. */
 gordian_status net_watch(struct net *net, gordian_circuit *circuit, gordian_error *error);

@@ -1,5 +1,5 @@
-/* Reading PNML. Every element is known, ignored by name, or refused by name: an element that is
- * skipped without knowing what it means could change what the net does. */
+/* Reads PNML files. Every element is supported, ignored by name, or rejected by name. Skipping an
+ * unknown element could change the behaviour of the net. */
 #include "engines/compose/format/pnml.h"
 
 #include "engines/compose/format/net.h"
@@ -15,13 +15,13 @@
 
 #define ID_SIZE (GORDIAN_NAME_MAX + 1)
 
-/* An arc as it was read: its ends may come later in the text. */
+/* An arc before its ends are resolved; they may come later in the text. */
 struct arc_ends {
     char *source, *target;
     const char *where;
 };
 
-/* The elements that hold the net together; everything else is a property of one of these. */
+/* The structural elements; every other element is a property of one of these. */
 enum owner {
     OWNER_PNML = 1,
     OWNER_NET = 2,
@@ -32,18 +32,18 @@ enum owner {
 };
 
 enum meaning {
-    MEANS_NOTHING,  /* for people or for tools: not read */
-    MEANS_TOKENS,   /* how many tokens the place has */
-    MEANS_WEIGHT,   /* how many tokens the arc moves */
-    MEANS_ARC_TYPE, /* only normal arcs are read */
-    MEANS_DEFAULT,  /* an extension: read only where it has its default value */
+    MEANS_NOTHING,  /* for people or tools: ignored */
+    MEANS_TOKENS,   /* number of tokens of the place */
+    MEANS_WEIGHT,   /* number of tokens that the arc moves */
+    MEANS_ARC_TYPE, /* only normal arcs are supported */
+    MEANS_DEFAULT,  /* an extension: supported only with its default value */
 };
 
 static const struct property {
     const char *name;
     unsigned owners; /* enum owner */
     enum meaning meaning;
-    const char *values[2]; /* MEANS_DEFAULT: the values that change nothing */
+    const char *values[2]; /* MEANS_DEFAULT: the default values */
 } properties[] = {
     {"name", OWNER_ANY, MEANS_NOTHING, {0}},
     {"graphics", OWNER_ANY, MEANS_NOTHING, {0}},
@@ -68,15 +68,15 @@ static const struct property {
     {"player", OWNER_TRANSITION, MEANS_DEFAULT, {"0"}},
 };
 
-/* Elements that only coloured nets have. */
+/* Elements of coloured nets. */
 static const char *const coloured[] = {
     "declaration", "structure", "hlinitialMarking", "hlinscription", "condition",
 };
 
-/* Attributes of TAPAAL's own format, where the tokens and weights are. */
+/* Attributes of TAPAAL's own format, which contain tokens and weights. */
 static const struct {
     const char *element, *attribute;
-    const char *value; /* that changes nothing; NULL: none does */
+    const char *value; /* the default; NULL: none */
 } foreign[] = {
     {"place", "initialMarking", NULL}, {"place", "invariant", NULL},
     {"arc", "inscription", NULL},      {"arc", "weight", "1"},
@@ -89,13 +89,13 @@ struct pnml {
     struct xml xml;
     struct arc_ends *ends;
     size_t end_count, end_room;
-    bool seen; /* a net */
+    bool seen; /* a net was read */
 
-    enum owner owners[XML_DEPTH_MAX]; /* by depth - 1 of the elements around */
-    size_t skipped;                   /* depth of the element that is not read; 0: none */
-    const struct property *property;  /* that is being read; NULL: none */
+    enum owner owners[XML_DEPTH_MAX]; /* by depth - 1 of the enclosing elements */
+    size_t skipped;                   /* depth of the skipped element; 0: none */
+    const struct property *property;  /* the current property; NULL: none */
     size_t property_depth;
-    char value[ID_SIZE]; /* its texts so far */
+    char value[ID_SIZE]; /* its text so far */
     size_t value_length;
     const char *value_where;
     gordian_error *error;
@@ -124,7 +124,7 @@ static gordian_status add_net_node(struct pnml *pnml, struct label_table *table)
     struct net *net = &pnml->net;
     if (!xml_attribute(&pnml->xml, "id", id, sizeof id))
         return xml_complain(&pnml->xml, "this has no id, or one of more than 255 bytes");
-    /* What a name of a circuit, written in backquotes, cannot have. */
+    /* Rejects characters that a name of a circuit in backquotes cannot have. */
     const char *why;
     if (!names_valid(id, strlen(id), &why) || id[strcspn(id, "|\"`")] || strcmp(id, "tau") == 0)
         return xml_complain(&pnml->xml, "this id has a blank, a quote, '#', '=' or '|' in it");
@@ -134,7 +134,7 @@ static gordian_status add_net_node(struct pnml *pnml, struct label_table *table)
     return labels_put(table, id, strlen(id), &number, pnml->error);
 }
 
-/* "normal" in any case of letters, or nothing. */
+/* "normal" in any case, or nothing. */
 static gordian_status check_arc_type(struct pnml *pnml, const char *where, const char *type)
 {
     bool normal = !*type;
@@ -188,7 +188,7 @@ static gordian_status begin_net(struct pnml *pnml)
 
 /* ------------------------------------------------------------------ properties */
 
-/* The text of a name and a number: "1", or as PIPE writes it "Default,1". */
+/* A number, or as PIPE writes it, with a name: "Default,1". */
 static bool token_number(const char *text, uint64_t *number)
 {
     const char *why, *comma = strchr(text, ',');
@@ -226,14 +226,14 @@ static gordian_status end_weight(struct pnml *pnml)
     return GORDIAN_OK;
 }
 
-/* An extension that changes what the net does unless it has its default value. */
+/* An extension that changes the behaviour of the net unless it has its default value. */
 static gordian_status end_default(struct pnml *pnml)
 {
     const struct property *property = pnml->property;
-    for (size_t i = 0; i < 2; i++)
-        if (property->values[i] && strcmp(pnml->value, property->values[i]) == 0)
-            return GORDIAN_OK;
-    if (pnml->value_length == 0)
+    bool known = pnml->value_length == 0;
+    for (size_t i = 0; i < 2 && property->values[i]; i++)
+        known |= strcmp(pnml->value, property->values[i]) == 0;
+    if (known)
         return GORDIAN_OK;
     return pnml_complain(pnml, pnml->value_where,
                          "<%.80s> is not read with any other value than its default",
@@ -257,7 +257,7 @@ static gordian_status end_property(struct pnml *pnml)
     return GORDIAN_OK;
 }
 
-/* A piece of the text of a property, which comments and CDATA may divide. */
+/* Appends a piece of the text of a property; comments and CDATA may split it. */
 static gordian_status collect_text(struct pnml *pnml)
 {
     char *to = pnml->value + pnml->value_length;
@@ -333,7 +333,7 @@ static gordian_status check_attributes(struct pnml *pnml)
     return GORDIAN_OK;
 }
 
-/* What an element directly within `within` is; 0: a property, or unknown. */
+/* The kind of an element directly within `within`; 0: a property, or unknown. */
 static enum owner element_owner(const struct xml *xml, enum owner within)
 {
     static const struct {
@@ -356,7 +356,7 @@ static gordian_status open_element(struct pnml *pnml)
     if (pnml->skipped)
         return GORDIAN_OK;
     if (pnml->property) {
-        /* Within the text of a property: <text>, <value> or <type value="..."> at any depth. */
+        /* Inside a property: <text>, <value> or <type value="..."> at any depth. */
         if (xml_is(&pnml->xml, "graphics") || xml_is(&pnml->xml, "toolspecific"))
             pnml->skipped = pnml->xml.depth;
         else if (xml_is(&pnml->xml, "structure"))
@@ -370,7 +370,6 @@ static gordian_status open_element(struct pnml *pnml)
     enum owner within = pnml->owners[xml->depth - 2], owner = element_owner(xml, within);
     if (owner == OWNER_NET && within == OWNER_PNML)
         TRY(begin_net(pnml));
-
     if (owner) {
         pnml->owners[pnml->xml.depth - 1] = owner;
         TRY(check_attributes(pnml));
@@ -407,24 +406,20 @@ static gordian_status close_element(struct pnml *pnml)
 
 static gordian_status read_elements(struct pnml *pnml)
 {
-    enum xml_event event = XML_TEXT;
-    gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK) {
-        status = xml_next(&pnml->xml, &event);
-        if (status != GORDIAN_OK || event == XML_END)
-            break;
+    for (enum xml_event event = XML_TEXT; event != XML_END;) {
+        TRY(xml_next(&pnml->xml, &event));
         if (event == XML_OPEN)
-            status = open_element(pnml);
+            TRY(open_element(pnml));
         else if (event == XML_CLOSE)
-            status = close_element(pnml);
-        else if (!pnml->skipped)
-            status = collect_text(pnml);
+            TRY(close_element(pnml));
+        else if (event == XML_TEXT && !pnml->skipped)
+            TRY(collect_text(pnml));
     }
-    if (status == GORDIAN_OK && !pnml->seen)
+    if (!pnml->seen)
         return xml_complain(&pnml->xml, "there is no net in this");
-    if (status == GORDIAN_OK && pnml->net.transitions.count == 0)
+    if (pnml->net.transitions.count == 0)
         return xml_complain(&pnml->xml, "the net has no transition");
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ arcs */
@@ -457,7 +452,8 @@ static gordian_status resolve_arc(struct pnml *pnml, const struct arc_ends *ends
     return xml_complain(&pnml->xml, "an arc leads from a place to a transition, or back");
 }
 
-/* Joins the two arcs of a place and a transition. Two in the same direction move two tokens. */
+/* Merges the two arcs of a place and a transition. Two in the same direction would move two
+ * tokens. */
 static gordian_status join_arcs(struct pnml *pnml, struct net_arc *into, const struct net_arc *arc)
 {
     if ((into->takes && arc->takes) || (into->puts && arc->puts)) {

@@ -1,4 +1,4 @@
-/* Writing PNML. */
+/* Writes PNML files. */
 #include "engines/compose/explore/firing.h"
 #include "engines/compose/format/pnml.h"
 #include "foundation/base/error.h"
@@ -77,7 +77,7 @@ static bool write_pnml_places(const gordian_circuit *circuit, struct output *tex
     for (uint32_t f = 0; f < circuit->factor_count && fine; f++)
         for (uint32_t s = 0; s < factor_shape(circuit, f)->state_count && fine; s++) {
             output_format(out, "<place id=\"f%us%u\">", f, s);
-            /* The text that `write` makes, escaped. */
+            /* Writes the text to a buffer, then escapes it. */
             text->used = 0;
             circuit_write_factor(circuit, f, text);
             output_text(text, ": ");
@@ -119,21 +119,14 @@ gordian_status pnml_write_circuit(const gordian_circuit *circuit, struct output 
     if (circuit->initial != 1)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a net has one initial state, this circuit has several: .ca keeps all");
-    gordian_status status = firings_open(&firings, circuit, &circuit->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (!firings.complete)
-        status =
-            fail(error, GORDIAN_STATUS_INPUT, "the circuit has more firings than a net can list");
-    else if (!output_open(&text, OUTPUT_MEMORY))
-        status = fail_memory(error);
-    if (status == GORDIAN_OK) {
+    TRY(firings_list_all(&firings, circuit, "a net", error));
+    bool fine = output_open(&text, OUTPUT_MEMORY);
+    if (fine) {
         write_pnml_head(out, circuit->title);
-        bool fine = write_pnml_places(circuit, &text, out) && write_firings(&firings, &text, out);
+        fine = write_pnml_places(circuit, &text, out) && write_firings(&firings, &text, out);
         write_tail(out);
         output_close(&text);
-        status = fine ? GORDIAN_OK : fail_memory(error);
     }
     firings_free(&firings);
-    return status;
+    return fine ? GORDIAN_OK : fail_memory(error);
 }

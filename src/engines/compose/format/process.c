@@ -1,3 +1,4 @@
+/* Writes graphs and circuits as mCRL2, Promela and .treo (process.h). */
 #include "engines/compose/format/process.h"
 
 #include "engines/compose/circuit/data.h"
@@ -11,11 +12,11 @@
 
 /* ------------------------------------------------------------------ names and data */
 
-/* The names and data that labels mention, and what they are called. */
+/* The names and data of the labels, and their names in the output. */
 struct mentioned {
     const gordian_graph *graph;
     struct label_table names, data;
-    bool bare; /* some name has no datum */
+    bool bare; /* some names have no datum */
     struct output *out;
 };
 
@@ -48,7 +49,7 @@ static void write_process_name(const struct mentioned *mentioned, uint32_t numbe
     }
     char made[40];
     size_t length = (size_t)snprintf(made, sizeof made, "n%u", number);
-    /* Somebody may be called so; then nobody else is called n3_ but who is, and so on. */
+    /* A name of the graph may be the same. Then an underscore is appended until it is unique. */
     while (length + 2 < sizeof made && labels_find(&mentioned->names, made, length) != GORDIAN_NONE)
         length += (size_t)snprintf(made + length, sizeof made - length, "_");
     output_text(mentioned->out, made);
@@ -83,7 +84,7 @@ static void forget_all(struct mentioned *mentioned)
     labels_free(&mentioned->data);
 }
 
-/* A comment for every name that is not itself. */
+/* Writes a comment for every name that was replaced. */
 static void explain_names(const struct mentioned *mentioned, const char *open, const char *close)
 {
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
@@ -164,7 +165,7 @@ gordian_status mcrl2_write(const gordian_graph *graph, const char *title, struct
 
 /* ------------------------------------------------------------------ Promela */
 
-/* Inside of the quotes of a printf. */
+/* Escapes a text inside the quotes of a printf. */
 static void write_printed(struct output *out, const char *label)
 {
     for (; *label; label++) {
@@ -209,8 +210,8 @@ static bool write_model(const struct firings *firings, struct output *text, stru
     output_text(out, ": a variable an automaton, a step for all that fires at once and not in "
                      "smaller pieces.\n   What fires is printed. A state that nothing leads out of "
                      "is an invalid end state. */\n");
-    /* The state of every automaton, in as few bits as SPIN has for it; several initial ones are a
-     * choice that is made once. */
+    /* The state of every automaton, in the smallest type that SPIN has. Several initial states
+     * become a choice at the start. */
     for (uint32_t f = 0; f < circuit->factor_count && !text->failure; f++) {
         uint32_t states = factor_shape(circuit, f)->state_count;
         text->used = 0;
@@ -238,7 +239,7 @@ static bool write_model(const struct firings *firings, struct output *text, stru
     }
     output_text(out, firings->count > 0 ? "    do\n" : "    false\n");
     for (size_t i = 0; i < firings->count && fine && !out->failure; i++) {
-        /* One step: everybody is where the firing needs him, and then where it brings him. */
+        /* One step: the automata are in the required states, and move to the new ones. */
         size_t first = firings->first[i], end = firings->first[i + 1];
         for (size_t m = first; m < end; m++)
             output_format(out, "%sf%u == %u", m == first ? "    :: d_step { " : " && ",
@@ -264,25 +265,19 @@ gordian_status promela_write_circuit(const gordian_circuit *circuit, struct outp
 {
     struct firings firings;
     struct output text;
-    gordian_status status = firings_open(&firings, circuit, &circuit->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (!firings.complete)
-        status =
-            fail(error, GORDIAN_STATUS_INPUT, "the circuit has more firings than a model can list");
-    else if (!output_open(&text, OUTPUT_MEMORY))
-        status = fail_memory(error);
-    if (status == GORDIAN_OK) {
-        status = write_model(&firings, &text, out) ? GORDIAN_OK : fail_memory(error);
+    TRY(firings_list_all(&firings, circuit, "a model", error));
+    bool fine = output_open(&text, OUTPUT_MEMORY);
+    if (fine) {
+        fine = write_model(&firings, &text, out);
         output_close(&text);
     }
     firings_free(&firings);
-    return status;
+    return fine ? GORDIAN_OK : fail_memory(error);
 }
 
 /* ------------------------------------------------------------------ .treo */
 
-/* {a,~b}: everybody is told whether it fires. */
+/* {a,~b}: lists every name, firing or not. */
 static void write_treo_firing(const struct mentioned *mentioned, const char *label)
 {
     struct output *out = mentioned->out;

@@ -1,3 +1,4 @@
+/* A small XML parser (xml.h). */
 #include "engines/compose/format/xml.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ static void skip_xml_blanks(struct xml *xml)
         xml->scan.at++;
 }
 
-/* Goes behind the end of what begins here. */
+/* Advances behind the end mark. *inside: the text before it. */
 static gordian_status skip_past(struct xml *xml, const char *end, struct xml_slice *inside)
 {
     size_t length = strlen(end);
@@ -55,22 +56,20 @@ static gordian_status skip_past(struct xml *xml, const char *end, struct xml_sli
     return xml_complain(xml, "this has no end");
 }
 
-static bool is_name_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == ':' || (unsigned char)c >= 0x80;
-}
-
 static struct xml_slice read_xml_name(struct xml *xml)
 {
     struct xml_slice name = {xml->scan.at, 0};
-    while (xml->scan.at < xml->scan.end && is_name_byte(*xml->scan.at))
-        xml->scan.at++;
+    for (; xml->scan.at < xml->scan.end; xml->scan.at++) {
+        char c = *xml->scan.at;
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '-' || c == '.' || c == ':' || (unsigned char)c >= 0x80))
+            break;
+    }
     name.length = (size_t)(xml->scan.at - name.text);
     return name;
 }
 
-/* pnml:place is place. */
+/* pnml:place becomes place. */
 static struct xml_slice without_prefix(struct xml_slice name)
 {
     const char *colon = name.length ? memchr(name.text, ':', name.length) : NULL;
@@ -122,37 +121,28 @@ static void read_xml_text(struct xml *xml)
     xml->plain = false;
 }
 
-/* Comments and processing instructions are passed over. */
-static gordian_status skip_others(struct xml *xml, bool *skipped)
+/* Skips comments and processing instructions. */
+static gordian_status skip_others(struct xml *xml)
 {
-    *skipped = true;
-    if (sees_text(xml, "<!--")) {
-        xml->scan.at += 4;
-        return skip_past(xml, "-->", NULL);
+    for (;;) {
+        bool comment = sees_text(xml, "<!--");
+        xml->place = xml->scan.at;
+        if (!comment && !sees_text(xml, "<?"))
+            return GORDIAN_OK;
+        xml->scan.at += comment ? 4 : 2;
+        TRY(skip_past(xml, comment ? "-->" : "?>", NULL));
     }
-    if (sees_text(xml, "<?")) {
-        xml->scan.at += 2;
-        return skip_past(xml, "?>", NULL);
-    }
-    *skipped = false;
-    return GORDIAN_OK;
 }
 
 gordian_status xml_next(struct xml *xml, enum xml_event *event)
 {
-    gordian_status status = GORDIAN_OK;
-    for (bool skipped = true; skipped && status == GORDIAN_OK && !xml->empty;) {
-        xml->place = xml->scan.at;
-        status = skip_others(xml, &skipped);
-    }
-    if (status != GORDIAN_OK)
-        return status;
     if (xml->empty) {
         xml->empty = false;
         xml->name = without_prefix(xml->open[--xml->depth]);
         *event = XML_CLOSE;
         return GORDIAN_OK;
     }
+    TRY(skip_others(xml));
     if (xml->scan.at == xml->scan.end) {
         *event = XML_END;
         return xml->depth ? xml_complain(xml, "the text ends within an element") : GORDIAN_OK;
@@ -216,7 +206,7 @@ static size_t encode_utf8(uint32_t code, char bytes[4])
     return more + 1;
 }
 
-/* &#65; and &#x41;; 0: it is none. */
+/* &#65; and &#x41;. Returns 0 if it is not a character reference. */
 static uint32_t numbered_character(const char *text, size_t length)
 {
     uint32_t code = 0, base = length > 1 && text[1] == 'x' ? 16 : 10;
@@ -235,7 +225,7 @@ static uint32_t numbered_character(const char *text, size_t length)
     return code;
 }
 
-/* The bytes of the entity that begins at text[0]; *used: its length. 0: it is none. */
+/* Decodes the entity at text[0]; *used: its length. Returns the number of bytes, 0: no entity. */
 static size_t decode_entity(const char *text, size_t length, char bytes[4], size_t *used)
 {
     static const struct {

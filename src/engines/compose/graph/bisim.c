@@ -1,16 +1,17 @@
 /*
- * Strong bisimulation by partition refinement, O(m log n), after Paige and Tarjan with labels.
+ * Strong bisimulation by partition refinement in O(m log n), after Paige and Tarjan, with labels.
  *
- * States are in blocks; arcs are in slices, one for every (label, block they lead to); slices are
- * in bunches. A bunch is what the blocks are already stable against: within a block either every
- * state has an arc of the bunch or none has. In the beginning there is one bunch for every label.
- * A bunch of several slices is taken apart: its smaller one of the slices at its two ends becomes a
- * bunch of its own, and every block with arcs in it is split by who has arcs in it, in the rest, or
- * in both. How many arcs of a state are in a bunch is counted, one counter for every pair of those
- * that there is. When a block is split, the arcs into the smaller half get slices of their own.
- * Every time an arc is looked at, the set it is in has at least halved.
+ * States are in blocks. Arcs are in slices, one for every (label, target block). Slices are in
+ * bunches. The blocks are stable with respect to every bunch: within a block, either all states
+ * have an arc of the bunch or none has. Initially there is one bunch per label.
  *
- * Blocks, slices and bunches are intervals of two arrays, so splitting is swapping.
+ * A bunch of several slices is split: the smaller of its first and last slice becomes a bunch.
+ * Every block with arcs in it is then split by whether a state has arcs in the new bunch, in the
+ * rest, or in both. A counter for every pair of state and bunch has the number of its arcs. When a
+ * block is split, the arcs into its smaller half get their own slices. Each time an arc is
+ * processed, its set has at most half of its previous size.
+ *
+ * Blocks, slices and bunches are intervals of two arrays, so splitting is done by swapping.
  */
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/error.h"
@@ -29,7 +30,7 @@ struct sets {
     struct interval *list;
     size_t count, room;
     size_t *element; /* the members, interval by interval */
-    size_t *place;   /* where a member is */
+    size_t *place;   /* index of a member in `element` */
     uint32_t *of;    /* its interval */
 };
 
@@ -52,10 +53,10 @@ struct refining {
     size_t touched_count, touched_room;
 
     size_t *counter_of; /* by arc */
-    size_t *counters;   /* arcs of a state in a bunch */
+    size_t *counters;   /* number of arcs of a state in a bunch */
     size_t *free_counters;
     size_t free_count, counter_count;
-    size_t *taken; /* by state: its counter in the bunch just split off, from 1; 0: none */
+    size_t *taken; /* by state: its counter in the new bunch, from 1; 0: none */
 };
 
 /* ------------------------------------------------------------------ intervals */
@@ -89,7 +90,7 @@ static bool new_interval(struct sets *sets, const gordian_allocator *memory, siz
     return true;
 }
 
-/* Marks a member; those marked come first. Marking twice is marking once. */
+/* Marks a member. Marked members come first. Marking twice has no effect. */
 static void mark_member(struct sets *sets, size_t member)
 {
     struct interval *interval = &sets->list[sets->of[member]];
@@ -104,7 +105,7 @@ static void mark_member(struct sets *sets, size_t member)
     interval->marked++;
 }
 
-/* Remembers an interval to come back to. */
+/* Queues an interval for splitting. */
 static bool touch_interval(struct refining *refining, struct sets *sets, uint32_t interval)
 {
     if (sets->list[interval].touched)
@@ -117,8 +118,8 @@ static bool touch_interval(struct refining *refining, struct sets *sets, uint32_
     return true;
 }
 
-/* Splits the marked ones from the others, if there are both: the smaller half becomes a new
- * interval, the last of the list. */
+/* Splits the marked members from the others if there are both. The smaller half becomes a new
+ * interval at the end of the list. */
 static bool split_set(struct sets *sets, const gordian_allocator *memory, uint32_t number,
                       bool *done)
 {
@@ -157,7 +158,7 @@ static bool queue_bunch(struct refining *refining, uint32_t bunch)
     return true;
 }
 
-/* Gives the arcs into a new block slices of their own. */
+/* Moves the arcs into a new block to slices of their own. */
 static bool slice_arcs(struct refining *refining, uint32_t block)
 {
     struct interval members = refining->blocks.list[block];
@@ -183,8 +184,8 @@ static bool slice_arcs(struct refining *refining, uint32_t block)
     return true;
 }
 
-/* Splits the marked states of a block from the others. *other: the new block, NONE if there is
- * none. With `arcs` the slices follow. */
+/* Splits the marked states of a block from the others. *other: the new block; NONE: there was no
+ * split. With `arcs`, the slices are split as well. */
 static bool split_block(struct refining *refining, uint32_t block, bool arcs, uint32_t *other)
 {
     bool done;
@@ -199,7 +200,7 @@ static bool split_block(struct refining *refining, uint32_t block, bool arcs, ui
 
 /* ------------------------------------------------------------------ one bunch */
 
-/* Splits off the smaller one of the slices at the two ends. */
+/* Splits off the smaller of the first and the last slice. */
 static bool split_bunch(struct refining *refining, uint32_t number, size_t *begin, size_t *end)
 {
     struct sets *slices = &refining->slices;
@@ -224,8 +225,8 @@ static bool split_bunch(struct refining *refining, uint32_t number, size_t *begi
     return queue_bunch(refining, number);
 }
 
-/* Moves the arcs begin .. end-1, those of the bunch split off, to counters of their own and marks
- * the states they come from; rest[s]: how many arcs such a state has in the rest of the bunch. */
+/* Moves the arcs begin .. end-1, those of the new bunch, to new counters and marks their source
+ * states. rest[s]: number of arcs of such a state in the rest of the bunch. */
 static bool count_arcs(struct refining *refining, size_t begin, size_t end, size_t *rest)
 {
     struct sets *blocks = &refining->blocks;
@@ -255,7 +256,8 @@ static bool count_arcs(struct refining *refining, size_t begin, size_t end, size
     return true;
 }
 
-/* Splits a block in up to three: arcs in the bunch split off only, in the rest only, in both. */
+/* Splits a block into up to three: states with arcs only in the new bunch, only in the rest, in
+ * both. */
 static bool split_in_three(struct refining *refining, uint32_t block, const size_t *rest, bool arcs)
 {
     struct sets *blocks = &refining->blocks;
@@ -268,7 +270,7 @@ static bool split_in_three(struct refining *refining, uint32_t block, const size
         return true;
     if (!all)
         with = blocks->of[blocks->element[begin]];
-    for (size_t i = begin; i < middle; i++) /* marking swaps only what has been looked at */
+    for (size_t i = begin; i < middle; i++) /* marking swaps only members before i */
         if (rest[blocks->element[i]] == 0)
             mark_member(blocks, blocks->element[i]);
     return split_block(refining, with, arcs, &other);
@@ -276,7 +278,7 @@ static bool split_in_three(struct refining *refining, uint32_t block, const size
 
 static bool split_touched(struct refining *refining, const size_t *rest, bool arcs)
 {
-    /* slice_arcs works on top of the same list and leaves it as it was */
+    /* slice_arcs uses the end of the same list and restores it */
     for (size_t i = 0; i < refining->touched_count; i++) {
         uint32_t block = refining->touched[i];
         refining->blocks.list[block].touched = false;
@@ -294,8 +296,8 @@ static const gordian_graph_arc *arc_at(const struct refining *refining, size_t i
     return &refining->graph->arcs[refining->slices.element[i]];
 }
 
-/* Sorts the arcs stably by the block they lead to, or by label if `block_of` is NULL; there are
- * `keys` of them. */
+/* Sorts the arcs stably by target block, or by label if `block_of` is NULL. There are `keys`
+ * keys. */
 static void sort_arcs(struct refining *refining, const uint32_t *block_of, size_t keys,
                       size_t *start, size_t *sorted)
 {
@@ -318,8 +320,8 @@ static void sort_arcs(struct refining *refining, const uint32_t *block_of, size_
         refining->slices.place[sorted[i]] = i;
 }
 
-/* One bunch for every label, a counter for every state and label, blocks by what labels there are
- * (arcs are sorted by label). */
+/* Makes a bunch for every label and a counter for every state and label, and splits blocks by the
+ * labels of their states. The arcs are sorted by label. */
 static bool start_bunches(struct refining *refining)
 {
     size_t count = refining->graph->arc_count;
@@ -360,7 +362,7 @@ static bool start_refining(struct refining *refining, size_t *scratch, size_t *k
         return false;
     sort_arcs(refining, refining->blocks.of, refining->blocks.count, keys, scratch);
     sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
-    /* The first slices: arcs are sorted by label and block. */
+    /* The first slices: the arcs are sorted by label and block. */
     const uint32_t *block_of = refining->blocks.of;
     for (uint32_t b = 0; b < refining->bunch_count; b++) {
         size_t end = refining->bunches[b].end, to;
@@ -408,7 +410,7 @@ static bool allocate_refinement(struct refining *refining)
         !sets_open(&refining->blocks, memory, states) ||
         !sets_open(&refining->slices, memory, arcs))
         return false;
-    size_t *next = refining->into_first + 1; /* shifted by one: ends up as the starts */
+    size_t *next = refining->into_first + 1; /* shifted by one: the counts become the starts */
     for (uint32_t s = 0; s < states; s++)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
             refining->source[i] = s;
@@ -434,7 +436,7 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
     bool fine = scratch && numbers && rest && allocate_refinement(&refining) &&
                 start_refining(&refining, scratch, numbers) && refine_blocks(&refining, rest);
     if (fine) {
-        /* Numbers the blocks by their smallest states. */
+        /* Numbers the blocks in the order of their smallest states. */
         uint32_t next = 0;
         memset(numbers, 0xff, refining.blocks.count * sizeof *numbers);
         for (uint32_t s = 0; s < refining.graph->state_count; s++) {
@@ -456,7 +458,7 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
 
 /* ------------------------------------------------------------------ the quotient */
 
-/* Marks the reachable states by number 0, the others by NONE. */
+/* Sets the number of reachable states to 0, of the others to NONE. */
 static gordian_status mark_reachable(const gordian_graph *graph, uint32_t *number,
                                      gordian_error *error)
 {
@@ -482,7 +484,7 @@ static gordian_status mark_reachable(const gordian_graph *graph, uint32_t *numbe
     return GORDIAN_OK;
 }
 
-/* One state for every class that has a reachable member: the smallest of these stands for it. */
+/* Writes one state per class with a reachable member, represented by the smallest of these. */
 static gordian_status write_quotient(gordian_graph *result, const gordian_graph *graph,
                                      const uint32_t *class_of, uint32_t *number, uint32_t *chosen,
                                      gordian_error *error)
@@ -494,7 +496,7 @@ static gordian_status write_quotient(gordian_graph *result, const gordian_graph 
         if (chosen[class_of[s]] == GORDIAN_NONE)
             chosen[class_of[s]] = next++;
         else
-            number[s] = GORDIAN_NONE; /* another one stands for it */
+            number[s] = GORDIAN_NONE; /* another state represents the class */
     }
     for (uint32_t s = 0; s < graph->state_count; s++) {
         if (number[s] == GORDIAN_NONE)

@@ -1,5 +1,5 @@
-/* Does a formula of CTL hold? State by state, from the smallest parts up; then a way that shows it.
- * Of LTL: fair.c, with what this finds out about states. */
+/* Model checking of CTL: evaluates a formula for all states, from the smallest subformulas up, then
+ * finds a path that explains the result. For LTL see fair.c, which uses the evaluated states. */
 #include "engines/compose/graph/check.h"
 
 #include "engines/compose/engine/engine.h"
@@ -37,8 +37,8 @@ uint8_t *check_labels_with(const gordian_graph *graph, const char *name)
     return with;
 }
 
-/* States with a step in which the name (NULL: any) fires, that leads to one of `to` (NULL:
- * anywhere). */
+/* Finds the states with a step in which the name fires (NULL: any step) that leads to a state of
+ * `to` (NULL: any state). */
 static gordian_status find_steps(struct check *check, const char *name, const uint8_t *to,
                                  uint8_t *holds)
 {
@@ -53,7 +53,7 @@ static gordian_status find_steps(struct check *check, const char *name, const ui
     return GORDIAN_OK;
 }
 
-/* E[f U g]: backwards from g through f. */
+/* E[f U g]: searches backwards from g through f. */
 static void find_until(struct check *check, const uint8_t *f, const uint8_t *g, uint8_t *holds)
 {
     size_t found = 0;
@@ -74,8 +74,8 @@ static void find_until(struct check *check, const uint8_t *f, const uint8_t *g, 
     }
 }
 
-/* EG f: what is left when states of f all of whose steps lead out are taken away, one after the
- * other. A deadlock of f stays: a path may end there. */
+/* EG f: removes states of f without a successor in f, until none is left. A deadlock in f stays,
+ * because a path may end there. */
 static void find_globally(struct check *check, const uint8_t *f, uint8_t *holds)
 {
     const gordian_graph *graph = check->graph;
@@ -140,7 +140,7 @@ static gordian_status evaluate_node(struct check *check, uint32_t number)
         break;
     case FORMULA_FALSE:
     case FORMULA_LOCAL:
-    case FORMULA_FIRES: /* and what speaks of runs: not of a state */
+    case FORMULA_FIRES: /* these and the operators on runs have no value in a state */
     case FORMULA_NEXT:
     case FORMULA_UNTIL:
     case FORMULA_RELEASE:
@@ -163,7 +163,7 @@ gordian_status check_add_arc(struct check *check, bool to_cycle, gordian_graph_a
     return GORDIAN_OK;
 }
 
-/* The arcs of `by` that lead to `end`, in their order. */
+/* Appends the arcs in `by` from `start` to `end`. */
 static gordian_status add_way(struct check *check, uint32_t start, uint32_t end)
 {
     const gordian_graph *graph = check->graph;
@@ -178,7 +178,7 @@ static gordian_status add_way(struct check *check, uint32_t start, uint32_t end)
     return GORDIAN_OK;
 }
 
-/* A shortest way from `start` to a state of g, through states of f only; *end: where it ends. */
+/* Finds a shortest path from `start` to a state of g through states of f; *end: its last state. */
 static gordian_status walk_until(struct check *check, uint32_t start, const uint8_t *f,
                                  const uint8_t *g, uint32_t *end)
 {
@@ -205,17 +205,16 @@ static gordian_status walk_until(struct check *check, uint32_t start, const uint
     return GORDIAN_OK;
 }
 
-/* A way through states of `set` for ever, or to a deadlock: along the first step that stays, until
- * a state comes again. */
+/* Finds an infinite path through states of `set`, or a path to a deadlock: follows the first
+ * possible step until a state repeats. */
 static gordian_status walk_globally(struct check *check, uint32_t start, const uint8_t *set)
 {
     const gordian_graph *graph = check->graph;
     gordian_check *result = check->result;
-    gordian_status status = GORDIAN_OK;
     size_t begin = result->path_count;
     memset(check->by, 0, graph->state_count * sizeof *check->by);
     uint32_t s = start;
-    for (size_t step = 1; status == GORDIAN_OK && !check->by[s]; step++) {
+    for (size_t step = 1; !check->by[s]; step++) {
         check->by[s] = step;
         size_t i = graph->first[s];
         while (i < graph->first[s + 1] && !set[graph->arcs[i].to])
@@ -223,22 +222,21 @@ static gordian_status walk_globally(struct check *check, uint32_t start, const u
         result->dead_end = i == graph->first[s + 1];
         if (result->dead_end)
             return GORDIAN_OK;
-        status = check_add_arc(check, false, graph->arcs[i]);
+        TRY(check_add_arc(check, false, graph->arcs[i]));
         s = graph->arcs[i].to;
     }
-    /* What came after s was first met is the cycle. */
+    /* The path from the first visit of s on is the cycle. */
     size_t kept = begin + check->by[s] - 1;
-    for (size_t i = kept; i < result->path_count && status == GORDIAN_OK; i++)
-        status = check_add_arc(check, true, result->path[i]);
-    if (status == GORDIAN_OK)
-        result->path_count = kept;
-    return status;
+    for (size_t i = kept; i < result->path_count; i++)
+        TRY(check_add_arc(check, true, result->path[i]));
+    result->path_count = kept;
+    return GORDIAN_OK;
 }
 
 static gordian_status explain_node(struct check *check, uint32_t number, uint32_t state,
                                    bool wanted);
 
-/* <a> f and EX f: the first step that does it. */
+/* <a> f and EX f: the first step that satisfies it. */
 static gordian_status explain_next(struct check *check, const struct formula_node *node,
                                    uint32_t state)
 {
@@ -255,7 +253,7 @@ static gordian_status explain_next(struct check *check, const struct formula_nod
     return GORDIAN_OK;
 }
 
-/* Is there something in the formula that a way can show? */
+/* Can a path explain part of the formula? */
 static bool has_way(const struct check *check, uint32_t number, bool wanted)
 {
     const struct formula_node *node = &check->formula->nodes[number];
@@ -275,11 +273,11 @@ static bool has_way(const struct check *check, uint32_t number, bool wanted)
     }
 }
 
-/* Of two parts that both decide, the one that a way can show. */
+/* If both operands decide the result, explains the one that has a path. */
 static gordian_status explain_pair(struct check *check, const struct formula_node *node,
                                    uint32_t state, bool wanted)
 {
-    bool both = (node->kind == FORMULA_AND) == wanted; /* both parts are as wanted */
+    bool both = (node->kind == FORMULA_AND) == wanted; /* both operands have the wanted value */
     bool left = check->holds[node->left][state] == wanted;
     uint32_t part = both   ? (has_way(check, node->right, wanted) ? node->right : node->left)
                     : left ? node->left
@@ -287,7 +285,7 @@ static gordian_status explain_pair(struct check *check, const struct formula_nod
     return explain_node(check, part, state, wanted);
 }
 
-/* Why the formula has this value in this state, as far as one way can show it. */
+/* Explains by a path why the formula has this value in this state. */
 static gordian_status explain_node(struct check *check, uint32_t number, uint32_t state,
                                    bool wanted)
 {
@@ -329,7 +327,7 @@ static gordian_status list_before(struct check *check)
     check->by = memory_alloc(&graph->memory, (states + 1) * sizeof(size_t));
     if (!check->first_before || !check->before || !check->queue || !check->number || !check->by)
         return fail_memory(check->error);
-    size_t *next = check->first_before + 1; /* shifted by one: ends up as the starts */
+    size_t *next = check->first_before + 1; /* shifted by one: the counts become the starts */
     for (size_t i = 0; i < graph->arc_count; i++)
         next[graph->arcs[i].to + 1]++;
     for (size_t s = 1; s <= states; s++)
@@ -357,7 +355,7 @@ static gordian_status decide(struct check *check)
     return explain_node(check, check->formula->top, result->start, result->holds);
 }
 
-/* Where each node that speaks of states holds. `local` as below. */
+/* Evaluates the nodes that depend on a state only. `local` as below. */
 static gordian_status evaluate_nodes(struct check *check, uint8_t *const *local)
 {
     const gordian_graph *graph = check->graph;
@@ -381,8 +379,8 @@ static gordian_status evaluate_nodes(struct check *check, uint8_t *const *local)
     return status;
 }
 
-/* `local`, by node, by state: where what is said of automata holds; NULL: nothing is. `prices`: of
- * a question about costs. The result is the caller's to free. */
+/* `local`, by node and state: where conditions on automata hold; NULL: there are none. `prices`:
+ * for a question about costs. The caller frees the result. */
 static gordian_status check_formula(const gordian_graph *graph, const struct formula *formula,
                                     const gordian_question *question, uint8_t *const *local,
                                     const struct prices *prices, gordian_check *result,
@@ -421,13 +419,12 @@ gordian_status gordian_graph_check(const gordian_graph *graph, const gordian_que
 
 /* ------------------------------------------------------------------ circuits */
 
-/* Takes down, while the product goes by, in which states what the formula says of the automata
- * holds. */
+/* A sink that records in which states the formula's conditions on automata hold. */
 struct watching {
     const struct formula *formula;
     gordian_allocator memory;
-    uint8_t **local;      /* by node; NULL: it says nothing of them */
-    struct prices prices; /* of a question about costs */
+    uint8_t **local;      /* by node; NULL: not a condition on an automaton */
+    struct prices prices; /* for a question about costs */
     bool priced;
 };
 
@@ -485,8 +482,7 @@ gordian_status gordian_compose_check(gordian_graph **out, const gordian_circuit 
             check_formula(*out, &formula, question, watching.local, &watching.prices, check, error);
     for (size_t n = 0; watching.local && n < formula.count; n++)
         memory_free(&watching.memory, watching.local[n]);
-    if (watching.local)
-        memory_free(&watching.memory, watching.local);
+    memory_free(&watching.memory, watching.local);
     formula_free(&formula);
     if (watching.priced)
         prices_close(&watching.prices);

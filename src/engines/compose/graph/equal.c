@@ -1,4 +1,4 @@
-/* Equality of two graphs up to strong bisimulation, and how to tell two that differ apart. */
+/* Compares two graphs by strong bisimulation, and finds a difference if they are not equal. */
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
@@ -14,7 +14,7 @@ void gordian_difference_free(gordian_difference *difference)
     *difference = (gordian_difference){.allocator = difference->allocator};
 }
 
-/* Appends a graph to the union; its states get numbers from `offset` on. */
+/* Appends a graph to the union. Its states are numbered from `offset` on. */
 static gordian_status append_graph(gordian_graph *both, const gordian_graph *graph, uint32_t offset,
                                    gordian_error *error)
 {
@@ -33,7 +33,8 @@ static gordian_status append_graph(gordian_graph *both, const gordian_graph *gra
     return status;
 }
 
-/* Both graphs side by side. The first left->initial_count initial states are the left one's. */
+/* The disjoint union of both graphs. The first left->initial_count initial states are those of
+ * `left`. */
 static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *left,
                                    const gordian_graph *right, gordian_error *error)
 {
@@ -53,16 +54,17 @@ static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *lef
 
 /* ------------------------------------------------------------------ telling them apart */
 
-/* Classes by how far the game can go on: two states have the same class of round k if nobody can
- * tell them apart in k steps. */
+/* Partitions by the number of rounds of the bisimulation game: two states are in the same class of
+ * round k if no k steps distinguish them. */
 struct rounds {
-    const gordian_graph *graph; /* the quotient of the union: small */
+    const gordian_graph *graph; /* the quotient of the union, which is small */
     uint32_t **classes;         /* by round, then by state */
     size_t count, room;
     struct mark *marks;
 };
 
-/* What a state shows in a round: its arcs with the classes they lead to, sorted, each once. */
+/* The signature of a state in a round: its arcs with the classes of their targets, sorted, without
+ * duplicates. */
 struct mark {
     uint32_t state, own;
     size_t count;
@@ -80,7 +82,7 @@ static int compare_marks(const void *left, const void *right)
     return 0;
 }
 
-/* The next round. `shows`: room for a number an arc. */
+/* Computes the next round. `shows`: buffer with one number per arc. */
 static bool next_round(struct rounds *rounds, uint64_t *shows)
 {
     const gordian_graph *graph = rounds->graph;
@@ -112,7 +114,8 @@ static bool next_round(struct rounds *rounds, uint64_t *shows)
     return true;
 }
 
-/* In how many rounds can two states be told apart? As many as there are: in none of them. */
+/* The number of rounds after which two states can be distinguished. If this equals the number of
+ * rounds, they cannot. */
 static size_t distinguishing_round(const struct rounds *rounds, uint32_t left, uint32_t right)
 {
     size_t round = 0;
@@ -121,8 +124,8 @@ static size_t distinguishing_round(const struct rounds *rounds, uint32_t left, u
     return round;
 }
 
-/* The best answer to an arc: a step of the same label to a state that can be told from its end as
- * late as possible. NONE: there is no step of that label. */
+/* Finds the best answer to an arc: a step with the same label whose target takes the most rounds to
+ * distinguish. NONE: there is no such step. */
 static uint32_t best_answer(const struct rounds *rounds, const gordian_graph_arc *arc,
                             uint32_t state, size_t *round)
 {
@@ -143,8 +146,8 @@ static uint32_t best_answer(const struct rounds *rounds, const gordian_graph_arc
     return best;
 }
 
-/* The attack that needs the fewest rounds: an arc of one of the two states. Returns the other's
- * answer. */
+/* Finds the attack that needs the fewest rounds: an arc of one of the two states. Returns the
+ * answer of the other state. */
 static uint32_t best_attack(const struct rounds *rounds, const uint32_t pair[2], int *side,
                             const gordian_graph_arc **arc)
 {
@@ -167,8 +170,8 @@ static uint32_t best_attack(const struct rounds *rounds, const uint32_t pair[2],
     return answer;
 }
 
-/* Plays from a pair of states that differ until one cannot answer. `left_first`: the first of the
- * pair is the left graph's. */
+/* Plays the game from two different states until one cannot answer. `left_first`: `one` belongs to
+ * the left graph. */
 static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint32_t other,
                                 bool left_first, gordian_difference *difference,
                                 gordian_error *error)
@@ -199,7 +202,7 @@ static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint3
     return GORDIAN_OK;
 }
 
-/* Is `one` told apart from all the others in the last round? */
+/* Does the last round distinguish `one` from all others? */
 static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t *others,
                        size_t count, const uint32_t *number)
 {
@@ -210,13 +213,14 @@ static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t
     return true;
 }
 
-/* `one` has no partner among `others`: plays against the partner that holds out longest. */
+/* `one` is not bisimilar to any of `others`: plays against the one that takes the most rounds. */
 static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const uint32_t *others,
                                  size_t count, const uint32_t *number, bool left_first,
                                  gordian_difference *difference, gordian_error *error)
 {
     struct rounds rounds = {.graph = both};
-    /* Rounds until `one` can be told apart from the others, which it can: the graph is minimal. */
+    /* Computes rounds until `one` differs from all others. This ends because the graph is
+     * minimal. */
     const gordian_graph *graph = rounds.graph;
     const gordian_allocator *memory = &graph->memory;
     uint64_t *shows = memory_alloc(memory, graph->arc_count * sizeof *shows);
@@ -249,8 +253,8 @@ static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const 
 
 /* ------------------------------------------------------------------ equality */
 
-/* An initial state of one side that none of the other is bisimilar to; count: there is none.
- * `met`: room for a mark a class. */
+/* Returns the index of the first initial state without a bisimilar one on the other side; `count`:
+ * there is none. `met`: buffer with one element per class. */
 static size_t first_lonely(const uint32_t *ones, size_t count, const uint32_t *others,
                            size_t other_count, const uint32_t *class_of, uint32_t class_count,
                            bool *met)
@@ -264,7 +268,7 @@ static size_t first_lonely(const uint32_t *ones, size_t count, const uint32_t *o
     return at;
 }
 
-/* The classes as a graph of all of the union, reachable or not: class c is state c. */
+/* The quotient of the union, including unreachable states: class c is state c. */
 static gordian_status quotient_graph(gordian_graph **out, const gordian_graph *both,
                                      const uint32_t *class_of, gordian_error *error)
 {

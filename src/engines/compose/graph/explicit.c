@@ -1,3 +1,4 @@
+/* The last steps of an engine that has all transitions in memory (explicit.h). */
 #include "engines/compose/graph/explicit.h"
 
 #include "engines/compose/circuit/union_find.h"
@@ -18,8 +19,8 @@ static void explicit_locals(const gordian_circuit *circuit, uint64_t number, uin
     }
 }
 
-/* Do the factors that move under this label hang together by names that fire? `group`: scratch, one
- * number a factor. */
+/* Are the moving factors of this label connected by names that fire? `group`: buffer with one
+ * number per factor. */
 static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label,
                                  uint32_t *group)
 {
@@ -53,10 +54,10 @@ struct finishing {
     uint32_t *queue; /* states in order of discovery */
     uint32_t found;
     uint32_t *level; /* distance from the initial states in joint steps; NONE: not reached */
-    uint32_t *rank;  /* the number of a state that is kept; NONE */
+    uint32_t *rank;  /* the number of a state that is delivered; NONE: it is not */
     uint32_t *group;
     uint32_t *locals;
-    bool *counted; /* by step: among those that are counted and delivered */
+    bool *counted; /* by step: it is counted and delivered */
 };
 
 static int compare_steps(const void *left, const void *right, void *context)
@@ -93,7 +94,7 @@ static bool is_initial(const struct finishing *finishing, uint32_t state)
     return initial_is(circuit, finishing->locals);
 }
 
-/* Takes a state, unless there are enough. */
+/* Adds a reachable state unless the limit is reached. */
 static void reach_explicit(struct finishing *finishing, uint32_t state, uint32_t level)
 {
     uint64_t most = finishing->options->full ? 0 : finishing->options->max_states;
@@ -121,7 +122,7 @@ static void explore_reachable(struct finishing *finishing)
     }
 }
 
-/* Which states are kept, and the counts. */
+/* Decides which states are delivered, and counts. */
 static void count_delivered(struct finishing *finishing)
 {
     const struct explicit_product *product = finishing->product;
@@ -148,8 +149,8 @@ static void count_delivered(struct finishing *finishing)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-/* The way back: of the steps into `state` from one level below, the one from the smallest state,
- * with the smallest label. Steps are sorted like that. */
+/* Finds the predecessor of a state: of the steps from the level before, the one from the smallest
+ * state with the smallest label. The steps are sorted like this. */
 static const struct explicit_step *step_before(const struct finishing *finishing, uint32_t state)
 {
     const struct explicit_product *product = finishing->product;
@@ -179,8 +180,8 @@ static gordian_status describe_explicit(const struct finishing *finishing, uint3
     return GORDIAN_OK;
 }
 
-/* The nearest ones: the order of discovery is that of the levels, but within a level it is not that
- * of the numbers. */
+/* Describes the nearest deadlocks. The queue is sorted by level, but within a level not by
+ * number. */
 static gordian_status describe_deadlocks(struct finishing *finishing, gordian_error *error)
 {
     gordian_compose_result *result = finishing->result;
@@ -226,7 +227,7 @@ static gordian_status deliver_row(const struct finishing *finishing, uint32_t st
         memcpy(labels + row.count * words, product->steps[i].label, words * sizeof *labels);
         to[row.count++] = finishing->rank[product->steps[i].to];
     }
-    row.initial = is_initial(finishing, state); /* also fills locals */
+    row.initial = is_initial(finishing, state); /* also sets locals */
     row.state = finishing->locals;
     return sink->row(sink->context, &row, error);
 }

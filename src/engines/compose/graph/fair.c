@@ -1,7 +1,8 @@
-/* Does a formula of LTL hold in every fair run? Not if the runs that contradict it (below) have a
- * strongly connected part in which all can be had again and again that has to be: every until that
- * is promised comes to its end, every name has its due. Strong fairness takes states away from a
- * part in which a name can fire and never does, and looks at what is left. */
+/* Model checking of LTL under fairness. The formula does not hold if the product of the graph with
+ * the automaton of the negated formula (below) has a strongly connected component where everything
+ * required can happen infinitely often: no until is promised by all edges, and every name that is
+ * due fires. Strong fairness removes the states of a component in which a name is enabled that
+ * never fires, and examines the rest. */
 #include "engines/compose/graph/check.h"
 #include "engines/compose/graph/linear.h"
 #include "foundation/base/bits.h"
@@ -14,16 +15,15 @@
 /* ------------------------------------------------------------------ runs */
 
 /*
- * Runs of a graph that a formula of LTL does not hold in: the graph and the automaton of the
- * formula's contrary, step by step together, as one graph; an edge is a step of both. A state that
- * nothing leads out of has one step that fires nothing and stays.
+ * The product of the graph and the automaton of the negated formula. An edge is a step of both. A
+ * state without a successor has one edge that fires nothing and stays.
  */
-#define RUNS_STAY UINT32_MAX /* of an edge: the graph stays where nothing leads on */
+#define RUNS_STAY UINT32_MAX /* of an edge: a state without a successor stays */
 
 struct run_node {
     uint32_t state, at; /* of the graph, of the automaton */
-    uint32_t from, by;  /* a shortest way from a beginning: the node and the edge before;
-                           GORDIAN_NONE: this is one */
+    uint32_t from, by;  /* a shortest path from an initial node: predecessor and edge; GORDIAN_NONE:
+                           the node is initial */
 };
 
 struct run_edge {
@@ -37,9 +37,9 @@ struct runs {
     const gordian_graph *graph;
     const struct check *check;
     struct linear linear;
-    uint8_t **with; /* by part: PART_FIRES, by label; else NULL */
+    uint8_t **with; /* by part: for PART_FIRES, by label; otherwise NULL */
 
-    /* In the order they were found, so that those before are no farther from a beginning. */
+    /* In order of discovery (breadth-first). */
     struct run_node *nodes;
     uint32_t node_count, node_room;
     size_t *first; /* edges of node n: first[n] .. first[n + 1] - 1 */
@@ -87,8 +87,7 @@ static gordian_status put_node(struct runs *runs, struct run_node node, uint32_t
     return GORDIAN_OK;
 }
 
-/* Does what the move says of this kind hold: of the state, or of the label (GORDIAN_NONE: nothing
- * fires)? */
+/* Do the literals of this kind hold, in a state or for a label (GORDIAN_NONE: nothing fires)? */
 static bool literals_hold(const struct runs *runs, const struct linear_move *move,
                           enum part_kind kind, uint32_t of)
 {
@@ -124,7 +123,7 @@ static gordian_status put_run_edge(struct runs *runs, uint32_t from, uint32_t st
     return GORDIAN_OK;
 }
 
-/* The steps of a node that follow one move of the automaton. */
+/* Adds the edges of a node for one move of the automaton. */
 static gordian_status follow_move(struct runs *runs, uint32_t from, uint32_t number,
                                   gordian_error *error)
 {
@@ -145,7 +144,7 @@ static gordian_status follow_move(struct runs *runs, uint32_t from, uint32_t num
     return GORDIAN_OK;
 }
 
-/* All that can be reached. runs_close it whatever happened. */
+/* Explores the product. Call runs_close in any case. */
 static gordian_status runs_open(struct runs *runs, const struct check *check, gordian_error *error)
 {
     const gordian_graph *graph = check->graph;
@@ -196,19 +195,19 @@ static void runs_close(struct runs *runs)
 /* ------------------------------------------------------------------ what is looked for */
 
 struct node_set {
-    uint32_t *nodes; /* ascending in the first one */
+    uint32_t *nodes; /* ascending in the first set */
     uint32_t count;
 };
 
-/* What some states and edges have between them. */
+/* Accumulated properties of a set of states and edges. */
 struct totals {
     size_t edges;
-    struct part_set promised; /* by all edges */
-    uint64_t *all, *any;      /* names that can fire in all of the states, in one of them */
-    uint64_t *fired;          /* by one of the edges */
+    struct part_set promised; /* by all edges: untils */
+    uint64_t *all, *any;      /* names enabled in all of the states, in one of them */
+    uint64_t *fired;          /* names fired by one of the edges */
 };
 
-/* What a cycle still lacks. */
+/* What a cycle does not have yet. */
 struct goal {
     enum { GOAL_NONE, GOAL_UNTIL, GOAL_NAME, GOAL_NODE } kind;
     uint32_t number;
@@ -219,14 +218,14 @@ struct fair {
     struct check *check;
     gordian_allocator memory;
     gordian_fairness fairness;
-    size_t words;    /* of a set of names; 0: nobody asks for them */
-    uint64_t *fires; /* by label: the names of it; number 0 is a step that shows nothing */
-    uint64_t *here;  /* names that can fire in the state at hand */
+    size_t words;    /* of a set of names; 0: fairness is not requested */
+    uint64_t *fires; /* by label: its names; label 0 is a hidden step */
+    uint64_t *here;  /* names enabled in the current state */
     struct part_set untils;
     struct totals totals;
-    uint32_t *place;          /* by node: 1 + where it is in the set at hand; 0: it is not there */
-    struct node_set best;     /* a part with a run that contradicts; no nodes: none was found */
-    struct node_set *pending; /* sets to look at */
+    uint32_t *place;          /* by node: 1 + its index in the current set; 0: not in it */
+    struct node_set best;     /* a component with a counterexample; no nodes: none was found */
+    struct node_set *pending; /* sets to examine */
     size_t pending_count, pending_room;
     uint32_t *cycle; /* edges */
     size_t cycle_count, cycle_room;
@@ -246,7 +245,7 @@ static gordian_status number_label_names(struct fair *fair, struct label_table *
     return GORDIAN_OK;
 }
 
-/* Into fair->here: what can fire in a node. */
+/* Computes the names enabled in a node: fair->here. */
 static void find_enabled_names(struct fair *fair, uint32_t node)
 {
     const gordian_graph *graph = fair->check->graph;
@@ -259,7 +258,7 @@ static void find_enabled_names(struct fair *fair, uint32_t node)
             fair->here[w] |= fair->fires[graph->arcs[i].label * fair->words + w];
 }
 
-/* The names that an edge fires, or NULL: nothing. */
+/* Returns the names that an edge fires; NULL: none. */
 static const uint64_t *edge_fires(const struct fair *fair, uint32_t node,
                                   const struct run_edge *edge)
 {
@@ -303,7 +302,7 @@ static void add_edge_totals(struct fair *fair, uint32_t node, const struct run_e
         fair->totals.fired[w] |= fires[w];
 }
 
-/* What is missing. */
+/* Returns something that the set does not have yet. */
 static struct goal find_goal(const struct fair *fair)
 {
     const struct totals *totals = &fair->totals;
@@ -334,7 +333,7 @@ static gordian_status push_set(struct fair *fair, const uint32_t *nodes, uint32_
     return GORDIAN_OK;
 }
 
-/* Those of the nodes in which no name can fire that must not: what strong fairness leaves. */
+/* Strong fairness: keeps the nodes without an enabled name that never fires in the set. */
 static gordian_status push_rest(struct fair *fair, uint32_t *nodes, uint32_t count)
 {
     uint32_t left = 0;
@@ -358,7 +357,7 @@ static uint32_t first_of(const uint32_t *nodes, uint32_t count)
     return first;
 }
 
-/* A strongly connected part: `nodes` are its members. */
+/* Examines a strongly connected component with the members `nodes`. */
 static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint32_t part,
                                  uint32_t *nodes, uint32_t count)
 {
@@ -376,7 +375,7 @@ static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint3
     if (fair->totals.edges == 0 || missing.kind == GOAL_UNTIL)
         return GORDIAN_OK;
     if (missing.kind == GOAL_NONE) {
-        /* Keeps the part that is nearest to a beginning. */
+        /* Keeps the component nearest to an initial node. */
         if (fair->best.nodes &&
             first_of(fair->best.nodes, fair->best.count) <= first_of(nodes, count))
             return GORDIAN_OK;
@@ -390,7 +389,7 @@ static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint3
     return fair->fairness == GORDIAN_FAIRNESS_STRONG ? push_rest(fair, nodes, count) : GORDIAN_OK;
 }
 
-/* The edges among the nodes of a set as the search wants them; `targets` NULL: counts them. */
+/* Lists the edges within a set for the search of components. `targets` NULL: only counts them. */
 static size_t list_set_edges(const struct fair *fair, const struct node_set *set,
                              struct scc_node *nodes, uint32_t *targets)
 {
@@ -491,7 +490,7 @@ static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
     }
 }
 
-/* Appends edges to the cycle, the last one first: `by`, by place in the best part. */
+/* Appends edges to the cycle, from last to first. `by`: by index in the best component. */
 static gordian_status append_way(struct fair *fair, const uint32_t *by, const uint32_t *from,
                                  uint32_t node, uint32_t last)
 {
@@ -513,8 +512,8 @@ static gordian_status append_way(struct fair *fair, const uint32_t *by, const ui
     return GORDIAN_OK;
 }
 
-/* A shortest way inside the best part that ends with an edge that meets the goal; *at: from there
- * and to its end. The arrays are for it. */
+/* Finds a shortest path in the best component whose last edge meets the goal; *at: its start, then
+ * its end. The arrays are buffers. */
 static gordian_status walk_goal(struct fair *fair, struct goal goal, uint32_t *at, uint32_t *queue,
                                 uint32_t *by, uint32_t *from)
 {
@@ -544,7 +543,7 @@ static gordian_status walk_goal(struct fair *fair, struct goal goal, uint32_t *a
     return fail(fair->error, GORDIAN_STATUS_UNAVAILABLE, "a run that is there is not found");
 }
 
-/* From `start` through all that has to come again and again, and back. */
+/* Makes a cycle from `start` through everything that must happen infinitely often. */
 static gordian_status make_cycle(struct fair *fair, uint32_t start)
 {
     size_t size = fair->best.count * sizeof(uint32_t);
@@ -576,7 +575,7 @@ static gordian_status show_edge(struct fair *fair, bool to_cycle, uint32_t node,
     return check_add_arc(fair->check, to_cycle, graph->arcs[arc]);
 }
 
-/* The way to the nearest node of the best part. */
+/* Reports the path to the nearest node of the best component. */
 static gordian_status show_path(struct fair *fair, uint32_t end)
 {
     const struct run_node *nodes = fair->runs.nodes;
@@ -612,32 +611,34 @@ static gordian_status show_run(struct fair *fair)
 
 /* ------------------------------------------------------------------ all of it */
 
+/* Finds which names fire with each label. */
+static gordian_status list_fired_names(struct fair *fair)
+{
+    const struct label_table *labels = &fair->check->graph->labels;
+    struct label_table names;
+    struct label_part part;
+    TRY(labels_init(&names, &fair->memory, fair->error));
+    gordian_status status = number_label_names(fair, &names);
+    if (status == GORDIAN_OK) {
+        fair->words = bits_words(names.count);
+        fair->fires = memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
+        status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
+    }
+    if (status == GORDIAN_OK)
+        bits_set(fair->fires, LABEL_TAU);
+    for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
+        for (const char *at = labels_text(labels, l); label_next(&at, &part);)
+            bits_set(fair->fires + l * fair->words,
+                     labels_find(&names, part.name, part.name_length));
+    labels_free(&names);
+    return status;
+}
+
 static gordian_status open_fair(struct fair *fair)
 {
-    gordian_status status = runs_open(&fair->runs, fair->check, fair->error);
-    if (status == GORDIAN_OK && fair->fairness != GORDIAN_FAIRNESS_NONE) {
-        /* Which names fire with each label. */
-        const struct label_table *labels = &fair->check->graph->labels;
-        struct label_table names;
-        struct label_part part;
-        status = labels_init(&names, &fair->memory, fair->error);
-        THEN(status, number_label_names(fair, &names));
-        if (status == GORDIAN_OK) {
-            fair->words = bits_words(names.count);
-            fair->fires =
-                memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
-            status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
-        }
-        if (status == GORDIAN_OK)
-            bits_set(fair->fires, LABEL_TAU);
-        for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
-            for (const char *at = labels_text(labels, l); label_next(&at, &part);)
-                bits_set(fair->fires + l * fair->words,
-                         labels_find(&names, part.name, part.name_length));
-        labels_free(&names);
-    }
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(runs_open(&fair->runs, fair->check, fair->error));
+    if (fair->fairness != GORDIAN_FAIRNESS_NONE)
+        TRY(list_fired_names(fair));
     uint64_t *sets = memory_zeroed(&fair->memory, (4 * fair->words + 1) * sizeof *sets);
     fair->here = sets;
     fair->place =

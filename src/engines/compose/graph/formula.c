@@ -1,3 +1,4 @@
+/* Parser of CTL and LTL formulas (formula.h). */
 #include "engines/compose/graph/formula.h"
 
 #include "engines/compose/circuit/text_fault.h"
@@ -79,7 +80,7 @@ static bool accept_word(struct reader *reader, const char *word)
     return true;
 }
 
-/* A word, or anything in backquotes or quotes. */
+/* A word, or any text in backquotes or quotes. */
 static bool read_quoted(struct reader *reader, char *buffer, size_t size)
 {
     skip_formula_blanks(reader);
@@ -138,7 +139,7 @@ static uint32_t add_named(struct reader *reader, enum formula_kind kind, uint32_
     return node;
 }
 
-/* A[f U g]: there is no way on which g never comes, or f fails before. */
+/* A[f U g]: there is no path on which g never holds, or f fails before g holds. */
 static uint32_t always_until(struct reader *reader, uint32_t f, uint32_t g)
 {
     uint32_t not_g = negate(reader, g);
@@ -155,7 +156,7 @@ static const struct automaton *automaton_of(const struct reader *reader, uint32_
     return factor_shape(reader->circuit, factor)->automaton;
 }
 
-/* #2 behind a cell; or the only automaton that has it. */
+/* #2 behind a cell, or else the only automaton with that cell. */
 static uint32_t find_factor(struct reader *reader, const char *cell)
 {
     uint32_t found = GORDIAN_NONE, count = 0;
@@ -193,7 +194,8 @@ static uint32_t find_factor(struct reader *reader, const char *cell)
     return found;
 }
 
-/* The local states in which `field` of the automaton (0: control, 1 + c: a cell) is this. */
+/* Does `field` of the automaton (0: control state, 1 + c: cell c) have this value in a local
+ * state? */
 static bool local_is(const struct reader *reader, uint32_t factor, uint32_t state, size_t field,
                      const char *wanted)
 {
@@ -279,7 +281,7 @@ static uint32_t read_temporal(struct reader *reader, char path, char when)
     return path == 'A' ? negate(reader, node) : node;
 }
 
-/* Does an operand follow, or what goes between two, or the end? */
+/* Does an operand follow, and not an infix operator or the end? */
 static bool operand_follows(struct reader *reader)
 {
     static const char *const words[] = {"U", "W", "R", "V"};
@@ -290,8 +292,7 @@ static bool operand_follows(struct reader *reader)
     return *reader->at && !strchr(")]&|-", *reader->at) && strncmp(reader->at, "<->", 3) != 0;
 }
 
-/* <a> f, [a] f; in LTL the step is the one that the run takes, and <a> alone says that it fires a.
- */
+/* <a> f, [a] f. In LTL they refer to the step of the run, and <a> alone means that it fires a. */
 static uint32_t read_step(struct reader *reader, bool every)
 {
     char name[GORDIAN_NAME_MAX + 1];
@@ -319,7 +320,7 @@ static uint32_t read_when(struct reader *reader, bool always)
                             read_unary(reader));
 }
 
-/* What LTL has and CTL has not; *found: it was there. */
+/* Operators of LTL only; *found: there was one. */
 static uint32_t read_linear(struct reader *reader, bool *found)
 {
     *found = true;
@@ -394,7 +395,7 @@ static uint32_t read_unary(struct reader *reader)
     return node;
 }
 
-/* f U g, f W g, f R g of LTL, from the right. f W g is g R (f || g). */
+/* f U g, f W g, f R g of LTL, right-associative. f W g is g R (f || g). */
 static uint32_t read_pair(struct reader *reader)
 {
     uint32_t left = read_unary(reader);
@@ -414,7 +415,7 @@ static uint32_t read_pair(struct reader *reader)
                 : add_formula_node(reader, FORMULA_RELEASE, left, right);
 }
 
-/* Operands joined by one operator, which LTL also has with one character; && binds tighter. */
+/* Operands of && or ||, in LTL also & or |. && binds tighter. */
 static uint32_t read_joined(struct reader *reader, enum formula_kind kind)
 {
     const char *mark = kind == FORMULA_AND ? "&&" : "||";
@@ -464,10 +465,8 @@ gordian_status formula_read(struct formula *formula, const char *text, bool line
 
 void formula_free(struct formula *formula)
 {
-    for (size_t i = 0; i < formula->count; i++) {
+    for (size_t i = 0; i < formula->count; i++)
         memory_free_all(&formula->memory, formula->nodes[i].name, formula->nodes[i].states);
-    }
-    if (formula->nodes)
-        memory_free(&formula->memory, formula->nodes);
+    memory_free(&formula->memory, formula->nodes);
     *formula = (struct formula){.memory = formula->memory};
 }

@@ -1,3 +1,4 @@
+/* Labelled transition graphs in memory: building and sorting them (graph.h). */
 #include "engines/compose/graph/graph.h"
 
 #include "foundation/base/error.h"
@@ -16,12 +17,11 @@ gordian_status graph_new(gordian_graph **out, const gordian_allocator *memory, g
     if (status == GORDIAN_OK &&
         !memory_grow_zeroed(memory, &graph->first, &graph->first_room, 1, sizeof *graph->first))
         status = fail_memory(error);
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = graph;
+    else
         gordian_graph_close(graph);
-        return status;
-    }
-    *out = graph;
-    return GORDIAN_OK;
+    return status;
 }
 
 void gordian_graph_close(gordian_graph *graph)
@@ -57,7 +57,7 @@ gordian_status graph_arc(gordian_graph *graph, uint32_t label, uint32_t to, gord
 
 gordian_status graph_initial(gordian_graph *graph, uint32_t state, gordian_error *error)
 {
-    size_t at = graph->initial_count; /* where they come in order nothing moves */
+    size_t at = graph->initial_count; /* if the states come in order, nothing moves */
     while (at > 0 && graph->initial[at - 1] >= state)
         at--;
     if (at < graph->initial_count && graph->initial[at] == state)
@@ -78,13 +78,13 @@ struct ranked {
     uint32_t label;
 };
 
-/* Where a name of a label ends. */
+/* Is this the end of a name in a label? */
 static bool ends_name(char c)
 {
     return c == '\0' || c == '|' || c == '=';
 }
 
-/* The names of two labels as lists, what comes after '=' passed over. */
+/* Compares the names of two labels as lists, without the data. */
 static int compare_label_names(const char *left, const char *right)
 {
     for (;;) {
@@ -113,7 +113,7 @@ static int compare_ranked(const void *left, const void *right)
     return names ? names : strcmp(a->text, b->text);
 }
 
-/* rank[label]: its place in the order of labels. */
+/* rank[label]: its position in the order of labels. */
 static uint32_t *rank_labels(const struct label_table *labels, const gordian_allocator *memory)
 {
     struct ranked *sorted = memory_alloc(memory, labels->count * sizeof *sorted);
@@ -207,7 +207,7 @@ gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint
         return fail_memory(error);
     }
     memset(graph->first, 0, ((size_t)state_count + 2) * sizeof *graph->first);
-    size_t *next = graph->first + 1; /* shifted by one: ends up as the starts */
+    size_t *next = graph->first + 1; /* shifted by one: the counts become the starts */
     for (size_t i = 0; i < count; i++)
         next[from[i] + 1]++;
     for (size_t s = 1; s <= state_count; s++)
@@ -220,7 +220,7 @@ gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint
     graph->labels = *labels;
     status = graph_initial(graph, initial, error);
     THEN(status, graph_finish(graph, error));
-    if (status != GORDIAN_OK) { /* the labels stay the caller's */
+    if (status != GORDIAN_OK) { /* the caller keeps the labels */
         graph->labels = own;
         gordian_graph_close(graph);
         return status;

@@ -1,6 +1,6 @@
-/* Hiding names. The states that hidden steps lead to are found once for every strongly connected
- * component of hidden steps, from the last one back: each takes over the visible steps of those it
- * leads to. So cycles of hidden steps need nothing special. */
+/* Hides names. For every strongly connected component of hidden steps, from the last one back, the
+ * visible steps after its hidden steps are computed once: each component inherits those of its
+ * successors. So cycles of hidden steps need no special treatment. */
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/components.h"
 #include "engines/compose/graph/graph.h"
@@ -38,7 +38,7 @@ gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *h
             new_of[i] = LABEL_TAU;
             continue;
         }
-        /* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
+        /* Writes the label without hidden names to `text`; "tau" if no name is left. */
         const char *label = labels_text(&graph->labels, i);
         struct label_part part;
         text.used = 0;
@@ -60,7 +60,7 @@ gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *h
 
 /* ------------------------------------------------------------------ components of hidden steps */
 
-/* The hidden arcs as the search wants them; `targets` NULL: only counts them. */
+/* Lists the hidden arcs for the search of components. `targets` NULL: only counts them. */
 static size_t list_hidden(const gordian_graph *graph, const uint32_t *new_of,
                           struct scc_node *nodes, uint32_t *targets)
 {
@@ -118,15 +118,15 @@ struct hider {
     uint32_t *new_of; /* labels */
     struct components parts;
 
-    /* The visible steps of a component and of all it leads to by hidden ones:
-     * steps[first[c]] .. steps[first[c+1]-1], sorted, each once. */
+    /* The visible steps of a component and of all components reachable by hidden steps:
+     * steps[first[c]] .. steps[first[c+1]-1], sorted, without duplicates. */
     gordian_graph_arc *steps;
     size_t *first;
     size_t step_count, step_room;
 
-    uint32_t *seen_in; /* by component: the last one that took its steps over, from 1 */
+    uint32_t *seen_in; /* by component: the last one that inherited its steps, from 1 */
     uint32_t *queue;
-    uint32_t *number; /* of a state that stays; NONE */
+    uint32_t *number; /* of a state that is kept; NONE */
     uint32_t found;
 };
 
@@ -138,7 +138,7 @@ static bool add_step(struct hider *hider, gordian_graph_arc step)
     return true;
 }
 
-/* What component c takes over along one hidden arc. */
+/* Component c inherits steps along a hidden arc. */
 static bool inherit_steps(struct hider *hider, uint32_t c, uint32_t from)
 {
     if (from == c || hider->seen_in[from] == c + 1)
@@ -187,8 +187,8 @@ static void reach_visible(struct hider *hider, uint32_t state)
     hider->queue[hider->found++] = state;
 }
 
-/* Marks the initial states, and where hidden steps lead from them; then everything reachable. The
- * first `initial_count` of the queue are the initial ones. */
+/* Marks the initial states and the states that visible steps reach. The first `initial_count`
+ * entries of the queue are the initial states. */
 static uint32_t explore_visible(struct hider *hider)
 {
     const gordian_graph *graph = hider->graph;
@@ -251,7 +251,7 @@ static gordian_status hide_names(struct hider *hider, const gordian_hiding *hidi
     hider->number = memory_alloc(&hider->memory, states * sizeof(uint32_t));
     if (!hider->first || !hider->seen_in || !hider->queue || !hider->number)
         return fail_memory(error);
-    for (uint32_t c = 0; c < parts; c++) /* what it leads to comes before */
+    for (uint32_t c = 0; c < parts; c++) /* successors come first */
         if (!collect_steps(hider, c))
             return fail_memory(error);
     return write_hidden_graph(hider, explore_visible(hider), error);

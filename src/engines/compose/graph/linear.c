@@ -1,3 +1,4 @@
+/* Translates LTL formulas to automata (linear.h). */
 #include "engines/compose/graph/linear.h"
 
 #include "foundation/base/bits.h"
@@ -6,17 +7,17 @@
 
 #include <string.h>
 
-/* Ways to take a set of formulas apart that are looked at, at most. */
+/* Alternatives that are tried at most. */
 #define SPLITS_MAX (1u << 22)
 
 struct builder {
     struct linear *linear;
     const struct formula *formula;
     uint8_t *timeless;
-    uint32_t *begin; /* by node: the first node of what it is made of, which lies together */
-    uint8_t *wanted; /* by node: 1 as it is, 2 negated, 3 both */
-    uint32_t *parts; /* by node, twice: as it is, negated */
-    uint32_t splits; /* how many were looked at */
+    uint32_t *begin; /* by node: the first node of its subformula, which is contiguous */
+    uint8_t *wanted; /* by node: 1 positive, 2 negated, 3 both */
+    uint32_t *parts; /* by node: two parts, positive and negated */
+    uint32_t splits; /* alternatives tried */
     gordian_error *error;
 };
 
@@ -53,14 +54,14 @@ void linear_timeless(const struct formula *formula, uint8_t *timeless)
     }
 }
 
-/* Does the same stand at both places? Operands are compared by where they are from there. */
+/* Are two nodes equal? Operands are compared by their relative positions. */
 static bool same_node(const struct formula_node *a, const struct formula_node *b, uint32_t apart)
 {
     unsigned operands = operand_count(a->kind);
     if (a->kind != b->kind || (operands > 0 && a->left + apart != b->left) ||
         (operands > 1 && a->right + apart != b->right))
         return false;
-    if (a->kind == FORMULA_LOCAL) /* of one automaton: as many states */
+    if (a->kind == FORMULA_LOCAL) /* the same automaton, so the same number of states */
         return a->factor == b->factor && a->state_count == b->state_count &&
                memcmp(a->states, b->states, a->state_count) == 0;
     return !a->name || strcmp(a->name, b->name) == 0;
@@ -113,7 +114,7 @@ static bool part_is(const struct builder *builder, uint32_t part, enum part_kind
     return builder->linear->parts[part].kind == kind;
 }
 
-/* The part that a node stands for, negated or not; those of its operands are there. */
+/* The part for a node, negated or not. The parts of its operands exist already. */
 static struct part part_of(const struct builder *builder, uint32_t number, bool negated)
 {
     const struct formula_node *node = &builder->formula->nodes[number];
@@ -137,8 +138,7 @@ static struct part part_of(const struct builder *builder, uint32_t number, bool 
                 : node->kind == FORMULA_OR                 ? (negated ? PART_AND : PART_OR)
                 : (node->kind == FORMULA_UNTIL) != negated ? PART_UNTIL
                                                            : PART_RELEASE;
-    /* What true and false make simpler: the kind, `left` or `right` to stand for the whole; or the
-     * part as it is. */
+    /* Simplifies operators with constant or equal operands. */
     const struct part *parts = builder->linear->parts;
     bool left_true = part_is(builder, part.left, PART_TRUE);
     bool left_false = part_is(builder, part.left, PART_FALSE);
@@ -166,7 +166,7 @@ static struct part part_of(const struct builder *builder, uint32_t number, bool 
 
 static gordian_status make_formula_parts(struct builder *builder)
 {
-    /* From the top down: which nodes are wanted, as they are or negated. */
+    /* Top-down: which nodes are needed, positive or negated. */
     const struct formula *formula = builder->formula;
     builder->wanted[formula->top] |= 2;
     for (size_t n = formula->count; n-- > 0;) {
@@ -213,7 +213,7 @@ static bool set_within(const struct part_set *small, const struct part_set *larg
     return true;
 }
 
-/* Takes one out; false: it is empty. */
+/* Removes a member. Returns false if the set is empty. */
 static bool set_take(struct part_set *set, uint32_t *part)
 {
     for (uint32_t i = 0; i < LINEAR_PARTS / 64; i++)
@@ -243,7 +243,7 @@ static gordian_status put_state(struct builder *builder, const struct part_set *
     return GORDIAN_OK;
 }
 
-/* A set that is being taken apart. */
+/* A set that is being decomposed. */
 struct moment {
     struct part_set todo, seen, next;
     struct part_set literals, promises;
@@ -251,7 +251,8 @@ struct moment {
 
 static gordian_status split_moment(struct builder *builder, struct moment now);
 
-/* One way of two: `first` now; or `second` now, and perhaps the whole again later. */
+/* Splits an alternative: `first` holds now; or `second` holds now, and the whole may be required
+ * again later. */
 static gordian_status split_choice(struct builder *builder, const struct moment *now,
                                    uint32_t number, uint32_t first, uint32_t second)
 {
@@ -260,7 +261,7 @@ static gordian_status split_choice(struct builder *builder, const struct moment 
     bits_set(one.todo.words, first);
     bits_set(other.todo.words, second);
     if (part->kind == PART_RELEASE)
-        bits_set(one.todo.words, second); /* g and f: over */
+        bits_set(one.todo.words, second); /* g and f hold: the release ends */
     if (part->kind != PART_OR)
         bits_set(other.next.words, number);
     if (part->kind == PART_UNTIL)
@@ -269,7 +270,7 @@ static gordian_status split_choice(struct builder *builder, const struct moment 
     return split_moment(builder, other);
 }
 
-/* Takes apart what is to be fulfilled, until literals, what comes next and promises are left. */
+/* Decomposes the requirements into literals, requirements for the next step, and promises. */
 static gordian_status split_moment(struct builder *builder, struct moment now)
 {
     const struct part *parts = builder->linear->parts;
@@ -306,7 +307,7 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
             return split_choice(builder, &now, number, part->right, part->left);
         }
     }
-    /* A move, unless another of the state allows as much. */
+    /* Adds a move unless another move of the state allows at least as much. */
     struct linear *linear = builder->linear;
     struct linear_move move = {.literals = now.literals, .promises = now.promises};
     TRY(put_state(builder, &now.next, &move.to));
@@ -325,7 +326,7 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
     return GORDIAN_OK;
 }
 
-/* The moves of every state, those that are found on the way included. */
+/* Computes the moves of every state, including states that are found meanwhile. */
 static gordian_status make_moves(struct builder *builder)
 {
     struct linear *linear = builder->linear;

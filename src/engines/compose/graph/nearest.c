@@ -1,4 +1,5 @@
-/* The nearest deadlock, the nearest cycle of hidden steps, and the ways there. */
+/* Finds the nearest deadlock, the nearest cycle of hidden steps (livelock), and the paths to
+ * them. */
 #include "engines/compose/graph/components.h"
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/error.h"
@@ -21,10 +22,11 @@ void gordian_graph_deadlocks_free(gordian_graph_deadlocks *found)
 
 struct looking {
     const gordian_graph *graph;
-    const uint32_t *new_of; /* labels, TAU: hidden */
+    const uint32_t *new_of; /* labels after hiding; TAU: hidden */
     struct components parts;
     uint32_t *queue;
-    size_t *by; /* the arc a state was reached by + 1; 0: not reached; SIZE_MAX: at the start */
+    /* 1 + the arc that reached a state; 0: not reached; SIZE_MAX: the search began there */
+    size_t *by;
     uint32_t found;
 };
 
@@ -72,7 +74,8 @@ static void reach_successors(struct looking *looking, uint32_t state)
 
 static uint32_t source_of(const gordian_graph *graph, size_t arc)
 {
-    uint32_t low = 0, high = graph->state_count - 1; /* first[low] <= arc < first[high + 1] */
+    /* Invariant: first[low] <= arc < first[high + 1]. */
+    uint32_t low = 0, high = graph->state_count - 1;
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
         if (graph->first[middle] <= arc)
@@ -83,7 +86,7 @@ static uint32_t source_of(const gordian_graph *graph, size_t arc)
     return low;
 }
 
-/* The arcs that led to `state`, back to the start of the search. */
+/* Returns the arcs from the start of the search to `state`. */
 static gordian_status way_to(const struct looking *looking, uint32_t state, size_t last,
                              gordian_graph_arc **arcs, size_t *count,
                              const gordian_allocator *memory, gordian_error *error)
@@ -132,8 +135,8 @@ gordian_status gordian_graph_find_deadlocks(const gordian_graph *graph,
 
 /* ------------------------------------------------------------------ livelocks */
 
-/* Is there a cycle of hidden steps through this state? In a component of several states there is;
- * a single one needs a loop. A hidden loop is a step like any other; idling is not written down. */
+/* Is there a cycle of hidden steps through this state? There is in a component of several states; a
+ * single state needs a loop. A hidden loop is a step, unlike idling, which is not stored. */
 static bool on_cycle(const struct looking *looking, uint32_t state)
 {
     const gordian_graph *graph = looking->graph;
@@ -147,7 +150,7 @@ static bool on_cycle(const struct looking *looking, uint32_t state)
     return false;
 }
 
-/* Everything reachable, nearest first; counts those on cycles. */
+/* Searches breadth-first and counts the states on cycles. */
 static gordian_status find_nearest(struct looking *looking, gordian_livelock *livelock,
                                    gordian_error *error)
 {
@@ -163,7 +166,7 @@ static gordian_status find_nearest(struct looking *looking, gordian_livelock *li
                                           &livelock->path_count, &livelock->allocator, error);
 }
 
-/* The shortest way back to the state along hidden steps. */
+/* Finds the shortest cycle of hidden steps through the state. */
 static gordian_status find_hidden_cycle(struct looking *looking, gordian_livelock *livelock,
                                         gordian_error *error)
 {

@@ -1,3 +1,4 @@
+/* Costs of steps, and Dijkstra's search for the best path (prices.h). */
 #include "engines/compose/graph/prices.h"
 
 #include "foundation/base/error.h"
@@ -9,7 +10,7 @@
 
 /* ------------------------------------------------------------------ semirings */
 
-/* What is best, and costs nothing. */
+/* The best cost, which is also neutral. */
 static double best_of(gordian_semiring semiring)
 {
     return semiring == GORDIAN_SEMIRING_WEIGHTED ? 0 : 1;
@@ -25,14 +26,6 @@ static double multiply(gordian_semiring semiring, double a, double b)
     return semiring == GORDIAN_SEMIRING_WEIGHTED ? a + b
            : semiring == GORDIAN_SEMIRING_FUZZY  ? fmin(a, b)
                                                  : a * b;
-}
-
-/* Of those that became one transition the best counts: their sum. */
-static double cost_of(gordian_semiring semiring, const struct cost *cost)
-{
-    if (isnan(cost->least))
-        return best_of(semiring);
-    return semiring == GORDIAN_SEMIRING_WEIGHTED ? cost->least : cost->greatest;
 }
 
 /* ------------------------------------------------------------------ the product goes by */
@@ -66,7 +59,7 @@ gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit
 
 gordian_status prices_begin(struct prices *prices, uint64_t states, gordian_error *error)
 {
-    if (states > GRAPH_STATES_MAX) /* there will be no graph either */
+    if (states > GRAPH_STATES_MAX) /* the graph would be too large as well */
         return GORDIAN_OK;
     prices->locals = memory_alloc(&prices->memory,
                                   ((size_t)states * prices->factor_count + 1) * sizeof(uint32_t));
@@ -116,8 +109,8 @@ static const uint64_t *priced_label(const struct prices *prices, const gordian_g
     return (const uint64_t *)prices->labels.list + arc->label * prices->circuit->label_words;
 }
 
-/* Does transition t of the factor fire, of its names, those of the label with the same data?
- * `own`, `mask`: label_words words each, for it. */
+/* Does transition t of the factor fire the factor's names in the label, with the same data? `own`,
+ * `mask`: buffers of label_words words. */
 static bool fires_like(const struct prices *prices, uint32_t factor, size_t t,
                        const uint64_t *label, uint64_t *own, const uint64_t *mask)
 {
@@ -142,8 +135,11 @@ static double step_cost(const struct prices *prices, uint32_t from, const gordia
         factor_mask(circuit, factor, mask);
         for (size_t t = shape->first[here[i]]; t < shape->first[here[i] + 1]; t++)
             if (shape->to[t] == there[i] && fires_like(prices, factor, t, label, own, mask)) {
-                cost =
-                    multiply(prices->semiring, cost, cost_of(prices->semiring, &shape->costs[t]));
+                /* If several transitions were merged into this one, the best cost counts. */
+                bool least = prices->semiring == GORDIAN_SEMIRING_WEIGHTED;
+                double price = least ? shape->costs[t].least : shape->costs[t].greatest;
+                if (!isnan(price))
+                    cost = multiply(prices->semiring, cost, price);
                 break;
             }
     }
@@ -156,11 +152,11 @@ struct search {
     const struct prices *prices;
     struct check *check;
     uint64_t *own, *mask;
-    double *costs;    /* by state: of the best way known; NAN: none */
-    size_t *by;       /* by state: the arc it ends with; SIZE_MAX: it begins there */
-    uint32_t *from;   /* by state: where that arc begins */
+    double *costs;    /* by state: of the best path found; NAN: none */
+    size_t *by;       /* by state: the last arc of the path; SIZE_MAX: it begins there */
+    uint32_t *from;   /* by state: the source of that arc */
     uint32_t *heap;   /* states, the best first */
-    uint32_t *place;  /* by state: where it is in the heap + 1; 0: not there, UINT32_MAX: done */
+    uint32_t *place;  /* by state: 1 + its index in the heap; 0: not in it, UINT32_MAX: done */
     uint32_t waiting; /* in the heap */
 };
 
@@ -185,7 +181,7 @@ static void move_up(struct search *search, uint32_t place, uint32_t state)
     put_at(search, place, state);
 }
 
-/* A way to a state that costs so much. */
+/* Offers a path to a state with this cost. */
 static void offer_way(struct search *search, uint32_t state, double cost, uint32_t from, size_t by)
 {
     uint32_t place = search->place[state];
@@ -198,7 +194,7 @@ static void offer_way(struct search *search, uint32_t state, double cost, uint32
     move_up(search, place ? place - 1 : search->waiting++, state);
 }
 
-/* The best state in which the formula holds, or GORDIAN_NONE. */
+/* Returns the best state in which the formula holds, or GORDIAN_NONE. */
 static uint32_t search_best(struct search *search)
 {
     const struct prices *prices = search->prices;
@@ -234,7 +230,7 @@ static uint32_t search_best(struct search *search)
     return GORDIAN_NONE;
 }
 
-/* The step as the graph has it. */
+/* Finds the step in the graph. */
 static gordian_status show_step(struct search *search, uint32_t state, struct output *text)
 {
     const struct prices *prices = search->prices;

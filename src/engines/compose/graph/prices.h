@@ -1,17 +1,18 @@
 /*
- * What the steps of a product cost, and the best way to a state.
+ * The cost of the steps of a product, and the best path to a state.
  *
- * Transitions of automata may say what they cost. A joint firing costs what those that take part
- * do, multiplied in a semiring; a way costs its steps, multiplied; of several ways the best one
- * counts, their sum. All semirings here are absorptive: to go on never makes a way better, so
- * Dijkstra's search finds the best.
+ * Transitions of automata may have costs. The cost of a joint firing is the product of the costs of
+ * its transitions in a semiring, and the cost of a path is the product of its steps. The best of
+ * several paths counts, which is their sum in the semiring. In all semirings here, extending a path
+ * never makes it better, so Dijkstra's search finds the best one.
  *
- *     weighted      least, +      0 is nothing, and best; costs add up
- *     fuzzy         greatest, least    1 is best; a way is as good as its worst step
- *     probability   greatest, *        1 is best; a way is as likely as its steps one after the
- * other
+ *     weighted      minimum, +         0 is neutral and best; costs add up
+ *     fuzzy         maximum, minimum   1 is best; a path is as good as its worst step
+ *     probability   maximum, *         1 is best; the probability of a path is the product of its
+ * steps
  *
- * What says nothing costs the best there is. A step of 0 in fuzzy and probability is none.
+ * A transition without a cost has the best cost. In fuzzy and probability, a step of cost 0 does
+ * not exist.
  */
 #pragma once
 
@@ -19,23 +20,23 @@
 #include "engines/compose/circuit/record_table.h"
 #include "engines/compose/graph/check.h"
 
-/* The product as it goes by. */
+/* Data collected while the product is delivered. */
 struct prices {
     gordian_allocator memory;
     const gordian_circuit *circuit;
     gordian_semiring semiring;
-    uint32_t *factors; /* those that say what their transitions cost */
+    uint32_t *factors; /* factors with costs */
     size_t factor_count;
     uint32_t state_count;
     uint32_t *locals;           /* of state s: factor_count local states */
-    struct record_table labels; /* different ones, label_words words each */
-    gordian_graph_arc *arcs;    /* their labels as numbered here */
+    struct record_table labels; /* without duplicates, label_words words each */
+    gordian_graph_arc *arcs;    /* with label numbers of `labels` */
     size_t arc_count, arc_room;
     size_t *first; /* arcs of state s: first[s] .. first[s + 1] - 1 */
 };
 
-/* GORDIAN_STATUS_INPUT: a cost that the semiring does not have, or nobody says any. prices_close it
- * whatever happened. */
+/* GORDIAN_STATUS_INPUT: a cost outside the semiring, or no costs at all. Call prices_close in any
+ * case. */
 gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit,
                            gordian_semiring semiring, const gordian_allocator *memory,
                            gordian_error *error);
@@ -44,5 +45,6 @@ gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
                           gordian_error *error);
 void prices_close(struct prices *prices);
 
-/* The best way from an initial state to one in which the formula holds, into check->result. */
+/* Finds the best path from an initial state to a state in which the formula holds:
+ * check->result. */
 gordian_status prices_best(const struct prices *prices, struct check *check);

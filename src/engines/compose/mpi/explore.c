@@ -1,8 +1,9 @@
 /*
- * Exploring together: states that belong to others go to them in batches, without waiting, to ranks
- * of the same machine through memory that they share (shared_mailbox.h). It ends
- * when all are idle and two counts in a row find as many batches received as sent; a count is a
- * reduction that does not block, which a rank joins when it is idle, and works on meanwhile.
+ * Distributed state space exploration: each rank sends the states of other ranks in batches,
+ * without waiting. Ranks of the same machine use shared memory (shared_mailbox.h). The exploration
+ * ends when all ranks are idle and two counts in a row find as many batches received as sent. A
+ * count is a non-blocking reduction that a rank joins when it is idle; it continues to work
+ * meanwhile.
  */
 #include "engines/compose/mpi/mpi_internal.h"
 #include "engines/compose/mpi/shared_mailbox.h"
@@ -12,32 +13,32 @@
 #include <sched.h>
 #include <string.h>
 
-#define BATCH 1024u /* words of a message */
-#define SENDS 4u    /* under way to one rank at most */
-#define WORDS 256u  /* worked on between looks at the mail */
+#define BATCH 1024u /* words per message */
+#define SENDS 4u    /* outstanding messages per rank */
+#define WORDS 256u  /* words fired between checks for messages */
 
 enum tag {
     TAG_STATES = 1, /* (word, states) pairs */
-    TAG_STATUS,     /* to rank 0: states found, bytes held, out of memory */
-    TAG_STOP,       /* from rank 0: drop everything; why */
+    TAG_STATUS,     /* to rank 0: states found, bytes used, out of memory */
+    TAG_STOP,       /* from rank 0: stop and discard everything; the reason */
 };
 
-/* What goes to one rank of another machine, or to oneself. */
+/* Messages to a rank of another machine, or to the rank itself. */
 struct outbox {
-    struct cell_pair *batches; /* SENDS of BATCH each */
+    struct cell_pair *batches; /* SENDS batches of BATCH pairs */
     MPI_Request requests[SENDS];
-    unsigned at; /* the batch being filled, which is the box */
+    unsigned at; /* the batch that is the current box */
 };
 
 struct talk {
     struct job *job;
     struct outbox *outboxes; /* by rank */
-    struct cells_box *boxes; /* likewise */
+    struct cells_box *boxes; /* by rank */
     struct post post;
-    struct cell_pair *inbox; /* BATCH */
-    struct cell_pair *sieve; /* of what is sent */
+    struct cell_pair *inbox; /* BATCH pairs */
+    struct cell_pair *sieve; /* for states that are sent */
     uint64_t sent, received; /* batches of states */
-    /* The rest comes unasked, so it is not counted with them, but cleared away in the end. */
+    /* These messages are not counted above. They are received at the end. */
     uint64_t status_count; /* sent, or on rank 0 received */
     bool stop_told;        /* sent, or received */
     uint64_t *known;       /* rank 0: states and bytes by rank */
@@ -47,7 +48,7 @@ struct talk {
     mpi_watch *watch;
     void *context;
     gordian_compose_stop stop;
-    /* The count under way. */
+    /* The current count. */
     MPI_Request wave;
     bool waving;
     uint64_t wave_in[2], wave_out[2], wave_before[2];
@@ -64,7 +65,7 @@ static void exploration_close(struct talk *talk)
     post_close(&talk->post);
 }
 
-/* The next batch, whose request is over, is the box. */
+/* Makes the next batch, whose request is complete, the box. */
 static void begin_batch(struct talk *talk, size_t rank)
 {
     struct outbox *outbox = &talk->outboxes[rank];
@@ -85,7 +86,8 @@ static bool make_boxes(struct talk *talk)
         for (unsigned i = 0; i < SENDS; i++)
             outbox->requests[i] = MPI_REQUEST_NULL;
         if (by_post(talk, (uint32_t)r)) {
-            post_begin(&talk->post, &talk->boxes[r]); /* none has been sent: there are enough */
+            /* Always succeeds: no letter has been sent yet. */
+            post_begin(&talk->post, &talk->boxes[r]);
             continue;
         }
         outbox->batches = memory_alloc(memory, SENDS * BATCH * sizeof *outbox->batches);
@@ -153,7 +155,7 @@ static void take_stop(struct talk *talk)
     talk->stop = (gordian_compose_stop)why;
 }
 
-/* Takes what has come; true if there was anything. */
+/* Receives all pending messages. Returns true if there were any. */
 static bool take_mail(struct talk *talk)
 {
     uint64_t letters = post_read(&talk->post, &talk->job->cells, talk->job->stopped);
@@ -175,7 +177,8 @@ static bool take_mail(struct talk *talk)
     }
 }
 
-/* Waits for a request, with mail taken meanwhile: whoever it is for may be waiting for us. */
+/* Waits for a request and receives messages meanwhile, because the receiver may be waiting for this
+ * rank. */
 static void wait_for_request(struct talk *talk, MPI_Request *request)
 {
     int done = 0;
@@ -199,8 +202,8 @@ static void send_state_batch(struct talk *talk, int rank)
 static void send_letter(struct talk *talk, uint32_t rank)
 {
     struct cells_box *box = &talk->boxes[rank], blank;
-    while (
-        !post_begin(&talk->post, &blank)) /* those who have ours may wait for us to read theirs */
+    /* Ranks that have our letters may wait for us to read theirs. */
+    while (!post_begin(&talk->post, &blank))
         if (!take_mail(talk))
             sched_yield();
     talk->sent++;
@@ -209,7 +212,7 @@ static void send_letter(struct talk *talk, uint32_t rank)
     *box = blank;
 }
 
-/* A box that is full, or has to be emptied. */
+/* Handles a box that is full, or that has to be emptied. */
 static void empty_box(struct talk *talk, uint32_t owner, bool all)
 {
     struct cells_box *box = &talk->boxes[owner];
@@ -233,7 +236,7 @@ static void hand_on_box(void *context, uint32_t owner)
     empty_box(context, owner, false);
 }
 
-/* Rank 0 decides. */
+/* Called on rank 0: stops all ranks. */
 static void stop_all(struct talk *talk, gordian_compose_stop why)
 {
     uint64_t message = why;
@@ -246,13 +249,14 @@ static void stop_all(struct talk *talk, gordian_compose_stop why)
         MPI_Send(&message, 1, MPI_UINT64_T, r, TAG_STOP, MPI_COMM_WORLD);
 }
 
-/* What the others should know, every now and then, and at once where it cannot go on: rank 0 looks
- * at the sums. */
+/* Reports the status to rank 0 from time to time, and at once if the rank cannot continue. Rank 0
+ * checks the sums. */
 static void report_status(struct talk *talk)
 {
     struct job *job = talk->job;
     uint64_t now = clock_ns(), states = 0, memory = 0;
-    /* Why it cannot go on, whatever the others have; GORDIAN_COMPOSE_STOP_COMPLETE: it can. */
+    /* Why this rank cannot continue, whatever the others do; GORDIAN_COMPOSE_STOP_COMPLETE: it
+     * can. */
     bool many = job->order.max_states && job->cells.states > job->order.max_states;
     gordian_compose_stop full = job->cells.no_memory ? GORDIAN_COMPOSE_STOP_MEMORY
                                 : many               ? GORDIAN_COMPOSE_STOP_STATES
@@ -271,7 +275,7 @@ static void report_status(struct talk *talk)
                   &talk->status_request);
         talk->status_count++;
         if (full != GORDIAN_COMPOSE_STOP_COMPLETE)
-            job->stopped = true; /* until rank 0 says so to all */
+            job->stopped = true; /* until rank 0 stops all ranks */
         return;
     }
     talk->known[0] = job->cells.states;
@@ -295,7 +299,7 @@ static bool has_work(const struct job *job)
     return cells_waiting(&job->cells) && !job->stopped;
 }
 
-/* Joins the next count, or looks at the one under way; true: all is over. */
+/* Joins the next count, or checks the current one. Returns true if the exploration is over. */
 static bool join_termination_count(struct talk *talk)
 {
     int done = 0;
@@ -348,13 +352,13 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
     }
     for (int r = 0; r < job->ranks; r++)
         MPI_Waitall(SENDS, talk.outboxes[r].requests, MPI_STATUSES_IGNORE);
-    /* Takes what came unasked and is still on its way. */
+    /* Receives the remaining status messages. */
     bool first = talk.job->rank == 0;
     uint64_t mine = first ? 0 : talk.status_count, all = 0;
     MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     while (first && talk.status_count < all)
         take_mail(&talk);
-    /* That may have been a reason to stop. */
+    /* They may have caused a stop. */
     int told = talk.stop_told;
     MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
     while (told && !talk.stop_told)

@@ -1,4 +1,4 @@
-/* The job every rank has; counting over the ranks, and getting all states to rank 0. */
+/* The job of a rank: counting over the ranks, and gathering all states on rank 0. */
 #include "engines/compose/mpi/mpi_internal.h"
 #include "foundation/base/error.h"
 
@@ -61,7 +61,7 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
     return GORDIAN_OK;
 }
 
-/* Digit by digit: by the states of each factor, or by its initial ones. */
+/* Digit by digit: the states of each factor, or only its initial ones. */
 static uint64_t compose_state(const struct job *job, uint64_t number, bool initial)
 {
     uint64_t state = 0;
@@ -95,7 +95,7 @@ uint64_t job_ways(const struct job *job, uint64_t state)
 /* Counting over the ranks, and getting all states to rank 0. */
 /* ------------------------------------------------------------------ sums */
 
-/* 64 neighbouring states at once; joint firings that clash are counted state by state. */
+/* Counts 64 neighbouring states at once. Conflicting joint firings are counted state by state. */
 static void count_rank_word(const struct job *job, uint64_t word, uint64_t states,
                             struct mpi_sums *sums, uint64_t *stuck)
 {
@@ -112,7 +112,7 @@ static void count_rank_word(const struct job *job, uint64_t word, uint64_t state
                            job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
 }
 
-/* A block of the numbers is this rank's. Neighbouring numbers mostly are neighbouring states. */
+/* Counts the block of numbers of this rank. Consecutive numbers are mostly neighbouring states. */
 static void count_block(const struct job *job, struct mpi_sums *sums)
 {
     uint64_t whole = job->order.whole, ranks = (uint64_t)job->ranks, rank = (uint64_t)job->rank;
@@ -152,7 +152,7 @@ void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint
                            .idle_ns = job->idle_ns};
     if (job->order.command == MPI_COMMAND_FULL)
         count_block(job, &own);
-    else if (complete && !job->order.count) /* deadlocks have been met */
+    else if (complete && !job->order.count) /* the exploration has counted the deadlocks */
         own.counts = (struct compose_counts){.states = cells->states, .deadlocks = cells->stuck};
     else {
         for (uint32_t i = 0; i < job->cells.count; i++)
@@ -184,7 +184,7 @@ gordian_status job_number(const struct job *job, uint64_t *states, size_t count,
     return all ? GORDIAN_OK : fail_memory(error);
 }
 
-#define PIECE ((size_t)1 << 20) /* cells of a message */
+#define PIECE ((size_t)1 << 20) /* cells per message */
 
 gordian_status job_gather(struct job *job, struct space *all, gordian_error *error)
 {

@@ -1,4 +1,4 @@
-/* The mpi engine: rank 0's side of a run, and the others' (mpi.h). */
+/* The mpi engine: the sides of rank 0 and of the other ranks (mpi.h). */
 #include "engines/compose/mpi/mpi.h"
 
 #include "engines/compose/cpu/cpu.h"
@@ -12,26 +12,27 @@
 
 /* ------------------------------------------------------------------ what all do */
 
-/* Explores or counts; what comes out is told to rank 0. The same calls in the same order on every
- * rank: whatever is decided on the way is decided by rank 0 and told. */
+/* A rank's part of a run: explores or counts, and reports the result to rank 0. All ranks make the
+ * same calls in the same order: rank 0 makes every decision and broadcasts it. */
 struct share {
     struct job job;
     struct mpi_sums sums;
-    struct space all; /* rank 0, if it was asked for, and there was memory for it */
-    uint64_t stuck;   /* rank 0: one of the deadlocks, or UINT64_MAX */
+    struct space all; /* rank 0, on request, if there was memory for it */
+    uint64_t stuck;   /* rank 0: a deadlock, or UINT64_MAX */
     gordian_compose_stop stop;
 };
 
-/* Rank 0's side of a share. */
+/* The additional work of rank 0. */
 struct leader {
     mpi_watch *watch;
-    /* Describes deadlocks without the states, if it can: how many, and which states they are. */
+    /* Describes near deadlocks without the states, if possible. Returns their number; *states:
+     * their states. */
     size_t (*describe)(void *context, const struct mpi_sums *sums, uint64_t **states);
     void (*number)(void *context, const uint64_t *numbers);
     void *context;
 };
 
-/* What rank 0 needs when all is counted. */
+/* What rank 0 needs after the counting. */
 enum mpi_need { MPI_NEED_NOTHING, MPI_NEED_NUMBERS, MPI_NEED_STATES };
 
 static enum mpi_need what_is_needed(const struct share *share, const struct leader *leader,
@@ -40,7 +41,7 @@ static enum mpi_need what_is_needed(const struct share *share, const struct lead
     const struct mpi_order *order = &share->job.order;
     if (order->command != MPI_COMMAND_EXPLORE)
         return MPI_NEED_NOTHING;
-    if (share->stop == GORDIAN_COMPOSE_STOP_STOPPED) /* ctrl-C: nobody waits for all states */
+    if (share->stop == GORDIAN_COMPOSE_STOP_STOPPED) /* after ctrl-C the states are not gathered */
         return MPI_NEED_NOTHING;
     if (order->gather || share->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         return MPI_NEED_STATES;
@@ -50,7 +51,7 @@ static enum mpi_need what_is_needed(const struct share *share, const struct lead
     return *count ? MPI_NEED_NUMBERS : MPI_NEED_STATES;
 }
 
-/* Numbers, or all states, for rank 0: `leader` is NULL on the others. */
+/* Provides numbers, or all states, to rank 0. `leader` is NULL on the other ranks. */
 static gordian_status serve_needs(struct share *share, const struct leader *leader,
                                   gordian_error *error)
 {
@@ -63,7 +64,7 @@ static gordian_status serve_needs(struct share *share, const struct leader *lead
         need = MPI_NEED_NOTHING;
     MPI_Bcast(&need, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (need == MPI_NEED_STATES && job_gather(&share->job, &share->all, error) != GORDIAN_OK)
-        share->all = (struct space){0}; /* what was counted stays */
+        share->all = (struct space){0}; /* the counts remain */
     if (need == MPI_NEED_NUMBERS)
         status = job_number(&share->job, states, count, numbers, error);
     if (need == MPI_NEED_NUMBERS && leader && status == GORDIAN_OK)
@@ -78,9 +79,8 @@ static gordian_status run_share(struct share *share, const struct packed *packed
 {
     *share = (struct share){0};
     MPI_Bcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD);
-    gordian_status status = job_open(&share->job, packed, order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(job_open(&share->job, packed, order, error));
     if (order->command == MPI_COMMAND_EXPLORE)
         status = job_explore(&share->job, leader ? leader->watch : NULL,
                              leader ? leader->context : NULL, &share->stop, error);
@@ -104,7 +104,7 @@ void compose_mpi_serve(void)
 {
     struct share share;
     struct mpi_order order;
-    /* Out of memory: rank 0 failed with us, and says so. */
+    /* If memory ran out, rank 0 failed as well and reports it. */
     if (run_share(&share, NULL, &order, NULL, NULL) == GORDIAN_OK)
         share_close(&share);
 }
@@ -125,7 +125,7 @@ static bool watch_run(void *context, uint64_t states, uint64_t memory)
     return compose_goes_on(run->options, &progress);
 }
 
-/* Deadlocks that are near need nobody's states. */
+/* Finding near deadlocks does not need the states of the ranks. */
 static size_t describe_near(void *context, const struct mpi_sums *sums, uint64_t **states)
 {
     struct run *run = context;
@@ -211,9 +211,9 @@ static gordian_status call_share(struct share *share, struct run *run, struct mp
     return status;
 }
 
-/* What rank 0 does with the states, as the cpu engine does it: counts the transitions among those
- * of a run that was stopped, finds the ways to deadlocks, delivers. The reachable states are in
- * `reached`, if they are there; `full`: the product is the whole one. */
+/* Processes the states on rank 0 like the cpu engine: counts the transitions of a stopped run,
+ * finds the paths to deadlocks, delivers. `reached`: the reachable states, if they were gathered.
+ * `full`: the whole product is delivered. */
 static gordian_status finish_run(struct run *run, struct space *reached, bool full,
                                  gordian_error *error)
 {
@@ -221,7 +221,7 @@ static gordian_status finish_run(struct run *run, struct space *reached, bool fu
     gordian_compose_options options = *run->options;
     struct space whole = {0};
     struct cpu cpu;
-    options.max_memory = 0; /* the ranks have kept to it */
+    options.max_memory = 0; /* the ranks have enforced it */
     gordian_status status = cpu_open(&cpu, run->packed->circuit, &options, result, error);
     cpu.space = *reached;
     cpu.space.packing = &cpu.packing;
@@ -253,8 +253,8 @@ static gordian_status finish_run(struct run *run, struct space *reached, bool fu
     return status;
 }
 
-/* What is known of a run whose states rank 0 does not have: it was stopped, or there was no memory
- * for all of them. `stuck`: one of the deadlocks, or UINT64_MAX. */
+/* Finishes a run without states on rank 0, because it was stopped, or there was no memory for all
+ * of them. `stuck`: a deadlock, or UINT64_MAX. */
 static gordian_status finish_early(struct run *run, uint64_t stuck, gordian_error *error)
 {
     gordian_compose_result *result = run->result;
@@ -274,9 +274,8 @@ static gordian_status run_mpi_reachable(struct run *run, gordian_error *error)
 {
     struct share share;
     struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
-    gordian_status status = call_share(&share, run, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(call_share(&share, run, &order, error));
     take_sums(run, &share.sums);
     run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
@@ -291,7 +290,7 @@ static gordian_status run_mpi_reachable(struct run *run, gordian_error *error)
     return status;
 }
 
-/* Deadlocks of the full product are those that can be reached. */
+/* In the full product, only reachable deadlocks count. */
 static gordian_status find_reached(struct run *run, struct space *reached, uint64_t *one,
                                    gordian_error *error)
 {
@@ -299,9 +298,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
     struct mpi_order order = mpi_order_of(run, MPI_COMMAND_EXPLORE);
     order.joint = 0;
     order.gather = 1;
-    gordian_status status = call_share(&share, run, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(call_share(&share, run, &order, error));
     if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
@@ -309,7 +306,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, uint6
     *one = share.stuck;
     share.all = (struct space){0};
     share_close(&share);
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status run_mpi_full(struct run *run, gordian_error *error)
@@ -325,9 +322,8 @@ static gordian_status run_mpi_full(struct run *run, gordian_error *error)
         order.whole = most;
         run->result->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
-    gordian_status status = call_share(&share, run, &order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(call_share(&share, run, &order, error));
     take_sums(run, &share.sums);
     bool stuck = share.sums.counts.deadlocks > 0;
     share_close(&share);

@@ -1,3 +1,4 @@
+/* Letters in shared memory between the ranks of a machine (shared_mailbox.h). */
 #include "engines/compose/mpi/shared_mailbox.h"
 #include "engines/compose/mpi/mpi_internal.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE 128u /* bytes that go between cores together */
+#define LINE 128u /* bytes of two adjacent cache lines */
 
 struct letter {
     uint64_t next; /* 1 + the number of another one; 0: none */
@@ -15,13 +16,13 @@ struct letter {
     struct cell_pair pairs[POST_PAIRS];
 };
 
-/* Lists of letters: 1 + the number of the first. */
+/* Lists of letters: 1 + the number of the first one. */
 struct desk {
     _Atomic uint64_t mailbox;
     char apart[LINE - sizeof(uint64_t)];
     union {
         _Atomic uint64_t tray;
-        char line[LINE]; /* of its own */
+        char line[LINE]; /* a cache line of its own */
     };
     struct letter letters[];
 };
@@ -77,7 +78,7 @@ void post_open(struct post *post, int ranks, const gordian_allocator *memory)
         }
         MPI_Group_free(&world);
         MPI_Group_free(&machine);
-        /* All of one's own letters are spare. */
+        /* All letters of this rank are free. */
         struct desk *desk = post->desks[post->place];
         uint64_t first = (uint64_t)post->place * post->letters;
         atomic_store(&desk->mailbox, 0);
@@ -117,7 +118,7 @@ static void push_letter(const struct post *post, _Atomic uint64_t *list, uint64_
                                                   memory_order_relaxed));
 }
 
-/* All of it. */
+/* Takes the whole list. */
 static uint64_t take_list(_Atomic uint64_t *list)
 {
     if (!atomic_load_explicit(list, memory_order_relaxed))

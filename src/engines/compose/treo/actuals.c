@@ -1,3 +1,4 @@
+/* Actual ports and parameters of a component, and binding them to its formals (actuals.h). */
 #include "engines/compose/treo/actuals.h"
 
 #include <inttypes.h>
@@ -24,8 +25,8 @@ gordian_status actuals_new_node(struct treo *treo, uint32_t instance, const char
     return GORDIAN_OK;
 }
 
-/* What a variable means in an instance; unless `bound` is given, a new node if it has no meaning
- * yet. */
+/* Returns the binding of a variable in an instance. If it has none yet, it gets `bound`, or a new
+ * node if `bound` is NULL. */
 static gordian_status bind_node_variable(struct treo *treo, uint32_t instance, const char *key,
                                          const struct binding *bound, struct binding *meaning)
 {
@@ -43,7 +44,6 @@ static gordian_status bind_node_variable(struct treo *treo, uint32_t instance, c
     TRY(labels_put(&treo->keys, full, length, &number, treo->error));
     treo->bindings[treo->binding_count++] = fresh;
     *meaning = fresh;
-
     return GORDIAN_OK;
 }
 
@@ -72,7 +72,7 @@ gordian_status actuals_add_value(struct actuals *actuals, const struct value *va
     return GORDIAN_OK;
 }
 
-/* An element of an array of parameters: f[1..n] handed on. */
+/* Passes on an element of an array of parameters: f[1..n]. */
 static gordian_status add_array_element(void *context, const char *key)
 {
     struct actuals *actuals = context;
@@ -95,34 +95,34 @@ bool actuals_has_range(const struct expr *expr)
 
 gordian_status actuals_evaluate_arguments(struct actuals *actuals, const struct set *set)
 {
-    struct treo *treo = actuals->place->treo;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *argument = set->arguments ? set->arguments->first : NULL;
-         argument && status == GORDIAN_OK; argument = argument->next) {
+    const gordian_error *error = actuals->place->treo->error;
+    const struct expr *argument = set->arguments ? set->arguments->first : NULL;
+    for (; argument; argument = argument->next) {
         struct value value;
-        if (actuals_has_range(argument)) {
-            status = value_expand(actuals->place, argument, add_array_element, actuals);
-            if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
-                status = place_complain(actuals->place, argument->token, "'%s' has no value here",
-                                        argument->name);
+        if (!actuals_has_range(argument)) {
+            TRY(value_evaluate(actuals->place, argument, &value));
+            TRY(actuals_add_value(actuals, &value));
             continue;
         }
-        status = value_evaluate(actuals->place, argument, &value);
-        THEN(status, actuals_add_value(actuals, &value));
+        gordian_status status = value_expand(actuals->place, argument, add_array_element, actuals);
+        if (status == GORDIAN_STATUS_INPUT && error && !error->line)
+            return place_complain(actuals->place, argument->token, "'%s' has no value here",
+                                  argument->name);
+        TRY(status);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status actuals_evaluate_ports(struct actuals *actuals, const struct set *set)
 {
     struct treo *treo = actuals->place->treo;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next) {
-        status = value_expand(actuals->place, port, actuals_add_port, actuals);
+    for (const struct expr *port = set->ports; port; port = port->next) {
+        gordian_status status = value_expand(actuals->place, port, actuals_add_port, actuals);
         if (status == GORDIAN_STATUS_INPUT && !treo->error->line)
-            status = place_complain(actuals->place, port->token, "more than %u ports", treo->most);
+            return place_complain(actuals->place, port->token, "more than %u ports", treo->most);
+        TRY(status);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ formals */
@@ -141,7 +141,6 @@ gordian_status formals_count(const struct place *place, const struct formal *for
             return GORDIAN_OK;
         if (formal->variable)
             TRY(value_expand_count(place, formal->variable, &count));
-
         *total += count;
     }
     return GORDIAN_OK;
@@ -151,9 +150,9 @@ gordian_status formals_find_size(struct place *place, const struct formal *forma
                                  uint64_t *total)
 {
     const struct expr *unbound;
-    gordian_status status = formals_count(place, formals, total, &unbound);
-    if (status != GORDIAN_OK || !unbound)
-        return status;
+    TRY(formals_count(place, formals, total, &unbound));
+    if (!unbound)
+        return GORDIAN_OK;
     const char *name = unbound->name;
     if (unbound->kind != EXPR_VARIABLE || unbound->indices)
         return place_complain(place, unbound->token, "'%s' has no value here", name);
@@ -172,7 +171,7 @@ gordian_status formals_find_size(struct place *place, const struct formal *forma
         place->scope = scope_bind(place->treo, place->scope, name, &value);
         return place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
     }
-    return GORDIAN_OK; /* the caller sees that the number is wrong */
+    return GORDIAN_OK; /* the caller reports the wrong number */
 }
 
 static gordian_status bind_parameter(void *context, const char *key)
@@ -187,7 +186,7 @@ static gordian_status bind_parameter(void *context, const char *key)
     return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
-/* k,d as a reminder of what is wanted. */
+/* Lists the parameter names for a message: k,d. */
 static const char *parameter_names(const struct formal *formals, char *buffer, size_t size)
 {
     size_t used = 0;
@@ -206,9 +205,8 @@ gordian_status formals_bind_parameters(struct place *place, const struct actuals
     char names[120];
     const struct formal *formals = callee->component->parameters;
     struct matching matching = {.place = place, .actuals = actuals};
-    gordian_status status = formals_find_size(place, formals, actuals->value_count, &total);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(formals_find_size(place, formals, actuals->value_count, &total));
     if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
         return treo_complain(treo, callee->module, callee->component->token,
                              "'%s' takes %" PRIu64 " parameter%s: say %s with the main component, "
@@ -235,7 +233,7 @@ gordian_status formals_bind_parameters(struct place *place, const struct actuals
     return status;
 }
 
-/* A port of the callee: an atom's is listed, a composite's gets its meaning. */
+/* Binds a port of the callee: lists it for an atom, binds its node for a composite. */
 static gordian_status bind_port(void *context, const char *key)
 {
     struct matching *matching = context;
@@ -256,23 +254,24 @@ static gordian_status bind_port(void *context, const char *key)
     return GORDIAN_OK;
 }
 
-/* A port that only takes in and is put into inside, or the other way round, is declared wrongly:
- * public circuits do that, and mean what the inside does. Whoever reads a port that is put out gets
- * what is outside gets: nodes hand their data to all of their readers. */
+/* Checks the direction of a port. An input port that the body writes, or an output port that it
+ * reads, is declared wrongly. Published circuits do that and mean the direction in the body. A
+ * reader of a port that is written gets what the outside gets, because nodes replicate their
+ * data. */
 gordian_status formals_check_way(const struct actuals *actuals, const struct set *set,
                                  const char *callee, size_t port, uint8_t way)
 {
     struct treo *treo = actuals->place->treo;
     uint8_t outer = actuals->ports[port].way;
     struct node *node = &treo->nodes[actuals->ports[port].node];
-    if (actuals->place->instance == 0) { /* the main component's */
+    if (actuals->place->instance == 0) { /* of the main component */
         node->boundary = true;
         node->way = way;
     }
     bool writes = outer == PORT_IN && way == PORT_OUT, reads = outer == PORT_OUT && way == PORT_IN;
     if (!writes && !reads)
         return GORDIAN_OK;
-    node->way = PORT_UNKNOWN; /* what it is, the inside tells */
+    node->way = PORT_UNKNOWN; /* the body decides the direction */
     return treo_note(treo, actuals->place->module, set->token,
                      "'%s' %s '%s', a port declared '%s': taken for what it is inside", callee,
                      writes ? "writes to" : "reads", node->name, writes ? "?" : "!");

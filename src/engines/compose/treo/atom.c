@@ -1,4 +1,4 @@
-/* Atomic components to automata: rules and transitions, with the names in them looked up. */
+/* Converts atomic components to automata: rules and transitions, with their names resolved. */
 #include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
@@ -18,19 +18,20 @@ struct building {
     struct label_table ports;  /* key to port */
     struct label_table states; /* name to state */
     uint64_t *fires, *blocked;
-    const uint64_t *free; /* ports that no rule fires; NULL: not known yet, or no rules */
+    const uint64_t *free; /* ports that no rule fires; NULL: not known yet, or there are no rules */
     unsigned depth;
     struct mention *mentions; /* constants, in the order of the text */
     size_t mention_count, mention_room;
     gordian_status status;
-    const struct token *cost; /* of the rule at hand; NULL: not said */
+    const struct token *cost; /* of the current rule; NULL: none */
 };
 
-/* A constant in a rule, or in the table of a function; whether ports have it is known only when
- * the whole automaton is. */
+/* A constant in a rule or in the table of a function. Only the complete automaton shows whether
+ * ports can carry it. */
 struct mention {
     uint32_t symbol;
-    uint32_t function; /* that has it in its table; NONE: it stands there itself */
+    /* the function with this constant in its table; NONE: the rule itself has it */
+    uint32_t function;
     const struct token *token;
 };
 
@@ -78,7 +79,8 @@ static uint32_t mention_constant(struct building *building, const struct token *
     return symbol;
 }
 
-/* The automaton is there: what its ports have comes into the domain, the rest is for its cells. */
+/* After the automaton is complete: constants that ports can carry are added to the domain, others
+ * are kept for the cells. */
 static void settle_mention(struct building *building, const struct mention *mention, bool at_ports)
 {
     struct treo *treo = building->treo;
@@ -122,11 +124,10 @@ static uint32_t find_port(struct building *building, const struct expr *variable
     THEN(building->status, value_key(building->place, variable, key, sizeof key));
     if (building->status != GORDIAN_OK)
         return GORDIAN_NONE;
-    uint32_t number = labels_find(&building->ports, key, strlen(key));
-    return number;
+    return labels_find(&building->ports, key, strlen(key));
 }
 
-/* The cell, new if need be: a cell comes into being by being mentioned. */
+/* Returns the cell, and creates it if it is mentioned for the first time. */
 static uint32_t find_cell(struct building *building, const char *name)
 {
     uint32_t cell = automaton_find_cell(building->automaton, name, strlen(name));
@@ -160,8 +161,8 @@ static uint32_t find_atom_state(struct building *building, const struct token *t
 
 /* ------------------------------------------------------------------ chances */
 
-/* [0.9 : a, 0.1 : null]: how likely each outcome is. What can happen is what is looked for here, so
- * an outcome counts if its chance is not 0. */
+/* [0.9 : a, 0.1 : null]: the probability of each outcome. The search is for possible behaviour, so
+ * every outcome with a probability above 0 counts. */
 static gordian_status no_chance(const struct place *place, const struct expr *expr)
 {
     return place_complain(place, expr->token,
@@ -173,25 +174,17 @@ static gordian_status chance_of(const struct place *place, const struct expr *ex
 static gordian_status chance_operator(const struct place *place, const struct expr *expr,
                                       double *chance)
 {
-    double left, right = 0;
+    double left, right;
     TRY(chance_of(place, expr->first, &left));
     TRY(chance_of(place, expr->second, &right));
-    switch (expr->op) {
-    case '+':
-        *chance = left + right;
-        return GORDIAN_OK;
-    case '-':
-        *chance = left - right;
-        return GORDIAN_OK;
-    case '*':
-        *chance = left * right;
-        return GORDIAN_OK;
-    case '/':
-        *chance = right != 0 ? left / right : -1;
-        return right != 0 ? GORDIAN_OK : no_chance(place, expr);
-    default:
+    bool known = expr->op == '+' || expr->op == '-' || expr->op == '*';
+    if (!known && (expr->op != '/' || right == 0))
         return no_chance(place, expr);
-    }
+    *chance = expr->op == '+'   ? left + right
+              : expr->op == '-' ? left - right
+              : expr->op == '*' ? left * right
+                                : left / right;
+    return GORDIAN_OK;
 }
 
 static gordian_status chance_of(const struct place *place, const struct expr *expr, double *chance)
@@ -240,7 +233,7 @@ static uint32_t constant_term(struct building *building, const struct token *tok
 
 static uint32_t make_guard_term(struct building *building, const struct expr *expr);
 
-/* Function and arguments of f(a, b). */
+/* The function and the arguments of f(a, b). */
 static uint32_t make_application(struct building *building, const struct expr *expr, bool predicate)
 {
     uint32_t function = 0, list = GUARD_NONE, count = 0;
@@ -274,7 +267,7 @@ static uint32_t make_application(struct building *building, const struct expr *e
                       function);
 }
 
-/* A name: a port, a parameter, or, where that is the custom, a cell. */
+/* A name: a port, a parameter, or, if the language of the atom allows it, a cell. */
 static uint32_t make_name(struct building *building, const struct expr *expr)
 {
     char key[KEY_SIZE];
@@ -299,7 +292,7 @@ static uint32_t make_name(struct building *building, const struct expr *expr)
                       find_cell(building, expr->name));
 }
 
-/* Does it speak of a port or a cell, so that it has no value before the run? */
+/* Does the expression refer to a port or a cell, so that it has no value before the run? */
 static bool has_data(struct building *building, const struct expr *expr)
 {
     if (expr->kind == EXPR_CELL || expr->kind == EXPR_APPLY)
@@ -358,7 +351,7 @@ static uint32_t make_guard_term(struct building *building, const struct expr *ex
 
 static uint32_t make_guard(struct building *building, const struct expr *expr);
 
-/* $m' = [0.9 : a, 0.1 : null]: one of those that can happen. */
+/* $m' = [0.9 : a, 0.1 : null]: one of the possible outcomes. */
 static uint32_t make_chances(struct building *building, const struct expr *term,
                              const struct expr *chances)
 {
@@ -467,7 +460,7 @@ static void forget_firing(struct building *building)
     memset(building->blocked, 0, size);
 }
 
-/* Who fires in a rule, and who must not. */
+/* Reads which ports must fire in a rule, and which must not. */
 static void read_firing(struct building *building, const struct rule *rule)
 {
     forget_firing(building);
@@ -507,8 +500,8 @@ static void add_transition(struct building *building, const struct token *token,
     }
 }
 
-/* The rule, alone and with each choice of the ports that rules say nothing of but when they must
- * not fire. `from_set`: the smallest choice, 1 to leave out the rule without any. */
+/* Adds the rule alone, and with every choice of the free ports that it does not block. `from_set`:
+ * the first choice; 1 omits the rule alone. */
 static void add_choices(struct building *building, const struct token *token, uint32_t from,
                         uint32_t to, uint32_t guard, uint32_t from_set)
 {
@@ -526,7 +519,7 @@ static void add_choices(struct building *building, const struct token *token, ui
     }
 }
 
-/* A rule without braces: one for everybody who may fire by its guard. */
+/* A rule without braces: one transition for every set of ports that may fire by its guard. */
 static void make_bare_rule(struct building *building, const struct rule *rule)
 {
     struct automaton *automaton = building->automaton;
@@ -571,8 +564,8 @@ static void make_rule(struct building *building, const struct rule *rule)
     building->cost = NULL;
 }
 
-/* A port that rules mention only to say that it must not fire is free whenever none of these
- * does: rules are about who fires, and nobody else is asked. */
+/* A port that rules mention only as not firing is free whenever no rule blocks it, because rules
+ * only constrain the ports they mention. */
 static void find_free(struct building *building)
 {
     uint32_t ports = (uint32_t)building->automaton->port_count, count = 0;
@@ -691,7 +684,7 @@ static void make_everything(struct building *building, const struct atom_port *p
         building->status = automaton_state(building->automaton, NULL, true, NULL, error);
     if (building->status != GORDIAN_OK)
         return;
-    /* Where nothing is said, the first state is the initial one. */
+    /* Without a declaration the first state is initial. */
     for (size_t s = 0; s < building->automaton->state_count; s++)
         if (building->automaton->states[s].initial)
             return;

@@ -1,4 +1,4 @@
-/* The inside of atomic components: rules, or states and transitions, or a reference to code. */
+/* Parses atomic components: rules, states and transitions, or a reference to code. */
 #include "engines/compose/treo/parse.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static struct atom_start *add_start(struct parser *parser, struct atom *atom)
     return *last;
 }
 
-/* Every cell's value at the beginning: $m=0; */
+/* The initial value of a cell: $m=0; */
 static void parse_initial_value(struct parser *parser, struct atom *atom)
 {
     struct atom_start *start = add_start(parser, atom);
@@ -65,7 +65,7 @@ static struct rule *finish_rule(struct parser *parser, struct rule *rule)
     return parser->status == GORDIAN_OK ? rule : NULL;
 }
 
-/* {a, ~b} guard; or a guard alone, which also says who fires. */
+/* {a, ~b} guard; or only a guard, which also decides which ports fire. */
 static struct rule *parse_rule(struct parser *parser)
 {
     struct rule *rule = parser_alloc(parser, sizeof *rule);
@@ -85,8 +85,8 @@ static struct rule *parse_rule(struct parser *parser)
     return finish_rule(parser, rule);
 }
 
-/* $m = 0; and not $m = 0, b = $m: an initial value is followed by ';', by the next one, or by a
- * rule in braces. */
+/* Does an initial value follow ($m = 0;), and not a rule ($m = 0, b = $m)? After an initial value
+ * comes ';', another one, or a rule in braces. */
 static bool sees_initial_value(const struct parser *parser)
 {
     size_t at = 3;
@@ -107,11 +107,11 @@ static bool sees_initial_value(const struct parser *parser)
     return kind == ';' || kind == '{' || kind == '$';
 }
 
-/* a = b, $m' = *: what can begin a rule without braces. */
+/* Does a rule without braces follow: a = b, $m' = *? */
 static bool sees_bare_rule(const struct parser *parser)
 {
     switch (parser_token(parser)->kind) {
-    case TOKEN_NAME: /* Java:"x" is another atom */
+    case TOKEN_NAME: /* Java:"x" begins another atom */
         return parser_ahead(parser, 1)->kind != ':';
     case '$':
     case '(':
@@ -132,7 +132,7 @@ static bool is_state(const struct token *token)
     return token->kind == TOKEN_NAME || token->kind == TOKEN_NUMBER || token->kind == TOKEN_STRING;
 }
 
-/* q0 -> .., q0* -> .., q0 : initial, memory m: what begins a line among states. */
+/* Does a line among states follow: q0 -> .., q0* -> .., q0 : initial, memory m? */
 static bool sees_line(const struct parser *parser)
 {
     const struct token *token = parser_token(parser), *next = parser_ahead(parser, 1);
@@ -167,14 +167,6 @@ static const struct token *parse_state(struct parser *parser, struct atom *atom)
     return state;
 }
 
-/* {a}, 3: what a step costs, a guard may follow; and not 3 = $m. */
-static bool sees_weight(const struct parser *parser)
-{
-    uint16_t next = parser_ahead(parser, 1)->kind;
-    return (parser_sees(parser, TOKEN_NUMBER) || parser_sees(parser, TOKEN_DECIMAL)) &&
-           next != '=' && next != TOKEN_NE;
-}
-
 static struct rule *parse_transition(struct parser *parser, struct atom *atom)
 {
     struct rule *rule = parser_alloc(parser, sizeof *rule);
@@ -189,7 +181,10 @@ static struct rule *parse_transition(struct parser *parser, struct atom *atom)
     parser_take(parser, ',');
     bool ends = parser_sees(parser, '}') || parser_sees(parser, ';') ||
                 parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|') || sees_line(parser);
-    if (parser->status == GORDIAN_OK && !ends && sees_weight(parser)) {
+    uint16_t next = parser_ahead(parser, 1)->kind;
+    /* {a}, 3: the cost of a step, which a guard may follow; but not 3 = $m. */
+    if (parser->status == GORDIAN_OK && !ends && next != '=' && next != TOKEN_NE &&
+        (parser_sees(parser, TOKEN_NUMBER) || parser_sees(parser, TOKEN_DECIMAL))) {
         rule->cost = parser_token(parser);
         parser_take(parser, rule->cost->kind);
         ends = !parser_take(parser, ',');
@@ -242,7 +237,7 @@ void parse_states(struct parser *parser, struct atom *atom)
 
 /* ------------------------------------------------------------------ atoms */
 
-/* #JAVA "x", Java:"x", #PR identity(;a): up to the next atom or the end. */
+/* Skips #JAVA "x", Java:"x", #PR identity(;a), up to the next atom or the end. */
 static void skip_foreign(struct parser *parser)
 {
     unsigned open = 0;
@@ -272,7 +267,7 @@ static bool atom_named(const struct token *token, const char *name)
     return strlen(name) == token->length && memcmp(name, token->text, token->length) == 0;
 }
 
-/* Fifo[1](a;b): names of ports, those it takes from before the ';'. */
+/* Fifo[1](a;b): names of ports, inputs before the ';'. */
 static struct expr *parse_built_in_ports(struct parser *parser)
 {
     struct expr *first = NULL, **last = &first;
@@ -288,7 +283,7 @@ static struct expr *parse_built_in_ports(struct parser *parser)
     return first;
 }
 
-/* {a}, x <= 5, {x}: what the jobs must have come to, and which begin anew. */
+/* {a}, x <= 5, {x}: the progress that jobs must have reached, and the jobs that restart. */
 static void parse_jobs(struct parser *parser, struct atom *atom, struct rule *rule)
 {
     if (parser->status != GORDIAN_OK || !parser_take(parser, ','))
@@ -298,7 +293,7 @@ static void parse_jobs(struct parser *parser, struct atom *atom, struct rule *ru
         return;
     atom->timed |= jobs->kind != EXPR_BOOL;
     if (jobs->kind == EXPR_BOOL && !jobs->number)
-        rule->guard = jobs; /* never */
+        rule->guard = jobs; /* never NULL */
     if (parser_take(parser, ','))
         parse_firing(parser);
 }
@@ -332,7 +327,7 @@ static void parse_work(struct parser *parser, struct atom *atom)
     }
 }
 
-/* One of them. Of several that say what the component does the first counts, the others are only
+/* Parses one atom. If several define the component, the first one counts and the others are only
  * checked. */
 static void parse_one(struct parser *parser, struct atom *atom)
 {

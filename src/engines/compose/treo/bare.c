@@ -1,21 +1,22 @@
-/* Rules without braces: who fires follows from the guard. A port that does not fire is null, so
- * a != null says that it fires, a = null that it does not, and a = b that both do or neither. */
+/* Rules without braces: the guard decides which ports fire. A port that does not fire is null.
+ * So a != null means that it fires, a = null that it does not, and a = b that both fire or
+ * neither does. */
 #include "engines/compose/circuit/union_find.h"
 #include "engines/compose/treo/treo_internal.h"
 
 #include <string.h>
 
-/* What the conjuncts of a guard say about one port. */
+/* What the conjuncts of a guard imply for a port. */
 enum said {
     SAID_NOTHING,
     SAID_FIRES,
     SAID_NULL,
-    SAID_BOTH, /* it cannot be */
+    SAID_BOTH, /* a contradiction */
 };
 
 struct bare {
     const struct automaton *automaton;
-    uint32_t parent[BARE_PORTS_MAX]; /* ports tied by = */
+    uint32_t parent[BARE_PORTS_MAX]; /* ports joined by = */
     uint8_t said[BARE_PORTS_MAX];    /* enum said; of a root */
     bool mentioned[BARE_PORTS_MAX];
 };
@@ -25,7 +26,7 @@ static void say_about(struct bare *bare, uint32_t port, enum said said)
     bare->said[union_find_root(bare->parent, port)] |= (uint8_t)said;
 }
 
-/* One side is a port: what does the other say of it? */
+/* Derives what an equality with a port implies for the port. */
 static void take_equality(struct bare *bare, const struct guard_node *node, bool holds)
 {
     const struct guard_node *nodes = bare->automaton->guards.nodes;
@@ -100,7 +101,7 @@ void bare_ports(const struct automaton *automaton, uint32_t guard, uint64_t *fir
     }
 }
 
-/* The classes of ports that may fire or not, by their roots. */
+/* Lists the roots of the classes of ports that may or may not fire. */
 static uint32_t open_classes(const struct bare *bare, uint32_t *roots, bool *contradiction)
 {
     uint32_t count = 0;

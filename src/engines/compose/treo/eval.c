@@ -1,5 +1,5 @@
-/* Instances: components are given their parameters and ports and taken apart until only atoms are
- * left. */
+/* Evaluates instances: binds the parameters and ports of components and expands them until only
+ * atoms are left. */
 #include "engines/compose/treo/actuals.h"
 
 #include <inttypes.h>
@@ -55,8 +55,8 @@ gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *a
     return status;
 }
 
-/* A function that ports are given to: what its table mentions comes into the domain, unless that
- * is listed. */
+/* A function argument of a built-in component. The data in its table are added to the domain unless
+ * the user listed the domain. */
 static gordian_status function_argument(struct treo *treo, uint32_t module,
                                         const struct token *token, const struct value *value,
                                         const struct primitive *primitive, uint32_t *number)
@@ -125,8 +125,8 @@ static gordian_status instantiate_primitive(struct actuals *actuals, const struc
     return add_atom(actuals, number, NULL);
 }
 
-/* What an atom is made from: the component and its parameters. Too long, or with parameters that
- * are no data: "" and it is made each time. */
+/* The key of an atom: the component and its parameters. "" if it would be too long, or has
+ * parameters that are not data; then the atom is built every time. */
 static void atom_key(const struct value *callee, const struct actuals *actuals, char *key,
                      size_t size)
 {
@@ -145,7 +145,7 @@ static void atom_key(const struct value *callee, const struct actuals *actuals, 
         *key = '\0';
 }
 
-/* An automaton that fires its only port whenever somebody else does, with whatever datum. */
+/* An automaton whose only port can fire at any time, with any datum. */
 static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *number)
 {
     char key[40];
@@ -166,8 +166,8 @@ static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *n
     return treo_keep(treo, key, automaton, number);
 }
 
-/* Code that we cannot read may do anything: every port fires whenever it likes, alone or with
- * others. Ports that have nothing to do with each other do just that, so each is an automaton. */
+/* Foreign code may do anything: every port can fire at any time, alone or with others. Independent
+ * automata, one per port, have exactly this behaviour. */
 static gordian_status add_foreign(const struct actuals *actuals, const struct atom_port *ports,
                                   const char *title)
 {
@@ -181,7 +181,7 @@ static gordian_status add_foreign(const struct actuals *actuals, const struct at
     return GORDIAN_OK;
 }
 
-/* Fifo[3](a;b): three buffers in a row. */
+/* Fifo[3](a;b): a chain of three buffers. */
 static gordian_status instantiate_chain(const struct actuals *ends, const struct set *set,
                                         int64_t length)
 {
@@ -212,7 +212,7 @@ static const struct primitive *find_built_in(const struct token *name)
     return primitive_find(lower, strlen(lower));
 }
 
-/* The atom's ports in the order in which the built-in component has them. */
+/* The ports of the atom in the order of the built-in component. */
 static gordian_status built_in_ports(const struct matching *matching, const struct value *callee,
                                      struct actuals *inner)
 {
@@ -304,15 +304,14 @@ static gordian_status instantiate_atom(struct actuals *actuals, const struct set
 
 static uint32_t ordinal_of(const struct treo *treo, uint32_t parent, const char *name)
 {
-    uint32_t ordinal = 1;
     for (size_t i = treo->instance_count; i-- > 0;) {
         const struct instance *other = &treo->instances[i];
         if (other->parent != parent)
-            break; /* children of one parent follow one another */
+            break; /* children of a parent are contiguous */
         if (strcmp(other->name, name) == 0)
             return other->ordinal + 1;
     }
-    return ordinal;
+    return 1;
 }
 
 static gordian_status queue_instance(struct treo *treo, const struct value *callee,
@@ -344,7 +343,7 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
     return GORDIAN_OK;
 }
 
-/* name = other: follows it to a component that is written out. */
+/* name = other: follows names to a component that is defined. */
 static gordian_status resolve_instance(const struct place *place, const struct component *component,
                                        struct value *value)
 {
@@ -396,8 +395,8 @@ static gordian_status instantiate_component(struct actuals *actuals, const struc
     return status;
 }
 
-/* What is wrong with a parameter is wrong where it was given: if that complaint points into a
- * library, it points to the user's instance from now on, and the library's line comes second. */
+/* A wrong parameter is an error at the instance that passes it. If the error is reported in a
+ * library, this moves it to the user's instance; the line in the library becomes secondary. */
 static void point_outside(const struct place *place, const struct token *token)
 {
     struct treo *treo = place->treo;
@@ -453,27 +452,24 @@ static gordian_status evaluate_members(void *context, const struct place *place)
 
 static gordian_status evaluate_for(const struct place *place, const struct set *set)
 {
-    int64_t first, last = 0;
-    gordian_status status = value_number(place, set->first, &first);
-    THEN(status, value_number(place, set->last, &last));
-    if (status == GORDIAN_OK && last >= first &&
-        (uint64_t)last - (uint64_t)first >= place->treo->most)
+    int64_t first, last;
+    TRY(value_number(place, set->first, &first));
+    TRY(value_number(place, set->last, &last));
+    uint64_t rounds = last < first ? 0 : (uint64_t)last - (uint64_t)first + 1;
+    if (last >= first && rounds - 1 >= place->treo->most)
         return place_complain(place, set->token, "more than %u rounds", place->treo->most);
-    for (int64_t i = first; i <= last && status == GORDIAN_OK; i++) {
-        struct value value = {.kind = VALUE_NUMBER, .number = i};
+    for (uint64_t i = 0; i < rounds; i++) {
+        struct value value = {.kind = VALUE_NUMBER, .number = first + (int64_t)i};
         struct place inner = *place;
         inner.scope = scope_bind(place->treo, place->scope, set->name, &value);
-        status = inner.scope ? evaluate_set(&inner, set->members) : GORDIAN_STATUS_MEMORY;
-        if (i == INT64_MAX)
-            break;
+        TRY(inner.scope ? evaluate_set(&inner, set->members) : GORDIAN_STATUS_MEMORY);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status evaluate_set(const struct place *place, const struct set *set)
 {
     bool truth;
-    gordian_status status;
     switch ((enum set_kind)set->kind) {
     case SET_INSTANCE:
         return instantiate_body(place, set);
@@ -482,17 +478,16 @@ static gordian_status evaluate_set(const struct place *place, const struct set *
     case SET_FOR:
         return evaluate_for(place, set);
     case SET_IF:
-        status = value_truth(place, set->formula, &truth);
-        if (status != GORDIAN_OK || (!truth && !set->otherwise))
-            return status;
-        return evaluate_set(place, truth ? set->members : set->otherwise);
+        TRY(value_truth(place, set->formula, &truth));
+        if (truth || set->otherwise)
+            return evaluate_set(place, truth ? set->members : set->otherwise);
     }
     return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the main component */
 
-/* a[1..3],b: the ports with a size. */
+/* a[1..3],b: the ports with example sizes. */
 static const char *port_examples(const struct formal *formals, char *buffer, size_t size)
 {
     size_t used = 0;
@@ -506,7 +501,7 @@ static const char *port_examples(const struct formal *formals, char *buffer, siz
     return buffer;
 }
 
-/* Without actual ports: its own names become the boundary. */
+/* Without actual ports, the component's own names become the boundary. */
 static gordian_status bind_main_ports(struct actuals *actuals, const struct value *callee,
                                       const struct place *place)
 {
@@ -528,8 +523,7 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
     return GORDIAN_OK;
 }
 
-/* The main instance has an instance of its own around it, number 0, whose nodes are the boundary.
- */
+/* The main instance is inside instance 0, whose nodes are the boundary. */
 static gordian_status start_main(const struct set *main, const struct place *place)
 {
     struct actuals actuals = {.place = place};
@@ -552,7 +546,7 @@ static gordian_status start_main(const struct set *main, const struct place *pla
     return status;
 }
 
-/* The instances from `first` on are new: the first of them is the next to be taken apart. */
+/* Pushes the instances from `first` on; the first of them is expanded next. */
 static gordian_status push_instances(struct treo *treo, size_t first)
 {
     size_t count = treo->instance_count - first;

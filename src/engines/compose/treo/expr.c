@@ -1,4 +1,4 @@
-/* Expressions: terms and formulas, one grammar for both. */
+/* Parses expressions: terms and formulas, with one grammar for both. */
 #include "engines/compose/treo/parse.h"
 
 #include "foundation/base/io/reader.h"
@@ -29,7 +29,7 @@ bool parser_sees(const struct parser *parser, uint16_t kind)
     return parser_token(parser)->kind == kind;
 }
 
-/* Takes the token at hand; the last one stays. */
+/* Consumes the current token. The last token is never consumed. */
 static const struct token *consume_token(struct parser *parser)
 {
     const struct token *token = parser_token(parser);
@@ -106,7 +106,7 @@ static struct expr *new_expr(struct parser *parser, enum expr_kind kind, const s
 
 /* ------------------------------------------------------------------ pieces */
 
-/* a.b.c as one text. */
+/* Consumes a.b.c and returns it as one text. */
 static const char *take_path(struct parser *parser)
 {
     const struct token *first = parser_expect(parser, TOKEN_NAME, "a name");
@@ -117,7 +117,7 @@ static const char *take_path(struct parser *parser)
     }
     if (!first)
         return NULL;
-    /* Blanks between the parts would have to be taken out: they are not allowed. */
+    /* Blanks inside a dotted name are not allowed. */
     struct token whole = *first;
     whole.length = (uint32_t)(last->text - first->text) + last->length;
     for (uint32_t i = 0; first != last && i < whole.length; i++)
@@ -178,7 +178,7 @@ struct expr *parse_list(struct parser *parser)
     return list;
 }
 
-/* [0.9 : a, 0.1 : null], after the first chance. */
+/* [0.9 : a, 0.1 : null], after the first probability. */
 static struct expr *parse_chances(struct parser *parser, struct expr *chance)
 {
     struct expr *chances = new_expr(parser, EXPR_CHANCES, chance->token);
@@ -188,7 +188,7 @@ static struct expr *parse_chances(struct parser *parser, struct expr *chance)
         struct expr *outcome = parse_expr(parser, LEVEL_TERM);
         if (!outcome)
             return NULL;
-        /* A node of its own: the outcome may be an operator with a second operand. */
+        /* A separate node, because the outcome may be an operator with a second operand. */
         struct expr *pair = new_expr(parser, EXPR_CHANCES, outcome->token);
         if (!pair)
             return NULL;
@@ -333,10 +333,9 @@ static struct expr *parse_brackets(struct parser *parser)
 {
     if (!parser->in_atom && sees_component(parser)) {
         struct expr *expr = new_expr(parser, EXPR_COMPONENT, parser_token(parser));
-        struct component *component = parse_component(parser);
-        if (component)
-            expr->component = component;
-        return component ? expr : NULL;
+        if (expr)
+            expr->component = parse_component(parser);
+        return parser->status == GORDIAN_OK ? expr : NULL;
     }
     consume_token(parser);
     struct expr *inner = parse_formula(parser);
@@ -403,7 +402,7 @@ static struct expr *parse_primary(struct parser *parser)
 
 /* ------------------------------------------------------------------ operators */
 
-/* How tight an operator binds; 0: it is none. */
+/* The precedence of an operator; 0: not an operator. */
 static int operator_level(const struct parser *parser, uint16_t kind)
 {
     switch (kind) {
@@ -440,13 +439,6 @@ static int operator_level(const struct parser *parser, uint16_t kind)
     }
 }
 
-/* What a * in an atom is followed by if it multiplies nothing: q0* -> q1 is the next transition,
- * * = f(a) the next rule. */
-static bool begins_anew(uint16_t kind)
-{
-    return kind == TOKEN_ARROW || kind == '=' || kind == TOKEN_NE || kind == ':';
-}
-
 static struct expr *parse_operators(struct parser *parser, int level)
 {
     struct expr *left = parse_primary(parser);
@@ -455,7 +447,11 @@ static struct expr *parse_operators(struct parser *parser, int level)
         int binds = operator_level(parser, token->kind);
         if (binds == 0 || binds < level)
             return left;
-        if (parser->in_atom && token->kind == '*' && begins_anew(parser_ahead(parser, 1)->kind))
+        /* In an atom, a * before one of these is not a multiplication: q0* -> q1 is the next
+         * transition, * = f(a) the next rule. */
+        uint16_t next = parser_ahead(parser, 1)->kind;
+        if (parser->in_atom && token->kind == '*' &&
+            (next == TOKEN_ARROW || next == '=' || next == TOKEN_NE || next == ':'))
             return left;
         struct expr *expr = new_expr(parser, EXPR_BINARY, consume_token(parser));
         bool to_the_right = token->kind == '^' || token->kind == TOKEN_ARROW;

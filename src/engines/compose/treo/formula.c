@@ -1,5 +1,5 @@
-/* The formula behind '|': membership and equations give variables their values, the rest chooses.
- */
+/* Solves the formula after '|': membership and equations bind variables, the other conditions
+ * filter. */
 #include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static void list_conjuncts(const struct expr *formula, const struct expr **parts
 
 static gordian_status solve_formula(struct solving *solving, const struct place *place);
 
-/* Goes on with one more binding. */
+/* Continues with another binding. */
 static gordian_status with_binding(struct solving *solving, const struct place *place,
                                    const char *key, const struct value *value)
 {
@@ -44,7 +44,7 @@ static gordian_status with_binding(struct solving *solving, const struct place *
     return inner.scope ? solve_formula(solving, &inner) : GORDIAN_STATUS_MEMORY;
 }
 
-/* f[1..n] = <a, b, c>: an array; n, if it has no value, is what fits. */
+/* f[1..n] = <a, b, c>: binds an array, and n if it has no value. */
 static gordian_status solve_array(struct solving *solving, const struct place *place,
                                   const struct expr *variable, const struct value *list)
 {
@@ -76,7 +76,7 @@ static gordian_status solve_array(struct solving *solving, const struct place *p
     return status == GORDIAN_OK ? solve_formula(solving, &inner) : status;
 }
 
-/* x = value, where x has none yet. */
+/* x = value, if x has no value yet. */
 static gordian_status solve_equation(struct solving *solving, const struct place *place,
                                      const struct expr *variable, const struct expr *given)
 {
@@ -89,7 +89,7 @@ static gordian_status solve_equation(struct solving *solving, const struct place
     return with_binding(solving, place, key, &value);
 }
 
-/* Is this a variable, or an array, that the equation can give a value to? */
+/* Can the equation bind this variable or array? */
 static bool can_bind(const struct place *place, const struct expr *variable,
                      const struct expr *given)
 {
@@ -100,7 +100,7 @@ static bool can_bind(const struct place *place, const struct expr *variable,
     return value_unbound(place, variable) == variable;
 }
 
-/* Tries one part; *ready: it could be dealt with (and everything after it was). */
+/* Tries a conjunct. *ready: it could be evaluated, and so were all after it. */
 static gordian_status try_part(struct solving *solving, const struct place *place,
                                const struct expr *part, bool *ready)
 {

@@ -118,9 +118,8 @@ static gordian_status table_function(const struct making *making, const struct v
     function.rows = arena_alloc(&treo->arena, (table->count + 1) * width * sizeof *function.rows);
     if (!function.rows || !found_room(making, table->count * width))
         return fail_memory(treo->error);
-    for (size_t r = 0; r < table->count; r++) {
+    for (size_t r = 0; r < table->count; r++)
         TRY(table_row(making, &table->items[r], width, function.rows + r * width));
-    }
     if (making->predicate)
         keep_true_rows(&treo->circuit->data, &function);
     return data_function(&treo->circuit->data, &function, number, treo->error);

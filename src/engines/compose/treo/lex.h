@@ -6,11 +6,11 @@
 /* A token of one character has that character as its kind. */
 enum token_kind {
     TOKEN_END = 256,
-    TOKEN_NAME,    /* fifo1; `any bytes`, the quotes not part of it */
+    TOKEN_NAME,    /* fifo1; `any bytes` without the quotes */
     TOKEN_NUMBER,  /* 12 */
     TOKEN_DECIMAL, /* 1.5 */
-    TOKEN_STRING,  /* "text", the quotes not part of it */
-    TOKEN_ATOM,    /* #RBA, the # not part of it */
+    TOKEN_STRING,  /* "text" without the quotes */
+    TOKEN_ATOM,    /* #RBA without the # */
     TOKEN_RANGE,   /* .. */
     TOKEN_LE,      /* <= */
     TOKEN_GE,      /* >= */
@@ -23,7 +23,7 @@ enum token_kind {
 struct token {
     uint16_t kind;
     uint32_t length;
-    const char *text; /* in the text; no NUL behind it */
+    const char *text; /* in the text, not NUL-terminated */
     uint32_t line, column;
 };
 
@@ -40,10 +40,10 @@ gordian_status tokens_read(struct tokens *tokens, const struct text *text,
                            gordian_error *error);
 void tokens_free(struct tokens *tokens);
 
-/* 12.5 and nothing else; the C library's way would ask for the user's language. */
+/* Reads 12.5, independent of the locale, unlike the C library. */
 bool decimal_read(const char *text, size_t length, double *number);
 
 bool token_is(const struct token *token, const char *text);
 
-/* What a message calls the token: "'fifo1'", "the end of the text". */
+/* The token in a message: "'fifo1'", "the end of the text". */
 const char *token_show(const struct token *token, char *buffer, size_t size);

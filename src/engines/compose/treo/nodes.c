@@ -1,4 +1,4 @@
-/* From instances and nodes to a circuit: names, mergers, factors. */
+/* Converts instances and nodes to a circuit: names, mergers, factors. */
 #include "engines/compose/treo/treo_internal.h"
 
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 struct filling {
     struct treo *treo;
-    uint32_t *by_depth;    /* the nodes, the outermost first */
-    uint32_t *name_of;     /* by node: its name in the circuit; NONE: nobody needs one */
-    uint32_t *next_writer; /* by node: how many of its writers have been seen */
-    uint32_t *writer_name; /* by writer of a node with several: node n has those from first[n] on */
+    uint32_t *by_depth;    /* the nodes, outermost first */
+    uint32_t *name_of;     /* by node: its name in the circuit; NONE: it needs none */
+    uint32_t *next_writer; /* by node: number of its writers so far */
+    uint32_t *writer_name; /* by writer of a node with several: those of node n begin at first[n] */
     size_t *first;
-    uint32_t *names; /* of the factor at hand */
+    uint32_t *names; /* of the current factor */
     size_t name_room;
 };
 
@@ -34,18 +34,17 @@ static void short_name(const char *name, char *text, size_t size)
     text[used] = '\0';
 }
 
-/* Puts the names of the instances around in front, the outermost first: chain_2.a1. False: too
- * long. */
+/* Prefixes the names of the enclosing instances, outermost first: chain_2.a1. False: too long. */
 static bool put_path(const struct treo *treo, uint32_t instance, char *text, size_t size)
 {
     char part[NAME_SIZE + 16];
     for (; treo->instances[instance].depth > 1; instance = treo->instances[instance].parent) {
         const struct instance *here = &treo->instances[instance];
-        size_t length = strlen(text), added;
+        char ordinal[16] = "";
         if (here->ordinal > 1)
-            added = (size_t)snprintf(part, sizeof part, "%s_%u.", here->name, here->ordinal);
-        else
-            added = (size_t)snprintf(part, sizeof part, "%s.", here->name);
+            snprintf(ordinal, sizeof ordinal, "_%u", here->ordinal);
+        size_t length = strlen(text);
+        size_t added = (size_t)snprintf(part, sizeof part, "%s%s.", here->name, ordinal);
         if (added >= sizeof part || length + added >= size)
             return false;
         memmove(text + added, text, length + 1);
@@ -59,22 +58,19 @@ static bool is_taken(const struct treo *treo, const char *text)
     return names_find(&treo->circuit->names, text, strlen(text)) != GORDIAN_NONE;
 }
 
-/* A name nobody has: the plain one, with the path, with the node's number. */
+/* Chooses a unique name: the plain one, or with the path, or with a number. */
 static void choose_name(const struct treo *treo, uint32_t number, char *text)
 {
     const struct node *node = &treo->nodes[number];
     char plain[NAME_SIZE];
     short_name(node->name, plain, sizeof plain - 20);
     memcpy(text, plain, strlen(plain) + 1);
-    if (!is_taken(treo, text))
+    if (!is_taken(treo, text) ||
+        (put_path(treo, node->instance, text, NAME_SIZE) && !is_taken(treo, text)))
         return;
-    if (put_path(treo, node->instance, text, NAME_SIZE) && !is_taken(treo, text))
-        return;
-    for (uint32_t suffix = number;; suffix++) {
-        snprintf(text, NAME_SIZE, "%.*s~%u", (int)(sizeof plain - 20), plain, suffix);
-        if (!is_taken(treo, text))
-            return;
-    }
+    do
+        snprintf(text, NAME_SIZE, "%.*s~%u", (int)(sizeof plain - 20), plain, number++);
+    while (is_taken(treo, text));
 }
 
 static uint32_t depth_of(const struct treo *treo, size_t node)
@@ -82,7 +78,7 @@ static uint32_t depth_of(const struct treo *treo, size_t node)
     return treo->instances[treo->nodes[node].instance].depth;
 }
 
-/* The outermost nodes get their names first, so that they get the plain ones. */
+/* The outermost nodes are named first, so that they get the plain names. */
 static gordian_status sort_by_depth(struct filling *filling)
 {
     struct treo *treo = filling->treo;
@@ -106,26 +102,25 @@ static gordian_status name_nodes(struct filling *filling)
 {
     struct treo *treo = filling->treo;
     char text[NAME_SIZE];
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < treo->node_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < treo->node_count; i++) {
         uint32_t n = filling->by_depth[i];
         struct node *node = &treo->nodes[n];
         filling->name_of[n] = GORDIAN_NONE;
         if (!node->boundary && node->writers + node->readers == 0)
             continue;
         choose_name(treo, n, text);
-        status = circuit_name(treo->circuit, text, strlen(text), &filling->name_of[n], treo->error);
-        if (status != GORDIAN_OK || !node->boundary)
+        TRY(circuit_name(treo->circuit, text, strlen(text), &filling->name_of[n], treo->error));
+        if (!node->boundary)
             continue;
         uint8_t way = node->way;
         if (way == PORT_UNKNOWN)
             way = node->writers == 0 ? PORT_IN : node->readers == 0 ? PORT_OUT : PORT_MIXED;
         circuit_boundary(treo->circuit, filling->name_of[n], (enum port_way)way);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
-/* c.1, c.2, ...: where one of several writers puts its data. */
+/* c.1, c.2, ...: the name that one of several writers writes to. */
 static gordian_status writer_name(struct filling *filling, uint32_t node, uint32_t writer,
                                   uint32_t *name)
 {
@@ -159,7 +154,7 @@ static gordian_status add_factor(struct filling *filling, const struct atom_inst
     return circuit_factor(circuit, atom->automaton, filling->names, atom->title, treo->error);
 }
 
-/* The mergers' automata, one for each number of writers. */
+/* The automaton of a merger, shared by all with the same number of writers. */
 static gordian_status merger_automaton(struct treo *treo, uint32_t writers, uint32_t *number)
 {
     char key[40];
@@ -186,7 +181,7 @@ static gordian_status add_merger(struct filling *filling, uint32_t node)
     return circuit_factor(treo->circuit, automaton, filling->names, "node", treo->error);
 }
 
-/* Room for the names of all writers that share a node. */
+/* Allocates the names of all writers that share a node. */
 static gordian_status count_writers(struct filling *filling)
 {
     struct treo *treo = filling->treo;

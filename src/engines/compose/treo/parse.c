@@ -1,4 +1,4 @@
-/* Files, components, sets of instances. */
+/* Parses files, components and sets of instances. */
 #include "engines/compose/treo/parse.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ static struct set *parse_set(struct parser *parser);
 
 /* ------------------------------------------------------------------ signatures */
 
-/* A type says nothing to us: String, $x, (int*int)^nat. */
+/* Skips a type: String, $x, (int*int)^nat. */
 static void skip_type(struct parser *parser)
 {
     do {
@@ -34,7 +34,7 @@ static enum port_way take_way(struct parser *parser)
     return PORT_UNKNOWN;
 }
 
-/* What ports and parameters begin with. */
+/* The common beginning of ports and parameters. */
 static struct formal *parse_formal(struct parser *parser)
 {
     struct formal *formal = parser_alloc(parser, sizeof *formal);
@@ -60,7 +60,7 @@ static struct formal *parse_port(struct parser *parser)
     return parser->status == GORDIAN_OK ? formal : NULL;
 }
 
-/* What `each` reads, with commas between, up to `end`. */
+/* Parses a list with commas, up to `end`. */
 static struct formal *parse_formals(struct parser *parser,
                                     struct formal *(*each)(struct parser *parser), uint16_t end,
                                     const char *expected)
@@ -225,7 +225,7 @@ static struct set *parse_group(struct parser *parser)
         if (!*last)
             return NULL;
         last = &(*last)->next;
-        /* a;b and a*b are a and b side by side */
+        /* a;b and a*b are parallel composition */
         if (!parser_take(parser, ';'))
             parser_take(parser, '*');
         if (parser_sees(parser, '+'))
@@ -253,15 +253,6 @@ static struct set *parse_for(struct parser *parser)
     return parser->status == GORDIAN_OK ? set : NULL;
 }
 
-/* else {..}, else for .., else if .., else name(..): not a formula and what it allows. */
-static bool sees_set(const struct parser *parser)
-{
-    const struct token *token = parser_token(parser);
-    uint16_t next = parser_ahead(parser, 1)->kind;
-    return parser_sees(parser, '{') || token_is(token, "for") || token_is(token, "if") ||
-           (parser_sees(parser, TOKEN_NAME) && next == '(');
-}
-
 /* After `if`, or after an `else` that a formula follows. */
 static struct set *parse_if(struct parser *parser)
 {
@@ -273,7 +264,11 @@ static struct set *parse_if(struct parser *parser)
     if (parser->status == GORDIAN_OK && token_is(parser_token(parser), "else")) {
         parser_take(parser, TOKEN_NAME);
         parser_deepen(parser);
-        set->otherwise = sees_set(parser) ? parse_set(parser) : parse_if(parser);
+        /* else {..}, else for .., else if .., else name(..) begin a set; else a formula follows. */
+        const struct token *token = parser_token(parser);
+        bool is_set = parser_sees(parser, '{') || token_is(token, "for") || token_is(token, "if") ||
+                      (parser_sees(parser, TOKEN_NAME) && parser_ahead(parser, 1)->kind == '(');
+        set->otherwise = is_set ? parse_set(parser) : parse_if(parser);
         parser->depth--;
     }
     return parser->status == GORDIAN_OK ? set : NULL;

@@ -1,6 +1,6 @@
 /*
- * A .treo text as a tree. Everything lies in one arena; lists are linked, in the order of the text.
- * Every node has the token it starts at, for messages.
+ * The syntax tree of a .treo text. All nodes are in one arena. Lists are linked, in the order of
+ * the text. Every node has its first token, for messages.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum expr_kind {
     EXPR_TUPLE,     /* [first, ..] */
     EXPR_CHANCES,   /* [p : first, ..], in an atom: p is `second` of each */
     EXPR_TABLE,     /* {[a,b] ..}: tuples from first on */
-    EXPR_COMPONENT, /* a component written out */
+    EXPR_COMPONENT, /* a component definition */
     EXPR_MINUS,     /* -first */
     EXPR_NOT,       /* !first */
     EXPR_BINARY,    /* first op second; op: a token kind */
@@ -37,7 +37,7 @@ struct expr {
     bool primed;
     uint16_t op;
     const struct token *token;
-    const char *name; /* NUL-terminated; a.b.c as it stands */
+    const char *name; /* NUL-terminated; a.b.c as written */
     int64_t number;
     struct expr *first, *second; /* operands, or the elements of a list */
     struct expr *indices;        /* of a variable */
@@ -52,19 +52,19 @@ static inline bool expr_is_range(const struct expr *expr)
 
 /* A port in a signature, or the parameter <k:int>, <f(?,!)>. */
 struct formal {
-    struct expr *variable; /* NULL: has no name */
+    struct expr *variable; /* NULL: no name */
     uint8_t way;           /* enum port_way; of a port */
     bool component;        /* a parameter that is a component */
     const struct token *token;
     struct formal *next;
 };
 
-/* How a component is defined inside, if not by other components. */
+/* The definition of a component that is not a composition. */
 enum atom_kind {
     ATOM_NONE,
     ATOM_RULES,    /* #RBA, #P: no control states */
     ATOM_STATES,   /* #CA, #CAM, #PA: from -> to : {..} guard */
-    ATOM_FOREIGN,  /* only a reference to code elsewhere: it may do anything */
+    ATOM_FOREIGN,  /* only a reference to code: it may do anything */
     ATOM_BUILT_IN, /* #PR: a built-in component by another name */
 };
 
@@ -78,9 +78,9 @@ struct rule {
     const struct token *token;
     const struct token *from, *to; /* ATOM_STATES */
     struct rule_port *ports;
-    bool bare;          /* has no braces: the guard says who fires, and who does not is null */
-    struct expr *guard; /* NULL: true */
-    const struct token *cost; /* NULL: not said */
+    bool bare; /* without braces: the guard decides which ports fire; the others are null */
+    struct expr *guard;       /* NULL: true */
+    const struct token *cost; /* NULL: none */
     struct rule *next;
 };
 
@@ -94,14 +94,14 @@ struct atom_start {
 
 struct atom {
     enum atom_kind kind;
-    bool bare_cells;                 /* #CAM: a name that is no port is a cell */
-    const struct token *unsupported; /* a kind of atom that is not read, such as #WA */
+    bool bare_cells;                 /* #CAM: a name that is not a port is a cell */
+    const struct token *unsupported; /* an unsupported kind of atom */
     struct atom_start *starts;
     struct rule *rules;
-    bool timed;               /* says how long things take */
+    bool timed;               /* with times (#WA) */
     const struct token *name; /* ATOM_BUILT_IN: Fifo */
     struct expr *argument;    /* NULL: none */
-    struct expr *ports;       /* variables, those it takes from first */
+    struct expr *ports;       /* variables, inputs first */
 };
 
 enum set_kind {
@@ -120,16 +120,16 @@ struct set {
     const char *name;            /* SET_FOR */
     struct expr *first, *last;
     struct expr *formula;            /* may be NULL */
-    struct set *members, *otherwise; /* SET_IF: what holds, what else */
+    struct set *members, *otherwise; /* SET_IF: if it holds, otherwise */
     struct set *next;
 };
 
-/* A component: the name of one, or one written out. */
+/* A component: a name or a definition. */
 struct component {
     const struct token *token;
-    struct expr *variable; /* a name; NULL: written out */
+    struct expr *variable; /* a name; NULL: a definition */
     struct formal *parameters, *ports;
-    uint32_t number;   /* of its own, from 1, in the whole program: see treo_internal.h */
+    uint32_t number;   /* from 1, unique in the program: see treo_internal.h */
     struct atom *atom; /* one of these */
     struct set *body;
 };
@@ -144,7 +144,7 @@ struct definition {
 struct import {
     const struct token *token;
     const char *name; /* a.b.c */
-    uint32_t module;  /* where it was found; GORDIAN_NONE: built in */
+    uint32_t module;  /* the module with the definition; GORDIAN_NONE: built-in */
     struct import *next;
 };
 

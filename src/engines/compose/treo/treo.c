@@ -1,4 +1,4 @@
-/* Modules, imports, and the main component. */
+/* Reads .treo programs: modules, imports, and the main component. */
 #include "engines/compose/treo/treo.h"
 
 #include "engines/compose/circuit/primitives.h"
@@ -15,8 +15,8 @@
 #define MODULES_MAX 1000u
 #define PATH_SIZE   600
 
-/* A tree may be evaluated for another module than its own (the main component's): the token tells.
- */
+/* Returns the module of a token. A tree of the main component may be evaluated for another
+ * module. */
 static uint32_t module_of(const struct treo *treo, uint32_t module, const struct token *token)
 {
     for (size_t m = 0; m < treo->module_count; m++) {
@@ -56,7 +56,7 @@ gordian_status treo_complain(struct treo *treo, uint32_t module, const struct to
 
 /* ------------------------------------------------------------------ modules */
 
-/* A new module without anything in it but its text; takes an own text over. */
+/* Adds a module with its text only. Takes ownership of `own`, unless it is NULL. */
 static gordian_status new_module(struct treo *treo, const struct text *shown, struct text *own,
                                  struct module **out)
 {
@@ -105,14 +105,14 @@ static gordian_status parse_module(struct treo *treo, uint32_t number)
 
 /* ------------------------------------------------------------------ imports that are files */
 
-/* Where a component is told as rules and in other ways, each has a file of its own: c.rba.treo. */
+/* If a component is defined as rules and in other forms, each has its own file: c.rba.treo. */
 static void import_path(const char *path, bool rules, char *buffer, size_t size)
 {
     size_t stem = strlen(path) - strlen(".treo");
     snprintf(buffer, size, "%.*s%s.treo", (int)stem, path, rules ? ".rba" : "");
 }
 
-/* GORDIAN_STATUS_END: it is not there. */
+/* Opens a file; GORDIAN_STATUS_END: it does not exist. */
 static gordian_status open_import_file(const char *folder, size_t length, const char *path,
                                        gordian_import *import, gordian_error *error)
 {
@@ -131,7 +131,7 @@ static gordian_status open_import_file(const char *folder, size_t length, const 
     return status;
 }
 
-/* One place to look, for the rules first. */
+/* Tries a folder: first the file with rules. */
 static gordian_status open_import(const char *folder, size_t length, const char *path,
                                   gordian_import *import, gordian_error *error)
 {
@@ -151,7 +151,8 @@ static gordian_status open_beside(const char *file, const char *path, gordian_im
     return open_import(file, slash ? (size_t)(slash - file) + 1 : 0, path, import, error);
 }
 
-/* Beside the first one: where a.b in a section a is a/b.treo. */
+/* Searches next to the importing file, next to the first file (a.b in section a is a/b.treo), and
+ * in the folders. */
 static gordian_status import_file(const char *folders, const char *first, const char *from,
                                   const char *path, gordian_import *import, gordian_error *error)
 {
@@ -170,19 +171,16 @@ static gordian_status import_file(const char *folders, const char *first, const 
 
 /* ------------------------------------------------------------------ imports */
 
-/* a.b.c as a path: a/b/c, or with `parts` fewer. */
+/* Converts a.b.c to a path: a/b/c, or without the last `fewer` parts. */
 static bool make_path(const char *name, unsigned fewer, char *path, size_t size)
 {
     static const char ending[] = ".treo";
     size_t length = strlen(name);
     while (fewer-- > 0) {
-        const char *dot = NULL;
-        for (const char *c = name; c < name + length; c++)
-            if (*c == '.')
-                dot = c;
-        if (!dot)
+        while (length > 0 && name[length - 1] != '.')
+            length--;
+        if (length-- == 0)
             return false;
-        length = (size_t)(dot - name);
     }
     if (length + strlen(ending) + 1 > size)
         return false;
@@ -190,16 +188,6 @@ static bool make_path(const char *name, unsigned fewer, char *path, size_t size)
         path[i] = name[i] == '.' ? '/' : name[i];
     memcpy(path + length, ending, strlen(ending) + 1);
     return true;
-}
-
-/* The module of that file. What an import means depends on the file it stands in, so it is the file
- * found that tells whether it has been read before, and not the words of the import. */
-static uint32_t loaded_module(const struct treo *treo, const char *file)
-{
-    for (size_t m = 0; m < treo->module_count; m++)
-        if (strcmp(treo->modules[m]->shown->name, file) == 0)
-            return (uint32_t)m;
-    return GORDIAN_NONE;
 }
 
 static bool module_defines(const struct module *module, const char *name)
@@ -233,7 +221,7 @@ static gordian_status ask_for(const struct treo *treo, const char *from, const c
     return status;
 }
 
-/* One place to look; GORDIAN_STATUS_END: it is not there. */
+/* Tries a path; GORDIAN_STATUS_END: there is no such file. */
 static gordian_status try_path(struct treo *treo, const struct module *from, const char *path,
                                uint32_t *number)
 {
@@ -241,8 +229,13 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
     struct module *module = NULL;
     gordian_status status = ask_for(treo, from->shown->name, path, &import);
     if (status == GORDIAN_OK) {
-        *number = loaded_module(treo, import.text.name);
-        if (*number == GORDIAN_NONE)
+        /* The meaning of an import depends on the file it is in. So the file found, not the words
+         * of the import, decides whether the module has been read before. */
+        *number = 0;
+        while (*number < treo->module_count &&
+               strcmp(treo->modules[*number]->shown->name, import.text.name) != 0)
+            ++*number;
+        if (*number == treo->module_count)
             status = new_module(treo, NULL, &import.text, &module);
     }
     if (!module) {
@@ -253,40 +246,33 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
     return parse_module(treo, *number);
 }
 
-/* sync and reo.sync need no file; sync of anywhere else does. */
-static bool is_built_in(const char *name, const char *last)
-{
-    return primitive_find(last, strlen(last)) && (last == name || strncmp(name, "reo.", 4) == 0) &&
-           (size_t)(last - name) <= strlen("reo.");
-}
-
 static gordian_status find_import(struct treo *treo, uint32_t module, struct import *import)
 {
     char path[PATH_SIZE];
     const char *dot = strrchr(import->name, '.');
     const char *last = dot ? dot + 1 : import->name;
     for (unsigned fewer = 0; fewer < 2; fewer++) {
-        uint32_t number;
+        uint32_t number = 0;
         if (!make_path(import->name, fewer, path, sizeof path))
             continue;
         gordian_status status = try_path(treo, treo->modules[module], path, &number);
-        if (status == GORDIAN_STATUS_END)
-            continue;
-        if (status != GORDIAN_OK)
-            return status;
-        if (!module_defines(treo->modules[number], last))
+        if (status == GORDIAN_STATUS_END ||
+            (status == GORDIAN_OK && !module_defines(treo->modules[number], last)))
             continue;
         import->module = number;
-        return GORDIAN_OK;
+        return status;
     }
-    if (is_built_in(import->name, last))
+    /* sync and reo.sync need no file; sync of any other module does. */
+    bool short_name = last == import->name || (last == import->name + strlen("reo.") &&
+                                               strncmp(import->name, "reo.", 4) == 0);
+    if (short_name && primitive_find(last, strlen(last)))
         return GORDIAN_OK;
     return treo_complain(treo, module, import->token, "cannot find '%s' to import", import->name);
 }
 
 /* ------------------------------------------------------------------ the main component */
 
-/* As it is used: ring, chain<n>. */
+/* The definition as it is used: ring, chain<n>. */
 static void name_definition(const struct definition *definition, char *names, size_t size)
 {
     const char *before = "<";
@@ -300,7 +286,7 @@ static void name_definition(const struct definition *definition, char *names, si
     }
 }
 
-/* What the first text defines: ring, chain<n>. */
+/* The definitions of the first text: ring, chain<n>. */
 static void name_definitions(const struct treo *treo, char *names, size_t size)
 {
     const struct module *module = treo->modules[0];
@@ -337,8 +323,8 @@ gordian_status treo_unknown(struct treo *treo, uint32_t number, const struct exp
                          names);
 }
 
-/* The component that is the main one when the user says nothing: main, the only one, or the one
- * named like the file: ring of lib/ring.treo and of ring.rba.treo. NULL: none is. */
+/* The default main component: main, the only one, or the one named like the file (ring of
+ * lib/ring.treo and of ring.rba.treo). NULL: none. */
 static const char *default_main(const struct module *module)
 {
     const char *slash = strrchr(module->shown->name, '/');
@@ -351,7 +337,7 @@ static const char *default_main(const struct module *module)
     return number == GORDIAN_NONE ? NULL : module->definitions[number]->name;
 }
 
-/* A text that is no file, as a module of its own, with a parser at its beginning. */
+/* Makes a text that is not a file a module, with a parser at its beginning. */
 static gordian_status parse_given(struct treo *treo, const char *what, const char *given,
                                   struct parser *parser)
 {
@@ -411,7 +397,7 @@ static gordian_status read_defines(struct treo *treo, const char *defines)
         struct expr *expr = parse_expr(&parser, LEVEL_TERM);
         if (parser.status != GORDIAN_OK)
             break;
-        if (expr->kind == EXPR_VARIABLE) /* add, as well as "add" */
+        if (expr->kind == EXPR_VARIABLE) /* add is the same as "add" */
             value = (struct value){.kind = VALUE_TEXT, .text = expr->name};
         else
             parser.status = value_evaluate(&place, expr, &value);
@@ -467,13 +453,11 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
     labels_free(&treo->keys);
     labels_free(&treo->made);
     arena_free(&treo->arena);
-    *out = NULL;
+    *out = status == GORDIAN_OK ? treo->circuit : NULL;
     if (status == GORDIAN_OK)
-        *out = treo->circuit;
-    else
-        gordian_circuit_close(treo->circuit);
-    if (status != GORDIAN_OK)
-        treo->error->status = status;
+        return status;
+    gordian_circuit_close(treo->circuit);
+    treo->error->status = status;
     return status;
 }
 
@@ -481,7 +465,7 @@ static gordian_status read_program(struct treo *treo)
 {
     struct set *main;
     TRY(parse_module(treo, 0));
-    /* Imports bring imports with them: the list of modules grows while it is gone through. */
+    /* Imported modules may have imports, so the list of modules grows during the loop. */
     for (uint32_t m = 0; m < treo->module_count; m++) {
         if (m >= MODULES_MAX)
             return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u imported files",

@@ -1,4 +1,4 @@
-/* Expressions to values. */
+/* Evaluates expressions. */
 #include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
@@ -85,7 +85,7 @@ static bool find_primitive(const char *name, struct value *value)
     return primitive != NULL;
 }
 
-/* section.name for what this module defines itself. */
+/* section.name refers to a definition of this module. */
 static struct definition *find_own(const struct module *module, const char *name)
 {
     const char *section = module->file.section;
@@ -177,9 +177,9 @@ const struct expr *value_unbound(const struct place *place, const struct expr *e
         struct value ignored;
         for (const struct expr *index = expr->indices; index; index = index->next)
             if (expr_is_range(index))
-                return NULL; /* not one variable: asked for element by element */
+                return NULL; /* not a single variable: its elements are checked one by one */
         if (value_key(place, expr, key, sizeof key) != GORDIAN_OK)
-            return NULL; /* evaluating it will say why */
+            return NULL; /* evaluation reports the error */
         if (scope_find(place->scope, key))
             return NULL;
         return !expr->indices && component_find(place->treo, place->module, expr->token, key,
@@ -209,7 +209,7 @@ static gordian_status range_bounds(const struct place *place, const struct expr 
     return GORDIAN_OK;
 }
 
-/* Elements of a list, ranges written out. Counted first, then filled. */
+/* Evaluates a list and expands its ranges: counts the elements, then fills the list. */
 static gordian_status list_value(const struct place *place, const struct expr *list,
                                  struct value *value)
 {
@@ -222,7 +222,7 @@ static gordian_status list_value(const struct place *place, const struct expr *l
         if (expr_is_range(item))
             status = range_bounds(place, item, &first, &part);
         count += part;
-        if (count > treo->most) /* that message says more */
+        if (count > treo->most) /* more specific than an error of range_bounds */
             return place_complain(place, item->token, "a list of more than %u elements",
                                   treo->most);
         TRY(status);
@@ -267,29 +267,18 @@ static gordian_status power_of(int64_t base, int64_t exponent, int64_t *result)
 static gordian_status evaluate_arithmetic(const struct place *place, const struct expr *expr,
                                           int64_t left, int64_t right, int64_t *result)
 {
-    bool bad = false;
-    switch (expr->op) {
-    case '+':
-        bad = __builtin_add_overflow(left, right, result);
-        break;
-    case '-':
-        bad = __builtin_sub_overflow(left, right, result);
-        break;
-    case '*':
-        bad = __builtin_mul_overflow(left, right, result);
-        break;
-    case '^':
-        bad = power_of(left, right, result) != GORDIAN_OK;
-        break;
-    default:
-        if (right == 0)
-            return place_complain(place, expr->token, "division by zero");
-        bad = left == INT64_MIN && right == -1;
-        if (!bad)
-            *result = expr->op == '/' ? left / right : left % right;
-    }
+    bool divides = expr->op == '/' || expr->op == '%';
+    if (divides && right == 0)
+        return place_complain(place, expr->token, "division by zero");
+    bool bad = expr->op == '+'   ? __builtin_add_overflow(left, right, result)
+               : expr->op == '-' ? __builtin_sub_overflow(left, right, result)
+               : expr->op == '*' ? __builtin_mul_overflow(left, right, result)
+               : divides         ? left == INT64_MIN && right == -1
+                                 : power_of(left, right, result) != GORDIAN_OK;
     if (bad)
         return place_complain(place, expr->token, "the result does not fit 64 bits");
+    if (divides)
+        *result = expr->op == '/' ? left / right : left % right;
     return GORDIAN_OK;
 }
 
@@ -314,34 +303,30 @@ static bool same_value(const struct value *left, const struct value *right)
 static gordian_status evaluate_comparison(const struct place *place, const struct expr *expr,
                                           bool *truth)
 {
-    int64_t left, right = 0;
-    gordian_status status;
+    int64_t left, right;
     if (expr->op == '=' || expr->op == TOKEN_NE) {
         struct value one, other;
-        status = value_evaluate(place, expr->first, &one);
-        THEN(status, value_evaluate(place, expr->second, &other));
-        if (status == GORDIAN_OK)
-            *truth = same_value(&one, &other) == (expr->op == '=');
-        return status;
+        TRY(value_evaluate(place, expr->first, &one));
+        TRY(value_evaluate(place, expr->second, &other));
+        *truth = same_value(&one, &other) == (expr->op == '=');
+        return GORDIAN_OK;
     }
-    status = value_number(place, expr->first, &left);
-    THEN(status, value_number(place, expr->second, &right));
-    if (status == GORDIAN_OK)
-        *truth = expr->op == '<'        ? left < right
-                 : expr->op == '>'      ? left > right
-                 : expr->op == TOKEN_LE ? left <= right
-                                        : left >= right;
-    return status;
+    TRY(value_number(place, expr->first, &left));
+    TRY(value_number(place, expr->second, &right));
+    *truth = expr->op == '<'        ? left < right
+             : expr->op == '>'      ? left > right
+             : expr->op == TOKEN_LE ? left <= right
+                                    : left >= right;
+    return GORDIAN_OK;
 }
 
-/* and, or, implies: the right side is looked at only if the left one does not decide. */
+/* and, or, implies: evaluates the right side only if the left side does not decide. */
 static gordian_status evaluate_connective(const struct place *place, const struct expr *expr,
                                           bool *truth)
 {
-    gordian_status status = value_truth(place, expr->first, truth);
-    bool decided = expr->op == TOKEN_OR ? *truth : !*truth;
-    if (status != GORDIAN_OK || !decided)
-        return status != GORDIAN_OK ? status : value_truth(place, expr->second, truth);
+    TRY(value_truth(place, expr->first, truth));
+    if (*truth != (expr->op == TOKEN_OR))
+        return value_truth(place, expr->second, truth);
     *truth = expr->op != TOKEN_AND; /* true or .., false implies ..; false and .. */
     return GORDIAN_OK;
 }
@@ -350,8 +335,7 @@ static gordian_status binary_value(const struct place *place, const struct expr 
                                    struct value *value)
 {
     bool truth = false;
-    int64_t left, right = 0;
-    gordian_status status;
+    int64_t left, right;
     switch (expr->op) {
     case TOKEN_RANGE: {
         struct expr alone = *expr;
@@ -362,26 +346,24 @@ static gordian_status binary_value(const struct place *place, const struct expr 
     case TOKEN_AND:
     case TOKEN_OR:
     case TOKEN_ARROW:
-        status = evaluate_connective(place, expr, &truth);
+        TRY(evaluate_connective(place, expr, &truth));
         *value = (struct value){.kind = VALUE_BOOL, .number = truth};
-        return status;
+        return GORDIAN_OK;
     case '=':
     case TOKEN_NE:
     case '<':
     case '>':
     case TOKEN_LE:
     case TOKEN_GE:
-        status = evaluate_comparison(place, expr, &truth);
+        TRY(evaluate_comparison(place, expr, &truth));
         *value = (struct value){.kind = VALUE_BOOL, .number = truth};
-        return status;
+        return GORDIAN_OK;
     default:
-        break;
+        *value = (struct value){.kind = VALUE_NUMBER};
+        TRY(value_number(place, expr->first, &left));
+        TRY(value_number(place, expr->second, &right));
+        return evaluate_arithmetic(place, expr, left, right, &value->number);
     }
-    *value = (struct value){.kind = VALUE_NUMBER};
-    status = value_number(place, expr->first, &left);
-    THEN(status, value_number(place, expr->second, &right));
-    return status == GORDIAN_OK ? evaluate_arithmetic(place, expr, left, right, &value->number)
-                                : status;
 }
 
 /* x : <..>, forall x : <..> f, exists x : <..> f */
@@ -390,13 +372,13 @@ static gordian_status evaluate_quantified(const struct place *place, const struc
 {
     struct value list, bound;
     bool truth = expr->kind == EXPR_FORALL;
-    gordian_status status = value_evaluate(place, expr->first, &list);
-    if (status == GORDIAN_OK && expr->kind == EXPR_MEMBER) {
+    TRY(value_evaluate(place, expr->first, &list));
+    if (expr->kind == EXPR_MEMBER) {
         const struct expr variable = {
             .kind = EXPR_VARIABLE, .name = expr->name, .token = expr->token};
-        status = value_evaluate(place, &variable, &bound);
+        TRY(value_evaluate(place, &variable, &bound));
     }
-    for (size_t i = 0; i < list.count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < list.count; i++) {
         if (expr->kind == EXPR_MEMBER) {
             truth |= same_value(&bound, &list.items[i]);
             continue;
@@ -404,14 +386,14 @@ static gordian_status evaluate_quantified(const struct place *place, const struc
         bool holds = false;
         struct place inner = *place;
         inner.scope = scope_bind(place->treo, place->scope, expr->name, &list.items[i]);
-        status = inner.scope ? value_truth(&inner, expr->second, &holds) : GORDIAN_STATUS_MEMORY;
+        TRY(inner.scope ? value_truth(&inner, expr->second, &holds) : GORDIAN_STATUS_MEMORY);
         if (expr->kind == EXPR_FORALL)
             truth &= holds;
         else
             truth |= holds;
     }
     *value = (struct value){.kind = VALUE_BOOL, .number = truth};
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status evaluate_negative(const struct place *place, const struct expr *expr,
@@ -520,17 +502,6 @@ static gordian_status expand_index(struct expansion *expansion, const struct exp
     return GORDIAN_OK;
 }
 
-static gordian_status check_variable(const struct place *place, const struct expr *variable)
-{
-    unsigned indices = 0;
-    for (const struct expr *index = variable->indices; index; index = index->next)
-        indices++;
-    if (strlen(variable->name) > TREO_NAME_MAX || indices > TREO_INDEX_MAX)
-        return place_complain(place, variable->token, "a name has at most %u bytes and %u indices",
-                              TREO_NAME_MAX, TREO_INDEX_MAX);
-    return GORDIAN_OK;
-}
-
 gordian_status value_expand(const struct place *place, const struct expr *variable,
                             gordian_status (*each)(void *context, const char *key), void *context)
 {
@@ -545,17 +516,23 @@ gordian_status value_expand(const struct place *place, const struct expr *variab
 gordian_status value_expand_count(const struct place *place, const struct expr *variable,
                                   uint64_t *count)
 {
-    gordian_status status = check_variable(place, variable);
+    unsigned indices = 0;
+    for (const struct expr *index = variable->indices; index; index = index->next)
+        indices++;
+    if (strlen(variable->name) > TREO_NAME_MAX || indices > TREO_INDEX_MAX)
+        return place_complain(place, variable->token, "a name has at most %u bytes and %u indices",
+                              TREO_NAME_MAX, TREO_INDEX_MAX);
     *count = 1;
-    for (const struct expr *index = variable->indices; index && status == GORDIAN_OK;
-         index = index->next) {
+    for (const struct expr *index = variable->indices; index; index = index->next) {
         int64_t first;
         uint64_t part = 1;
-        if (expr_is_range(index))
-            status = range_bounds(place, index, &first, &part);
-        if (part > 0 && *count > place->treo->most / part) /* that message says more */
+        gordian_status status =
+            expr_is_range(index) ? range_bounds(place, index, &first, &part) : GORDIAN_OK;
+        if (part > 0 &&
+            *count > place->treo->most / part) /* more specific than an error of range_bounds */
             return place_complain(place, index->token, "more than %u ports", place->treo->most);
+        TRY(status);
         *count *= part;
     }
-    return status;
+    return GORDIAN_OK;
 }

@@ -32,12 +32,6 @@ struct hall {
     uint8_t *best_order;
 };
 
-static bool sit_down(struct hall *hall, struct desk *desk, const gordian_allocator *memory)
-{
-    desk->buffers = memory_alloc(memory, 3 * (size_t)hall->model->work);
-    return desk->buffers && !evaluator_open(&desk->evaluator, hall->model, memory, NULL);
-}
-
 /* A chain's best so far; ties go to the lowest chain, and there to its first. */
 static void tell_hall(struct hall *hall, const struct anneal_chain *chain, uint64_t begin)
 {
@@ -112,8 +106,12 @@ gordian_status anneal_chains(const struct makespan_model *model,
     if (!hall.desks)
         return fail_memory(error);
     /* Fewer desks than threads only make it slower. */
-    while (hall.desk_count < wanted && sit_down(&hall, &hall.desks[hall.desk_count], memory))
-        hall.desk_count++;
+    for (; hall.desk_count < wanted; hall.desk_count++) {
+        struct desk *desk = &hall.desks[hall.desk_count];
+        desk->buffers = memory_alloc(memory, 3 * (size_t)model->work);
+        if (!desk->buffers || evaluator_open(&desk->evaluator, model, memory, NULL))
+            break;
+    }
     if (hall.desk_count) {
         pthread_mutex_init(&hall.lock, NULL);
         thread_pool_start(workers, work_chains, &hall);
@@ -142,17 +140,15 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
     return GORDIAN_OK;
 }
 
-static gordian_status solve_by_annealing(struct job *job, gordian_error *error)
-{
-    TRY(anneal_chains(job->model, job->options, job->workers, &job->watch, job->order, error));
-    return makespan_result_take(job->result, job->model, job->options, job->order, error);
-}
-
 static gordian_status run_anneal(const struct makespan_model *model,
                                  const gordian_makespan_options *options,
                                  struct makespan_result *result, gordian_error *error)
 {
-    return makespan_on_threads(&makespan_anneal, model, options, solve_by_annealing, result, error);
+    struct job job;
+    gordian_status status = thread_job_open(&job, model, options, result, error);
+    THEN(status, anneal_chains(model, options, job.workers, &job.watch, job.order, error));
+    THEN(status, makespan_result_take(result, model, options, job.order, error));
+    return thread_job_close(&job, &makespan_anneal, status);
 }
 
 const struct makespan_engine makespan_anneal = {

@@ -5,38 +5,30 @@
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
-static gordian_status run_metered(struct job *job,
-                                  gordian_status (*solve)(struct job *job, gordian_error *error),
-                                  gordian_error *error)
+gordian_status thread_job_open(struct job *job, const struct makespan_model *model,
+                               const gordian_makespan_options *options,
+                               struct makespan_result *result, gordian_error *error)
 {
-    const gordian_allocator *memory = &job->meter.memory;
-    watch_open(&job->watch, job->model, job->options, &job->meter);
-    gordian_status status = thread_pool_open(&job->workers, job->options->threads, memory, error);
-    if (status == GORDIAN_OK) {
-        job->order = memory_alloc(memory, job->model->work);
-        status = job->order ? solve(job, error) : fail_memory(error);
-    }
-    if (status == GORDIAN_OK)
-        watch_report(&job->watch, job->result);
-    memory_free(memory, job->order);
-    thread_pool_close(job->workers);
-    return status;
+    *job = (struct job){.model = model, .options = options, .result = result};
+    *result = (struct makespan_result){.memory = model->memory};
+    meter_open(&job->meter, &model->memory, options->max_memory);
+    watch_open(&job->watch, model, options, &job->meter);
+    TRY(anneal_check_options(options, error));
+    TRY(thread_pool_open(&job->workers, options->threads, &job->meter.memory, error));
+    job->order = memory_alloc(&job->meter.memory, model->work);
+    return job->order ? GORDIAN_OK : fail_memory(error);
 }
 
-gordian_status makespan_on_threads(const struct makespan_engine *engine,
-                                   const struct makespan_model *model,
-                                   const gordian_makespan_options *options,
-                                   gordian_status (*solve)(struct job *job, gordian_error *error),
-                                   struct makespan_result *result, gordian_error *error)
+gordian_status thread_job_close(struct job *job, const struct makespan_engine *engine,
+                                gordian_status status)
 {
-    *result = (struct makespan_result){.memory = model->memory};
-    TRY(anneal_check_options(options, error));
-    struct job job = {.model = model, .options = options, .result = result};
-    meter_open(&job.meter, &model->memory, options->max_memory);
-    gordian_status status = run_metered(&job, solve, error);
-    meter_close(&job.meter);
-    result->engine = engine->about.name;
+    if (status == GORDIAN_OK)
+        watch_report(&job->watch, job->result);
+    memory_free(&job->meter.memory, job->order);
+    thread_pool_close(job->workers);
+    meter_close(&job->meter);
+    job->result->engine = engine->about.name;
     if (status != GORDIAN_OK)
-        makespan_result_free(result);
+        makespan_result_free(job->result);
     return status;
 }

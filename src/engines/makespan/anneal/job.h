@@ -14,10 +14,11 @@ struct job {
     uint8_t *order; /* model->work entries, to work in */
 };
 
-/* A run of `engine`: looks at the options, makes the job, calls `solve`, which leaves a schedule in
- * the result, reports what the watch has seen, and frees it all. On failure the result is empty. */
-gordian_status makespan_on_threads(const struct makespan_engine *engine,
-                                   const struct makespan_model *model,
-                                   const gordian_makespan_options *options,
-                                   gordian_status (*solve)(struct job *job, gordian_error *error),
-                                   struct makespan_result *result, gordian_error *error);
+/* Checks the options and opens the job. thread_job_close closes it, also after a failure: copies
+ * what the watch knows to the result, which holds a schedule unless `status` says that the run
+ * failed. The result of a failure is empty. Returns `status`. */
+gordian_status thread_job_open(struct job *job, const struct makespan_model *model,
+                               const gordian_makespan_options *options,
+                               struct makespan_result *result, gordian_error *error);
+gordian_status thread_job_close(struct job *job, const struct makespan_engine *engine,
+                                gordian_status status);

@@ -273,12 +273,11 @@ gordian_status gpu_chains_open(struct gpu_chains **out, struct gpu *gpu,
     chains->threads = warps * WARP_LANES;
     gordian_status status = make_memory(chains, error);
     THEN(status, begin_all(chains, error));
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = chains;
+    else
         gpu_chains_close(chains);
-        return status;
-    }
-    *out = chains;
-    return GORDIAN_OK;
+    return status;
 }
 
 void gpu_chains_close(struct gpu_chains *chains)

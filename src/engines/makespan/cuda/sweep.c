@@ -67,13 +67,12 @@ static gordian_status send_run(struct sweep *sweep, uint32_t r, gordian_error *e
         {&to->options, from->options, from->option_count * sizeof *from->options},
         {&to->arrive, from->arrive, ids * (from->comers + 1) * size},
     };
-    gordian_status status = GORDIAN_OK;
     to->most = from->most;
     to->comers = from->comers;
     to->shift = 8 * from->type;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && status == GORDIAN_OK; i++)
-        status = send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
-    return status;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        TRY(send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status send_whole(struct sweep *sweep, gordian_error *error)
@@ -106,7 +105,6 @@ static gordian_status send_system(struct sweep *sweep, gordian_error *error)
 {
     const struct makespan_model *model = sweep->tables->model;
     struct sweep_system *system = &sweep->system;
-    gordian_status status = GORDIAN_OK;
     system->run_count = sweep->tables->run_count;
     system->unit_count = model->types;
     system->warps = model->warps;
@@ -116,9 +114,9 @@ static gordian_status send_system(struct sweep *sweep, gordian_error *error)
         uint64_t units = model->units[u] < SWEEP_WARPS ? model->units[u] : SWEEP_WARPS;
         system->capacity |= units << 8 * u;
     }
-    for (uint32_t r = 0; r < system->run_count && status == GORDIAN_OK; r++)
-        status = send_run(sweep, r, error);
-    return status == GORDIAN_OK ? send_whole(sweep, error) : status;
+    for (uint32_t r = 0; r < system->run_count; r++)
+        TRY(send_run(sweep, r, error));
+    return send_whole(sweep, error);
 }
 
 /* ------------------------------------------------------------------ prefixes by work */
@@ -241,10 +239,8 @@ static gordian_status look_at_layer(struct sweep *sweep, uint32_t layer, uint32_
     const struct sweep_options *options = sweep->options;
     uint64_t states = sweep->tables->states;
     uint64_t done = (uint64_t)((double)states * layer / sweep->tables->model->work);
-    gordian_status status = gpu_wait(sweep->gpu, error);
+    TRY(gpu_wait(sweep->gpu, error));
     uint64_t now = clock_ns(), taken = now - sweep->looked;
-    if (status != GORDIAN_OK)
-        return status;
     if (taken > MOST_NS && *batch > 1)
         *batch /= 2;
     else if (taken < MOST_NS / 4 && *batch < 64)
@@ -258,35 +254,31 @@ static gordian_status run_layers(struct sweep *sweep, bool *stopped, gordian_err
 {
     uint32_t work = sweep->tables->model->work, lanes = choose_lanes(sweep);
     uint32_t batch = 8, since = 0;
-    gordian_status status = gpu_zero(sweep->gpu, sweep->overflow, sizeof(uint32_t), error);
-    if (status == GORDIAN_OK) /* nothing left to do takes no time: state 0 */
-        status = gpu_zero(sweep->gpu, sweep->values, 2, error);
+    TRY(gpu_zero(sweep->gpu, sweep->overflow, sizeof(uint32_t), error));
+    TRY(gpu_zero(sweep->gpu, sweep->values, 2, error)); /* state 0: all is done, in no time */
     sweep->looked = clock_ns();
-    for (uint32_t layer = 1; layer <= work && status == GORDIAN_OK && !*stopped; layer++) {
-        status = run_layer(sweep, layer, lanes, error);
-        if (status == GORDIAN_OK && sweep->options->go_on && ++since >= batch) {
-            since = 0;
-            status = look_at_layer(sweep, layer, &batch, stopped, error);
-        }
+    for (uint32_t layer = 1; layer <= work && !*stopped; layer++) {
+        TRY(run_layer(sweep, layer, lanes, error));
+        if (!sweep->options->go_on || ++since < batch)
+            continue;
+        since = 0;
+        TRY(look_at_layer(sweep, layer, &batch, stopped, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status read_state_value(void *context, uint64_t index, uint32_t *value,
                                        gordian_error *error)
 {
     const struct sweep *sweep = context;
-    uint8_t byte = 0;
-    uint16_t both = 0;
-    if (sweep->wide) {
-        gordian_status status =
-            gpu_read(sweep->gpu, &both, sweep->values + index * 2, sizeof both, error);
-        *value = both;
-        return status;
-    }
-    gordian_status status = gpu_read(sweep->gpu, &byte, sweep->values + index, 1, error);
-    *value = byte;
-    return status;
+    uint8_t narrow = 0;
+    uint16_t wide = 0;
+    if (sweep->wide)
+        TRY(gpu_read(sweep->gpu, &wide, sweep->values + index * 2, sizeof wide, error));
+    else
+        TRY(gpu_read(sweep->gpu, &narrow, sweep->values + index, sizeof narrow, error));
+    *value = sweep->wide ? wide : narrow;
+    return GORDIAN_OK;
 }
 
 /* The value of the state in which nothing is done yet; *fits: no value had to be cut. */
@@ -294,28 +286,27 @@ static gordian_status read_value(struct sweep *sweep, uint32_t *value, bool *fit
                                  gordian_error *error)
 {
     uint32_t id, overflow = 0;
-    gordian_status status =
-        gpu_read(sweep->gpu, &overflow, sweep->overflow, sizeof overflow, error);
-    THEN(status, read_state_value(sweep, path_start(sweep->tables, &id), value, error));
+    TRY(gpu_read(sweep->gpu, &overflow, sweep->overflow, sizeof overflow, error));
+    TRY(read_state_value(sweep, path_start(sweep->tables, &id), value, error));
     *fits = overflow == 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outcome,
                                 gordian_error *error)
 {
     bool fits = false;
-    gordian_status status = send_system(sweep, error);
-    THEN(status, sort_prefixes(sweep, error));
-    THEN(status, allocate_sweep_memory(sweep, &sweep->overflow, sizeof(uint32_t), error));
-    while (status == GORDIAN_OK && !fits) {
+    TRY(send_system(sweep, error));
+    TRY(sort_prefixes(sweep, error));
+    TRY(allocate_sweep_memory(sweep, &sweep->overflow, sizeof(uint32_t), error));
+    for (;;) {
         uint64_t bytes = (sweep->tables->states + 1) * (sweep->wide ? 2 : 1);
-        status = allocate_sweep_memory(sweep, &sweep->values, bytes, error);
-        THEN(status, run_layers(sweep, &outcome->stopped, error));
-        if (status != GORDIAN_OK || outcome->stopped)
-            break;
-        status = read_value(sweep, &outcome->value, &fits, error);
-        if (status != GORDIAN_OK || fits)
+        TRY(allocate_sweep_memory(sweep, &sweep->values, bytes, error));
+        TRY(run_layers(sweep, &outcome->stopped, error));
+        if (outcome->stopped)
+            return GORDIAN_OK;
+        TRY(read_value(sweep, &outcome->value, &fits, error));
+        if (fits)
             break;
         if (sweep->wide)
             return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a schedule has more than 65535 cycles");
@@ -323,9 +314,8 @@ static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outco
         sweep->held -= bytes;
         sweep->wide = true;
     }
-    if (status != GORDIAN_OK || outcome->stopped || !sweep->options->order ||
-        !sweep->tables->lossless)
-        return status;
+    if (!sweep->options->order || !sweep->tables->lossless)
+        return GORDIAN_OK;
     outcome->found = true;
     return path_find(sweep->tables, read_state_value, sweep, sweep->options->order, error);
 }

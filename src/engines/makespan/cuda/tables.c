@@ -101,23 +101,18 @@ struct filling {
     uint64_t count; /* options so far */
 };
 
-static void count_option(void *context, uint32_t leave, const struct local_state *next)
-{
-    struct filling *filling = context;
-    (void)leave;
-    (void)next;
-    filling->count++;
-}
-
 static uint32_t id_of(const struct filling *filling, const struct local_state *state)
 {
     return filling->tables->base[state->warps] + (uint32_t)local_rank(filling->run, state);
 }
 
-static void put_option(void *context, uint32_t leave, const struct local_state *next)
+/* Counts an option, and stores it if there is an array for them already. */
+static void add_option(void *context, uint32_t leave, const struct local_state *next)
 {
     struct filling *filling = context;
-    filling->tables->options[filling->count++] = SWEEP_OPTION(id_of(filling, next), leave);
+    if (filling->tables->options)
+        filling->tables->options[filling->count] = SWEEP_OPTION(id_of(filling, next), leave);
+    filling->count++;
 }
 
 /* Everything but the options, which are counted. */
@@ -138,7 +133,7 @@ static void fill_local_states(struct filling *filling, uint32_t warps)
             for (uint32_t k = 0; k <= tables->most + 1; k++) {
                 tables->first[id * (tables->most + 2) + k] = (uint32_t)filling->count;
                 if (k <= tables->most && filling->count < MOST_OPTIONS)
-                    local_steps(run, &state, k, count_option, filling);
+                    local_steps(run, &state, k, add_option, filling);
             }
         }
     }
@@ -152,7 +147,7 @@ static void fill_options(struct filling *filling, uint32_t warps)
         for (uint32_t id = tables->base[n]; id < tables->base[n + 1]; id++) {
             struct local_state state = local_at(filling->run, n, id - tables->base[n]);
             for (uint32_t k = 0; k <= tables->most; k++)
-                local_steps(filling->run, &state, k, put_option, filling);
+                local_steps(filling->run, &state, k, add_option, filling);
         }
     }
 }
@@ -297,12 +292,11 @@ gordian_status sweep_tables_open(struct sweep_tables **out, const struct makespa
     }
     THEN(status, make_rooms(tables, error));
     THEN(status, make_last(tables, error));
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK)
+        *out = tables;
+    else
         sweep_tables_close(tables);
-        return status;
-    }
-    *out = tables;
-    return GORDIAN_OK;
+    return status;
 }
 
 void sweep_tables_close(struct sweep_tables *tables)
@@ -312,14 +306,10 @@ void sweep_tables_close(struct sweep_tables *tables)
     gordian_allocator memory = tables->memory;
     for (uint32_t r = 0; r < SWEEP_RUNS; r++) {
         struct run_tables *run = &tables->runs[r];
-        void *lists[] = {run->base, run->warps, run->work, run->first, run->arrive, run->options};
-        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-            memory_free(&memory, lists[i]);
+        memory_free_all(&memory, run->base, run->warps, run->work, run->first, run->arrive,
+                        run->options);
     }
-    void *lists[] = {tables->room,          tables->before,     tables->prefix_room,
-                     tables->prefix_before, tables->class_room, tables->class_before,
-                     tables->last_states,   tables->last_first, tables->last_count};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        memory_free(&memory, lists[i]);
-    memory_free(&memory, tables);
+    memory_free_all(&memory, tables->room, tables->before, tables->prefix_room,
+                    tables->prefix_before, tables->class_room, tables->class_before,
+                    tables->last_states, tables->last_first, tables->last_count, tables);
 }

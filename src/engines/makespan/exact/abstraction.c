@@ -213,26 +213,20 @@ gordian_status abstraction_open(struct abstraction **out, const struct makespan_
         *pool = *pool == best ? last : *pool == last ? best : *pool;
     }
     size_t width = model->warps + 2;
-    gordian_status status = GORDIAN_OK;
+    uint64_t most_boxes = most < ABSTRACTION_MAX_BOXES ? most : ABSTRACTION_MAX_BOXES;
     abstraction->before =
         memory_alloc(memory, abstraction->block_count * width * (width - 1) * sizeof(uint64_t));
-    if (!abstraction->before)
-        status = fail_memory(error);
-    else if (!count_boxes(abstraction, most < ABSTRACTION_MAX_BOXES ? most : ABSTRACTION_MAX_BOXES))
-        status = GORDIAN_STATUS_END;
-    if (status == GORDIAN_OK) {
+    bool fits = abstraction->before && count_boxes(abstraction, most_boxes);
+    if (fits)
         abstraction->offsets =
             memory_alloc(memory, (abstraction->box_count + 1) * sizeof(uint64_t));
-        if (!abstraction->offsets)
-            status = fail_memory(error);
-        else if (!layout_boxes(abstraction, most))
-            status = GORDIAN_STATUS_END;
-    }
-    if (status != GORDIAN_OK)
-        abstraction_close(abstraction);
-    else
+    bool memory_left = abstraction->before && (!fits || abstraction->offsets);
+    if (fits && memory_left && layout_boxes(abstraction, most)) {
         *out = abstraction;
-    return status;
+        return GORDIAN_OK;
+    }
+    abstraction_close(abstraction);
+    return memory_left ? GORDIAN_STATUS_END : fail_memory(error);
 }
 
 void abstraction_close(struct abstraction *abstraction)

@@ -134,8 +134,11 @@ static bool expand_layer(struct filling *filling, uint32_t layer, bool backwards
     return !watch_stopped(filling->search->watch);
 }
 
-static void fill_all_layers(struct filling *filling)
+static void fill_all_layers(void *context, unsigned member)
 {
+    struct filling *filling = context;
+    if (member > 0) /* the states are few: one thread is enough */
+        return;
     struct NAME(expansion) *x = &filling->expansion;
     const struct makespan_model *model = filling->search->model;
     bool going = add_candidate(filling, (uint64_t)(NAME(first_word)(model) >> x->time_bits), 0, 0);
@@ -150,13 +153,6 @@ static void fill_all_layers(struct filling *filling)
     filling->full |= !going;
 }
 
-/* One thread is enough for what is few. */
-static void fill_work(void *context, unsigned member)
-{
-    if (member == 0)
-        fill_all_layers(context);
-}
-
 static gordian_status fill_candidates(struct filling *filling, gordian_error *error)
 {
     const struct search *search = filling->search;
@@ -169,7 +165,7 @@ static gordian_status fill_candidates(struct filling *filling, gordian_error *er
     NAME(begin_expansion)(&filling->expansion, search, known);
     filling->expansion.context = filling;
     filling->candidates->layout = filling->expansion.layout;
-    thread_pool_start(search->workers, fill_work, filling);
+    thread_pool_start(search->workers, fill_all_layers, filling);
     thread_pool_wait(search->workers, watch_look, search->watch);
     memory_free(&search->memory, filling->heads);
     if (filling->failed)

@@ -26,13 +26,7 @@
 #define PASSING_STATES 16
 
 struct proof {
-    const struct makespan_model *model;
-    const gordian_makespan_options *options;
-    struct makespan_result *result;
-    struct meter *meter;
-    struct thread_pool *workers;
-    struct watch *watch;
-    uint8_t *order;
+    struct job job;
     uint64_t budget; /* bytes for tables */
     struct abstraction_plan plan;
     bool coarse;                     /* the plan is coarser than the runs */
@@ -45,26 +39,28 @@ struct proof {
 /* Is there nothing more to do? */
 static bool proof_is_settled(struct proof *proof)
 {
-    return watch_closed(proof->watch) || watch_stopped(proof->watch);
+    return watch_closed(&proof->job.watch) || watch_stopped(&proof->job.watch);
 }
 
 /* ------------------------------------------------------------------ schedules */
 
 static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_error *error)
 {
-    gordian_makespan_options options = *proof->options;
+    gordian_makespan_options options = *proof->job.options;
     /* A step costs up to all of the work. */
-    uint64_t affordable = 800000000 / proof->model->work + 10;
+    uint64_t affordable = 800000000 / proof->job.model->work + 10;
     steps = steps < affordable ? steps : affordable;
     if (proof_is_settled(proof) || steps <= proof->annealed)
         return GORDIAN_OK;
     proof->annealed = steps;
-    proof->watch->phase = "annealing";
+    proof->job.watch.phase = "annealing";
     options.chains = options.chains < 8 ? 8 : options.chains;
     options.evaluations = steps;
     options.published = false;
-    TRY(anneal_chains(proof->model, &options, proof->workers, proof->watch, proof->order, error));
-    return makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
+    TRY(anneal_chains(proof->job.model, &options, proof->job.workers, &proof->job.watch,
+                      proof->job.order, error));
+    return makespan_result_take(proof->job.result, proof->job.model, proof->job.options,
+                                proof->job.order, error);
 }
 
 /* ------------------------------------------------------------------ bounds */
@@ -80,7 +76,7 @@ static uint64_t memory_room(const struct proof *proof)
 
 static bool fits_whole(const struct proof *proof, const struct abstraction *abstraction)
 {
-    return abstraction->states <= memory_room(proof) / table_width(proof->model);
+    return abstraction->states <= memory_room(proof) / table_width(proof->job.model);
 }
 
 /* The abstraction of the plan, if its table fits beside the one there is, whole or passing. *out
@@ -89,14 +85,15 @@ static gordian_status open_abstraction(struct proof *proof, struct abstraction *
                                        gordian_error *error)
 {
     uint64_t most = memory_room(proof) * PASSING_STATES;
-    gordian_status status =
-        abstraction_open(out, proof->model, &proof->plan, most, &proof->meter->memory, error);
+    gordian_status status = abstraction_open(out, proof->job.model, &proof->plan, most,
+                                             &proof->job.meter.memory, error);
     if (status == GORDIAN_OK && !fits_whole(proof, *out) &&
         table_passing_size(*out) > memory_room(proof)) {
         abstraction_close(*out);
         *out = NULL;
     }
-    if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && proof->meter->refused))
+    if (status == GORDIAN_STATUS_END ||
+        (status == GORDIAN_STATUS_MEMORY && proof->job.meter.refused))
         return GORDIAN_OK;
     return status;
 }
@@ -107,15 +104,17 @@ static gordian_status open_abstraction(struct proof *proof, struct abstraction *
 static gordian_status climb_bounds(struct proof *proof, struct abstraction *abstraction,
                                    gordian_error *error)
 {
-    gordian_makespan_goal goal = proof->options->goal;
+    gordian_makespan_goal goal = proof->job.options->goal;
     struct table *table = NULL;
     uint32_t bound = TABLE_UNKNOWN;
     gordian_status status;
-    proof->watch->phase = "bounding";
+    proof->job.watch.phase = "bounding";
     if (fits_whole(proof, abstraction))
-        status = table_open(&table, abstraction, goal, proof->workers, proof->watch, error);
+        status =
+            table_open(&table, abstraction, goal, proof->job.workers, &proof->job.watch, error);
     else
-        status = table_passing(abstraction, goal, proof->workers, proof->watch, &bound, error);
+        status =
+            table_passing(abstraction, goal, proof->job.workers, &proof->job.watch, &bound, error);
     if (status != GORDIAN_OK || !table) {
         abstraction_close(abstraction);
     } else {
@@ -126,7 +125,7 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
         proof->abstraction = abstraction;
     }
     if (status == GORDIAN_OK && (goal == GORDIAN_MAKESPAN_GOAL_BEST || bound != TABLE_UNKNOWN))
-        watch_bound(proof->watch, goal, bound);
+        watch_bound(&proof->job.watch, goal, bound);
     return status;
 }
 
@@ -135,31 +134,34 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
 static gordian_status dive_for(struct proof *proof, const struct search *search, uint32_t target,
                                uint64_t most, gordian_error *error)
 {
-    bool found = false, worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-    gordian_status status = search_dive(search, target, most, proof->order, &found, error);
+    bool found = false, worst = proof->job.options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    gordian_status status = search_dive(search, target, most, proof->job.order, &found, error);
     if (status == GORDIAN_OK && !found)
-        watch_bound(proof->watch, proof->options->goal, worst ? target - 1 : target + 1);
+        watch_bound(&proof->job.watch, proof->job.options->goal, worst ? target - 1 : target + 1);
     if (!found)
         return status;
-    TRY(makespan_result_take(proof->result, proof->model, proof->options, proof->order, error));
-    uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
-    watch_searched(proof->watch, makespan);
-    watch_found(proof->watch, proof->options->goal, makespan);
+    TRY(makespan_result_take(proof->job.result, proof->job.model, proof->job.options,
+                             proof->job.order, error));
+    uint32_t makespan = proof->job.result->cycles[proof->job.model->work - 1] + 1;
+    watch_searched(&proof->job.watch, makespan);
+    watch_found(&proof->job.watch, proof->job.options->goal, makespan);
     return GORDIAN_OK;
 }
 
 /* A limit that ends a search is no failure; no memory without a limit is. */
 static gordian_status forgive_memory(struct proof *proof, gordian_status status)
 {
-    if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && proof->meter->refused))
+    if (status == GORDIAN_STATUS_END ||
+        (status == GORDIAN_STATUS_MEMORY && proof->job.meter.refused))
         return GORDIAN_OK;
     return status;
 }
 
-static struct search search_of(const struct proof *proof)
+static struct search search_of(struct proof *proof)
 {
-    return (struct search){proof->model, proof->table,         proof->workers,
-                           proof->watch, proof->meter->memory, proof->candidates};
+    return (struct search){proof->job.model,        proof->table,
+                           proof->job.workers,      &proof->job.watch,
+                           proof->job.meter.memory, proof->candidates};
 }
 
 /* A bound between the table's and the truth, and a dive for a schedule that keeps to the states it
@@ -171,15 +173,15 @@ static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_
     struct search search = search_of(proof);
     if (!search_tightens(&search))
         return GORDIAN_OK;
-    proof->watch->phase = "bounding";
+    proof->job.watch.phase = "bounding";
     gordian_status status = search_tighten(&search, most, error);
-    if (status == GORDIAN_OK && !proof_is_settled(proof) && search_bits(proof->model) != 0)
+    if (status == GORDIAN_OK && !proof_is_settled(proof) && search_bits(proof->job.model) != 0)
         status = candidates_open(&proof->candidates, &search, most, error);
     if (status == GORDIAN_OK && proof->candidates) {
         search.candidates = proof->candidates;
-        proof->watch->phase = "searching";
-        status =
-            dive_for(proof, &search, watch_limit(proof->watch, proof->options->goal), most, error);
+        proof->job.watch.phase = "searching";
+        status = dive_for(proof, &search, watch_limit(&proof->job.watch, proof->job.options->goal),
+                          most, error);
     }
     return forgive_memory(proof, status);
 }
@@ -187,12 +189,12 @@ static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_
 /* `most` 0: until it is settled. */
 static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error *error)
 {
-    if (proof_is_settled(proof) || !proof->table || search_bits(proof->model) == 0)
+    if (proof_is_settled(proof) || !proof->table || search_bits(proof->job.model) == 0)
         return GORDIAN_OK;
     struct search search = search_of(proof);
     uint32_t value = 0;
-    proof->watch->phase = "searching";
-    uint32_t target = watch_limit(proof->watch, proof->options->goal);
+    proof->job.watch.phase = "searching";
+    uint32_t target = watch_limit(&proof->job.watch, proof->job.options->goal);
     gordian_status status =
         dive_for(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
     status = forgive_memory(proof, status);
@@ -201,9 +203,9 @@ static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error
     status = search_sweep(&search, most, &value, error);
     if (status == GORDIAN_OK && value)
         status = dive_for(proof, &search, value, 0, error);
-    bool limited = status == GORDIAN_STATUS_END || (status && proof->meter->refused);
+    bool limited = status == GORDIAN_STATUS_END || (status && proof->job.meter.refused);
     if (limited && most == 0)
-        watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+        watch_stop(&proof->job.watch, GORDIAN_MAKESPAN_STOP_MEMORY);
     return forgive_memory(proof, status);
 }
 
@@ -214,13 +216,13 @@ static gordian_status first_rung(struct proof *proof, struct abstraction **out,
                                  gordian_error *error)
 {
     *out = NULL;
-    if (!abstraction_plan_runs(&proof->plan, proof->model))
+    if (!abstraction_plan_runs(&proof->plan, proof->job.model))
         return GORDIAN_OK;
     gordian_status status = open_abstraction(proof, out, error);
     if (status != GORDIAN_OK || (*out && (*out)->states < MANY_STATES))
         return status;
     struct abstraction_plan runs = proof->plan;
-    abstraction_plan_types(&proof->plan, proof->model);
+    abstraction_plan_types(&proof->plan, proof->job.model);
     if (proof->plan.pool_count == runs.pool_count)
         return GORDIAN_OK; /* the same */
     abstraction_close(*out);
@@ -235,7 +237,7 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
     if (status == GORDIAN_OK && !proof_is_settled(proof))
         status = first_rung(proof, &next, error);
     if (status == GORDIAN_OK && !next)
-        status = anneal_first(proof, proof->options->evaluations, error);
+        status = anneal_first(proof, proof->job.options->evaluations, error);
     while (status == GORDIAN_OK && next) {
         /* A state of the search takes as long as some dozens of a table of parts of runs, and some
          * hundreds of coarser ones. */
@@ -248,13 +250,13 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         if (status == GORDIAN_OK && !proof_is_settled(proof)) {
             struct abstraction **out = &next;
             *out = NULL;
-            bool finer = proof->coarse ? abstraction_plan_runs(&proof->plan, proof->model)
-                                       : abstraction_plan_refine(&proof->plan, proof->model);
+            bool finer = proof->coarse ? abstraction_plan_runs(&proof->plan, proof->job.model)
+                                       : abstraction_plan_refine(&proof->plan, proof->job.model);
             proof->coarse = false;
             status = finer ? open_abstraction(proof, out, error) : GORDIAN_OK;
         }
         if (status == GORDIAN_OK && !next && states > 1000000)
-            status = anneal_first(proof, proof->options->evaluations, error);
+            status = anneal_first(proof, proof->job.options->evaluations, error);
         THEN(status, look_for(proof, next ? next->states / share + 1000 : 0, error));
         if (status != GORDIAN_OK || proof_is_settled(proof)) {
             abstraction_close(next);
@@ -266,11 +268,11 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         const char *why = "";
         if (!proof->table)
             why = "too large for tables: the bound is the one in closed form";
-        else if (search_bits(proof->model) == 0)
+        else if (search_bits(proof->job.model) == 0)
             why = "too large for the search: the bound is that of the largest table";
-        snprintf(proof->result->note, sizeof proof->result->note, "%s", why);
-        if (proof->meter->refused)
-            watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+        snprintf(proof->job.result->note, sizeof proof->job.result->note, "%s", why);
+        if (proof->job.meter.refused)
+            watch_stop(&proof->job.watch, GORDIAN_MAKESPAN_STOP_MEMORY);
     }
     return status;
 }
@@ -285,33 +287,23 @@ static uint64_t table_budget(const gordian_makespan_options *options)
     return machine.memory ? machine.memory / 2 : UINT64_C(1) << 30;
 }
 
-static gordian_status solve_exactly(struct job *job, gordian_error *error)
-{
-    struct proof proof = {.model = job->model,
-                          .options = job->options,
-                          .result = job->result,
-                          .meter = &job->meter,
-                          .workers = job->workers,
-                          .watch = &job->watch,
-                          .order = job->order,
-                          .budget = table_budget(job->options)};
-    gordian_status status = prove_bounds(&proof, error);
-    /* Whatever stopped it: there is a schedule. */
-    if (status == GORDIAN_OK && !job->result->order) {
-        order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
-        status = makespan_result_take(job->result, job->model, job->options, job->order, error);
-    }
-    candidates_close(proof.candidates);
-    table_close(proof.table);
-    abstraction_close(proof.abstraction);
-    return status;
-}
-
 static gordian_status run_exact(const struct makespan_model *model,
                                 const gordian_makespan_options *options,
                                 struct makespan_result *result, gordian_error *error)
 {
-    return makespan_on_threads(&makespan_exact, model, options, solve_exactly, result, error);
+    struct proof proof = {.budget = table_budget(options)};
+    struct job *job = &proof.job;
+    gordian_status status = thread_job_open(job, model, options, result, error);
+    THEN(status, prove_bounds(&proof, error));
+    /* Whatever stopped it: there is a schedule. */
+    if (status == GORDIAN_OK && !result->order) {
+        order_fill(model, ORDER_ROUND_ROBIN, NULL, job->order);
+        status = makespan_result_take(result, model, options, job->order, error);
+    }
+    candidates_close(proof.candidates);
+    table_close(proof.table);
+    abstraction_close(proof.abstraction);
+    return thread_job_close(job, &makespan_exact, status);
 }
 
 const struct makespan_engine makespan_exact = {

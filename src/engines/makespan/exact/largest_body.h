@@ -17,9 +17,9 @@ struct NAME(expansion) {
     uint32_t filled[ABSTRACTION_MAX_BLOCKS], filled_count;
     uint32_t units[MAKESPAN_TYPES], ready[MAKESPAN_TYPES]; /* left, while choosing */
     uint32_t starts[ABSTRACTION_MAX_BLOCKS], leaves[ABSTRACTION_MAX_BLOCKS];
-    uint64_t
-        stride[ABSTRACTION_MAX_BLOCKS]; /* what a start of the block is to the state's number */
-    uint64_t number;                    /* of the table's state, as chosen so far */
+    /* what a start of the block is to the state's number */
+    uint64_t stride[ABSTRACTION_MAX_BLOCKS];
+    uint64_t number; /* of the table's state, as chosen so far */
     uint32_t bound;
 };
 

@@ -30,8 +30,8 @@ struct search {
     struct thread_pool *workers;
     struct watch *watch;
     gordian_allocator memory; /* may be used by several threads at once */
-    const struct candidates
-        *candidates; /* of real states: only those it has are wanted; NULL: all */
+    /* of real states: only those it has are wanted; NULL: all */
+    const struct candidates *candidates;
 };
 
 /* Bits of a word that hold the state and a time: 64, 128, or 0: too large. */

@@ -72,10 +72,9 @@ struct flow {
 /* Within the row: nobody leaves, and only the last pool runs. */
 static bool within_row(const struct filling *filling, const struct flow *flow)
 {
-    for (uint32_t p = 0; p + 1 < filling->pools; p++) {
+    for (uint32_t p = 0; p + 1 < filling->pools; p++)
         if (flow->used[p])
             return false;
-    }
     return !flow->leaves;
 }
 
@@ -234,11 +233,6 @@ static size_t box_level(const struct abstraction *abstraction, uint64_t box)
     return level;
 }
 
-static void free_levels(struct levels *levels, const gordian_allocator *memory)
-{
-    memory_free_all(memory, levels->order, levels->first, levels->states);
-}
-
 static bool sort_levels(struct levels *levels, const struct abstraction *abstraction,
                         const gordian_allocator *memory)
 {
@@ -261,12 +255,6 @@ static bool sort_levels(struct levels *levels, const struct abstraction *abstrac
     return true;
 }
 
-/* Levels that a level needs, itself included. */
-static size_t levels_needed(const struct abstraction *abstraction)
-{
-    return (size_t)abstraction->model->sigma + 1;
-}
-
 /* Member 0, while the others wait: makes room for a level where not all are kept, and gives the one
  * back that nobody needs any more. */
 static void prepare_level(struct campaign *campaign, size_t level)
@@ -275,7 +263,7 @@ static void prepare_level(struct campaign *campaign, size_t level)
     const uint64_t *offsets = campaign->abstraction->offsets;
     if (!campaign->buffers || atomic_load(&campaign->failed))
         return;
-    size_t needed = levels_needed(campaign->abstraction);
+    size_t needed = (size_t)campaign->abstraction->model->sigma + 1; /* with this level */
     if (level >= needed) {
         memory_free(&campaign->memory, campaign->buffers[level - needed]);
         campaign->buffers[level - needed] = NULL;
@@ -344,14 +332,13 @@ static bool begin_campaign(struct campaign *campaign, gordian_makespan_goal goal
     campaign->fillings = memory_zeroed(&campaign->memory, size * sizeof *campaign->fillings);
     if (!campaign->fillings)
         return false;
-    for (unsigned i = 0; i < size; i++) {
-        campaign->fillings[i].abstraction = campaign->abstraction;
-        campaign->fillings[i].pools = campaign->abstraction->pool_count;
-        campaign->fillings[i].places = campaign->places;
-        campaign->fillings[i].width = campaign->width;
-        campaign->fillings[i].goal = goal;
-        campaign->fillings[i].memory = campaign->memory;
-    }
+    for (unsigned i = 0; i < size; i++)
+        campaign->fillings[i] = (struct filling){.abstraction = abstraction,
+                                                 .goal = goal,
+                                                 .memory = *memory,
+                                                 .width = campaign->width,
+                                                 .places = campaign->places,
+                                                 .pools = abstraction->pool_count};
     return true;
 }
 
@@ -362,8 +349,8 @@ static void end_campaign(struct campaign *campaign)
         memory_free(memory, campaign->fillings[i].moves);
     for (size_t level = 0; campaign->buffers && level < campaign->levels.count; level++)
         memory_free(memory, campaign->buffers[level]);
-    memory_free_all(memory, campaign->buffers, campaign->fillings, campaign->places);
-    free_levels(&campaign->levels, memory);
+    memory_free_all(memory, campaign->buffers, campaign->fillings, campaign->places,
+                    campaign->levels.order, campaign->levels.first, campaign->levels.states);
 }
 
 static gordian_status run_campaign(struct campaign *campaign, gordian_error *error)
@@ -401,16 +388,14 @@ gordian_status table_open(struct table **out, const struct abstraction *abstract
                                 .watch = watch,
                                 .memory = *memory,
                                 .width = table->width};
-    gordian_status status;
-    if (table->values && begin_campaign(&campaign, goal, table->values))
-        status = run_campaign(&campaign, error);
-    else
-        status = fail_memory(error);
+    gordian_status status = table->values && begin_campaign(&campaign, goal, table->values)
+                                ? run_campaign(&campaign, error)
+                                : fail_memory(error);
     end_campaign(&campaign);
-    if (status != GORDIAN_OK)
-        table_close(table);
-    else
+    if (status == GORDIAN_OK)
         *out = table;
+    else
+        table_close(table);
     return status;
 }
 
@@ -438,11 +423,8 @@ gordian_status table_passing(const struct abstraction *abstraction, gordian_make
                                 .watch = watch,
                                 .memory = abstraction->memory,
                                 .width = table.width};
-    gordian_status status = GORDIAN_OK;
-    if (begin_campaign(&campaign, goal, NULL))
-        status = run_campaign(&campaign, error);
-    else
-        status = fail_memory(error);
+    gordian_status status =
+        begin_campaign(&campaign, goal, NULL) ? run_campaign(&campaign, error) : fail_memory(error);
     if (status == GORDIAN_OK) {
         table.values = campaign.buffers[campaign.levels.count - 1];
         *bound = table_at(&table, campaign.levels.states[campaign.levels.count - 1] - 1);
@@ -456,7 +438,7 @@ uint64_t table_passing_size(const struct abstraction *abstraction)
     struct levels levels;
     uint64_t most = UINT64_MAX;
     if (sort_levels(&levels, abstraction, &abstraction->memory)) {
-        size_t needed = levels_needed(abstraction);
+        size_t needed = (size_t)abstraction->model->sigma + 1;
         uint64_t now = most = 0;
         for (size_t level = 0; level < levels.count; level++) {
             now += levels.states[level];
@@ -465,6 +447,6 @@ uint64_t table_passing_size(const struct abstraction *abstraction)
         }
         most *= table_width(abstraction->model);
     }
-    free_levels(&levels, &abstraction->memory);
+    memory_free_all(&abstraction->memory, levels.order, levels.first, levels.states);
     return most;
 }

@@ -86,12 +86,9 @@ static gordian_status measure_kinds(const struct kind *kinds,
 static gordian_status check_problem(const gordian_makespan_problem *problem, struct kind *kinds,
                                     uint64_t *length, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; status == GORDIAN_OK && i < problem->unit_count; i++)
-        status = take_unit(kinds, &problem->units[i], problem->warp_size, error);
-    THEN(status, measure_kinds(kinds, problem, length, error));
-    if (status != GORDIAN_OK)
-        return status;
+    for (size_t i = 0; i < problem->unit_count; i++)
+        TRY(take_unit(kinds, &problem->units[i], problem->warp_size, error));
+    TRY(measure_kinds(kinds, problem, length, error));
     if (problem->issue > GORDIAN_MAKESPAN_MAX_ISSUE)
         return fail(error, GORDIAN_STATUS_INPUT, "a warp starts at most %d instructions a cycle",
                     GORDIAN_MAKESPAN_MAX_ISSUE);

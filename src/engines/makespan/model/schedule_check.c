@@ -28,19 +28,25 @@ static uint32_t cycle_at(const struct check *check, uint32_t entry)
     return check->schedule->cycles[check->own[entry]];
 }
 
-/* Every entry is of a warp, a piece and a cycle that there are. */
+/* Every entry names a warp, a piece and a cycle of the model, and each warp runs its entries in
+ * order: each after the one before it, unless a warp may issue several in a cycle. */
 static gordian_status check_entries(const struct check *check, gordian_error *why)
 {
     const struct relax_schedule *schedule = check->schedule;
-    uint32_t last = 0;
+    uint32_t earliest[MAKESPAN_MAX_WARPS] = {0}, last = 0;
     for (uint32_t i = 0; i < schedule->count; i++) {
-        if (schedule->warps[i] >= check->model->warps ||
-            schedule->pieces[i] >= check->model->length)
+        uint32_t warp = schedule->warps[i], piece = schedule->pieces[i];
+        uint32_t cycle = schedule->cycles[i];
+        if (warp >= check->model->warps || piece >= check->model->length)
             return fail(why, GORDIAN_STATUS_INPUT, "entry %u does not belong to the string", i + 1);
-        if (schedule->cycles[i] >= schedule->makespan)
+        if (cycle >= schedule->makespan)
             return fail(why, GORDIAN_STATUS_INPUT, "entry %u is in cycle %u, after the end", i + 1,
-                        schedule->cycles[i] + 1);
-        last = schedule->cycles[i] > last ? schedule->cycles[i] : last;
+                        cycle + 1);
+        if (cycle < earliest[warp])
+            return fail(why, GORDIAN_STATUS_INPUT,
+                        "warp %u: instruction %u is not after the one before", warp + 1, piece + 1);
+        earliest[warp] = cycle + (check->model->issue == 1);
+        last = cycle > last ? cycle : last;
     }
     if (schedule->count == 0 || last + 1 != schedule->makespan)
         return fail(why, GORDIAN_STATUS_INPUT, "the schedule ends with cycle %u, not %u", last + 1,
@@ -83,10 +89,6 @@ static gordian_status check_warp(const struct check *check, uint32_t warp, gordi
         if (!may_follow(check->model, wanted, piece_at(check, i)))
             return fail(why, GORDIAN_STATUS_INPUT, "warp %u: instruction %u cannot come here",
                         warp + 1, piece_at(check, i) + 1);
-        if (i > check->first[warp] && cycle_at(check, i) < cycle_at(check, i - 1))
-            return fail(why, GORDIAN_STATUS_INPUT,
-                        "warp %u: instruction %u is not after the one before", warp + 1,
-                        piece_at(check, i) + 1);
         wanted = piece_at(check, i) + 1;
     }
     if (!may_follow(check->model, wanted, check->model->length))

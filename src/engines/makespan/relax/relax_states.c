@@ -76,8 +76,6 @@ static bool in_order(const struct step *step, uint32_t w)
     return step->ran[w] <= step->ran[w - 1];
 }
 
-static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t piece);
-
 /* Warp w has run so many and stands at this piece: it stops there, or runs on. */
 static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t piece)
 {
@@ -97,7 +95,6 @@ static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t pi
     if (more && may && piece < model->length && step->units[model->string[piece]] > 0) {
         uint32_t *units = &step->units[model->string[piece]];
         uint32_t past = relax_skip(model, piece + 1);
-        more = true;
         --*units;
         step->schedulers -= ran == 0;
         more = choose_warp(step, w, ran + 1, piece + 1);
