@@ -4,6 +4,12 @@
 
 #include "foundation/base/error.h"
 
+#include <string.h>
+
+_Static_assert(GORDIAN_MATRIX_AG == 0 && GORDIAN_MATRIX_AR == 1 && GORDIAN_MATRIX_SINK == 2 &&
+                   GORDIAN_MATRIX_RR == 3 && GORDIAN_MATRIX_RP == 4,
+               "the order of the matrices in struct matrix_engine");
+
 bool matrix_supports(const void *model, const char **why)
 {
     if (*(const gordian_model *)model != GORDIAN_MODEL_GENERAL)
@@ -34,14 +40,53 @@ static gordian_status matrix_open(void **engine, struct rag *rag, gordian_error 
     return GORDIAN_OK;
 }
 
+static void free_matrices(struct matrix_engine *e)
+{
+    for (size_t i = 0; i < MATRIX_COUNT; i++)
+        bit_matrix_close(&e->all[i], &e->memory);
+    memory_free_all(&e->memory, e->todo, e->released);
+}
+
 static void matrix_close(void *engine)
 {
     struct matrix_engine *e = engine;
     if (!e)
         return;
-    if (e->method)
-        e->method->close(e->state);
+    free_matrices(e);
     memory_free(&e->memory, e);
+}
+
+/* The matrices of the engine's method: no edges, every process runs. */
+static bool allocate_matrices(struct matrix_engine *e)
+{
+    bool single = e->method == &matrix_osdda;
+    size_t across_processes = matrix_words(e->process_room);
+    size_t across_resources = matrix_words(e->resource_room);
+    const struct {
+        uint32_t rows;
+        size_t words;
+    } shapes[MATRIX_COUNT] = {
+        {e->resource_room, single ? across_processes : e->process_room}, /* AG */
+        {e->process_room, across_resources},                             /* AR */
+        {single ? e->resource_room : 0, across_processes},               /* Sink */
+        {single ? e->resource_room : 0, across_resources},               /* RR */
+        {e->resource_room, across_processes},                            /* RP */
+        {!single, across_processes},                                     /* running */
+        {!single, across_resources},                                     /* hops */
+    };
+    for (size_t i = 0; i < MATRIX_COUNT; i++)
+        if (shapes[i].rows &&
+            !bit_matrix_open(&e->all[i], &e->memory, shapes[i].rows, shapes[i].words))
+            return false;
+    if (!single) {
+        memset(e->running.words, 0xff, e->running.stride * sizeof *e->running.words);
+        return true;
+    }
+    for (uint32_t q = 0; q < e->resource_room; q++)
+        bit_set(&e->rr, q, q);
+    e->todo = memory_alloc(&e->memory, e->resource_room * sizeof *e->todo);
+    e->released = memory_alloc(&e->memory, e->resource_room * sizeof *e->released);
+    return e->todo && e->released;
 }
 
 static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t process_limit,
@@ -51,18 +96,23 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
     const char *why = NULL;
     if (!matrix_supports(&model, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine matrix: %s", why);
-    const struct matrix_method *method = matrix_method_of(model);
-    if (method == e->method) {
-        bool grown = method->grow(e->state, process_limit, resource_limit);
-        return grown ? GORDIAN_OK : fail_memory(error);
-    }
-    void *state = method->open(e->rag, process_limit, resource_limit);
-    if (!state)
+    struct matrix_engine next = {.memory = e->memory, .rag = e->rag};
+    next.method = matrix_method_of(model);
+    bool same = next.method == e->method;
+    if (same && process_limit <= e->process_room && resource_limit <= e->resource_room)
+        return GORDIAN_OK;
+    next.process_room = memory_doubled(same ? e->process_room : 0, process_limit);
+    next.resource_room = memory_doubled(same ? e->resource_room : 0, resource_limit);
+    if (!allocate_matrices(&next)) {
+        free_matrices(&next);
         return fail_memory(error);
-    if (e->method)
-        e->method->close(e->state);
-    e->method = method;
-    e->state = state;
+    }
+    for (size_t i = 0; i < MATRIX_COUNT && same; i++)
+        bit_matrix_copy(&next.all[i], &e->all[i]);
+    if (!same)
+        next.method->read_graph(&next);
+    free_matrices(e);
+    *e = next;
     return GORDIAN_OK;
 }
 
@@ -81,8 +131,9 @@ static gordian_status find_matrix(const struct matrix_engine *e, gordian_matrix 
     uint32_t rows = of_processes ? e->rag->process_limit : e->rag->resource_limit;
     if (row >= rows)
         return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
-    view->matrix = e->method->matrix(e->state, which, &view->counts);
-    if (!view->matrix)
+    view->matrix = &e->all[which];
+    view->counts = which == GORDIAN_MATRIX_AG && e->method == &matrix_lmdda;
+    if (!view->matrix->words)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
     bool across_resources = of_processes || which == GORDIAN_MATRIX_RR;
     view->columns = across_resources ? e->rag->resource_limit : e->rag->process_limit;

@@ -90,32 +90,36 @@ uint32_t row_only_bit(const uint64_t *row, size_t words);
 
 /* ------------------------------------------------------------------ methods */
 
-/* The two methods. Their hooks (engine.h says what each means) get the engine, with the method's
- * state in it; NULL before the first prepare. */
-struct matrix_method {
-    /* A method's state for at least these many ids, made from the graph; NULL: out of memory. */
-    void *(*open)(const struct rag *rag, uint32_t process_limit, uint32_t resource_limit);
-    void (*close)(void *state);
-    /* Room for more ids. False: out of memory, nothing has changed. */
-    bool (*grow)(void *state, uint32_t process_limit, uint32_t resource_limit);
-
-    struct detect_engine hooks;
-
-    /* A matrix of bits, or of counts (*counts); NULL where the method has no such matrix. */
-    const struct bit_matrix *(*matrix)(const void *state, gordian_matrix which, bool *counts);
-};
+#define MATRIX_COUNT 7
 
 struct matrix_engine {
     gordian_allocator memory;
     const struct rag *rag;
     const struct matrix_method *method; /* NULL before the first prepare */
-    void *state;
+    uint32_t process_room, resource_room;
+    union {
+        struct bit_matrix all[MATRIX_COUNT]; /* the first of them by gordian_matrix */
+        struct {
+            struct bit_matrix ag, ar, sink, rr, rp;
+            struct bit_matrix running; /* LMDDA, one row: SP */
+            struct bit_matrix hops; /* LMDDA, one row: the resources a row's processes wait for */
+        };
+    };
+
+    /* OSDDA. What the current event has given back, by whom: serve takes it, settle clears the
+     * rest. */
+    uint32_t *released;
+    uint32_t released_count, releaser;
+    uint32_t *todo; /* room for every resource: see osdda_cancel */
+
+    bool stale; /* LMDDA: an edge has gone in this event: RP has to be made anew */
 };
 
-static inline void *matrix_state(void *engine)
-{
-    return ((struct matrix_engine *)engine)->state;
-}
+/* The two methods; their hooks (engine.h says what each means) get the engine. */
+struct matrix_method {
+    void (*read_graph)(struct matrix_engine *e); /* fills new matrices */
+    struct detect_engine hooks;
+};
 
 extern const struct matrix_method matrix_osdda;
 extern const struct matrix_method matrix_lmdda;
