@@ -174,22 +174,48 @@ gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **proce
 
 /* ---- matrices */
 
+/* A row, of *columns elements; *words NULL: of counts. */
+static gordian_status find_row(const gordian_system *system, gordian_matrix matrix, uint32_t row,
+                               const uint64_t **words, uint32_t *columns, gordian_error *error)
+{
+    const struct rag *graph = &system->graph;
+    if (!system->engine->matrix_row)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' keeps no matrices",
+                    system->engine->about.name);
+    if ((unsigned)matrix > GORDIAN_MATRIX_RP)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there is no such matrix");
+    bool of_processes = matrix == GORDIAN_MATRIX_AR;
+    uint32_t rows = of_processes ? graph->process_limit : graph->resource_limit;
+    if (row >= rows)
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
+    bool across_resources = of_processes || matrix == GORDIAN_MATRIX_RR;
+    *columns = across_resources ? graph->resource_limit : graph->process_limit;
+    return system->engine->matrix_row(system->state, matrix, row, words, error);
+}
+
 gordian_status gordian_matrix_get(const gordian_system *system, gordian_matrix matrix, uint32_t row,
                                   uint32_t column, uint64_t *value, gordian_error *error)
 {
-    if (!system->engine->matrix_get)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' keeps no matrices",
-                    system->engine->about.name);
-    return system->engine->matrix_get(system->state, matrix, row, column, value, error);
+    const uint64_t *words = NULL;
+    uint32_t columns = 0;
+    TRY(find_row(system, matrix, row, &words, &columns, error));
+    if (column >= columns)
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u", columns,
+                    column);
+    *value = words ? bits_test(words, column) : rag_held_units(&system->graph, column, row);
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix matrix, uint32_t row,
                                   const uint64_t **words, size_t *count, gordian_error *error)
 {
-    if (!system->engine->matrix_row)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' keeps no matrices",
-                    system->engine->about.name);
-    return system->engine->matrix_row(system->state, matrix, row, words, count, error);
+    uint32_t columns = 0;
+    TRY(find_row(system, matrix, row, words, &columns, error));
+    if (!*words)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "a multi-unit system counts its grants: they are no row of bits");
+    *count = bits_words(columns);
+    return GORDIAN_OK;
 }
 
 /* ---- words */

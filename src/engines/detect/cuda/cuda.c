@@ -353,44 +353,13 @@ static gordian_status cuda_what_if_all(void *engine, uint32_t *ends, gordian_err
 
 /* ------------------------------------------------------------------ matrices */
 
-/* Fails where there are no matrices, or no such row. */
-static gordian_status check_row(const struct cuda_engine *e, gordian_matrix which, uint32_t row,
-                                gordian_error *error)
+static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, uint32_t row,
+                                      const uint64_t **words, gordian_error *error)
 {
+    const struct cuda_engine *e = engine;
     if (e->fallen)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no matrices: %.350s", e->why.message);
-    uint32_t rows = which == GORDIAN_MATRIX_AR ? e->rag->process_limit : e->rag->resource_limit;
-    if (row >= rows)
-        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
-    return GORDIAN_OK;
-}
-
-static uint32_t columns_of(const struct cuda_engine *e, gordian_matrix which)
-{
-    bool across_resources = which == GORDIAN_MATRIX_AR || which == GORDIAN_MATRIX_RR;
-    return across_resources ? e->rag->resource_limit : e->rag->process_limit;
-}
-
-static gordian_status cuda_matrix_get(const void *engine, gordian_matrix which, uint32_t row,
-                                      uint32_t column, uint64_t *value, gordian_error *error)
-{
-    const struct cuda_engine *e = engine;
-    TRY(check_row(e, which, row, error));
-    uint32_t columns = columns_of(e, which);
-    if (column >= columns)
-        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u", columns,
-                    column);
-    return e->method->matrix_get(e->state, which, row, column, value, error);
-}
-
-static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, uint32_t row,
-                                      const uint64_t **words, size_t *count, gordian_error *error)
-{
-    const struct cuda_engine *e = engine;
-    TRY(check_row(e, which, row, error));
-    TRY(e->method->matrix_row(e->state, which, row, words, error));
-    *count = bits_words(columns_of(e, which));
-    return GORDIAN_OK;
+    return e->method->matrix_row(e->state, which, row, words, error);
 }
 
 #define CUDA_ENGINE(engine_name, what, opener)                                                     \
@@ -403,8 +372,8 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
         .open = (opener), .note = cuda_note, .close = cuda_detect_close,                           \
         .prepare = cuda_detect_prepare, .grant = cuda_grant, .block = cuda_block,                  \
         .release = cuda_release, .serve = cuda_serve, .awake = cuda_awake, .cancel = cuda_cancel,  \
-        .settle = cuda_settle, .deadlocked = cuda_deadlocked, .matrix_get = cuda_matrix_get,       \
-        .matrix_row = cuda_matrix_row, .what_if_all = cuda_what_if_all,                            \
+        .settle = cuda_settle, .deadlocked = cuda_deadlocked, .matrix_row = cuda_matrix_row,       \
+        .what_if_all = cuda_what_if_all,                                                           \
     }
 
 const struct detect_engine detect_cuda =

@@ -60,10 +60,7 @@ struct cuda_method {
     gordian_status (*deadlocked)(void *state, uint64_t *set, gordian_error *error);
     /* Optional: as what_if_all of an engine. */
     gordian_status (*what_if_all)(void *state, uint32_t *ends, gordian_error *error);
-    /* Row and column are in range. GORDIAN_STATUS_UNAVAILABLE: the method has no such matrix (or no
-     * such row of bits). Words handed out last until the next call. */
-    gordian_status (*matrix_get)(void *state, gordian_matrix which, uint32_t row, uint32_t column,
-                                 uint64_t *value, gordian_error *error);
+    /* As matrix_row of an engine. GORDIAN_STATUS_UNAVAILABLE: the method has no such matrix. */
     gordian_status (*matrix_row)(void *state, gordian_matrix which, uint32_t row,
                                  const uint64_t **words, gordian_error *error);
 

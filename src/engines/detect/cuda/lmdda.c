@@ -27,8 +27,12 @@ static void free_lmdda_device(struct cuda_lmdda *l, struct lmdda_parts *parts)
 {
     const gordian_allocator *memory = &l->rag->memory;
     gpu_free_all(l->gpu, parts->device.runs, parts->device.waits, parts->device.slots, parts->ends,
-                 parts->device.resources);
-    l->rows->close(l, parts);
+                 parts->device.resources, parts->device.grants, parts->device.reach,
+                 parts->blocks.walks[0].tops, parts->blocks.walks[1].tops, parts->blocks.barrier,
+                 parts->blocks.changed, parts->blocks.row);
+    if (parts->hop.gpu)
+        hop_close(&parts->hop);
+    blocks_close(&parts->blocks.pool);
     memory_free_all(memory, parts->row, parts->slots, parts->waiters, parts->occupant);
     *parts = (struct lmdda_parts){0};
 }
@@ -108,7 +112,7 @@ uint32_t cuda_lmdda_words(const struct cuda_lmdda *l)
 static gordian_status feed_device(struct cuda_lmdda *l, bool *again, gordian_error *error)
 {
     gordian_error why = {0};
-    gordian_status status = l->rows->feed(l, again, &why);
+    gordian_status status = blocks_feed(&l->parts.blocks.pool, again, &why);
     if (status == GORDIAN_OK)
         return GORDIAN_OK;
     l->starved = status == GORDIAN_STATUS_MEMORY;
@@ -123,7 +127,7 @@ gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *
         again = false;
         TRY(gpu_launch(l->gpu, launch, error));
         TRY(gpu_wait(l->gpu, error));
-        if (l->rows->feed)
+        if (l->rows->blocks)
             TRY(feed_device(l, &again, error));
     }
     return GORDIAN_OK;
@@ -285,7 +289,7 @@ static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_
                                             .words = cuda_lmdda_words(l)};
     struct gpu_launch launch = join_launch(l);
     gordian_status status = gpu_launch(l->gpu, &launch, error);
-    l->joining = status == GORDIAN_OK && l->rows->feed;
+    l->joining = status == GORDIAN_OK && l->rows->blocks;
     return status;
 }
 
@@ -431,8 +435,8 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
     gordian_status status = GORDIAN_OK;
     switch (which) {
     case GORDIAN_MATRIX_AG:
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "a multi-unit system counts its grants: they are no row of bits");
+        *words = NULL; /* counts */
+        return GORDIAN_OK;
     case GORDIAN_MATRIX_AR:
         for (size_t i = 0; i < bits_words(l->rag->resource_limit); i++)
             to[i] = 0;
@@ -452,20 +456,6 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
         break;
     }
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
-}
-
-static gordian_status cuda_lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
-                                            uint32_t column, uint64_t *value, gordian_error *error)
-{
-    struct cuda_lmdda *l = state;
-    const uint64_t *words = NULL;
-    if (which == GORDIAN_MATRIX_AG) { /* the counts are the graph's */
-        *value = rag_held_units(l->rag, column, row);
-        return GORDIAN_OK;
-    }
-    TRY(cuda_lmdda_matrix_row(state, which, row, &words, error));
-    *value = bits_test(words, column);
-    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -504,12 +494,8 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
                          error));
     gordian_status status = allocate_lmdda_host(l, &larger, error);
     THEN(status, allocate_lmdda_device(l, &larger, error));
-    if (status != GORDIAN_OK) {
-        free_lmdda_device(l, &larger);
-        return status;
-    }
     if (l->parts.room.processes)
-        status = gpu_wait(l->gpu, error); /* a join may be under way */
+        THEN(status, gpu_wait(l->gpu, error)); /* a join may be under way */
     if (status != GORDIAN_OK) {
         free_lmdda_device(l, &larger);
         return status;
@@ -588,13 +574,16 @@ static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *
                                         gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    uint64_t vectors = lmdda_vector_bytes(l->parts.room);
-    gordian_status status = bring_up(l, error);
-    THEN(status, gpu_wait(l->gpu, error));
-    THEN(status, l->rows->count(l, bytes, used, error));
-    *bytes += vectors;
-    *used += vectors;
-    return status;
+    uint64_t pages, pages_used;
+    TRY(bring_up(l, error));
+    TRY(gpu_wait(l->gpu, error));
+    *bytes = *used = device_bytes_lmdda(l, l->parts.room);
+    if (!l->rows->blocks)
+        return GORDIAN_OK;
+    TRY(blocks_count(&l->parts.blocks.pool, &pages, &pages_used, error));
+    *bytes += pages - blocks_bytes(&l->info);
+    *used += pages_used - blocks_bytes(&l->info);
+    return GORDIAN_OK;
 }
 
 static void cuda_lmdda_fail_after(void *state, uint64_t commands)
@@ -627,9 +616,8 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
         .release = cuda_lmdda_release, .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel,     \
         .settle = cuda_lmdda_settle, .drain = cuda_lmdda_drain,                                    \
         .deadlocked = cuda_lmdda_deadlocked, .what_if_all = cuda_lmdda_ends,                       \
-        .matrix_get = cuda_lmdda_matrix_get, .matrix_row = cuda_lmdda_matrix_row,                  \
-        .memory = cuda_lmdda_memory, .reason = cuda_lmdda_reason,                                  \
-        .fail_after = cuda_lmdda_fail_after,                                                       \
+        .matrix_row = cuda_lmdda_matrix_row, .memory = cuda_lmdda_memory,                          \
+        .reason = cuda_lmdda_reason, .fail_after = cuda_lmdda_fail_after,                          \
     }
 
 const struct cuda_method cuda_lmdda = LMDDA_METHOD(&lmdda_whole_rows);

@@ -36,14 +36,6 @@ static gordian_status lmdda_blocks_open(struct cuda_lmdda *l, struct lmdda_parts
     return gpu_alloc(l->gpu, &parts->blocks.row, row, error);
 }
 
-static void lmdda_blocks_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
-{
-    gpu_free_all(l->gpu, parts->blocks.grants.tops, parts->blocks.reach.tops,
-                 parts->blocks.walks[0].tops, parts->blocks.walks[1].tops, parts->blocks.barrier,
-                 parts->blocks.changed, parts->blocks.row);
-    blocks_close(&parts->blocks.pool);
-}
-
 static gordian_status lmdda_blocks_make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     struct lmdda_reach_arguments reach = {
@@ -89,31 +81,13 @@ static gordian_status lmdda_blocks_read(struct cuda_lmdda *l, uint32_t row, uint
     return gpu_read(l->gpu, to, read.to, count * WORD_BYTES, error);
 }
 
-static gordian_status lmdda_blocks_count(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
-                                         gordian_error *error)
-{
-    struct lmdda_parts *parts = &l->parts;
-    uint64_t tops = MATRICES * blocks_matrix_bytes(&parts->blocks.reach);
-    gordian_status status = blocks_count(&parts->blocks.pool, bytes, used, error);
-    *bytes += tops;
-    *used += tops;
-    return status;
-}
-
-static gordian_status lmdda_blocks_feed(struct cuda_lmdda *l, bool *again, gordian_error *error)
-{
-    return blocks_feed(&l->parts.blocks.pool, again, error);
-}
-
 const struct lmdda_rows lmdda_block_rows = {
     .event = "lmdda_blocks_event",
     .join = "lmdda_blocks_join",
+    .blocks = true,
     .bytes = lmdda_blocks_bytes,
     .open = lmdda_blocks_open,
-    .close = lmdda_blocks_close,
     .make_anew = lmdda_blocks_make_anew,
     .find_ends = lmdda_blocks_find_ends,
     .read = lmdda_blocks_read,
-    .count = lmdda_blocks_count,
-    .feed = lmdda_blocks_feed,
 };

@@ -63,11 +63,11 @@ struct cuda_lmdda {
 
 struct lmdda_rows {
     const char *event, *join; /* the kernels */
+    bool blocks;              /* not whole rows */
     /* Bytes of device memory of the matrices, and of what it takes to make RP anew. */
     uint64_t (*bytes)(const struct cuda_lmdda *l, struct cuda_room room);
-    /* Empty matrices. On failure `close` frees what there is. */
+    /* Empty matrices. On failure the caller frees what there is. */
     gordian_status (*open)(struct cuda_lmdda *l, struct lmdda_parts *parts, gordian_error *error);
-    void (*close)(struct cuda_lmdda *l, struct lmdda_parts *parts);
     /* Starts making all of RP anew. */
     gordian_status (*make_anew)(struct cuda_lmdda *l, gordian_error *error);
     /* Starts finding out where every row ends (foundation/gpu/kernels/detect/what_if.h):
@@ -76,13 +76,6 @@ struct lmdda_rows {
     /* Words of 32 bits of a row of RP. Everything before is done. */
     gordian_status (*read)(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,
                            void *to, gordian_error *error);
-    /* Device memory that the matrices have, and how much of that is in use. All kernels are done.
-     */
-    gordian_status (*count)(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
-                            gordian_error *error);
-    /* Optional: a kernel is done. *again: there was too little room, and it is to be launched once
-     * more. GORDIAN_STATUS_MEMORY: there is no more. */
-    gordian_status (*feed)(struct cuda_lmdda *l, bool *again, gordian_error *error);
 };
 
 extern const struct lmdda_rows lmdda_whole_rows, lmdda_block_rows;

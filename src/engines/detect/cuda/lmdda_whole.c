@@ -34,14 +34,6 @@ static gordian_status lmdda_whole_open(struct cuda_lmdda *l, struct lmdda_parts 
     return hop_open(&parts->hop, l->gpu, &l->options, slots, parts->room.processes, error);
 }
 
-static void lmdda_whole_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
-{
-    gpu_free(l->gpu, parts->device.grants);
-    gpu_free(l->gpu, parts->device.reach);
-    if (parts->hop.gpu)
-        hop_close(&parts->hop);
-}
-
 static gordian_status lmdda_whole_make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     return hop_start(&l->parts.hop, &l->parts.device, l->parts.slot_count, l->rag->process_limit,
@@ -72,22 +64,12 @@ static gordian_status lmdda_whole_read(struct cuda_lmdda *l, uint32_t row, uint3
                     error);
 }
 
-static gordian_status lmdda_whole_count(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
-                                        gordian_error *error)
-{
-    (void)error;
-    *bytes = *used = lmdda_whole_bytes(l, l->parts.room);
-    return GORDIAN_OK;
-}
-
 const struct lmdda_rows lmdda_whole_rows = {
     .event = "lmdda_event",
     .join = "lmdda_join",
     .bytes = lmdda_whole_bytes,
     .open = lmdda_whole_open,
-    .close = lmdda_whole_close,
     .make_anew = lmdda_whole_make_anew,
     .find_ends = lmdda_whole_find_ends,
     .read = lmdda_whole_read,
-    .count = lmdda_whole_count,
 };

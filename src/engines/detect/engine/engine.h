@@ -75,11 +75,10 @@ struct detect_engine {
      * NULL: nothing. */
     const char *(*note)(const void *engine);
 
-    /* Optional: the matrices. */
-    gordian_status (*matrix_get)(const void *engine, gordian_matrix matrix, uint32_t row,
-                                 uint32_t column, uint64_t *value, gordian_error *error);
+    /* Optional: a row of a matrix; *words NULL: of counts, which the graph has. The row is in
+     * range, and the words last until the next call. */
     gordian_status (*matrix_row)(const void *engine, gordian_matrix matrix, uint32_t row,
-                                 const uint64_t **words, size_t *count, gordian_error *error);
+                                 const uint64_t **words, gordian_error *error);
 
     /* Optional, for models below the general one: ends[q], for every resource id, becomes the one
      * running process that q leads to; NONE: it leads to none; DETECT_SEVERAL: to more. Without

@@ -116,52 +116,14 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
     return GORDIAN_OK;
 }
 
-/* A matrix as it is asked for from outside. */
-struct view {
-    const struct bit_matrix *matrix;
-    uint32_t columns;
-    bool counts; /* words, not bits */
-};
-
-/* Fails where there is no such matrix or no such row. */
-static gordian_status find_matrix(const struct matrix_engine *e, gordian_matrix which, uint32_t row,
-                                  struct view *view, gordian_error *error)
-{
-    bool of_processes = which == GORDIAN_MATRIX_AR;
-    uint32_t rows = of_processes ? e->rag->process_limit : e->rag->resource_limit;
-    if (row >= rows)
-        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
-    view->matrix = &e->all[which];
-    view->counts = which == GORDIAN_MATRIX_AG && e->method == &matrix_lmdda;
-    if (!view->matrix->words)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
-    bool across_resources = of_processes || which == GORDIAN_MATRIX_RR;
-    view->columns = across_resources ? e->rag->resource_limit : e->rag->process_limit;
-    return GORDIAN_OK;
-}
-
-static gordian_status matrix_get(const void *engine, gordian_matrix which, uint32_t row,
-                                 uint32_t column, uint64_t *value, gordian_error *error)
-{
-    struct view view = {0};
-    TRY(find_matrix(engine, which, row, &view, error));
-    if (column >= view.columns)
-        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u",
-                    view.columns, column);
-    *value = view.counts ? bit_row(view.matrix, row)[column] : bit_get(view.matrix, row, column);
-    return GORDIAN_OK;
-}
-
 static gordian_status matrix_read_row(const void *engine, gordian_matrix which, uint32_t row,
-                                      const uint64_t **words, size_t *count, gordian_error *error)
+                                      const uint64_t **words, gordian_error *error)
 {
-    struct view view = {0};
-    TRY(find_matrix(engine, which, row, &view, error));
-    if (view.counts)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "a multi-unit system counts its grants: they are no row of bits");
-    *words = bit_row(view.matrix, row);
-    *count = bits_words(view.columns);
+    const struct matrix_engine *e = engine;
+    if (!e->all[which].words)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
+    bool counts = which == GORDIAN_MATRIX_AG && e->method == &matrix_lmdda;
+    *words = counts ? NULL : bit_row(&e->all[which], row);
     return GORDIAN_OK;
 }
 
@@ -178,6 +140,5 @@ const struct detect_engine detect_matrix = {
     .close = matrix_close,
     .prepare = matrix_prepare,
     .refine = matrix_refine,
-    .matrix_get = matrix_get,
     .matrix_row = matrix_read_row,
 };
