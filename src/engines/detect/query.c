@@ -202,7 +202,12 @@ gordian_status gordian_matrix_get(const gordian_system *system, gordian_matrix m
     if (column >= columns)
         return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u", columns,
                     column);
-    *value = words ? bits_test(words, column) : rag_held_units(&system->graph, column, row);
+    if (words)
+        *value = bits_test(words, column);
+    else if (rag_is_resource(&system->graph, row) && rag_is_process(&system->graph, column))
+        *value = rag_held_units(&system->graph, column, row);
+    else
+        *value = 0;
     return GORDIAN_OK;
 }
 
