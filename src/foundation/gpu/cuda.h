@@ -6,13 +6,6 @@
 
 #include <pthread.h>
 
-/* What is given back, now or when the service has ended: freeing waits for the whole device. */
-struct cuda_late {
-    enum { CUDA_LATE_MEMORY, CUDA_LATE_HOST, CUDA_LATE_PIECE, CUDA_LATE_RANGE } kind;
-    void *host; /* of CUDA_LATE_HOST */
-    uint64_t address, bytes;
-};
-
 struct cuda {
     struct gpu gpu;
     struct cuda_driver driver;
@@ -22,9 +15,9 @@ struct cuda {
     cuda_event events[2]; /* the timer */
     cuda_module *modules;
     size_t module_count, module_room;
-    atomic_bool serving;  /* a service was launched and is not known to have ended */
-    pthread_mutex_t lock; /* around the list below */
-    struct cuda_late *late;
+    atomic_bool serving;      /* a service was launched and is not known to have ended */
+    pthread_mutex_t lock;     /* around the list below */
+    struct gpu_release *late; /* freeing waits for the whole device */
     size_t late_count, late_room;
 };
 
@@ -44,25 +37,17 @@ void cuda_free_late(struct cuda *cuda);
 
 uint64_t cuda_memory_free(const struct gpu *gpu);
 gordian_status cuda_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error);
-void cuda_free(struct gpu *gpu, gpu_address address);
-gordian_status cuda_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error);
-gordian_status cuda_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
-                           gordian_error *error);
-gordian_status cuda_write(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
-                          gordian_error *error);
-gordian_status cuda_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
+void cuda_release(struct gpu *gpu, const struct gpu_release *what);
+gordian_status cuda_fill(struct gpu *gpu, gpu_address to, uint32_t value, size_t unit, size_t count,
                          gordian_error *error);
-gordian_status cuda_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
-                         gordian_error *error);
+gordian_status cuda_copy(struct gpu *gpu, uint64_t to, uint64_t from, size_t bytes,
+                         enum gpu_direction direction, gordian_error *error);
 gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                         gordian_error *error);
-void cuda_unmap(struct gpu *gpu, void *host);
 
 /* Asks for the granularity of ranges. With the context current. */
 int cuda_ask_granularity(struct cuda *cuda);
 gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
                             gordian_error *error);
-void cuda_unreserve(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
 gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
                          gordian_error *error);
-void cuda_unback(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);

@@ -15,41 +15,46 @@ struct gpu_loaded {
     atomic_uint shared;             /* of a GPU: dynamic shared memory asked for so far */
 };
 
+/* What is to be released: a running service may still use it. */
+struct gpu_release {
+    enum { GPU_MEMORY, GPU_MAPPING, GPU_PIECE, GPU_RANGE } kind;
+    uint64_t address; /* of a GPU_MAPPING: the host's */
+    uint64_t piece;   /* of a GPU_PIECE or a GPU_RANGE: the device's name for it */
+    uint64_t bytes;   /* of those */
+};
+
+enum gpu_direction { GPU_WRITE, GPU_READ, GPU_COPY };
+
 struct gpu_operations {
     void (*close)(struct gpu *gpu);
     uint64_t (*memory_free)(const struct gpu *gpu);
     gordian_status (*alloc)(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error);
-    void (*free)(struct gpu *gpu, gpu_address address);
-    gordian_status (*zero)(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error);
-    gordian_status (*fill32)(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
-                             gordian_error *error);
-    gordian_status (*write)(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
-                            gordian_error *error);
-    gordian_status (*read)(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
-                           gordian_error *error);
-    gordian_status (*copy)(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
-                           gordian_error *error);
     gordian_status (*map)(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                           gordian_error *error);
-    void (*unmap)(struct gpu *gpu, void *host);
+    void (*release)(struct gpu *gpu, const struct gpu_release *what);
+    /* `unit`: 1, and then the value is 0, or 4 bytes. */
+    gordian_status (*fill)(struct gpu *gpu, gpu_address to, uint32_t value, size_t unit,
+                           size_t count, gordian_error *error);
+    /* GPU_WRITE: `from` is a pointer of the host's. GPU_READ: `to` is. */
+    gordian_status (*copy)(struct gpu *gpu, uint64_t to, uint64_t from, size_t bytes,
+                           enum gpu_direction direction, gordian_error *error);
     /* Addresses for `bytes`, a multiple of the granularity; memory for a part of them, named by
-     * *piece afterwards. Each is given back once, pieces before the addresses they lie in. */
+     * *piece afterwards. Each is released once, pieces before the addresses they lie in. */
     gordian_status (*reserve)(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
                               gordian_error *error);
-    void (*unreserve)(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
     gordian_status (*back)(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
                            gordian_error *error);
-    void (*unback)(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
-    /* Makes the kernels of a set ready, for which `loaded` has a place each. */
+    /* Optional: makes the kernels of a set ready, for which `loaded` has a place each. */
     gordian_status (*load)(struct gpu *gpu, const struct gpu_kernels *set,
                            struct gpu_loaded *loaded, gordian_error *error);
     gordian_status (*launch)(struct gpu *gpu, struct gpu_loaded *kernel,
                              const struct gpu_launch *launch, gordian_error *error);
-    gordian_status (*wait)(struct gpu *gpu, gordian_error *error);
+    gordian_status (*wait)(struct gpu *gpu, gordian_error *error); /* NULL: a launch waits */
     gordian_status (*wait_service)(struct gpu *gpu, gordian_error *error);
     bool (*service_ended)(struct gpu *gpu);
     gordian_status (*resident_blocks)(struct gpu *gpu, struct gpu_loaded *kernel, unsigned threads,
                                       size_t shared, unsigned *blocks, gordian_error *error);
+    /* NULL: the host's clock tells. */
     gordian_status (*timer_start)(struct gpu *gpu, gordian_error *error);
     gordian_status (*timer_stop)(struct gpu *gpu, double *microseconds, gordian_error *error);
 };
@@ -66,6 +71,7 @@ struct gpu {
     atomic_int failed;
     gordian_status failure_status;
     char failure[300];
+    uint64_t started_ns;    /* the timer, where the host's clock tells */
     uint64_t launches_left; /* until a kernel traps, for tests; UINT64_MAX: none does */
 };
 
