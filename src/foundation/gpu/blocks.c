@@ -128,8 +128,8 @@ gordian_status blocks_matrix(struct blocks *blocks, struct block_matrix *matrix,
     gpu_get_info(blocks->gpu, &info);
     uint64_t bytes = blocks_top_bytes(&info, rows, columns);
     *matrix = (struct block_matrix){.rows = rows, .top_count = top_count_of(&info, columns)};
-    gordian_status status = gpu_alloc(blocks->gpu, &matrix->tops, bytes, error);
-    return status == GORDIAN_OK ? gpu_zero(blocks->gpu, matrix->tops, bytes, error) : status;
+    TRY(gpu_alloc(blocks->gpu, &matrix->tops, bytes, error));
+    return gpu_zero(blocks->gpu, matrix->tops, bytes, error);
 }
 
 /* ------------------------------------------------------------------ growing */
@@ -174,8 +174,8 @@ gordian_status blocks_feed(struct blocks *blocks, bool *again, gordian_error *er
     pool.again = 1;
     pool.refused = 0;
     *blocks->alarm = 0;
-    gordian_status status = gpu_write(blocks->gpu, blocks->store.pool, &pool, sizeof pool, error);
-    return status == GORDIAN_OK ? gpu_wait(blocks->gpu, error) : status;
+    TRY(gpu_write(blocks->gpu, blocks->store.pool, &pool, sizeof pool, error));
+    return gpu_wait(blocks->gpu, error);
 }
 
 gordian_status blocks_count(struct blocks *blocks, uint64_t *bytes, uint64_t *used,

@@ -288,10 +288,8 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
     memset(info, 0, sizeof *info);
     if (built_without_nvcc())
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without nvcc");
-    gordian_status status = driver_load(&driver, error);
-    THEN(status, find_device(&driver, index, &device, info, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(driver_load(&driver, error));
+    TRY(find_device(&driver, index, &device, info, error));
     char text[160];
     int result = ask_memory(&driver, device, &info->memory_free);
     if (result != CUDA_OK)
@@ -412,17 +410,15 @@ static gordian_status open_parts(struct cuda *cuda, gordian_error *error)
 
 static gordian_status open_device(struct cuda *cuda, unsigned index, gordian_error *error)
 {
-    gordian_status status = driver_load(&cuda->driver, error);
-    THEN(status, find_device(&cuda->driver, index, &cuda->device, &cuda->gpu.info, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(driver_load(&cuda->driver, error));
+    TRY(find_device(&cuda->driver, index, &cuda->device, &cuda->gpu.info, error));
     int result = cuda->driver.context_retain(&cuda->context, cuda->device);
     if (result != CUDA_OK) {
         cuda->context = NULL;
         return cuda_fail(cuda, result, "making its context", error);
     }
     TRY(cuda_enter(cuda, error));
-    status = open_parts(cuda, error);
+    gordian_status status = open_parts(cuda, error);
     cuda_leave(cuda, CUDA_OK, "", NULL);
     return status;
 }

@@ -61,9 +61,8 @@ static gordian_status check_options(const struct gpu_array_options *options, uin
 
 static gordian_status open_flat(struct gpu_array *array, uint64_t capacity, gordian_error *error)
 {
-    gordian_status status =
-        gpu_range_create(&array->range, array->gpu, array->most * array->element, error);
-    return status != GORDIAN_OK ? status : gpu_array_reserve(array, capacity, error);
+    TRY(gpu_range_create(&array->range, array->gpu, array->most * array->element, error));
+    return gpu_array_reserve(array, capacity, error);
 }
 
 static gordian_status open_chunked(struct gpu_array *array, struct gpu_pool *pool,
@@ -95,10 +94,8 @@ static gordian_status open_array(struct gpu_array *array, const struct gpu_array
                                  gordian_error *error)
 {
     struct garray_control control = {0};
-    gordian_status status = gpu_alloc(array->gpu, &array->control, sizeof control, error);
-    THEN(status, gpu_write(array->gpu, array->control, &control, sizeof control, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_alloc(array->gpu, &array->control, sizeof control, error));
+    TRY(gpu_write(array->gpu, array->control, &control, sizeof control, error));
     return array->mode == GPU_ARRAY_FLAT
                ? open_flat(array, options->capacity, error)
                : open_chunked(array, options->pool, options->capacity, error);
@@ -195,8 +192,8 @@ gordian_status gpu_array_settle(struct gpu_array *array, struct gpu_array_count 
 gordian_status gpu_array_clear(struct gpu_array *array, gordian_error *error)
 {
     struct array_state state;
-    gordian_status status = array_settle(array, &state, error);
-    return status != GORDIAN_OK ? status : array_write_control(array, 0, state.limit, error);
+    TRY(array_settle(array, &state, error));
+    return array_write_control(array, 0, state.limit, error);
 }
 
 /* ---- growing */
@@ -222,10 +219,8 @@ static gordian_status reserve_chunked(struct gpu_array *array, uint64_t capacity
 {
     struct array_state state;
     uint64_t chunks, taken;
-    gordian_status status = array_settle(array, &state, error);
-    THEN(status, gpu_pool_count(array->pool, &chunks, &taken, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(array_settle(array, &state, error));
+    TRY(gpu_pool_count(array->pool, &chunks, &taken, error));
     uint64_t wanted = array_pages(array, capacity), there = array_pages(array, state.limit);
     if (wanted <= there + (chunks - taken))
         return GORDIAN_OK;

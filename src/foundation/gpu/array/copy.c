@@ -195,21 +195,18 @@ gordian_status gpu_array_read(struct gpu_array *array, void *to, uint64_t first,
                               gordian_error *error)
 {
     struct array_state state;
-    gordian_status status = array_settle(array, &state, error);
-    THEN(status, check_inside(&state, first, count, error));
-    return status != GORDIAN_OK ? status
-                                : move_elements(array, first, count, TO_HOST, (uintptr_t)to, error);
+    TRY(array_settle(array, &state, error));
+    TRY(check_inside(&state, first, count, error));
+    return move_elements(array, first, count, TO_HOST, (uintptr_t)to, error);
 }
 
 gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64_t first,
                                  uint64_t count, gordian_error *error)
 {
     struct array_state state;
-    gordian_status status = array_settle(array, &state, error);
-    THEN(status, check_inside(&state, first, count, error));
-    return status != GORDIAN_OK
-               ? status
-               : move_elements(array, first, count, TO_DEVICE, (uintptr_t)to, error);
+    TRY(array_settle(array, &state, error));
+    TRY(check_inside(&state, first, count, error));
+    return move_elements(array, first, count, TO_DEVICE, (uintptr_t)to, error);
 }
 
 gordian_status gpu_array_piece(struct gpu_array *array, uint64_t first, gpu_address *at,

@@ -41,16 +41,12 @@ static gordian_status open_pool(struct gpu_pool *pool, uint64_t chunks, gordian_
 {
     uint64_t owners = (sizeof(struct garray_pool) + POOL_ALIGNMENT - 1) & ~(POOL_ALIGNMENT - 1ull);
     uint64_t order = owners + pool->most * sizeof(uint64_t);
-    gordian_status status =
-        gpu_range_create(&pool->range, pool->gpu, pool->most * pool->chunk_bytes, error);
-    THEN(status,
-         gpu_alloc(pool->gpu, &pool->control, order + pool->most * sizeof(uint32_t), error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_range_create(&pool->range, pool->gpu, pool->most * pool->chunk_bytes, error));
+    TRY(gpu_alloc(pool->gpu, &pool->control, order + pool->most * sizeof(uint32_t), error));
     pool->owners = pool->control + owners;
     pool->order = pool->control + order;
-    status = write_tables(pool, error);
-    return status != GORDIAN_OK ? status : gpu_pool_reserve(pool, chunks, error);
+    TRY(write_tables(pool, error));
+    return gpu_pool_reserve(pool, chunks, error);
 }
 
 gordian_status gpu_pool_create(struct gpu_pool **out, struct gpu *gpu,
@@ -228,10 +224,8 @@ static gordian_status trim_chunks(struct gpu_pool *pool, uint64_t next, uint32_t
     for (uint64_t i = 0; i < next; i++)
         chunks = order[i] >= chunks ? order[i] + UINT64_C(1) : chunks;
     order_free(order, next, chunks, pool->chunks, taken);
-    gordian_status status = gpu_write(gpu, pool->order, order, pool->chunks * sizeof *order, error);
-    THEN(status, gpu_write(gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_write(gpu, pool->order, order, pool->chunks * sizeof *order, error));
+    TRY(gpu_write(gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error));
     pool->chunks = chunks;
     gpu_range_shrink(pool->range, chunks * pool->chunk_bytes);
     return GORDIAN_OK;

@@ -80,14 +80,9 @@ gordian_status watch_resume(struct gpu_array *array, gordian_error *error)
     if (!watch_runs(array) || watch->running)
         return GORDIAN_OK;
     struct array_state state;
-    gordian_status status = array_settle(array, &state, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(array_settle(array, &state, error));
     uint64_t room = array->most - state.size;
-    status =
-        gpu_array_reserve(array, state.size + (watch->ahead < room ? watch->ahead : room), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_array_reserve(array, state.size + (watch->ahead < room ? watch->ahead : room), error));
     watch->desk->granted = array->capacity;
     watch->desk->wanted = state.size;
     atomic_store(&watch->stop, false);
