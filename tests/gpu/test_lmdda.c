@@ -43,8 +43,10 @@ struct rig {
     void *state;
 };
 
-static gordian_status rig_open(void **engine, struct rag *rag, gordian_error *error)
+static gordian_status rig_open(void **engine, const struct detect_engine *table, struct rag *rag,
+                               gordian_error *error)
 {
+    (void)table;
     struct rig *rig = calloc(1, sizeof *rig);
     REQUIRE(rig != NULL);
     rig->rag = rag;
@@ -103,19 +105,10 @@ static gordian_status rig_deadlocked(void *engine, uint64_t *set, gordian_error 
     return method->deadlocked(((struct rig *)engine)->state, set, error);
 }
 
-static gordian_status rig_get(const void *engine, gordian_matrix matrix, uint32_t row,
-                              uint32_t column, uint64_t *value, gordian_error *error)
-{
-    const struct rig *rig = engine;
-    return method->matrix_get(rig->state, matrix, row, column, value, error);
-}
-
 static gordian_status rig_row(const void *engine, gordian_matrix matrix, uint32_t row,
-                              const uint64_t **words, size_t *count, gordian_error *error)
+                              const uint64_t **words, gordian_error *error)
 {
     const struct rig *rig = engine;
-    bool of_resources = matrix == GORDIAN_MATRIX_AR;
-    *count = bits_words(of_resources ? rig->rag->resource_limit : rig->rag->process_limit);
     return method->matrix_row(rig->state, matrix, row, words, error);
 }
 
@@ -136,7 +129,6 @@ static const struct detect_engine rig_engine = {
     .cancel = rig_cancel,
     .settle = rig_settle,
     .deadlocked = rig_deadlocked,
-    .matrix_get = rig_get,
     .matrix_row = rig_row,
     .what_if_all = rig_ends,
 };
@@ -159,7 +151,7 @@ static gordian_system *open_rig(void)
     gordian_system *system = open_system("reduce");
     system->engine->close(system->state);
     system->engine = system->hooks = &rig_engine;
-    must(rig_open(&system->state, &system->graph, &error), &error);
+    must(rig_open(&system->state, &rig_engine, &system->graph, &error), &error);
     return system;
 }
 

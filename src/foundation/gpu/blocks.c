@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pages of 128 bytes. (Of 16 in the emulator, so that small matrices have many blocks, and few to
- * begin with, so that the tests see them run out.) */
+/* Pages of 128 bytes. The emulator's have 16 bytes, so that small matrices have many blocks, and
+ * start with few, so that tests see them run out. */
 #define SHIFT          5u
 #define SHIFT_EMULATED 2u
 #define START          16384u
@@ -13,7 +13,7 @@
 #define PIECE          (UINT64_C(2) << 20)
 #define PIECE_EMULATED (UINT64_C(64) << 10)
 
-/* For tests, GORDIAN_EMULATOR_PAGES=wide has the emulator take a device's. */
+/* For tests: GORDIAN_EMULATOR_PAGES=wide gives the emulator the page size of a device. */
 static uint32_t shift_on(const struct gpu_info *info)
 {
     const char *wanted = info->emulated ? getenv("GORDIAN_EMULATOR_PAGES") : NULL;
@@ -28,7 +28,7 @@ static uint64_t page_bytes(uint32_t shift)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Memory for so many pages in all, zero, and for the lists that may have them. */
+/* Maps zeroed memory for that many pages in all, and for the free lists that may hold them. */
 static gordian_status back_pages(struct blocks *blocks, uint64_t pages, gordian_error *error)
 {
     uint64_t bytes = page_bytes(blocks->store.shift), had = gpu_range_mapped(blocks->pages);
@@ -104,7 +104,7 @@ uint64_t blocks_bytes(const struct gpu_info *info)
     return 3 * (info->emulated ? PIECE_EMULATED : PIECE) + sizeof(struct block_pool);
 }
 
-/* Links of a row of so many columns. */
+/* Returns the links of a row of that many columns. */
 static uint32_t top_count_of(const struct gpu_info *info, uint32_t columns)
 {
     uint64_t under = UINT64_C(32) << 2 * shift_on(info);
@@ -128,13 +128,14 @@ gordian_status blocks_matrix(struct blocks *blocks, struct block_matrix *matrix,
     gpu_get_info(blocks->gpu, &info);
     uint64_t bytes = blocks_top_bytes(&info, rows, columns);
     *matrix = (struct block_matrix){.rows = rows, .top_count = top_count_of(&info, columns)};
-    gordian_status status = gpu_alloc(blocks->gpu, &matrix->tops, bytes, error);
-    return status == GORDIAN_OK ? gpu_zero(blocks->gpu, matrix->tops, bytes, error) : status;
+    TRY(gpu_alloc(blocks->gpu, &matrix->tops, bytes, error));
+    return gpu_zero(blocks->gpu, matrix->tops, bytes, error);
 }
 
 /* ------------------------------------------------------------------ growing */
 
-/* Twice the pages, or as much of that as there is memory for, but `needed` more at least. */
+/* Maps as many pages as there are, or as much of that as there is memory for, but at least
+ * `needed`. */
 static gordian_status more_pages(struct blocks *blocks, uint64_t needed, gordian_error *error)
 {
     uint64_t bytes = page_bytes(blocks->store.shift) + 2 * sizeof(uint32_t);
@@ -174,8 +175,8 @@ gordian_status blocks_feed(struct blocks *blocks, bool *again, gordian_error *er
     pool.again = 1;
     pool.refused = 0;
     *blocks->alarm = 0;
-    gordian_status status = gpu_write(blocks->gpu, blocks->store.pool, &pool, sizeof pool, error);
-    return status == GORDIAN_OK ? gpu_wait(blocks->gpu, error) : status;
+    TRY(gpu_write(blocks->gpu, blocks->store.pool, &pool, sizeof pool, error));
+    return gpu_wait(blocks->gpu, error);
 }
 
 gordian_status blocks_count(struct blocks *blocks, uint64_t *bytes, uint64_t *used,

@@ -3,21 +3,21 @@
 
 #include <string.h>
 
-/* ---- giving back */
+/* ---- releasing */
 
-static void free_now(struct cuda *cuda, const struct cuda_late *what)
+static void free_now(struct cuda *cuda, const struct gpu_release *what)
 {
-    if (what->kind == CUDA_LATE_HOST)
-        cuda->driver.host_free(what->host);
-    else if (what->kind == CUDA_LATE_PIECE)
+    if (what->kind == GPU_MAPPING)
+        cuda->driver.host_free((void *)(uintptr_t)what->address);
+    else if (what->kind == GPU_PIECE)
         cuda->driver.piece_unmap(what->address, what->bytes);
-    else if (what->kind == CUDA_LATE_RANGE)
+    else if (what->kind == GPU_RANGE)
         cuda->driver.range_free(what->address, what->bytes);
     else
         cuda->driver.memory_free(what->address);
 }
 
-/* Unlike freeing, unmapping does not wait for the kernels that may use what is unmapped. */
+/* Unlike freeing, unmapping does not wait for the kernels that may use the memory. */
 static void wait_for_users(struct cuda *cuda)
 {
     int result = cuda->driver.stream_wait(cuda->stream);
@@ -36,8 +36,8 @@ void cuda_free_late(struct cuda *cuda)
     pthread_mutex_unlock(&cuda->lock);
 }
 
-/* Notes it for later; false: no room for the note, which leaks it until the context goes. */
-static bool postpone_freeing(struct cuda *cuda, const struct cuda_late *what)
+/* Postpones a release. Returns false if there is no memory to note it. */
+static bool postpone_freeing(struct cuda *cuda, const struct gpu_release *what)
 {
     pthread_mutex_lock(&cuda->lock);
     bool noted = memory_grow(&cuda->gpu.memory, &cuda->late, &cuda->late_room, cuda->late_count + 1,
@@ -48,45 +48,22 @@ static bool postpone_freeing(struct cuda *cuda, const struct cuda_late *what)
     return noted;
 }
 
-/* Without room for a note it waits for the service: late, but not lost. */
-static void give_back(struct cuda *cuda, const struct cuda_late *what)
+/* Without memory for a note it waits for the service: late, but nothing leaks. */
+void cuda_release(struct gpu *gpu, const struct gpu_release *what)
 {
-    if (!cuda->gpu.operations->service_ended(&cuda->gpu) && postpone_freeing(cuda, what))
+    struct cuda *cuda = cuda_of(gpu);
+    if (!gpu->operations->service_ended(gpu) && postpone_freeing(cuda, what))
         return;
     cuda_context popped;
     bool current = cuda->driver.context_push(cuda->context) == CUDA_OK;
-    if (current && what->kind == CUDA_LATE_PIECE)
+    if (current && what->kind == GPU_PIECE)
         wait_for_users(cuda);
     free_now(cuda, what);
     if (current)
         cuda->driver.context_pop(&popped);
 }
 
-void cuda_free(struct gpu *gpu, gpu_address address)
-{
-    give_back(cuda_of(gpu), &(struct cuda_late){.kind = CUDA_LATE_MEMORY, .address = address});
-}
-
-void cuda_unmap(struct gpu *gpu, void *host)
-{
-    give_back(cuda_of(gpu), &(struct cuda_late){.kind = CUDA_LATE_HOST, .host = host});
-}
-
-void cuda_unback(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes)
-{
-    (void)piece;
-    give_back(cuda_of(gpu),
-              &(struct cuda_late){.kind = CUDA_LATE_PIECE, .address = address, .bytes = bytes});
-}
-
-void cuda_unreserve(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes)
-{
-    (void)piece;
-    give_back(cuda_of(gpu),
-              &(struct cuda_late){.kind = CUDA_LATE_RANGE, .address = address, .bytes = bytes});
-}
-
-/* ---- taking */
+/* ---- allocating */
 
 uint64_t cuda_memory_free(const struct gpu *gpu)
 {
@@ -172,7 +149,7 @@ gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, 
     return status;
 }
 
-/* The memory lives on in its mapping, so its handle is released at once. */
+/* The mapping keeps the memory, so its handle is released at once. */
 static int map_piece(struct cuda *cuda, uint64_t address, uint64_t bytes)
 {
     const struct cuda_driver *driver = &cuda->driver;
@@ -208,53 +185,35 @@ gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, 
     return gpu_fail_memory(error, "device", bytes, available);
 }
 
-/* ---- moving: in the order of the launches */
+/* ---- copying and filling: in the order of the launches */
 
-gordian_status cuda_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error)
-{
-    struct cuda *cuda = cuda_of(gpu);
-    TRY(cuda_enter(cuda, error));
-    return cuda_leave(cuda, cuda->driver.fill8(to, 0, bytes, cuda->stream), "clearing memory",
-                      error);
-}
-
-gordian_status cuda_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
-                           gordian_error *error)
-{
-    struct cuda *cuda = cuda_of(gpu);
-    TRY(cuda_enter(cuda, error));
-    return cuda_leave(cuda, cuda->driver.fill32(to, value, count, cuda->stream), "filling memory",
-                      error);
-}
-
-/* Waits as well: if the caller's memory is pinned the copy itself would not. */
-gordian_status cuda_write(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
-                          gordian_error *error)
-{
-    struct cuda *cuda = cuda_of(gpu);
-    TRY(cuda_enter(cuda, error));
-    int result = cuda->driver.write(to, from, bytes, cuda->stream);
-    if (result == CUDA_OK)
-        result = cuda->driver.stream_wait(cuda->stream);
-    return cuda_leave(cuda, result, "copying to it", error);
-}
-
-gordian_status cuda_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
+gordian_status cuda_fill(struct gpu *gpu, gpu_address to, uint32_t value, size_t unit, size_t count,
                          gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
     TRY(cuda_enter(cuda, error));
-    int result = cuda->driver.read(to, from, bytes, cuda->stream);
-    if (result == CUDA_OK)
-        result = cuda->driver.stream_wait(cuda->stream);
-    return cuda_leave(cuda, result, "copying from it", error);
+    int result = unit == 1 ? cuda->driver.fill8(to, 0, count, cuda->stream)
+                           : cuda->driver.fill32(to, value, count, cuda->stream);
+    return cuda_leave(cuda, result, "filling memory", error);
 }
 
-gordian_status cuda_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
-                         gordian_error *error)
+/* Copies to and from the host wait explicitly: with pinned memory of the caller the driver's copy
+ * would not. */
+gordian_status cuda_copy(struct gpu *gpu, uint64_t to, uint64_t from, size_t bytes,
+                         enum gpu_direction direction, gordian_error *error)
 {
+    static const char *const doing[] = {"copying to it", "copying from it", "copying on it"};
     struct cuda *cuda = cuda_of(gpu);
+    const struct cuda_driver *driver = &cuda->driver;
+    int result;
     TRY(cuda_enter(cuda, error));
-    return cuda_leave(cuda, cuda->driver.copy(to, from, bytes, cuda->stream), "copying on it",
-                      error);
+    if (direction == GPU_WRITE)
+        result = driver->write(to, (const void *)(uintptr_t)from, bytes, cuda->stream);
+    else if (direction == GPU_READ)
+        result = driver->read((void *)(uintptr_t)to, from, bytes, cuda->stream);
+    else
+        result = driver->copy(to, from, bytes, cuda->stream);
+    if (result == CUDA_OK && direction != GPU_COPY)
+        result = driver->stream_wait(cuda->stream);
+    return cuda_leave(cuda, result, doing[direction], error);
 }

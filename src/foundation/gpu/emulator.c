@@ -1,6 +1,5 @@
-/* The emulator as a device: its memory is the host's, a launch runs at once on the caller's
+/* The kernel emulator as a device: its memory is the host's; a launch runs at once on the caller's
  * thread, a service on a thread of its own. */
-#include "foundation/base/clock.h"
 #include "foundation/gpu/device.h"
 #include "foundation/gpu/machine.h"
 
@@ -10,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GRANULARITY (64 << 10) /* of ranges; a page of the host's is not larger */
+#define GRANULARITY (64 << 10) /* of ranges; the host's pages are not larger */
 
-/* A launch that a machine runs: what it needs after gpu_launch has returned. */
+/* A launch on a machine: what it needs after gpu_launch has returned. */
 struct job {
     struct emulated_machine machine;
     struct machine_launch launch;
@@ -23,16 +22,15 @@ struct piece;
 
 struct emulator {
     struct gpu gpu;
-    pthread_mutex_t lock; /* around a launch that is not a service */
+    pthread_mutex_t lock; /* protects launches other than the service's */
     struct job job, service;
-    pthread_mutex_t service_lock; /* around what follows, up to `ended` */
+    pthread_mutex_t service_lock; /* protects the members up to `ended` */
     pthread_t thread;
-    bool started;                   /* the thread is there and has not been joined */
-    struct piece *late, **late_end; /* memory given back while it ran, in that order */
+    bool started;                   /* the thread exists and has not been joined */
+    struct piece *late, **late_end; /* memory released while it ran, in that order */
     atomic_bool ended;
     atomic_uint_fast64_t used; /* bytes of memory */
     uint64_t seed, launches;
-    uint64_t started_ns;
 };
 
 static struct emulator *emulator_of(struct gpu *gpu)
@@ -40,16 +38,16 @@ static struct emulator *emulator_of(struct gpu *gpu)
     return (struct emulator *)gpu;
 }
 
-/* ---- memory: each piece after a header that knows its size */
+/* ---- memory: each piece has a header with its size */
 
 struct piece {
     uint64_t bytes; /* of memory */
-    /* Of a range, when it is not what follows: these addresses, `bytes` of them mapped or, if that
-     * is 0, all reserved. */
+    /* Of a range, when the memory does not follow this header: these addresses, of which `bytes`
+     * are mapped or, if that is 0, all are reserved. */
     void *range;
     size_t range_bytes;
-    struct piece *next;      /* in the list of those to be freed */
-    char unused[64 - 8 * 4]; /* pieces start at multiples of 16 wherever malloc's do */
+    struct piece *next;      /* in the list of pieces to free */
+    char unused[64 - 8 * 4]; /* pieces are as aligned as malloc's, to 16 bytes */
 };
 
 static gordian_status take_piece(struct emulator *emulator, void **out, size_t bytes,
@@ -69,7 +67,7 @@ static gordian_status take_piece(struct emulator *emulator, void **out, size_t b
     return GORDIAN_OK;
 }
 
-/* Addresses without memory: touching them ends the program. */
+/* Reserves addresses without memory: accessing them is a fault. */
 static void *seal_range(void *at, size_t bytes)
 {
     int fixed = at ? MAP_FIXED : 0;
@@ -86,9 +84,18 @@ static void free_piece(struct emulator *emulator, struct piece *piece)
     memory_free(&emulator->gpu.memory, piece);
 }
 
-/* As on a device: not before a running service has ended. */
-static void give_piece(struct emulator *emulator, struct piece *piece)
+static void *host_address(gpu_address address)
 {
+    return (void *)(uintptr_t)address;
+}
+
+/* As on a device, memory is not freed before a running service has ended. */
+static void emulator_release(struct gpu *gpu, const struct gpu_release *what)
+{
+    struct emulator *emulator = emulator_of(gpu);
+    struct piece *piece = what->kind == GPU_MEMORY || what->kind == GPU_MAPPING
+                              ? (struct piece *)host_address(what->address) - 1
+                              : host_address(what->piece);
     pthread_mutex_lock(&emulator->service_lock);
     if (emulator->started && !atomic_load(&emulator->ended)) {
         piece->next = NULL;
@@ -98,11 +105,6 @@ static void give_piece(struct emulator *emulator, struct piece *piece)
         free_piece(emulator, piece);
     }
     pthread_mutex_unlock(&emulator->service_lock);
-}
-
-static void *host_address(gpu_address address)
-{
-    return (void *)(uintptr_t)address;
 }
 
 static gordian_status emulator_alloc(struct gpu *gpu, gpu_address *out, size_t bytes,
@@ -117,11 +119,6 @@ static gordian_status emulator_alloc(struct gpu *gpu, gpu_address *out, size_t b
     return GORDIAN_OK;
 }
 
-static void emulator_free(struct gpu *gpu, gpu_address address)
-{
-    give_piece(emulator_of(gpu), (struct piece *)host_address(address) - 1);
-}
-
 static gordian_status emulator_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                                    gordian_error *error)
 {
@@ -129,11 +126,6 @@ static gordian_status emulator_map(struct gpu *gpu, void **host, gpu_address *de
     memset(*host, 0, bytes);
     *device = (uintptr_t)*host;
     return GORDIAN_OK;
-}
-
-static void emulator_unmap(struct gpu *gpu, void *host)
-{
-    give_piece(emulator_of(gpu), (struct piece *)host - 1);
 }
 
 static uint64_t emulator_memory_free(const struct gpu *gpu)
@@ -184,63 +176,27 @@ static gordian_status emulator_back(struct gpu *gpu, gpu_address address, uint64
     return GORDIAN_OK;
 }
 
-static void emulator_give_range(struct gpu *gpu, gpu_address address, uint64_t piece,
-                                uint64_t bytes)
-{
-    (void)address, (void)bytes;
-    give_piece(emulator_of(gpu), host_address(piece));
-}
-
-static gordian_status emulator_zero(struct gpu *gpu, gpu_address to, size_t bytes,
-                                    gordian_error *error)
-{
-    (void)gpu, (void)error;
-    memset(host_address(to), 0, bytes);
-    return GORDIAN_OK;
-}
-
-static gordian_status emulator_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
-                                      gordian_error *error)
+static gordian_status emulator_fill(struct gpu *gpu, gpu_address to, uint32_t value, size_t unit,
+                                    size_t count, gordian_error *error)
 {
     (void)gpu, (void)error;
     uint32_t *words = host_address(to);
-    for (size_t i = 0; i < count; i++)
+    if (unit == 1)
+        memset(words, 0, count);
+    for (size_t i = 0; i < count && unit > 1; i++)
         words[i] = value;
     return GORDIAN_OK;
 }
 
-static gordian_status emulator_write(struct gpu *gpu, gpu_address to, const void *from,
-                                     size_t bytes, gordian_error *error)
+static gordian_status emulator_copy(struct gpu *gpu, uint64_t to, uint64_t from, size_t bytes,
+                                    enum gpu_direction direction, gordian_error *error)
 {
-    (void)gpu, (void)error;
-    memcpy(host_address(to), from, bytes);
-    return GORDIAN_OK;
-}
-
-static gordian_status emulator_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
-                                    gordian_error *error)
-{
-    (void)gpu, (void)error;
-    memcpy(to, host_address(from), bytes);
-    return GORDIAN_OK;
-}
-
-static gordian_status emulator_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
-                                    gordian_error *error)
-{
-    (void)gpu, (void)error;
+    (void)gpu, (void)direction, (void)error;
     memmove(host_address(to), host_address(from), bytes);
     return GORDIAN_OK;
 }
 
 /* ---- launches */
-
-static gordian_status emulator_load(struct gpu *gpu, const struct gpu_kernels *set,
-                                    struct gpu_loaded *loaded, gordian_error *error)
-{
-    (void)gpu, (void)set, (void)loaded, (void)error; /* the bodies are functions of this program */
-    return GORDIAN_OK;
-}
 
 static gordian_status prepare_job(struct emulator *emulator, struct job *job,
                                   const struct gpu_kernel *kernel, const struct gpu_launch *launch,
@@ -287,7 +243,7 @@ static void *service_main(void *argument)
     return NULL;
 }
 
-/* With service_lock held. */
+/* The caller holds service_lock. */
 static void join_service(struct emulator *emulator)
 {
     if (emulator->started)
@@ -335,15 +291,11 @@ static gordian_status emulator_launch(struct gpu *gpu, struct gpu_loaded *loaded
     return status;
 }
 
-static gordian_status emulator_wait(struct gpu *gpu, gordian_error *error)
-{
-    (void)gpu, (void)error; /* launches have run */
-    return GORDIAN_OK;
-}
-
-static gordian_status emulator_wait_service(struct gpu *gpu, gordian_error *error)
+static gordian_status emulator_wait(struct gpu *gpu, bool service, gordian_error *error)
 {
     struct emulator *emulator = emulator_of(gpu);
+    if (!service) /* launches have finished already */
+        return GORDIAN_OK;
     pthread_mutex_lock(&emulator->service_lock);
     join_service(emulator);
     pthread_mutex_unlock(&emulator->service_lock);
@@ -361,21 +313,6 @@ static gordian_status emulator_resident_blocks(struct gpu *gpu, struct gpu_loade
 {
     (void)gpu, (void)kernel, (void)error;
     *blocks = emulated_resident(threads, shared);
-    return GORDIAN_OK;
-}
-
-static gordian_status emulator_timer_start(struct gpu *gpu, gordian_error *error)
-{
-    (void)error;
-    emulator_of(gpu)->started_ns = clock_ns();
-    return GORDIAN_OK;
-}
-
-static gordian_status emulator_timer_stop(struct gpu *gpu, double *microseconds,
-                                          gordian_error *error)
-{
-    (void)error;
-    *microseconds = (double)(clock_ns() - emulator_of(gpu)->started_ns) / 1000;
     return GORDIAN_OK;
 }
 
@@ -402,26 +339,16 @@ static const struct gpu_operations emulator_operations = {
     .close = emulator_close,
     .memory_free = emulator_memory_free,
     .alloc = emulator_alloc,
-    .free = emulator_free,
-    .zero = emulator_zero,
-    .fill32 = emulator_fill32,
-    .write = emulator_write,
-    .read = emulator_read,
-    .copy = emulator_copy,
     .map = emulator_map,
-    .unmap = emulator_unmap,
+    .release = emulator_release,
+    .fill = emulator_fill,
+    .copy = emulator_copy,
     .reserve = emulator_reserve,
-    .unreserve = emulator_give_range,
     .back = emulator_back,
-    .unback = emulator_give_range,
-    .load = emulator_load,
     .launch = emulator_launch,
     .wait = emulator_wait,
-    .wait_service = emulator_wait_service,
     .service_ended = emulator_service_ended,
     .resident_blocks = emulator_resident_blocks,
-    .timer_start = emulator_timer_start,
-    .timer_stop = emulator_timer_stop,
 };
 
 #ifdef __has_feature
@@ -430,19 +357,12 @@ static const struct gpu_operations emulator_operations = {
 #define HAS_FEATURE(x) 0
 #endif
 
-/* The thread sanitizer leaves few addresses in a row to ranges as large as the memory. */
+/* The thread sanitizer leaves few contiguous addresses for ranges as large as the memory. */
 #if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
 #define MEMORY_MOST (UINT64_C(2) << 30)
 #else
 #define MEMORY_MOST UINT64_MAX
 #endif
-
-static uint64_t host_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 32;
-    return bytes < MEMORY_MOST ? bytes : MEMORY_MOST;
-}
 
 gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memory,
                                  gordian_error *error)
@@ -453,12 +373,14 @@ gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memo
     if (!emulator)
         return fail_memory(error);
     gpu_init(&emulator->gpu, &emulator_operations, memory);
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t most = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 32;
     emulator->gpu.info = (struct gpu_info){
         .name = "emulator",
         .emulated = true,
         .multiprocessors = EMULATED_MULTIPROCESSORS,
         .shared_most = EMULATED_SHARED,
-        .memory = host_memory(),
+        .memory = most < MEMORY_MOST ? most : MEMORY_MOST,
     };
     emulator->gpu.granularity = GRANULARITY;
     emulator->late_end = &emulator->late;
@@ -471,7 +393,8 @@ gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memo
     pthread_mutex_init(&emulator->service_lock, NULL);
     atomic_init(&emulator->ended, true);
     machine_init(&emulator->job.machine, &from);
-    /* A resident kernel runs on a thread of its own; the caller's allocator need not stand that. */
+    /* A resident kernel runs on a thread of its own, and the caller's allocator may not be
+     * thread-safe. */
     const gordian_allocator own = memory_allocator(NULL);
     machine_init(&emulator->service.machine, &own);
     emulator->job.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);

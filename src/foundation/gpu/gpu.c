@@ -1,4 +1,5 @@
-/* The common half of a device: checks, then the operation of its kind. */
+/* The common half of a device: checks, then calls the operation of its kind. */
+#include "foundation/base/clock.h"
 #include "foundation/gpu/device.h"
 #include "foundation/gpu/kernels/resident/trap.h"
 
@@ -84,46 +85,53 @@ gordian_status gpu_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordia
 void gpu_free(struct gpu *gpu, gpu_address address)
 {
     if (address)
-        gpu->operations->free(gpu, address);
+        gpu->operations->release(gpu,
+                                 &(struct gpu_release){.kind = GPU_MEMORY, .address = address});
+}
+
+static gordian_status fill_memory(struct gpu *gpu, gpu_address to, uint32_t value, size_t unit,
+                                  size_t count, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return count ? gpu->operations->fill(gpu, to, value, unit, count, error) : GORDIAN_OK;
 }
 
 gordian_status gpu_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error)
 {
-    if (gpu_failed(gpu))
-        return gpu_fail_again(gpu, error);
-    return bytes ? gpu->operations->zero(gpu, to, bytes, error) : GORDIAN_OK;
+    return fill_memory(gpu, to, 0, 1, bytes, error);
 }
 
 gordian_status gpu_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
                           gordian_error *error)
 {
+    return fill_memory(gpu, to, value, sizeof value, count, error);
+}
+
+static gordian_status copy_memory(struct gpu *gpu, uint64_t to, uint64_t from, size_t bytes,
+                                  enum gpu_direction direction, gordian_error *error)
+{
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    return count ? gpu->operations->fill32(gpu, to, value, count, error) : GORDIAN_OK;
+    return bytes ? gpu->operations->copy(gpu, to, from, bytes, direction, error) : GORDIAN_OK;
 }
 
 gordian_status gpu_write(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
                          gordian_error *error)
 {
-    if (gpu_failed(gpu))
-        return gpu_fail_again(gpu, error);
-    return bytes ? gpu->operations->write(gpu, to, from, bytes, error) : GORDIAN_OK;
+    return copy_memory(gpu, to, (uintptr_t)from, bytes, GPU_WRITE, error);
 }
 
 gordian_status gpu_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
                         gordian_error *error)
 {
-    if (gpu_failed(gpu))
-        return gpu_fail_again(gpu, error);
-    return bytes ? gpu->operations->read(gpu, to, from, bytes, error) : GORDIAN_OK;
+    return copy_memory(gpu, (uintptr_t)to, from, bytes, GPU_READ, error);
 }
 
 gordian_status gpu_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
                         gordian_error *error)
 {
-    if (gpu_failed(gpu))
-        return gpu_fail_again(gpu, error);
-    return bytes ? gpu->operations->copy(gpu, to, from, bytes, error) : GORDIAN_OK;
+    return copy_memory(gpu, to, from, bytes, GPU_COPY, error);
 }
 
 gordian_status gpu_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
@@ -139,7 +147,8 @@ gordian_status gpu_map(struct gpu *gpu, void **host, gpu_address *device, size_t
 void gpu_unmap(struct gpu *gpu, void *host)
 {
     if (host)
-        gpu->operations->unmap(gpu, host);
+        gpu->operations->release(
+            gpu, &(struct gpu_release){.kind = GPU_MAPPING, .address = (uintptr_t)host});
 }
 
 /* ---- kernels */
@@ -154,12 +163,13 @@ gordian_status gpu_add_kernels(struct gpu *gpu, const struct gpu_kernels *set, g
     struct gpu_loaded *loaded = gpu->loaded + gpu->loaded_count;
     for (size_t i = 0; i < set->count; i++)
         loaded[i] = (struct gpu_loaded){.kernel = &set->kernels[i]};
-    TRY(gpu->operations->load(gpu, set, loaded, error));
+    if (gpu->operations->load)
+        TRY(gpu->operations->load(gpu, set, loaded, error));
     gpu->loaded_count += set->count;
     return GORDIAN_OK;
 }
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no kernel of that name. */
 static struct gpu_loaded *find_kernel(struct gpu *gpu, const char *name)
 {
     for (size_t i = 0; i < gpu->loaded_count; i++)
@@ -168,7 +178,7 @@ static struct gpu_loaded *find_kernel(struct gpu *gpu, const char *name)
     return NULL;
 }
 
-/* A kernel and its shape; GORDIAN_STATUS_INPUT if no device could run it so. */
+/* Finds a kernel and checks its shape. GORDIAN_STATUS_INPUT: no device could run it. */
 static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned threads,
                                   size_t shared, struct gpu_loaded **kernel, gordian_error *error)
 {
@@ -197,12 +207,8 @@ uint64_t gpu_fail_after_wanted(void)
 gordian_status gpu_launch_trap(struct gpu *gpu, gordian_error *error)
 {
     const struct trap_arguments arguments = {.thread = 31};
-    const struct gpu_launch trap = {.kernel = "trap_now",
-                                    .blocks = 1,
-                                    .threads = 32,
-                                    .arguments = &arguments,
-                                    .arguments_size = sizeof arguments};
-    return gpu->operations->launch(gpu, find_kernel(gpu, trap.kernel), &trap, error);
+    return gpu->operations->launch(gpu, find_kernel(gpu, "trap_now"),
+                                   GPU_LAUNCH("trap_now", 1, 32, arguments), error);
 }
 
 gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gordian_error *error)
@@ -230,12 +236,12 @@ gordian_status gpu_wait(struct gpu *gpu, gordian_error *error)
 {
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    return gpu->operations->wait(gpu, error);
+    return gpu->operations->wait(gpu, false, error);
 }
 
 gordian_status gpu_wait_service(struct gpu *gpu, gordian_error *error)
 {
-    return gpu->operations->wait_service(gpu, error);
+    return gpu->operations->wait(gpu, true, error);
 }
 
 bool gpu_service_ended(struct gpu *gpu)
@@ -255,12 +261,16 @@ gordian_status gpu_timer_start(struct gpu *gpu, gordian_error *error)
 {
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    return gpu->operations->timer_start(gpu, error);
+    gpu->started_ns = clock_ns();
+    return gpu->operations->timer ? gpu->operations->timer(gpu, NULL, error) : GORDIAN_OK;
 }
 
 gordian_status gpu_timer_stop(struct gpu *gpu, double *microseconds, gordian_error *error)
 {
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    return gpu->operations->timer_stop(gpu, microseconds, error);
+    if (gpu->operations->timer)
+        return gpu->operations->timer(gpu, microseconds, error);
+    *microseconds = (double)(clock_ns() - gpu->started_ns) / 1000;
+    return GORDIAN_OK;
 }

@@ -1,4 +1,4 @@
-/* Ranges of addresses that memory is mapped into from the front. */
+/* Ranges: reserved addresses, with memory mapped from the front. */
 #include "foundation/gpu/device.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ struct gpu_range {
     gpu_address address;
     uint64_t reservation; /* the device's name for it */
     uint64_t reserved, mapped;
-    struct range_piece *pieces; /* one behind the other */
+    struct range_piece *pieces; /* in the order of their addresses */
     size_t count, room;
 };
 
@@ -55,7 +55,10 @@ void gpu_range_destroy(struct gpu_range *range)
         return;
     struct gpu *gpu = range->gpu;
     gpu_range_shrink(range, 0);
-    gpu->operations->unreserve(gpu, range->address, range->reservation, range->reserved);
+    gpu->operations->release(gpu, &(struct gpu_release){.kind = GPU_RANGE,
+                                                        .address = range->address,
+                                                        .piece = range->reservation,
+                                                        .bytes = range->reserved});
     memory_free(&gpu->memory, range->pieces);
     memory_free(&gpu->memory, range);
 }
@@ -105,6 +108,10 @@ void gpu_range_shrink(struct gpu_range *range, uint64_t bytes)
             break;
         range->mapped -= last->bytes;
         range->count--;
-        gpu->operations->unback(gpu, range->address + range->mapped, last->piece, last->bytes);
+        gpu->operations->release(gpu,
+                                 &(struct gpu_release){.kind = GPU_PIECE,
+                                                       .address = range->address + range->mapped,
+                                                       .piece = last->piece,
+                                                       .bytes = last->bytes});
     }
 }

@@ -1,4 +1,4 @@
-/* The cuda engine: a device, a method on it, and `sparse` in case the device fails (cuda.h). */
+/* The cuda engines: a device, a method on it, and `sparse` in case the device fails (cuda.h). */
 #include "engines/detect/cuda/cuda.h"
 
 #include "engines/detect/engine/matrix.h"
@@ -10,22 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the engines differ in. */
-struct cuda_kind {
-    const char *name;
-    const struct cuda_method *single, *multi;
-};
-
 struct cuda_engine {
-    const struct cuda_kind *kind;
+    const struct detect_engine *table;
     gordian_allocator memory;
     struct rag *rag;
     struct gpu *gpu;
     const struct cuda_method *method; /* NULL before the first prepare */
     void *state;
 
-    struct sparse *spare; /* has its room from the start */
-    bool fallen;          /* the device has failed: `spare` judges */
+    struct sparse *spare; /* its memory is reserved from the start */
+    bool fallen;          /* the device has failed: `spare` decides */
     gordian_error why;
 };
 
@@ -53,17 +47,17 @@ static void cuda_detect_close(void *engine)
     memory_free(&memory, e);
 }
 
-static gordian_status open_kind(void **engine, const struct cuda_kind *kind, struct rag *rag,
-                                gordian_error *error)
+static gordian_status cuda_detect_open(void **engine, const struct detect_engine *table,
+                                       struct rag *rag, gordian_error *error)
 {
     struct cuda_engine *e = memory_zeroed(&rag->memory, sizeof *e);
     if (!e)
         return fail_memory(error);
-    e->kind = kind;
+    e->table = table;
     e->memory = rag->memory;
     e->rag = rag;
     void *spare = NULL;
-    gordian_status status = detect_sparse.open(&spare, rag, error);
+    gordian_status status = detect_sparse.open(&spare, &detect_sparse, rag, error);
     e->spare = spare;
     THEN(status, gpu_open_default(&e->gpu, &rag->memory, error));
     if (status != GORDIAN_OK) {
@@ -74,22 +68,10 @@ static gordian_status open_kind(void **engine, const struct cuda_kind *kind, str
     return GORDIAN_OK;
 }
 
-static gordian_status cuda_detect_open(void **engine, struct rag *rag, gordian_error *error)
-{
-    static const struct cuda_kind kind = {"cuda", &cuda_osdda, &cuda_lmdda};
-    return open_kind(engine, &kind, rag, error);
-}
-
-static gordian_status cuda_blocks_open(void **engine, struct rag *rag, gordian_error *error)
-{
-    static const struct cuda_kind kind = {"cuda-blocks", &cuda_osdda_blocks, &cuda_lmdda_blocks};
-    return open_kind(engine, &kind, rag, error);
-}
-
 /* ------------------------------------------------------------------ falling back */
 
-/* Follows the path from `process` and marks it with that process's own number; the process at
- * which it closes into a cycle, or NONE: it ends, or meets a path followed before. */
+/* Follows the path from `process` and marks it with that process's own number. Returns the process
+ * at which it closes into a cycle. NONE: it ends, or meets a path followed earlier. */
 static uint32_t follow_path(struct rag *rag, uint32_t process, uint32_t newcomer)
 {
     uint32_t own = process + 1; /* 0: not met yet */
@@ -103,8 +85,8 @@ static uint32_t follow_path(struct rag *rag, uint32_t process, uint32_t newcomer
     return NONE;
 }
 
-/* Tells the single-unit method which deadlocks stand: one process on each cycle is taken for the
- * one that closed it. `newcomer`: who has just begun to wait and is still to be judged. */
+/* Makes the present deadlocks known to the single-unit method: one process on each cycle counts as
+ * the one that closed it. `newcomer` has just begun to wait and is still to be judged. */
 static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
 {
     struct rag *rag = spare->graph;
@@ -122,7 +104,7 @@ static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
             rag->processes_more[p].mark = 0;
 }
 
-/* The multi-unit method needs no telling: it finds out as it is asked. */
+/* The multi-unit method needs no preparation: it searches on each question. */
 static void fall_back_to_sparse(struct cuda_engine *e, uint32_t newcomer, const char *why)
 {
     if (!why && e->method && e->method->reason)
@@ -134,7 +116,7 @@ static void fall_back_to_sparse(struct cuda_engine *e, uint32_t newcomer, const 
         adopt_cycles(e->spare, newcomer);
 }
 
-/* The hooks of `sparse` for what the graph is now. */
+/* Returns the hooks of `sparse` for the present model. */
 static const struct detect_engine *spare_hooks(const struct cuda_engine *e)
 {
     return detect_sparse.refine(e->rag->model);
@@ -149,7 +131,7 @@ const char *cuda_note(const void *engine)
 bool cuda_drain(void *engine)
 {
     struct cuda_engine *e = engine;
-    return !e->fallen && (!e->method || e->method->drain(e->state));
+    return !e->fallen && (!e->method || e->method->drain(e->state, NULL) == GORDIAN_OK);
 }
 
 gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error)
@@ -167,17 +149,17 @@ void cuda_fail_after(void *engine, uint64_t commands)
         e->method->fail_after(e->state, commands);
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ capacity */
 
-/* `limit` and a share of what doubling would add. */
+/* Returns `limit` plus a share of what doubling would add. */
 static uint32_t grown_limit(uint32_t had, uint32_t limit, unsigned halvings)
 {
-    limit = limit ? limit : 1; /* at least one, so that there is something to run on */
+    limit = limit ? limit : 1; /* at least one, so that the kernels have something to run on */
     return halvings < 32 ? limit + ((memory_doubled(had, limit) - limit) >> halvings) : limit;
 }
 
-/* Near the end of the memory the steps get smaller, each about half of what is left, so that ids
- * that come one by one still take few of them. */
+/* Near the end of the memory the steps get smaller, each about half of what is left. So even if ids
+ * are added one by one, there are few steps. */
 gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
                                 cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
                                 gordian_error *error)
@@ -190,7 +172,7 @@ gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cu
         if (bytes(method, *chosen) <= info.memory_free)
             return GORDIAN_OK;
     }
-    if (gpu_failed(gpu)) /* a resident kernel fails whenever it likes; nothing is free then */
+    if (gpu_failed(gpu)) /* a resident kernel may fail at any time; no memory is free then */
         return gpu_wait(gpu, error);
     return fail(error, GORDIAN_STATUS_MEMORY,
                 "%u processes and %u resources take %llu MiB of device memory: %.60s has %llu MiB, "
@@ -208,12 +190,12 @@ static gordian_status change_method(struct cuda_engine *e, const struct cuda_met
     void *state = NULL;
     bool pausing = e->method && e->method->pause;
     if (pausing)
-        e->method->pause(e->state);
+        e->method->pause(e->state, true, NULL);
     gordian_status status =
         method->open(&state, method, e->gpu, e->rag, process_limit, resource_limit, error);
     if (status != GORDIAN_OK) {
         gordian_error again = {0};
-        if (pausing && e->method->resume(e->state, &again))
+        if (pausing && e->method->pause(e->state, false, &again))
             fall_back_to_sparse(e, NONE, again.message);
         return status;
     }
@@ -230,13 +212,15 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
     struct cuda_engine *e = engine;
     const char *why = NULL;
     if (!matrix_supports(&model, &why))
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine %s: %s", e->kind->name, why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine %s: %s", e->table->about.name, why);
     gordian_status status =
         detect_sparse.prepare(e->spare, model, process_limit, resource_limit, error);
     if (status != GORDIAN_OK || e->fallen)
         return status;
-    const struct cuda_method *method =
-        model == GORDIAN_MODEL_SINGLE_UNIT ? e->kind->single : e->kind->multi;
+    bool blocks = e->table == &detect_cuda_blocks;
+    const struct cuda_method *method = model == GORDIAN_MODEL_SINGLE_UNIT
+                                           ? (blocks ? &cuda_osdda_blocks : &cuda_osdda)
+                                           : (blocks ? &cuda_lmdda_blocks : &cuda_lmdda);
     bool first = !e->method;
     gordian_error trouble = {0};
     status = method == e->method
@@ -248,12 +232,12 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
         fall_back_to_sparse(e, NONE, trouble.message);
         return GORDIAN_OK;
     }
-    return fail(error, status, "engine %s: %.380s", e->kind->name, trouble.message);
+    return fail(error, status, "engine %s: %.380s", e->table->about.name, trouble.message);
 }
 
 /* ------------------------------------------------------------------ hooks */
 
-/* Has the device run a hook, or `sparse` where the device has failed, now or before. */
+/* Runs a hook on the device; on `sparse` if the device has failed, now or earlier. */
 #define DEVICE_HOOK(e, hook, ...)                                                                  \
     do {                                                                                           \
         if (!(e)->fallen) {                                                                        \
@@ -296,7 +280,7 @@ static void cuda_serve(void *engine, uint32_t process, uint32_t from, const gord
     DEVICE_HOOK(e, serve, process, from, wants, count);
 }
 
-/* Only `sparse` gives processes paths. */
+/* Only `sparse` sets the paths of processes. */
 static void cuda_awake(void *engine, uint32_t process)
 {
     struct cuda_engine *e = engine;
@@ -313,7 +297,7 @@ static void cuda_cancel(void *engine, uint32_t process)
 static void cuda_settle(void *engine)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen && !e->method) /* an exit may come before there is any resource */
+    if (!e->fallen && !e->method) /* an exit may come before the first resource */
         return;
     DEVICE_HOOK(e, settle);
 }
@@ -353,66 +337,34 @@ static gordian_status cuda_what_if_all(void *engine, uint32_t *ends, gordian_err
 
 /* ------------------------------------------------------------------ matrices */
 
-/* Fails where there are no matrices, or no such row. */
-static gordian_status check_row(const struct cuda_engine *e, gordian_matrix which, uint32_t row,
-                                gordian_error *error)
+static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, uint32_t row,
+                                      const uint64_t **words, gordian_error *error)
 {
+    const struct cuda_engine *e = engine;
     if (e->fallen)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no matrices: %.350s", e->why.message);
-    uint32_t rows = which == GORDIAN_MATRIX_AR ? e->rag->process_limit : e->rag->resource_limit;
-    if (row >= rows)
-        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
-    return GORDIAN_OK;
+    return e->method->matrix_row(e->state, which, row, words, error);
 }
 
-static uint32_t columns_of(const struct cuda_engine *e, gordian_matrix which)
-{
-    bool across_resources = which == GORDIAN_MATRIX_AR || which == GORDIAN_MATRIX_RR;
-    return across_resources ? e->rag->resource_limit : e->rag->process_limit;
-}
-
-static gordian_status cuda_matrix_get(const void *engine, gordian_matrix which, uint32_t row,
-                                      uint32_t column, uint64_t *value, gordian_error *error)
-{
-    const struct cuda_engine *e = engine;
-    TRY(check_row(e, which, row, error));
-    uint32_t columns = columns_of(e, which);
-    if (column >= columns)
-        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u", columns,
-                    column);
-    return e->method->matrix_get(e->state, which, row, column, value, error);
-}
-
-static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, uint32_t row,
-                                      const uint64_t **words, size_t *count, gordian_error *error)
-{
-    const struct cuda_engine *e = engine;
-    TRY(check_row(e, which, row, error));
-    TRY(e->method->matrix_row(e->state, which, row, words, error));
-    *count = bits_words(columns_of(e, which));
-    return GORDIAN_OK;
-}
-
-#define CUDA_ENGINE(engine_name, what, opener)                                                     \
+#define CUDA_ENGINE(engine_name, what)                                                             \
     {                                                                                              \
         .about = {.name = (engine_name),                                                           \
                   .summary = (what),                                                               \
                   .available = gpu_available,                                                      \
                   .supports = matrix_supports,                                                     \
                   .dense = true},                                                                  \
-        .open = (opener), .note = cuda_note, .close = cuda_detect_close,                           \
+        .open = cuda_detect_open, .note = cuda_note, .close = cuda_detect_close,                   \
         .prepare = cuda_detect_prepare, .grant = cuda_grant, .block = cuda_block,                  \
         .release = cuda_release, .serve = cuda_serve, .awake = cuda_awake, .cancel = cuda_cancel,  \
-        .settle = cuda_settle, .deadlocked = cuda_deadlocked, .matrix_get = cuda_matrix_get,       \
-        .matrix_row = cuda_matrix_row, .what_if_all = cuda_what_if_all,                            \
+        .settle = cuda_settle, .deadlocked = cuda_deadlocked, .matrix_row = cuda_matrix_row,       \
+        .what_if_all = cuda_what_if_all,                                                           \
     }
 
 const struct detect_engine detect_cuda =
-    CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident",
-                cuda_detect_open);
-const struct detect_engine detect_cuda_blocks = CUDA_ENGINE(
-    "cuda-blocks", "the same with matrices of blocks that are stored only where they are not empty",
-    cuda_blocks_open);
+    CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident");
+const struct detect_engine detect_cuda_blocks =
+    CUDA_ENGINE("cuda-blocks",
+                "the same with matrices of blocks that are stored only where they are not empty");
 
 bool cuda_runs(const struct detect_engine *engine)
 {

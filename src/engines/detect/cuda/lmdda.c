@@ -1,5 +1,5 @@
-/* LMDDA on a GPU; cuda/lmdda.h tells how. */
-#include "engines/detect/cuda/lmdda_rows.h"
+/* LMDDA on a GPU (cuda/lmdda.h). */
+#include "engines/detect/cuda/lmdda_storage.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 
@@ -10,25 +10,23 @@
 
 /* ------------------------------------------------------------------ storage */
 
-static uint64_t lmdda_vector_bytes(struct cuda_room room)
-{
-    uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
-    return words * WORD_BYTES;
-}
-
-/* Bytes of device memory the method takes for that many ids. */
+/* Returns the bytes of device memory that the method takes for these ids. */
 static uint64_t device_bytes_lmdda(const void *method, struct cuda_room room)
 {
-    const struct cuda_lmdda *l = method;
-    return l->rows->bytes(l, room) + lmdda_vector_bytes(room);
+    uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
+    return lmdda_storage_bytes(method, room) + words * WORD_BYTES;
 }
 
 static void free_lmdda_device(struct cuda_lmdda *l, struct lmdda_parts *parts)
 {
     const gordian_allocator *memory = &l->rag->memory;
     gpu_free_all(l->gpu, parts->device.runs, parts->device.waits, parts->device.slots, parts->ends,
-                 parts->device.resources);
-    l->rows->close(l, parts);
+                 parts->device.resources, parts->device.grants, parts->device.reach,
+                 parts->blocks.walks[0].tops, parts->blocks.walks[1].tops, parts->blocks.barrier,
+                 parts->blocks.changed, parts->blocks.row);
+    if (parts->hop.gpu)
+        hop_close(&parts->hop);
+    blocks_close(&parts->blocks.pool);
     memory_free_all(memory, parts->row, parts->slots, parts->waiters, parts->occupant);
     *parts = (struct lmdda_parts){0};
 }
@@ -72,12 +70,12 @@ static gordian_status allocate_lmdda_device(struct cuda_lmdda *l, struct lmdda_p
         THEN(status, gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
                                 error));
     }
-    return status == GORDIAN_OK ? l->rows->open(l, parts, error) : status;
+    return status == GORDIAN_OK ? lmdda_storage_open(l, parts, error) : status;
 }
 
 /* ------------------------------------------------------------------ commands */
 
-/* Remembers why the device failed. */
+/* Returns whether the device works, and remembers why not. */
 static bool still_works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK && l->failure.status == GORDIAN_OK) {
@@ -87,7 +85,7 @@ static bool still_works(struct cuda_lmdda *l, gordian_status status, const gordi
     return status == GORDIAN_OK;
 }
 
-/* Tests: is the device still to work for one more command? */
+/* For tests: counts a command and fails when the count has ended. */
 static gordian_status count_command(struct cuda_lmdda *l, gordian_error *error)
 {
     if (l->failure.status)
@@ -104,11 +102,11 @@ uint32_t cuda_lmdda_words(const struct cuda_lmdda *l)
     return (l->rag->process_limit + 127) / 128 * 4;
 }
 
-/* More room where a kernel had too little. Without, what is on the device is of no more use. */
+/* Maps more memory if a kernel ran out of it. If that fails, the state on the device is lost. */
 static gordian_status feed_device(struct cuda_lmdda *l, bool *again, gordian_error *error)
 {
     gordian_error why = {0};
-    gordian_status status = l->rows->feed(l, again, &why);
+    gordian_status status = blocks_feed(&l->parts.blocks.pool, again, &why);
     if (status == GORDIAN_OK)
         return GORDIAN_OK;
     l->starved = status == GORDIAN_STATUS_MEMORY;
@@ -123,7 +121,7 @@ gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *
         again = false;
         TRY(gpu_launch(l->gpu, launch, error));
         TRY(gpu_wait(l->gpu, error));
-        if (l->rows->feed)
+        if (l->blocks)
             TRY(feed_device(l, &again, error));
     }
     return GORDIAN_OK;
@@ -133,14 +131,14 @@ static struct gpu_launch join_launch(const struct cuda_lmdda *l)
 {
     uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 16;
     uint32_t wanted = l->join.rows / (LMDDA_THREADS / 32) + 1;
-    return (struct gpu_launch){.kernel = l->rows->join,
+    return (struct gpu_launch){.kernel = l->blocks ? "lmdda_blocks_join" : "lmdda_join",
                                .blocks = wanted < most ? wanted : most,
                                .threads = LMDDA_THREADS,
                                .arguments = &l->join,
                                .arguments_size = sizeof l->join};
 }
 
-/* The join under way, if it is not known to have done all of its work. */
+/* Waits for the join under way, and repeats it if it could not do all of its work. */
 static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
 {
     if (!l->joining)
@@ -155,7 +153,7 @@ static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
     return cuda_lmdda_launch(l, &launch, error);
 }
 
-/* Sends the changes noted, and, with a process, the question what its wait means. */
+/* Sends the noted changes and, with a process, the question what its wait means. */
 static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
 {
     bool question = process != NONE;
@@ -176,19 +174,20 @@ static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordi
         l->shared->answer = 0;
     }
     l->update_count = l->row_count = 0;
-    return cuda_lmdda_launch(l, GPU_LAUNCH(l->rows->event, 1, LMDDA_THREADS, event), error);
+    const char *kernel = l->blocks ? "lmdda_blocks_event" : "lmdda_event";
+    return cuda_lmdda_launch(l, GPU_LAUNCH(kernel, 1, LMDDA_THREADS, event), error);
 }
 
 static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = count_command(l, error);
     THEN(status, finish_join(l, error));
-    THEN(status, l->rows->make_anew(l, error));
+    THEN(status, lmdda_storage_make_anew(l, error));
     l->stale = false;
     return status;
 }
 
-/* Has the device know everything that has happened. */
+/* Brings the device up to date with everything that has happened. */
 static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -228,7 +227,8 @@ static void take_slot(struct cuda_lmdda *l, uint32_t resource)
     parts->occupant[parts->slot_count++] = resource;
 }
 
-/* One waiter less; the slot of the last one's resource goes to whoever has the last slot. */
+/* Removes one waiter of a resource. After the last one, the last slot's resource moves to the free
+ * slot. */
 static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
 {
     struct lmdda_parts *parts = &l->parts;
@@ -242,7 +242,7 @@ static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
            note_change(l, LMDDA_SLOT, resource, LMDDA_NONE);
 }
 
-/* An edge of `resource` has gone: its row at least is to be made anew. */
+/* Notes that an edge of `resource` was removed: at least its row has to be recomputed. */
 static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
 {
     for (uint32_t i = 0; i < l->row_count; i++)
@@ -254,10 +254,10 @@ static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
         l->shared->rows[l->row_count++] = resource;
 }
 
-/* Does no other row lead to `resource`? Only who waits for it and holds something leads there. */
+/* Tells whether no other row leads to `resource`. Only its waiters that hold something could. */
 static bool stands_alone(const struct rag *rag, uint32_t resource)
 {
-    uint32_t looks = 64; /* beyond, making everything anew is not much dearer */
+    uint32_t looks = 64; /* beyond this, recomputing everything costs hardly more */
     struct rag_edge waiter;
     for (uint32_t ref = rag->resources[resource].queue_head; ref != NONE; ref = waiter.next) {
         waiter = rag_queued(rag, ref);
@@ -285,7 +285,7 @@ static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_
                                             .words = cuda_lmdda_words(l)};
     struct gpu_launch launch = join_launch(l);
     gordian_status status = gpu_launch(l->gpu, &launch, error);
-    l->joining = status == GORDIAN_OK && l->rows->feed;
+    l->joining = status == GORDIAN_OK && l->blocks;
     return status;
 }
 
@@ -313,7 +313,7 @@ static gordian_outcome cuda_lmdda_block(void *state, uint32_t process)
     gordian_outcome outcome = status != GORDIAN_OK ? CUDA_NO_OUTCOME : read_answer(l);
     if (status == GORDIAN_OK && outcome == CUDA_NO_OUTCOME)
         status = fail(&error, GORDIAN_STATUS_IO, "the device gave no answer");
-    /* Nothing leads to one that holds nothing. A failure here shows at the next question. */
+    /* Nothing leads to a process that holds nothing. The next question reports a failure here. */
     if (status == GORDIAN_OK && l->rag->processes[process].held != NONE)
         status = join_rows(l, process, &error);
     still_works(l, status, &error);
@@ -330,7 +330,7 @@ static bool cuda_lmdda_release(void *state, uint32_t process, uint32_t resource,
     return note_change(l, LMDDA_UNGRANT, resource, process);
 }
 
-/* Does the process hold anything but `resource`? */
+/* Tells whether the process holds anything other than `resource`. */
 static bool holds_more(const struct rag *rag, uint32_t process, uint32_t resource)
 {
     struct rag_edge held;
@@ -347,10 +347,10 @@ static bool cuda_lmdda_serve(void *state, uint32_t process, uint32_t from,
 {
     struct cuda_lmdda *l = state;
     (void)from;
-    (void)count; /* it waited for one */
+    (void)count; /* it waited for one resource */
     uint32_t resource = wants[0].resource;
     if (holds_more(l->rag, process, resource))
-        l->stale = true; /* whatever led to it led on to the resource */
+        l->stale = true; /* everything that led to it led on to the resource */
     if (!note_change(l, LMDDA_RUN, process, 0) || !leave_slot(l, resource) ||
         !note_change(l, LMDDA_GRANT, resource, process))
         return false;
@@ -366,7 +366,7 @@ static bool cuda_lmdda_cancel(void *state, uint32_t process)
     return note_change(l, LMDDA_RUN, process, 0) && leave_slot(l, l->rag->wait[process]);
 }
 
-/* The work waits until it is asked for; what it will be is known now. */
+/* The work is done when the next question needs it; how much it will be is known now. */
 static bool cuda_lmdda_settle(void *state)
 {
     struct cuda_lmdda *l = state;
@@ -375,13 +375,14 @@ static bool cuda_lmdda_settle(void *state)
     return l->failure.status == GORDIAN_OK;
 }
 
-static bool cuda_lmdda_drain(void *state)
+static gordian_status cuda_lmdda_drain(void *state, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    gordian_error error = {0};
-    gordian_status status = bring_up(l, &error);
-    THEN(status, gpu_wait(l->gpu, &error));
-    return still_works(l, status, &error);
+    gordian_error trouble = {0};
+    gordian_status status = bring_up(l, &trouble);
+    THEN(status, gpu_wait(l->gpu, &trouble));
+    return still_works(l, status, &trouble) ? GORDIAN_OK
+                                            : fail(error, status, "%s", trouble.message);
 }
 
 /* ------------------------------------------------------------------ questions */
@@ -401,7 +402,7 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
     if (rows == 0)
         return GORDIAN_OK;
     TRY(bring_up(l, error));
-    TRY(l->rows->find_ends(l, error));
+    TRY(lmdda_storage_find_ends(l, error));
     return read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
 
@@ -431,8 +432,8 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
     gordian_status status = GORDIAN_OK;
     switch (which) {
     case GORDIAN_MATRIX_AG:
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "a multi-unit system counts its grants: they are no row of bits");
+        *words = NULL; /* counts */
+        return GORDIAN_OK;
     case GORDIAN_MATRIX_AR:
         for (size_t i = 0; i < bits_words(l->rag->resource_limit); i++)
             to[i] = 0;
@@ -446,7 +447,7 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
         *words = to;
         TRY(bring_up(l, error));
         TRY(gpu_wait(l->gpu, error));
-        return l->rows->read(l, row, 0, cuda_lmdda_words(l), to, error);
+        return lmdda_storage_read(l, row, to, error);
     case GORDIAN_MATRIX_SINK:
     case GORDIAN_MATRIX_RR:
         break;
@@ -454,23 +455,9 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
 }
 
-static gordian_status cuda_lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
-                                            uint32_t column, uint64_t *value, gordian_error *error)
-{
-    struct cuda_lmdda *l = state;
-    const uint64_t *words = NULL;
-    if (which == GORDIAN_MATRIX_AG) { /* the counts are the graph's */
-        *value = rag_held_units(l->rag, column, row);
-        return GORDIAN_OK;
-    }
-    TRY(cuda_lmdda_matrix_row(state, which, row, &words, error));
-    *value = bits_test(words, column);
-    return GORDIAN_OK;
-}
-
 /* ------------------------------------------------------------------ opening */
 
-/* Notes the edges as the graph has them; RP follows. */
+/* Notes the edges of the graph. RP is computed later. */
 static bool note_graph(struct cuda_lmdda *l)
 {
     const struct rag *rag = l->rag;
@@ -494,7 +481,7 @@ static bool note_graph(struct cuda_lmdda *l)
     return fine;
 }
 
-/* New parts for these limits, filled from the graph, take the place of the old. */
+/* Replaces the parts by new ones for these limits, filled from the graph. */
 static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit,
                                     uint32_t resource_limit, gordian_error *error)
 {
@@ -504,17 +491,13 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
                          error));
     gordian_status status = allocate_lmdda_host(l, &larger, error);
     THEN(status, allocate_lmdda_device(l, &larger, error));
-    if (status != GORDIAN_OK) {
-        free_lmdda_device(l, &larger);
-        return status;
-    }
     if (l->parts.room.processes)
-        status = gpu_wait(l->gpu, error); /* a join may be under way */
+        THEN(status, gpu_wait(l->gpu, error)); /* a join may be under way */
     if (status != GORDIAN_OK) {
         free_lmdda_device(l, &larger);
         return status;
     }
-    /* What was noted for the old parts is in the graph. */
+    /* The graph has what was noted for the old parts. */
     free_lmdda_device(l, &l->parts);
     l->parts = larger;
     l->update_count = l->row_count = 0;
@@ -555,12 +538,12 @@ static gordian_status cuda_lmdda_open(void **state, const struct cuda_method *me
         return fail_memory(error);
     l->gpu = gpu;
     l->rag = rag;
-    l->rows = method->rows;
+    l->blocks = method->blocks;
     l->commands_left = NO_FAILURE;
     gpu_get_info(gpu, &l->info);
     hop_options_init(&l->options, &l->info);
     void *shared = NULL;
-    /* Whether it fits is found out before anything is allocated. */
+    /* Check whether it fits before anything is allocated. */
     struct cuda_room needed = {process_limit, resource_limit}, ignored;
     gordian_status status =
         cuda_choose_room(gpu, l->parts.room, needed, device_bytes_lmdda, l, &ignored, error);
@@ -576,7 +559,7 @@ static gordian_status cuda_lmdda_open(void **state, const struct cuda_method *me
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ tests and benches */
+/* ------------------------------------------------------------------ tests and benchmarks */
 
 static const char *cuda_lmdda_reason(const void *state)
 {
@@ -588,13 +571,16 @@ static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *
                                         gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    uint64_t vectors = lmdda_vector_bytes(l->parts.room);
-    gordian_status status = bring_up(l, error);
-    THEN(status, gpu_wait(l->gpu, error));
-    THEN(status, l->rows->count(l, bytes, used, error));
-    *bytes += vectors;
-    *used += vectors;
-    return status;
+    uint64_t pages, pages_used;
+    TRY(bring_up(l, error));
+    TRY(gpu_wait(l->gpu, error));
+    *bytes = *used = device_bytes_lmdda(l, l->parts.room);
+    if (!l->blocks)
+        return GORDIAN_OK;
+    TRY(blocks_count(&l->parts.blocks.pool, &pages, &pages_used, error));
+    *bytes += pages - blocks_bytes(&l->info);
+    *used += pages_used - blocks_bytes(&l->info);
+    return GORDIAN_OK;
 }
 
 static void cuda_lmdda_fail_after(void *state, uint64_t commands)
@@ -620,17 +606,16 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
     return gpu_timer_stop(l->gpu, microseconds, error);
 }
 
-#define LMDDA_METHOD(kept)                                                                         \
+#define LMDDA_METHOD(in_blocks)                                                                    \
     {                                                                                              \
-        .rows = (kept), .open = cuda_lmdda_open, .close = cuda_lmdda_close,                        \
+        .blocks = (in_blocks), .open = cuda_lmdda_open, .close = cuda_lmdda_close,                 \
         .grow = cuda_lmdda_grow, .grant = cuda_lmdda_grant, .block = cuda_lmdda_block,             \
         .release = cuda_lmdda_release, .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel,     \
         .settle = cuda_lmdda_settle, .drain = cuda_lmdda_drain,                                    \
         .deadlocked = cuda_lmdda_deadlocked, .what_if_all = cuda_lmdda_ends,                       \
-        .matrix_get = cuda_lmdda_matrix_get, .matrix_row = cuda_lmdda_matrix_row,                  \
-        .memory = cuda_lmdda_memory, .reason = cuda_lmdda_reason,                                  \
-        .fail_after = cuda_lmdda_fail_after,                                                       \
+        .matrix_row = cuda_lmdda_matrix_row, .memory = cuda_lmdda_memory,                          \
+        .reason = cuda_lmdda_reason, .fail_after = cuda_lmdda_fail_after,                          \
     }
 
-const struct cuda_method cuda_lmdda = LMDDA_METHOD(&lmdda_whole_rows);
-const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(&lmdda_block_rows);
+const struct cuda_method cuda_lmdda = LMDDA_METHOD(false);
+const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(true);

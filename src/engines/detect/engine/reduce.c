@@ -1,10 +1,10 @@
 /*
- * `reduce`: the plain engine, and the oracle for the others.
+ * `reduce`: the plain engine, and the oracle for the others. It reduces the whole graph from
+ * scratch after every event that could change the answer.
  *
- * After every event that could change the answer it reduces the whole graph from scratch:
- * everyone who runs finishes and gives everything back; then, round after round,
- * everyone whose whole request fits what is free finishes too. Who is left over can
- * never run again. No shortcut, no state but the last answer.
+ * First all running processes finish and release everything. Then, round after round, every process
+ * whose whole request fits the free units finishes too. Those left over can never run again. There
+ * is no shortcut and no state except the last answer.
  */
 #include "engines/detect/engine/engine.h"
 #include "foundation/base/bits.h"
@@ -15,15 +15,17 @@
 struct reduce {
     const struct rag *graph;
     gordian_allocator memory;
-    uint64_t *dead; /* a bit for every process: can never run again */
-    uint64_t *done; /* during a reduction: has finished */
+    uint64_t *dead; /* a bit for every process: it can never run again */
+    uint64_t *done; /* during a reduction: it has finished */
     size_t dead_room, done_room;
-    uint64_t *work; /* by resource: what is free during a reduction */
+    uint64_t *work; /* by resource: free units during a reduction */
     size_t work_room;
 };
 
-static gordian_status reduce_open(void **engine, struct rag *graph, gordian_error *error)
+static gordian_status reduce_open(void **engine, const struct detect_engine *table,
+                                  struct rag *graph, gordian_error *error)
 {
+    (void)table;
     struct reduce *reduce = memory_zeroed(&graph->memory, sizeof *reduce);
     if (!reduce)
         return fail_memory(error);
@@ -44,7 +46,7 @@ static gordian_status reduce_prepare(void *engine, gordian_model model, uint32_t
                                      uint32_t resources, gordian_error *error)
 {
     struct reduce *reduce = engine;
-    (void)model; /* one method for all */
+    (void)model; /* one method for all models */
     if (!memory_grow_zeroed(&reduce->memory, &reduce->dead, &reduce->dead_room,
                             bits_words(processes), sizeof *reduce->dead) ||
         !memory_grow(&reduce->memory, &reduce->done, &reduce->done_room, bits_words(processes),
@@ -76,9 +78,10 @@ static void finish_reduced(struct reduce *reduce, uint32_t process)
     }
 }
 
-/* The whole reduction; `dead` becomes those left over. */
-static void reduce_all(struct reduce *reduce)
+/* Runs the whole reduction; `dead` becomes the set of those left over. */
+static void reduce_settle(void *engine)
 {
+    struct reduce *reduce = engine;
     const struct rag *graph = reduce->graph;
     if (graph->process_limit == 0)
         return;
@@ -103,8 +106,8 @@ static void reduce_all(struct reduce *reduce)
             bits_set(reduce->dead, p);
 }
 
-/* Would a newcomer who holds nothing and asks for the same never be served? Only
- * what the dead hold never comes back. */
+/* Tells whether a newcomer that holds nothing and makes the same request would never be served.
+ * Only the holdings of the dead are never released. */
 static bool is_hopeless(const struct reduce *reduce, uint32_t process)
 {
     const struct rag *graph = reduce->graph;
@@ -127,16 +130,11 @@ static bool is_hopeless(const struct reduce *reduce, uint32_t process)
 static gordian_outcome reduce_block(void *engine, uint32_t process)
 {
     struct reduce *reduce = engine;
-    bool doomed = is_hopeless(reduce, process); /* by the dead before this event */
-    reduce_all(reduce);
+    bool doomed = is_hopeless(reduce, process); /* because of those dead before this event */
+    reduce_settle(reduce);
     if (!bits_test(reduce->dead, process))
         return GORDIAN_OUTCOME_BLOCKED;
     return doomed ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_DEADLOCK;
-}
-
-static void reduce_settle(void *engine)
-{
-    reduce_all(engine);
 }
 
 static gordian_status reduce_deadlocked(void *engine, uint64_t *set, gordian_error *error)

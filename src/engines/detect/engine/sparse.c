@@ -2,8 +2,10 @@
 
 #include "foundation/base/error.h"
 
-static gordian_status sparse_open(void **engine, struct rag *graph, gordian_error *error)
+static gordian_status sparse_open(void **engine, const struct detect_engine *table,
+                                  struct rag *graph, gordian_error *error)
 {
+    (void)table;
     struct sparse *sparse = memory_zeroed(&graph->memory, sizeof *sparse);
     if (!sparse)
         return fail_memory(error);
@@ -36,7 +38,7 @@ static gordian_status sparse_prepare(void *engine, gordian_model model, uint32_t
         status = general_prepare(sparse, rebuild, processes, resources, error);
     if (status != GORDIAN_OK)
         return status;
-    if (model == GORDIAN_MODEL_GENERAL) { /* the other methods are over */
+    if (model == GORDIAN_MODEL_GENERAL) { /* the other methods are no longer used */
         memory_free(&sparse->memory, sparse->multi.visits);
         sparse->multi.visits = NULL;
         sparse->multi.visit_room = 0;

@@ -1,12 +1,12 @@
-/* Growable arrays from the host: opening, closing, what kernels left, and growing. The elements
- * themselves are moved in array/copy.c. */
+/* Growable arrays, controlled from the host: opening, closing, growing, and the state after
+ * kernels. array/copy.c moves elements. */
 #include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 
-/* Bytes of a page when the caller leaves it open. */
+/* Bytes of a page if the caller does not choose. */
 #define PAGE_LEAST (UINT64_C(64) << 10)
 #define PAGE_PLAIN (UINT64_C(2) << 20)
 #define PAGE_MOST  (UINT64_C(16) << 20)
@@ -23,7 +23,7 @@ uint64_t array_pages(const struct gpu_array *array, uint64_t elements)
 
 /* ---- opening */
 
-/* Sixteen pages for what is to be there from the start, within bounds. */
+/* Chooses sixteen pages for the initial capacity, within bounds. */
 static uint64_t choose_page(const struct gpu_array_options *options)
 {
     uint64_t bytes = PAGE_PLAIN, page = 1;
@@ -59,13 +59,6 @@ static gordian_status check_options(const struct gpu_array_options *options, uin
     return GORDIAN_OK;
 }
 
-static gordian_status open_flat(struct gpu_array *array, uint64_t capacity, gordian_error *error)
-{
-    gordian_status status =
-        gpu_range_create(&array->range, array->gpu, array->most * array->element, error);
-    return status != GORDIAN_OK ? status : gpu_array_reserve(array, capacity, error);
-}
-
 static gordian_status open_chunked(struct gpu_array *array, struct gpu_pool *pool,
                                    uint64_t capacity, gordian_error *error)
 {
@@ -95,13 +88,12 @@ static gordian_status open_array(struct gpu_array *array, const struct gpu_array
                                  gordian_error *error)
 {
     struct garray_control control = {0};
-    gordian_status status = gpu_alloc(array->gpu, &array->control, sizeof control, error);
-    THEN(status, gpu_write(array->gpu, array->control, &control, sizeof control, error));
-    if (status != GORDIAN_OK)
-        return status;
-    return array->mode == GPU_ARRAY_FLAT
-               ? open_flat(array, options->capacity, error)
-               : open_chunked(array, options->pool, options->capacity, error);
+    TRY(gpu_alloc(array->gpu, &array->control, sizeof control, error));
+    TRY(gpu_write(array->gpu, array->control, &control, sizeof control, error));
+    if (array->mode != GPU_ARRAY_FLAT)
+        return open_chunked(array, options->pool, options->capacity, error);
+    TRY(gpu_range_create(&array->range, array->gpu, array->most * array->element, error));
+    return gpu_array_reserve(array, options->capacity, error);
 }
 
 gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
@@ -130,7 +122,7 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
         array->shift++;
     gordian_status status = open_array(array, options, error);
     if (status == GORDIAN_OK)
-        status = gpu_wait(gpu, error); /* a service would not */
+        status = gpu_wait(gpu, error); /* a service would not wait */
     if (status != GORDIAN_OK) {
         gpu_array_destroy(array);
         return status;
@@ -155,7 +147,7 @@ struct garray gpu_array_view(const struct gpu_array *array)
     };
 }
 
-/* ---- what kernels left */
+/* ---- the state after kernels */
 
 gordian_status array_write_control(struct gpu_array *array, uint64_t size, uint64_t limit,
                                    gordian_error *error)
@@ -195,8 +187,8 @@ gordian_status gpu_array_settle(struct gpu_array *array, struct gpu_array_count 
 gordian_status gpu_array_clear(struct gpu_array *array, gordian_error *error)
 {
     struct array_state state;
-    gordian_status status = array_settle(array, &state, error);
-    return status != GORDIAN_OK ? status : array_write_control(array, 0, state.limit, error);
+    TRY(array_settle(array, &state, error));
+    return array_write_control(array, 0, state.limit, error);
 }
 
 /* ---- growing */
@@ -222,10 +214,8 @@ static gordian_status reserve_chunked(struct gpu_array *array, uint64_t capacity
 {
     struct array_state state;
     uint64_t chunks, taken;
-    gordian_status status = array_settle(array, &state, error);
-    THEN(status, gpu_pool_count(array->pool, &chunks, &taken, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(array_settle(array, &state, error));
+    TRY(gpu_pool_count(array->pool, &chunks, &taken, error));
     uint64_t wanted = array_pages(array, capacity), there = array_pages(array, state.limit);
     if (wanted <= there + (chunks - taken))
         return GORDIAN_OK;
@@ -256,18 +246,10 @@ gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements, g
     return GORDIAN_OK;
 }
 
-/* ---- giving back */
+/* ---- releasing memory */
 
-static gordian_status shrink_flat(struct gpu_array *array, uint64_t size, gordian_error *error)
-{
-    TRY(array_write_control(array, size, size, error));
-    array->capacity = size;
-    gpu_range_shrink(array->range, size * array->element);
-    return GORDIAN_OK;
-}
-
-/* Takes the pages from `keep` on out of the array, then gives their chunks back; a chunk never has
- * a page and is free. */
+/* Removes the pages from `keep` on from the array, then releases their chunks. A chunk is never
+ * free while it belongs to a page. */
 static gordian_status move_out(struct gpu_array *array, const struct array_state *state,
                                uint64_t keep, const uint64_t *chunks, uint64_t count,
                                gordian_error *error)
@@ -278,7 +260,7 @@ static gordian_status move_out(struct gpu_array *array, const struct array_state
         array_write_control(array, state->size, array_elements(array, keep), error);
     THEN(status, gpu_zero(array->gpu, entries, bytes, error));
     THEN(status, pool_give(array->pool, chunks, count, error));
-    if (status != GORDIAN_OK) { /* as it was, if the device still lives */
+    if (status != GORDIAN_OK) { /* restore, if the device still works */
         gpu_write(array->gpu, entries, chunks, bytes, NULL);
         array_write_control(array, state->size, state->limit, NULL);
     }
@@ -307,15 +289,20 @@ gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error)
 {
     struct array_state state;
     TRY(array_settle(array, &state, error));
-    if (array->mode == GPU_ARRAY_FLAT)
-        return shrink_flat(array, state.size, error);
+    if (array->mode == GPU_ARRAY_FLAT) {
+        TRY(array_write_control(array, state.size, state.size, error));
+        array->capacity = state.size;
+        gpu_range_shrink(array->range, state.size * array->element);
+        return GORDIAN_OK;
+    }
     TRY(release_pages(array, &state, array_pages(array, state.size), error));
     if (array->own_pool)
         TRY(pool_trim(array->pool, error));
     return GORDIAN_OK;
 }
 
-/* Chunks of a shared pool go back to it if they can be read; if not, with the pool. */
+/* Chunks of a shared pool return to it if their addresses can be read, else when the pool is
+ * destroyed. */
 void gpu_array_destroy(struct gpu_array *array)
 {
     if (!array)

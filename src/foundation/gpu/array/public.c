@@ -1,4 +1,4 @@
-/* Growable arrays for programs with CUDA of their own: <gordian/array.h>. */
+/* Growable arrays for programs with CUDA code of their own: <gordian/array.h>. */
 #include "foundation/gpu/array/array_internal.h"
 
 struct gordian_gpu {
@@ -9,8 +9,8 @@ struct gordian_gpu {
 struct gordian_array {
     struct gpu_array *array;
     gordian_allocator memory;
-    uint64_t watch; /* 0: it is not watched */
-    bool watched;   /* it has been, once */
+    uint64_t watch; /* 0: not watched */
+    bool watched;   /* it has been watched before */
     bool begun;     /* kernels may be using it */
 };
 
@@ -123,12 +123,9 @@ gordian_status gordian_array_begin_layout(gordian_array *array, uint32_t layout,
         return fail(error, GORDIAN_STATUS_INPUT,
                     "compiled for layout %u of arrays, the library has %d: use its headers",
                     (unsigned)layout, GORDIAN_ARRAY_LAYOUT);
-    gordian_status status = check_idle(array, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(array->array->gpu, error); /* nothing of ours is still under way */
-    THEN(status, start_watch(array, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_idle(array, error));
+    TRY(gpu_wait(array->array->gpu, error)); /* none of our work is under way */
+    TRY(start_watch(array, error));
     array->begun = true;
     *view = gpu_array_view(array->array);
     return GORDIAN_OK;
@@ -161,42 +158,42 @@ gordian_status gordian_array_size(gordian_array *array, uint64_t *size, gordian_
 
 gordian_status gordian_array_reserve(gordian_array *array, uint64_t capacity, gordian_error *error)
 {
-    gordian_status status = check_idle(array, error);
-    return status != GORDIAN_OK ? status : gpu_array_reserve(array->array, capacity, error);
+    TRY(check_idle(array, error));
+    return gpu_array_reserve(array->array, capacity, error);
 }
 
 gordian_status gordian_array_clear(gordian_array *array, gordian_error *error)
 {
-    gordian_status status = check_idle(array, error);
-    return status != GORDIAN_OK ? status : gpu_array_clear(array->array, error);
+    TRY(check_idle(array, error));
+    return gpu_array_clear(array->array, error);
 }
 
 gordian_status gordian_array_shrink(gordian_array *array, gordian_error *error)
 {
-    gordian_status status = check_idle(array, error);
-    return status != GORDIAN_OK ? status : gpu_array_shrink(array->array, error);
+    TRY(check_idle(array, error));
+    return gpu_array_shrink(array->array, error);
 }
 
 gordian_status gordian_array_append(gordian_array *array, const void *from, uint64_t count,
                                     gordian_error *error)
 {
-    gordian_status status = check_idle(array, error);
-    return status != GORDIAN_OK ? status : gpu_array_append(array->array, from, count, error);
+    TRY(check_idle(array, error));
+    return gpu_array_append(array->array, from, count, error);
 }
 
 gordian_status gordian_array_read(gordian_array *array, void *to, uint64_t first, uint64_t count,
                                   gordian_error *error)
 {
-    gordian_status status = check_idle(array, error);
-    return status != GORDIAN_OK ? status : gpu_array_read(array->array, to, first, count, error);
+    TRY(check_idle(array, error));
+    return gpu_array_read(array->array, to, first, count, error);
 }
 
 gordian_status gordian_array_flatten(gordian_array *array, void *device_to, uint64_t first,
                                      uint64_t count, gordian_error *error)
 {
-    gordian_status status = check_idle(array, error);
-    THEN(status, gpu_array_flatten(array->array, (uintptr_t)device_to, first, count, error));
-    return status != GORDIAN_OK ? status : gpu_wait(array->array->gpu, error);
+    TRY(check_idle(array, error));
+    TRY(gpu_array_flatten(array->array, (uintptr_t)device_to, first, count, error));
+    return gpu_wait(array->array->gpu, error);
 }
 
 gordian_status gordian_array_next(gordian_array *array, gordian_array_piece *piece,
@@ -204,10 +201,8 @@ gordian_status gordian_array_next(gordian_array *array, gordian_array_piece *pie
 {
     uint64_t first = piece->first + piece->count, count = 0;
     gpu_address at = 0;
-    gordian_status status = check_idle(array, error);
-    THEN(status, gpu_array_piece(array->array, first, &at, &count, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_idle(array, error));
+    TRY(gpu_array_piece(array->array, first, &at, &count, error));
     if (count == 0)
         return GORDIAN_STATUS_END;
     *piece = (gordian_array_piece){.at = (void *)(uintptr_t)at, .first = first, .count = count};
