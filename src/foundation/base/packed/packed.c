@@ -335,16 +335,6 @@ static void put_packed_text(struct unpack *unpack, struct bytes_in *in, const ch
     bytes_put(&unpack->text, text, length);
 }
 
-static void learn_name(struct unpack *unpack, const char *text, size_t length)
-{
-    bytes_put(&unpack->names, text, length);
-    if (!memory_grow(&unpack->names.memory, &unpack->name_ends, &unpack->name_room,
-                     unpack->name_count + 1, sizeof *unpack->name_ends))
-        unpack->names.failed = true;
-    else
-        unpack->name_ends[unpack->name_count++] = unpack->names.used;
-}
-
 static void unpack_name(struct unpack *unpack, struct bytes_in *in, uint64_t number)
 {
     if (number >= 2) {
@@ -361,8 +351,14 @@ static void unpack_name(struct unpack *unpack, struct bytes_in *in, uint64_t num
     if (!text)
         return;
     put_packed_text(unpack, in, text, length);
-    if (number == 0)
-        learn_name(unpack, text, length);
+    if (number == 0) {
+        bytes_put(&unpack->names, text, length);
+        if (!memory_grow(&unpack->names.memory, &unpack->name_ends, &unpack->name_room,
+                         unpack->name_count + 1, sizeof *unpack->name_ends))
+            unpack->names.failed = true;
+        else
+            unpack->name_ends[unpack->name_count++] = unpack->names.used;
+    }
 }
 
 static void unpack_value(struct unpack *unpack, struct bytes_in *in)

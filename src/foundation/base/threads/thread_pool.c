@@ -55,17 +55,6 @@ static void *member_lives(void *argument)
     return NULL;
 }
 
-static void make_locks(struct thread_pool *pool)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->begin, NULL);
-    pthread_cond_init(&pool->end, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 gordian_status thread_pool_open(struct thread_pool **out, unsigned wanted,
                                 const gordian_allocator *memory, gordian_error *error)
 {
@@ -85,7 +74,13 @@ gordian_status thread_pool_open(struct thread_pool **out, unsigned wanted,
     pool->memory = *memory;
     pool->members = members;
     pool->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)wanted ? MEET_SPINS : 0;
-    make_locks(pool);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->begin, NULL);
+    pthread_cond_init(&pool->end, &attributes);
+    pthread_condattr_destroy(&attributes);
     while (pool->size < wanted) {
         struct member *member = &members[pool->size];
         *member = (struct member){.pool = pool, .number = pool->size};
