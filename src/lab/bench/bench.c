@@ -46,20 +46,6 @@ const struct bench_info bench_list[] = {
 
 /* ------------------------------------------------------------------ the machine */
 
-/* When this is, and the command that does the same again. */
-static void describe_run(const struct bench_options *options, char *date, size_t date_size,
-                         char *command, size_t command_size)
-{
-    time_t now = time(NULL);
-    struct tm parts;
-    bool chosen = options->engine && strcmp(options->engine, "auto") != 0;
-    if (!gmtime_r(&now, &parts) || !strftime(date, date_size, "%Y-%m-%d", &parts))
-        date[0] = '\0';
-    snprintf(command, command_size, "gordian bench %s%s%s%s", options->name ? options->name : "all",
-             options->quick ? " --quick" : "", chosen ? " --engine " : "",
-             chosen ? options->engine : "");
-}
-
 static void print_machine(struct bench *bench)
 {
     struct machine machine;
@@ -71,7 +57,16 @@ static void print_machine(struct bench *bench)
         return;
     }
     char date[32], command[256];
-    describe_run(bench->options, date, sizeof date, command, sizeof command);
+    /* When this is, and the command that does the same again. */
+    time_t now = time(NULL);
+    struct tm parts;
+    bool chosen = bench->options->engine && strcmp(bench->options->engine, "auto") != 0;
+    if (!gmtime_r(&now, &parts) || !strftime(date, sizeof date, "%Y-%m-%d", &parts))
+        date[0] = '\0';
+    snprintf(command, sizeof command, "gordian bench %s%s%s%s",
+             bench->options->name ? bench->options->name : "all",
+             bench->options->quick ? " --quick" : "", chosen ? " --engine " : "",
+             chosen ? bench->options->engine : "");
     struct json json;
     json_begin(&json, bench->out);
     json_key_text(&json, "machine", machine.system);

@@ -68,20 +68,6 @@ static gordian_status fill_launch(const struct array_side *side, union arguments
                              world->array->bench->error);
 }
 
-/* Empty, without a page where it is to grow. */
-static gordian_status empty(const struct array_side *side, gordian_error *error)
-{
-    const struct array_world *world = side->world;
-    struct gpu *gpu = world->array->gpu;
-    struct gpu_array *array = array_of(side);
-    gordian_status status = array ? gpu_array_clear(array, error)
-                                  : gpu_zero(gpu, world->stored, sizeof(uint64_t), error);
-    if (status == GORDIAN_OK && array && side->way != ARRAY_WAY_FLAT)
-        status = gpu_array_shrink(array, error);
-    THEN(status, gpu_zero(gpu, world->marks, world->marks_bytes, error));
-    return status == GORDIAN_OK ? gpu_wait(gpu, error) : status;
-}
-
 /* How many elements there are, of the array or of plain memory. */
 static gordian_status count_kept(const struct array_side *side, uint64_t *size,
                                  gordian_error *error)
@@ -139,7 +125,16 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
 {
     struct array_side *side = context;
     uint64_t size = 0;
-    TRY(empty(side, error));
+    /* Empty, without a page where it is to grow. */
+    const struct array_world *world = side->world;
+    struct gpu *gpu = world->array->gpu;
+    struct gpu_array *array = array_of(side);
+    gordian_status status = array ? gpu_array_clear(array, error)
+                                  : gpu_zero(gpu, world->stored, sizeof(uint64_t), error);
+    if (status == GORDIAN_OK && array && side->way != ARRAY_WAY_FLAT)
+        status = gpu_array_shrink(array, error);
+    THEN(status, gpu_zero(gpu, world->marks, world->marks_bytes, error));
+    TRY(status == GORDIAN_OK ? gpu_wait(gpu, error) : status);
     TRY(side->way == ARRAY_WAY_WATCHED ? filter_watched(side, ns, error)
                                        : filter_once(side, ns, error));
     TRY(count_kept(side, &size, error));

@@ -55,23 +55,6 @@ static gordian_status run_mpi_ranks(void *context, double *ns, gordian_error *er
     return GORDIAN_OK;
 }
 
-static gordian_status write_circuit_file(struct ranks *ranks, gordian_error *error)
-{
-    struct output out;
-    int fd;
-    TRY(temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error));
-    char kind[32];
-    snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
-    struct gen_options options = gen_options_of(kind, 1, ranks->size);
-    gordian_status status =
-        output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
-    if (!output_close(&out) && status == GORDIAN_OK)
-        status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
-                      strerror(out.failure));
-    close(fd);
-    return status;
-}
-
 static gordian_status add_mpi_rows(const struct compose_bench *compose, struct ranks ranks[],
                                    struct bench_side sides[], size_t count)
 {
@@ -122,7 +105,19 @@ static gordian_status measure_rank_counts(const struct compose_bench *compose,
 
 static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
 {
-    gordian_status status = write_circuit_file(ranks, compose->bench->error);
+    struct output out;
+    int fd;
+    TRY(temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd,
+                       compose->bench->error));
+    char kind[32];
+    snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
+    struct gen_options options = gen_options_of(kind, 1, ranks->size);
+    gordian_status status = output_open(&out, fd) ? gen_write(&options, &out, compose->bench->error)
+                                                  : fail_memory(compose->bench->error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status = fail(compose->bench->error, GORDIAN_STATUS_IO, "cannot write '%s': %s",
+                      ranks->file, strerror(out.failure));
+    close(fd);
     THEN(status, measure_rank_counts(compose, ranks));
     unlink(ranks->file);
     return status;

@@ -40,21 +40,6 @@ static void fill_pair(struct compose_cell *cells, unsigned first_name)
         }
 }
 
-static void multiply_cells_once(struct compose_cells *cells)
-{
-    const uint32_t size = PAIR * PAIR;
-    for (uint32_t row = 0; row < size; row++)
-        for (uint32_t column = 0; column < size; column++) {
-            const struct compose_cell *left = &cells->left[row / PAIR * PAIR + column / PAIR];
-            const struct compose_cell *right = &cells->right[row % PAIR * PAIR + column % PAIR];
-            struct compose_cell *cell = &cells->product[row * size + column];
-            bool empty = left->fires == NOTHING || right->fires == NOTHING;
-            bool contradict = (left->fires & right->must_not) || (left->must_not & right->fires);
-            cell->fires = empty || contradict ? NOTHING : left->fires | right->fires;
-            cell->must_not = left->must_not | right->must_not;
-        }
-}
-
 void compose_cells_init(struct compose_cells *cells, unsigned repeat)
 {
     *cells = (struct compose_cells){.repeat = repeat};
@@ -67,7 +52,18 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
     struct compose_cells *cells = context;
     uint64_t start = work_ns();
     for (unsigned i = 0; i < cells->repeat; i++) {
-        multiply_cells_once(cells);
+        const uint32_t size = PAIR * PAIR;
+        for (uint32_t row = 0; row < size; row++)
+            for (uint32_t column = 0; column < size; column++) {
+                const struct compose_cell *left = &cells->left[row / PAIR * PAIR + column / PAIR];
+                const struct compose_cell *right = &cells->right[row % PAIR * PAIR + column % PAIR];
+                struct compose_cell *cell = &cells->product[row * size + column];
+                bool empty = left->fires == NOTHING || right->fires == NOTHING;
+                bool contradict =
+                    (left->fires & right->must_not) || (left->must_not & right->fires);
+                cell->fires = empty || contradict ? NOTHING : left->fires | right->fires;
+                cell->must_not = left->must_not | right->must_not;
+            }
         __asm__ volatile("" : : "r"(cells) : "memory"); /* each of them is wanted */
     }
     *ns = (double)(work_ns() - start);

@@ -74,22 +74,6 @@ static gordian_status run_ours(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status make_tree(struct published_side *side, gordian_error *error)
-{
-    struct product_place place = {memory_allocator(NULL), side->gpu};
-    struct product_factor *factors;
-    struct product_matrix product = {0};
-    uint32_t states;
-    size_t count = side->circuit->factor_count;
-    TRY(product_of_circuit(&factors, side->circuit, &place.memory, error));
-    gordian_status status = product_states(factors, count, &states, error);
-    THEN(status, product_tree(&place, factors, count, 0, states, &product, error));
-    THEN(status, gpu_wait(side->gpu, error));
-    product_free(&place, &product);
-    product_factors_free(factors, count, &place.memory);
-    return status;
-}
-
 static gordian_status run_published_product(void *context, double *ns, gordian_error *error)
 {
     struct published_side *side = context;
@@ -98,7 +82,17 @@ static gordian_status run_published_product(void *context, double *ns, gordian_e
         status = measure_product_run(side->measure, side->iterations, &side->time, error);
     } else if (side->circuit) {
         uint64_t start = clock_ns();
-        status = make_tree(side, error);
+        struct product_place place = {memory_allocator(NULL), side->gpu};
+        struct product_factor *factors;
+        struct product_matrix product = {0};
+        uint32_t states;
+        size_t count = side->circuit->factor_count;
+        TRY(product_of_circuit(&factors, side->circuit, &place.memory, error));
+        status = product_states(factors, count, &states, error);
+        THEN(status, product_tree(&place, factors, count, 0, states, &product, error));
+        THEN(status, gpu_wait(side->gpu, error));
+        product_free(&place, &product);
+        product_factors_free(factors, count, &place.memory);
         side->time = (struct measure_time){.wall = (double)(clock_ns() - start)};
     } else {
         status = measure_product_tree(side->gpu, side->fifos, NULL, &side->time, error);

@@ -143,8 +143,9 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
     return status;
 }
 
-static gordian_status add_round_trip(const struct cuda_bench *cuda, double *median)
+static gordian_status all_block_rows(const struct cuda_bench *cuda)
 {
+    double round_trip = 0;
     struct long_chain chain;
     TRY(long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error));
     struct bench_side side = {&chain, long_chain_round_trip, 0, 0};
@@ -152,16 +153,10 @@ static gordian_status add_round_trip(const struct cuda_bench *cuda, double *medi
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/round-trip");
     bench_fill(&row, &side, 1e3);
-    *median = side.median;
+    round_trip = side.median;
     bench_note(&row,
                "a granted request, and word from the device that it is done: communication alone");
-    return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
-}
-
-static gordian_status all_block_rows(const struct cuda_bench *cuda)
-{
-    double round_trip = 0;
-    gordian_status status = add_round_trip(cuda, &round_trip);
+    THEN(status, cuda_add(cuda, &row, 0));
     for (size_t i = 0; i < sizeof block_sizes / sizeof *block_sizes; i++)
         if (status == GORDIAN_OK && cuda_takes(cuda, block_sizes[i].scale))
             status = block_rows(cuda, &block_sizes[i], round_trip);

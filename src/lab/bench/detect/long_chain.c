@@ -191,17 +191,6 @@ static gordian_status ask_at_random(struct long_chain *chain, struct random *ran
     return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
 }
 
-/* Everything held by those who do not wait. */
-static size_t list_holds(struct long_chain *chain, gordian_edge *list)
-{
-    size_t count = 0;
-    for (uint32_t q = 0; q < chain->length; q++)
-        if (gordian_holders(chain->system, q, &list[count], 1) &&
-            !gordian_is_waiting(chain->system, list[count].process))
-            count++;
-    return count;
-}
-
 gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed, unsigned rounds,
                                          double *ns, gordian_error *error)
 {
@@ -216,7 +205,12 @@ gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed
         status = ask_at_random(chain, &random, error);
         if (status != GORDIAN_OK)
             break;
-        size_t count = list_holds(chain, list);
+        /* Everything held by those who do not wait. */
+        size_t count = 0;
+        for (uint32_t q = 0; q < chain->length; q++)
+            if (gordian_holders(chain->system, q, &list[count], 1) &&
+                !gordian_is_waiting(chain->system, list[count].process))
+                count++;
         uint64_t start = clock_ns();
         for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
             status =

@@ -130,21 +130,6 @@ static gordian_status add_paper_row(struct bench *bench, struct run *run, const 
     return bench_add(bench, &row);
 }
 
-static gordian_status paper_rows(struct bench *bench, const struct detect_paper *paper,
-                                 const char *engine)
-{
-    struct run run = {.engine = engine};
-    gordian_status status = detect_paper_list(paper->size, &run.trace, bench->error);
-    THEN(status, add_paper_row(bench, &run, "events", whole_list, 1e6, "ms",
-                               paper->list_cpu_s * 1e3, paper->list_gpu_s * 1e3));
-    THEN(status, add_paper_row(bench, &run, "block", last_block, 1e3, "us",
-                               paper->block_cpu_ms * 1e3, paper->block_gpu_ms * 1e3));
-    THEN(status, add_paper_row(bench, &run, "release", time_paper_release, 1e3, "us",
-                               paper->release_cpu_ms * 1e3, paper->release_gpu_ms * 1e3));
-    gen_trace_free(&run.trace);
-    return status;
-}
-
 gordian_status detect_papers(struct bench *bench)
 {
     static const char *const engines[] = {"sparse", "matrix"};
@@ -156,7 +141,16 @@ gordian_status detect_papers(struct bench *bench)
                 (bench->options->quick &&
                  (papers[i].size % 1024 || (dense && papers[i].size > 1024))))
                 continue;
-            status = paper_rows(bench, &papers[i], engines[e]);
+            struct run run = {.engine = engines[e]};
+            status = detect_paper_list(papers[i].size, &run.trace, bench->error);
+            THEN(status, add_paper_row(bench, &run, "events", whole_list, 1e6, "ms",
+                                       papers[i].list_cpu_s * 1e3, papers[i].list_gpu_s * 1e3));
+            THEN(status, add_paper_row(bench, &run, "block", last_block, 1e3, "us",
+                                       papers[i].block_cpu_ms * 1e3, papers[i].block_gpu_ms * 1e3));
+            THEN(status,
+                 add_paper_row(bench, &run, "release", time_paper_release, 1e3, "us",
+                               papers[i].release_cpu_ms * 1e3, papers[i].release_gpu_ms * 1e3));
+            gen_trace_free(&run.trace);
         }
     return status;
 }

@@ -113,18 +113,6 @@ struct command {
     const char *engine, *threads;
 };
 
-static void become_command(const struct command *command)
-{
-    const char *words[] = {"gordian",        "check",         "--quiet",
-                           "--engine",       command->engine, "--threads",
-                           command->threads, command->path,   NULL};
-    char gordian[PATH_MAX];
-    int nowhere = open("/dev/null", O_WRONLY);
-    if (nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0 && child_gordian(gordian, sizeof gordian))
-        execv(gordian, (char *const *)(uintptr_t)words);
-    _exit(127);
-}
-
 /* From its start to its end, which is behind the report. */
 static gordian_status run_check_command(void *context, double *ns, gordian_error *error)
 {
@@ -132,8 +120,17 @@ static gordian_status run_check_command(void *context, double *ns, gordian_error
     int status;
     uint64_t start = clock_ns();
     pid_t child = fork();
-    if (child == 0)
-        become_command(command);
+    if (child == 0) {
+        const char *words[] = {"gordian",        "check",         "--quiet",
+                               "--engine",       command->engine, "--threads",
+                               command->threads, command->path,   NULL};
+        char gordian[PATH_MAX];
+        int nowhere = open("/dev/null", O_WRONLY);
+        if (nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0 &&
+            child_gordian(gordian, sizeof gordian))
+            execv(gordian, (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
     while (child > 0 && waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             child = -1;

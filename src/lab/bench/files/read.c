@@ -419,20 +419,17 @@ static gordian_status trace_rows(struct bench *bench, uint32_t names, uint64_t e
     return reading_rows(bench, &options, false);
 }
 
-static gordian_status snapshot_rows(struct bench *bench, uint32_t size)
+gordian_status bench_read(struct bench *bench)
 {
+    const bool quick = bench->options->quick;
+    gordian_status status = trace_rows(bench, 3000, quick ? 2000000 : 10000000);
+    THEN(status, trace_rows(bench, 3000000, quick ? 4000000 : 10000000));
+    TRY(status);
+    uint32_t size = quick ? 1000000 : 10000000;
     struct gen_options options = gen_options_of("chains", bench->options->seed, size);
     options.resources = options.processes;
     options.length = 100;
     options.cycles = 10;
     options.snapshot = true;
     return reading_rows(bench, &options, true);
-}
-
-gordian_status bench_read(struct bench *bench)
-{
-    const bool quick = bench->options->quick;
-    gordian_status status = trace_rows(bench, 3000, quick ? 2000000 : 10000000);
-    THEN(status, trace_rows(bench, 3000000, quick ? 4000000 : 10000000));
-    return status == GORDIAN_OK ? snapshot_rows(bench, quick ? 1000000 : 10000000) : status;
 }

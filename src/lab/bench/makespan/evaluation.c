@@ -30,16 +30,6 @@ struct evaluation {
     uint32_t expected; /* sum of all values */
 };
 
-static void forget(struct evaluation *e, const gordian_allocator *memory)
-{
-    for (size_t i = 0; i < STATES; i++) {
-        evaluator_close(e->evaluators[i]);
-        memory_free(memory, e->samples[i].windows);
-        memory_free(memory, e->samples[i].candidates);
-        memory_free(memory, e->samples[i].order);
-    }
-}
-
 /* Draws moves from where the chain is now. */
 static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
                                  struct anneal_chain *chain)
@@ -183,7 +173,12 @@ static gordian_status measure_evaluations(struct bench *bench, uint32_t warps, u
     for (size_t i = 0; i < STATES && status == GORDIAN_OK; i++)
         status = prepare_state(e, i, &bench->memory, bench->error);
     THEN(status, add_evaluation_rows(bench, e, name, warps == 16));
-    forget(e, &bench->memory);
+    for (size_t i = 0; i < STATES; i++) {
+        evaluator_close(e->evaluators[i]);
+        memory_free(&bench->memory, e->samples[i].windows);
+        memory_free(&bench->memory, e->samples[i].candidates);
+        memory_free(&bench->memory, e->samples[i].order);
+    }
     memory_free(&bench->memory, e);
     model_close(model);
     return status;

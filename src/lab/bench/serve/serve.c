@@ -98,19 +98,6 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     return GORDIAN_OK;
 }
 
-static gordian_status measure_pipelined(struct world *world)
-{
-    static const size_t depths[] = {1, 4, 16, 64, 256, 1024};
-    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
-        double redis_ns = 0;
-        TRY(measure_depth(world, depths[i], SIDE_BATCH, SIDE_REDIS, &redis_ns));
-        TRY(measure_depth(world, depths[i], SIDE_FULL, SIDE_FULL, &redis_ns));
-    }
-    if (world->open[SIDE_REDIS])
-        TRY(peer_verify(&world->peers[SIDE_REDIS], world->bench->error));
-    return GORDIAN_OK;
-}
-
 /* ------------------------------------------------------------------ one at a time */
 
 struct latencies {
@@ -237,7 +224,14 @@ static gordian_status measure_all(struct world *world)
 {
     struct bench *bench = world->bench;
     TRY(measure_latencies(world));
-    TRY(measure_pipelined(world));
+    static const size_t depths[] = {1, 4, 16, 64, 256, 1024};
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        double redis_ns = 0;
+        TRY(measure_depth(world, depths[i], SIDE_BATCH, SIDE_REDIS, &redis_ns));
+        TRY(measure_depth(world, depths[i], SIDE_FULL, SIDE_FULL, &redis_ns));
+    }
+    if (world->open[SIDE_REDIS])
+        TRY(peer_verify(&world->peers[SIDE_REDIS], world->bench->error));
     TRY(library_stream(&world->library, bench));
     TRY(serve_tls(bench, &world->load));
     return serve_many(bench, &world->services[SIDE_BATCH],

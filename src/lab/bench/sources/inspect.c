@@ -37,15 +37,6 @@ struct looker {
 
 /* ------------------------------------------------------------------ the program that hangs */
 
-static _Noreturn void become_target(const char *program, unsigned threads, int in, int out)
-{
-    char count[12];
-    snprintf(count, sizeof count, "%u", threads);
-    if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
-        execl(program, program, count, (char *)NULL);
-    _exit(127);
-}
-
 static void close_target(struct target *target)
 {
     if (target->orders)
@@ -71,8 +62,13 @@ static gordian_status open_target(struct target *target, const char *program, un
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     }
     target->pid = fork();
-    if (target->pid == 0)
-        become_target(program, threads, in[0], out[1]);
+    if (target->pid == 0) {
+        char count[12];
+        snprintf(count, sizeof count, "%u", threads);
+        if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
+            execl(program, program, count, (char *)NULL);
+        _exit(127);
+    }
     close(in[0]);
     close(out[1]);
     target->orders = fdopen(in[1], "w");
