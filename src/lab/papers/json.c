@@ -82,20 +82,6 @@ static void put_printed(struct json *json, const struct papers_item *item, size_
         json_key_text(json, "slip", slip->text);
 }
 
-static void put_measured(struct json *json, const struct chart_curve *curve,
-                         const struct results_value *value, const struct results *results)
-{
-    const struct results_run *run = &results->runs[value->run];
-    if (value->p99 > 0)
-        json_key_number(json, "p99", value->p99);
-    json_key_u64(json, "samples", value->samples);
-    if (papers_side_is_gpu(curve->measure->side))
-        json_key_text(json, "device", run->device);
-    json_key_text(json, "cpu", run->cpu);
-    json_key_text(json, "date", run->date);
-    json_key_text(json, "commit", run->commit);
-}
-
 /* A curve and its points. */
 static void put_curve(struct json *json, const struct chart *chart, size_t index,
                       const struct results *results, const char *key, const char *why)
@@ -120,8 +106,17 @@ static void put_curve(struct json *json, const struct chart *chart, size_t index
         json_key_number(json, key, curve->y[i]);
         if (printed)
             put_printed(json, chart->item, i, index);
-        if (curve->values[i])
-            put_measured(json, curve, curve->values[i], results);
+        if (curve->values[i]) {
+            const struct results_run *run = &results->runs[curve->values[i]->run];
+            if (curve->values[i]->p99 > 0)
+                json_key_number(json, "p99", curve->values[i]->p99);
+            json_key_u64(json, "samples", curve->values[i]->samples);
+            if (papers_side_is_gpu(curve->measure->side))
+                json_key_text(json, "device", run->device);
+            json_key_text(json, "cpu", run->cpu);
+            json_key_text(json, "date", run->date);
+            json_key_text(json, "commit", run->commit);
+        }
         json_shut(json);
     }
     json_shut(json);

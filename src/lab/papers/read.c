@@ -81,10 +81,10 @@ static const char *trimmed_text(struct text_reader *reader, const char *start, c
     return arena_text(&reader->papers->arena, start, (size_t)(end - start));
 }
 
-/* The fields of a text, separated by '|'. */
-static gordian_status split_fields(struct text_reader *reader, struct papers_texts *fields,
-                                   const char *text)
+static gordian_status add_fields(struct text_reader *reader, struct papers_texts *fields)
 {
+    /* The fields of a text, separated by '|'. */
+    const char *text = rest_of_line(reader, 1);
     gordian_status status = text ? GORDIAN_OK : fail_memory(reader->error);
     for (bool more = true; more && status == GORDIAN_OK;) {
         const char *bar = strchr(text, '|');
@@ -94,11 +94,6 @@ static gordian_status split_fields(struct text_reader *reader, struct papers_tex
         text = end + 1;
     }
     return status;
-}
-
-static gordian_status add_fields(struct text_reader *reader, struct papers_texts *fields)
-{
-    return split_fields(reader, fields, rest_of_line(reader, 1));
 }
 
 static gordian_status add_words(struct text_reader *reader, struct papers_texts *texts)

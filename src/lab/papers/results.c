@@ -216,23 +216,6 @@ gordian_status results_read_recorded(struct results *results, gordian_error *err
 
 /* ------------------------------------------------------------------ writing */
 
-static void write_run(struct output *out, const struct results_run *run, size_t number)
-{
-    struct json json;
-    json_begin(&json, out);
-    json_key_u64(&json, "run", number);
-    json_key_text(&json, "system", run->system);
-    json_key_text(&json, "cpu", run->cpu);
-    json_key_u64(&json, "cores", run->cores);
-    if (run->device[0])
-        json_key_text(&json, "device", run->device);
-    json_key_text(&json, "compiler", run->compiler);
-    json_key_text(&json, "flags", run->flags);
-    json_key_text(&json, "commit", run->commit);
-    json_key_text(&json, "date", run->date);
-    json_end(&json);
-}
-
 static void write_value(struct output *out, const struct results_value *value, size_t run)
 {
     struct json json;
@@ -279,8 +262,22 @@ static int by_place(const void *left, const void *right)
 void results_write(struct results *results, struct output *out)
 {
     for (size_t i = 0; i < results->run_count; i++)
-        if (run_is_used(results, i))
-            write_run(out, &results->runs[i], number_of_run(results, i));
+        if (run_is_used(results, i)) {
+            size_t number = number_of_run(results, i);
+            struct json json;
+            json_begin(&json, out);
+            json_key_u64(&json, "run", number);
+            json_key_text(&json, "system", results->runs[i].system);
+            json_key_text(&json, "cpu", results->runs[i].cpu);
+            json_key_u64(&json, "cores", results->runs[i].cores);
+            if (results->runs[i].device[0])
+                json_key_text(&json, "device", results->runs[i].device);
+            json_key_text(&json, "compiler", results->runs[i].compiler);
+            json_key_text(&json, "flags", results->runs[i].flags);
+            json_key_text(&json, "commit", results->runs[i].commit);
+            json_key_text(&json, "date", results->runs[i].date);
+            json_end(&json);
+        }
     if (results->value_count)
         qsort(results->values, results->value_count, sizeof *results->values, by_place);
     for (size_t i = 0; i < results->value_count; i++)

@@ -113,24 +113,17 @@ static gordian_status open_array_layout(struct published_array *array,
     return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
 }
 
-static gordian_status check_layout_options(const struct published_array_options *options,
-                                           gordian_error *error)
+gordian_status published_array_create(struct published_array **out, struct gpu *gpu,
+                                      const struct published_array_options *options,
+                                      gordian_error *error)
 {
+    *out = NULL;
     bool blocks = options->kind == PUBLISHED_ARRAY_SUBARRAYS;
     if (options->element == 0 || blocks != (options->blocks != 0))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "elements have at least a byte, and sub-arrays alone have blocks");
     if (options->heap_of && (blocks || options->heap_of->kind != options->kind))
         return fail(error, GORDIAN_STATUS_INPUT, "only LFVectors share a heap");
-    return GORDIAN_OK;
-}
-
-gordian_status published_array_create(struct published_array **out, struct gpu *gpu,
-                                      const struct published_array_options *options,
-                                      gordian_error *error)
-{
-    *out = NULL;
-    TRY(check_layout_options(options, error));
     struct published_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
         return fail_memory(error);

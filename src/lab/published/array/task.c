@@ -91,24 +91,6 @@ gordian_status array_task_check(const struct array_task *task, const char *who,
     return status == GORDIAN_OK ? array_task_check_answer(task, who, &answer, error) : status;
 }
 
-/* The same worked out here, from the numbers themselves. */
-static struct array_task_answer answer_here(const struct array_task *task)
-{
-    struct array_task_answer answer = {0};
-    for (uint64_t i = 0; i < task->count; i++) {
-        uint32_t number = array_task_word(task->seed, i, 0);
-        uint64_t hash = 0;
-        if (number >= ARRAY_BELOW)
-            continue;
-        for (uint32_t w = 0; w < task->element / 4; w++)
-            hash = array_task_hash(hash, array_task_word(task->seed, i, w));
-        answer.count++;
-        answer.sum += number;
-        answer.hash += hash;
-    }
-    return answer;
-}
-
 /* ---- opening */
 
 gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_t count,
@@ -123,7 +105,19 @@ gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_
     THEN(status, launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
     THEN(status, add_task_up(task, NULL, task->numbers, count, &task->expected, error));
     if (status == GORDIAN_OK && count * (element / 4) <= HOST_MOST) {
-        struct array_task_answer here = answer_here(task);
+        /* The same worked out here, from the numbers themselves. */
+        struct array_task_answer here = {0};
+        for (uint64_t i = 0; i < task->count; i++) {
+            uint32_t number = array_task_word(task->seed, i, 0);
+            uint64_t hash = 0;
+            if (number >= ARRAY_BELOW)
+                continue;
+            for (uint32_t w = 0; w < task->element / 4; w++)
+                hash = array_task_hash(hash, array_task_word(task->seed, i, w));
+            here.count++;
+            here.sum += number;
+            here.hash += hash;
+        }
         status = array_task_check_answer(task, "the host", &here, error);
     }
     return status;

@@ -84,24 +84,17 @@ static gordian_status make_method_matrices(struct published_detect *d, gordian_e
     return methods[d->method].multi ? make_lmdda(d, error) : make_osdda(d, error);
 }
 
-static gordian_status check_published_units(enum published_method method, uint64_t units,
-                                            gordian_error *error)
+gordian_status published_detect_open(struct published_detect **out, struct gpu *gpu,
+                                     enum published_method method, uint32_t processes,
+                                     uint32_t resources, uint64_t units, gordian_error *error)
 {
+    *out = NULL;
     if (units > 1 && !methods[method].multi)
         return fail(error, GORDIAN_STATUS_INPUT, "%s: every resource has one unit",
                     methods[method].name);
     if (units > (methods[method].form == FORM_CHARS ? UINT8_MAX : UINT32_MAX))
         return fail(error, GORDIAN_STATUS_INPUT, "%s: %llu units of a resource are too many",
                     methods[method].name, (unsigned long long)units);
-    return GORDIAN_OK;
-}
-
-gordian_status published_detect_open(struct published_detect **out, struct gpu *gpu,
-                                     enum published_method method, uint32_t processes,
-                                     uint32_t resources, uint64_t units, gordian_error *error)
-{
-    *out = NULL;
-    TRY(check_published_units(method, units, error));
     gordian_allocator memory = memory_allocator(NULL);
     struct published_detect *d = memory_zeroed(&memory, sizeof *d);
     if (!d)
