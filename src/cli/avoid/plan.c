@@ -483,21 +483,6 @@ static size_t write_member(struct planning *planning, const gordian_edge *edges,
     return next;
 }
 
-static void write_deadlock(struct planning *planning)
-{
-    const gordian_witness *witness = &planning->answer.witness;
-    bool whole = planning->avoid->cli->verbose;
-    size_t members = 0, shown = 0, next = 0;
-    for (size_t i = 0; i < witness->count; i++)
-        members += witness->edges[i].waits;
-    for (; next < witness->count && (whole || members <= MEMBERS_MOST || shown < MEMBERS_MOST);
-         shown++)
-        next += write_member(planning, witness->edges + next, witness->count - next);
-    if (shown < members)
-        output_format(&planning->avoid->cli->out, "  and %zu more (--verbose shows all)\n",
-                      members - shown);
-}
-
 static void advise_on_pools(struct planning *planning)
 {
     struct avoid *avoid = planning->avoid;
@@ -511,7 +496,17 @@ static void advise_on_pools(struct planning *planning)
         output_text(out, "Without avoidance they ");
         style_text(&avoid->style, out, COLOR_BAD, "can deadlock");
         output_text(out, ", for example like this:\n\n");
-        write_deadlock(planning);
+        const gordian_witness *witness = &planning->answer.witness;
+        bool whole = planning->avoid->cli->verbose;
+        size_t members = 0, shown = 0, next = 0;
+        for (size_t i = 0; i < witness->count; i++)
+            members += witness->edges[i].waits;
+        for (; next < witness->count && (whole || members <= MEMBERS_MOST || shown < MEMBERS_MOST);
+             shown++)
+            next += write_member(planning, witness->edges + next, witness->count - next);
+        if (shown < members)
+            output_format(&planning->avoid->cli->out, "  and %zu more (--verbose shows all)\n",
+                          members - shown);
         output_text(out, "\nThe cheapest cure without avoidance adds ");
         write_total(planning, answer->missing_units, answer->missing_cost);
         output_text(out, ".\n");

@@ -146,9 +146,15 @@ int cli_misuse(struct cli *cli, const char *format, ...)
     return EXIT_MISUSE;
 }
 
-static int code_of(gordian_status status)
+int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
 {
-    switch (status) {
+    if (error->line && file)
+        cli_say_at(cli, file, error->line, error->column, error->message);
+    else if (file)
+        cli_say(cli, "%s: %s", file, error->message);
+    else
+        cli_say(cli, "%s", error->message);
+    switch (error->status) {
     case GORDIAN_OK:
     case GORDIAN_STATUS_END:
         return EXIT_NOTHING;
@@ -163,17 +169,6 @@ static int code_of(gordian_status status)
         break;
     }
     return EXIT_BROKEN;
-}
-
-int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
-{
-    if (error->line && file)
-        cli_say_at(cli, file, error->line, error->column, error->message);
-    else if (file)
-        cli_say(cli, "%s: %s", file, error->message);
-    else
-        cli_say(cli, "%s", error->message);
-    return code_of(error->status);
 }
 
 void cli_numbered_path(const char *path, uint64_t number, char *whole, size_t size)

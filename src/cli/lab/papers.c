@@ -35,45 +35,6 @@ static gordian_status find_items(struct papers_command *command, char **names, i
     return GORDIAN_OK;
 }
 
-/* Adds the results of the other file, all of them or none. */
-static gordian_status merge_results(struct papers_command *command)
-{
-    struct results *results = &command->results;
-    const size_t runs = results->run_count, values = results->value_count;
-    gordian_status status = results_read_file(results, command->merge_path, false, &command->error);
-    THEN(status, papers_check_results(&command->papers, results, runs, &command->error));
-    if (status != GORDIAN_OK)
-        return status;
-    for (size_t i = 0; i < results->value_count; i++)
-        command->merged.values += results->values[i].run >= runs;
-    command->merged.added = results->value_count - values;
-    command->merged.runs = results->run_count - runs;
-    if (command->merged.values == 0)
-        return fail(&command->error, GORDIAN_STATUS_INPUT, "no results in '%s'",
-                    command->merge_path);
-    return GORDIAN_OK;
-}
-
-static void report_merge(struct papers_command *command)
-{
-    struct cli *cli = command->cli;
-    const size_t replaced = command->merged.values - command->merged.added;
-    if (cli->json) {
-        struct json json;
-        json_begin(&json, &cli->out);
-        json_key_u64(&json, "merged_values", command->merged.values);
-        json_key_u64(&json, "added_values", command->merged.added);
-        json_key_u64(&json, "replaced_values", replaced);
-        json_key_u64(&json, "merged_runs", command->merged.runs);
-        json_end(&json);
-    } else if (!cli->quiet) {
-        cli_say(cli, "merged %zu value%s of %zu run%s from '%s': %zu new, %zu replaced",
-                command->merged.values, command->merged.values == 1 ? "" : "s",
-                command->merged.runs, command->merged.runs == 1 ? "" : "s", command->merge_path,
-                command->merged.added, replaced);
-    }
-}
-
 /* The recorded results, or those of the file, and the other ones over them. `file` gets the name of
  * the one that is wrong. */
 static gordian_status read_results(struct papers_command *command, const char **file)
@@ -90,7 +51,21 @@ static gordian_status read_results(struct papers_command *command, const char **
     if (status != GORDIAN_OK || !command->merge_path)
         return status;
     *file = command->merge_path;
-    return merge_results(command);
+    /* Adds the results of the other file, all of them or none. */
+    struct results *results = &command->results;
+    const size_t runs = results->run_count, values = results->value_count;
+    status = results_read_file(results, command->merge_path, false, &command->error);
+    THEN(status, papers_check_results(&command->papers, results, runs, &command->error));
+    if (status != GORDIAN_OK)
+        return status;
+    for (size_t i = 0; i < results->value_count; i++)
+        command->merged.values += results->values[i].run >= runs;
+    command->merged.added = results->value_count - values;
+    command->merged.runs = results->run_count - runs;
+    if (command->merged.values == 0)
+        return fail(&command->error, GORDIAN_STATUS_INPUT, "no results in '%s'",
+                    command->merge_path);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ doing it */
@@ -166,8 +141,24 @@ static gordian_status do_rest(struct papers_command *command)
         status = measure_items(command);
     if (status == GORDIAN_OK && command->merge_path)
         status = write_results(command);
-    if (status == GORDIAN_OK && command->merge_path)
-        report_merge(command);
+    if (status == GORDIAN_OK && command->merge_path) {
+        struct cli *cli = command->cli;
+        const size_t replaced = command->merged.values - command->merged.added;
+        if (cli->json) {
+            struct json json;
+            json_begin(&json, &cli->out);
+            json_key_u64(&json, "merged_values", command->merged.values);
+            json_key_u64(&json, "added_values", command->merged.added);
+            json_key_u64(&json, "replaced_values", replaced);
+            json_key_u64(&json, "merged_runs", command->merged.runs);
+            json_end(&json);
+        } else if (!cli->quiet) {
+            cli_say(cli, "merged %zu value%s of %zu run%s from '%s': %zu new, %zu replaced",
+                    command->merged.values, command->merged.values == 1 ? "" : "s",
+                    command->merged.runs, command->merged.runs == 1 ? "" : "s", command->merge_path,
+                    command->merged.added, replaced);
+        }
+    }
     if (status == GORDIAN_OK && command->svg)
         status = papers_draw(&command->papers, command->items[0], &command->results, command->svg,
                              &command->error);

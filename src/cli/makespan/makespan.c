@@ -238,14 +238,6 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
     return EXIT_NOTHING;
 }
 
-/* Each warp's in order. */
-static void number_pieces(const uint32_t *witness, size_t count, uint32_t *pieces)
-{
-    uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
-    for (size_t i = 0; i < count; i++)
-        pieces[i] = ++done[witness[i]];
-}
-
 /* The schedule that a string stands for. */
 static int build(struct makespan *makespan, gordian_makespan *problem)
 {
@@ -264,7 +256,11 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
         gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, NULL, &error);
     if (code == EXIT_NOTHING) {
-        number_pieces(witness, count, cycles + room);
+        /* Each warp's in order. */
+        uint32_t *pieces = cycles + room;
+        uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
+        for (size_t i = 0; i < count; i++)
+            pieces[i] = ++done[witness[i]];
         answer.lower = answer.upper = all.length;
         answer.pieces = cycles + room;
         answer.witness = witness;

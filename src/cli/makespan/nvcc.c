@@ -44,20 +44,6 @@ static size_t split_words(char *text, char **words, size_t room)
     return count;
 }
 
-static int run_nvcc(char *const words[])
-{
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for results */
-        execv(words[0], words);
-        _exit(127);
-    }
-    int status = -1;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static int compile_to(struct makespan *makespan, const char *path, const char *to)
 {
     char nvcc[4096], extra[2048], *words[WORDS + 10];
@@ -80,7 +66,16 @@ static int compile_to(struct makespan *makespan, const char *path, const char *t
     words[count++] = (char *)to;
     words[count++] = (char *)path;
     words[count] = NULL;
-    int result = run_nvcc(words);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for results */
+        execv(words[0], words);
+        _exit(127);
+    }
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    int result = child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (result == 0)
         return EXIT_NOTHING;
     cli_say(makespan->cli, "nvcc could not compile '%s'", path);

@@ -141,20 +141,6 @@ static void say_cycles(struct makespan *makespan, uint64_t cycles)
         output_format(out, " (%.3f us at %g MHz)", (double)cycles / makespan->mhz, makespan->mhz);
 }
 
-/* How long an instruction of this unit takes, if that is not one cycle. */
-static void say_latency(struct makespan *makespan, const gordian_unit *unit, uint64_t most)
-{
-    gordian_unit shortest = *unit;
-    uint64_t least;
-    shortest.latency_most = 0;
-    gordian_unit_starts(&shortest, makespan->warp_size, &least);
-    if (least < most)
-        output_format(&makespan->cli->out, " for %llu to %llu cycles", (unsigned long long)least,
-                      (unsigned long long)most);
-    else if (most > 1)
-        output_format(&makespan->cli->out, " for %llu cycles", (unsigned long long)most);
-}
-
 static void machine_line(struct makespan *makespan)
 {
     struct output *out = &makespan->cli->out;
@@ -175,7 +161,16 @@ static void machine_line(struct makespan *makespan)
                              : !makespan->ptx.most[letter - 'A'])
             continue;
         output_format(out, "%s%c %u a cycle", first ? "" : ", ", letter, units);
-        say_latency(makespan, &makespan->unit_list[i], repeats);
+        /* How long an instruction of this unit takes, if that is not one cycle. */
+        gordian_unit shortest = makespan->unit_list[i];
+        uint64_t least;
+        shortest.latency_most = 0;
+        gordian_unit_starts(&shortest, makespan->warp_size, &least);
+        if (least < repeats)
+            output_format(&makespan->cli->out, " for %llu to %llu cycles",
+                          (unsigned long long)least, (unsigned long long)repeats);
+        else if (repeats > 1)
+            output_format(&makespan->cli->out, " for %llu cycles", (unsigned long long)repeats);
         first = false;
     }
     if (makespan->issue > 1)

@@ -92,18 +92,6 @@ static void print_date(struct output *out, uint64_t ms)
         output_format(out, "%s.%03u", text, (unsigned)(ms % 1000));
 }
 
-static void write_duration(struct output *out, uint64_t ms)
-{
-    if (ms < 60000)
-        output_format(out, "%.3g s", (double)ms / 1000);
-    else if (ms < 3600000)
-        output_format(out, "%.3g min", (double)ms / 60000);
-    else if (ms < 86400000)
-        output_format(out, "%.3g h", (double)ms / 3600000);
-    else
-        output_format(out, "%.3g days", (double)ms / 86400000);
-}
-
 /* ------------------------------------------------------------------ one incident */
 
 static gordian_status print_incident_json(void *context, const struct incident *incident)
@@ -128,7 +116,15 @@ static void print_end(struct listing *listing, const struct incident *incident)
     }
     output_text(out, incident->how ? incident->how : "ended");
     output_text(out, " after ");
-    write_duration(out, incident->ended > incident->at ? incident->ended - incident->at : 0);
+    uint64_t ms = incident->ended > incident->at ? incident->ended - incident->at : 0;
+    if (ms < 60000)
+        output_format(out, "%.3g s", (double)ms / 1000);
+    else if (ms < 3600000)
+        output_format(out, "%.3g min", (double)ms / 60000);
+    else if (ms < 86400000)
+        output_format(out, "%.3g h", (double)ms / 3600000);
+    else
+        output_format(out, "%.3g days", (double)ms / 86400000);
     if (incident->victim) {
         output_text(out, ", victim ");
         style_name(style, out, COLOR_PROCESS, incident->victim);
@@ -153,19 +149,6 @@ static void draw_incident(struct listing *listing, const struct incident *incide
     draw_witness(&drawing, &told->witness, first == GORDIAN_NONE ? 0 : first);
 }
 
-/* "  team:pay env:prod" */
-static void print_labels(struct listing *listing, const char *labels)
-{
-    struct arena arena;
-    const struct value *list = told_read(&arena, labels, strlen(labels));
-    for (size_t i = 0; i < value_count(list); i++) {
-        const char *label = value_text(value_item(list, i));
-        output_text(listing->out, i ? " " : "  ");
-        style_name(&listing->style, listing->out, COLOR_FAINT, label ? label : "");
-    }
-    arena_free(&arena);
-}
-
 static gordian_status print_incident_text(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
@@ -183,8 +166,17 @@ static gordian_status print_incident_text(void *context, const struct incident *
     style_name(style, out, COLOR_PLAIN, incident->system ? incident->system : "");
     output_text(out, "  ");
     print_end(listing, incident);
-    if (incident->labels)
-        print_labels(listing, incident->labels);
+    if (incident->labels) {
+        /* "  team:pay env:prod" */
+        struct arena arena;
+        const struct value *list = told_read(&arena, incident->labels, strlen(incident->labels));
+        for (size_t i = 0; i < value_count(list); i++) {
+            const char *label = value_text(value_item(list, i));
+            output_text(listing->out, i ? " " : "  ");
+            style_name(&listing->style, listing->out, COLOR_FAINT, label ? label : "");
+        }
+        arena_free(&arena);
+    }
     if (incident->damaged)
         output_text(out, "  damaged: its checksum is wrong");
     output_char(out, '\n');

@@ -38,26 +38,6 @@ static gordian_status send_step(struct send *send, bool for_input, int timeout_m
     return send->failure.status;
 }
 
-/* Answers that are held back come when the service can keep things again: that is waited for, but
- * not in silence. */
-static void mind_silence(struct send *send)
-{
-    uint64_t now = clock_ns();
-    if (send->heard && send->said_silent)
-        cli_say(send->cli, "%.200s answers again", send->reach.uri);
-    if (send->heard || send->heard_at == 0) {
-        send->heard_at = now;
-        send->said_silent = false;
-    } else if (!send->said_silent && !send->cli->quiet && now - send->heard_at > SILENCE_NS) {
-        cli_say(send->cli,
-                "%.200s has not answered for %d seconds: perhaps its disk is full, its log and "
-                "/readyz tell; waiting",
-                send->reach.uri, (int)(SILENCE_NS / 1000000000));
-        send->said_silent = true;
-    }
-    send->heard = false;
-}
-
 /* Waits until no more than so many lines are without an answer. */
 static gordian_status send_drain(struct send *send, size_t most, gordian_error *error)
 {
@@ -66,7 +46,22 @@ static gordian_status send_drain(struct send *send, size_t most, gordian_error *
     while (status == GORDIAN_OK && !send->refused &&
            gordian_client_unanswered(send->client) > most) {
         status = send_step(send, false, 1000, error);
-        mind_silence(send);
+        /* Answers that are held back come when the service can keep things again: that is waited
+         * for, but not in silence. */
+        uint64_t now = clock_ns();
+        if (send->heard && send->said_silent)
+            cli_say(send->cli, "%.200s answers again", send->reach.uri);
+        if (send->heard || send->heard_at == 0) {
+            send->heard_at = now;
+            send->said_silent = false;
+        } else if (!send->said_silent && !send->cli->quiet && now - send->heard_at > SILENCE_NS) {
+            cli_say(send->cli,
+                    "%.200s has not answered for %d seconds: perhaps its disk is full, its log and "
+                    "/readyz tell; waiting",
+                    send->reach.uri, (int)(SILENCE_NS / 1000000000));
+            send->said_silent = true;
+        }
+        send->heard = false;
     }
     return status;
 }

@@ -192,20 +192,6 @@ static bool is_same_value(const struct option *option, const void *left, const v
     }
 }
 
-/* Says what the file would have changed, had the service been started anew. */
-static void tell_unchanged(struct serve *serve)
-{
-    for (const struct option *option = serve->table; option->name; option++) {
-        size_t place = (size_t)((const char *)option->target - (const char *)serve);
-        /* Limits and times may change while it runs. */
-        if (!(strncmp(option->name, "max-", 4) == 0 ||
-              strcmp(option->name, "keep-incidents") == 0) &&
-            !is_same_value(option, option->target, (const char *)serve->given + place))
-            cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
-                    option->name);
-    }
-}
-
 /* SIGHUP: limits and times are read again; everything else needs a restart. What the file does not
  * name any more has its default, or what the command line says. */
 static bool on_reload(void *context, struct server_options *now)
@@ -225,7 +211,16 @@ static bool on_reload(void *context, struct server_options *now)
         cli_say(serve->cli, "%s: %s", path, wrong);
     good &= !wrong;
     if (good) {
-        tell_unchanged(serve);
+        /* Says what the file would have changed, had the service been started anew. */
+        for (const struct option *option = serve->table; option->name; option++) {
+            size_t place = (size_t)((const char *)option->target - (const char *)serve);
+            /* Limits and times may change while it runs. */
+            if (!(strncmp(option->name, "max-", 4) == 0 ||
+                  strcmp(option->name, "keep-incidents") == 0) &&
+                !is_same_value(option, option->target, (const char *)serve->given + place))
+                cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
+                        option->name);
+        }
         before.options.limits = now->limits = serve->options.limits;
         before.options.keep_incidents_ms = now->keep_incidents_ms =
             serve->options.keep_incidents_ms;

@@ -89,17 +89,6 @@ static void print_name(struct tail *tail, const char *name)
     style_name(&tail->drawing.style, tail_out(tail), COLOR_PROCESS, name);
 }
 
-static void print_event(struct tail *tail, const struct value *event)
-{
-    print_time(tail, wall_ms());
-    output_format(tail_out(tail), "%-8s", told_text(event, "op"));
-    print_name(tail, told_text(event, "process"));
-    output_format(tail_out(tail), " %s", told_text(event, "result"));
-    told_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
-                     ", served: ", " ");
-    output_char(tail_out(tail), '\n');
-}
-
 static void write_formed(struct tail *tail, const struct value *incident)
 {
     const char *requester = told_text(incident, "requester");
@@ -254,7 +243,14 @@ static void show_event(struct tail *tail, const char *text, size_t length)
         return;
     }
     struct arena arena;
-    print_event(tail, value_find(told_read(&arena, text, length), "event"));
+    const struct value *event = value_find(told_read(&arena, text, length), "event");
+    print_time(tail, wall_ms());
+    output_format(tail_out(tail), "%-8s", told_text(event, "op"));
+    print_name(tail, told_text(event, "process"));
+    output_format(tail_out(tail), " %s", told_text(event, "result"));
+    told_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
+                     ", served: ", " ");
+    output_char(tail_out(tail), '\n');
     arena_free(&arena);
 }
 
@@ -433,9 +429,17 @@ static gordian_status show_before_now(struct tail *tail, gordian_error *error)
     return tail->retry ? note_history(tail, error) : GORDIAN_OK;
 }
 
-/* What came meanwhile comes behind that. */
-static void show_later(struct tail *tail)
+/* Until the connection ends, or enough has been seen. */
+static gordian_status follow_events(struct tail *tail, gordian_error *error)
 {
+    unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
+    gordian_status status = reach_open(&tail->reach, &tail->client, error);
+    tail->asking = true;
+    THEN(status, gordian_client_subscribe(
+                     tail->client,
+                     tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error));
+    THEN(status, show_before_now(tail, error));
+    /* What came meanwhile comes behind that. */
     gordian_allocator memory = memory_allocator(NULL);
     tail->asking = false;
     while (fifo_count(&tail->later) > 0) {
@@ -447,27 +451,8 @@ static void show_later(struct tail *tail)
     }
     fifo_free(&memory, &tail->later);
     ids_free(&tail->caught_up);
-}
-
-static gordian_status open_tail(struct tail *tail, gordian_error *error)
-{
-    unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
-    gordian_status status = reach_open(&tail->reach, &tail->client, error);
-    tail->asking = true;
-    THEN(status, gordian_client_subscribe(
-                     tail->client,
-                     tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error));
-    THEN(status, show_before_now(tail, error));
-    show_later(tail);
     if (status == GORDIAN_OK && tail->cli->verbose)
         cli_say(tail->cli, "connected to %s", tail->reach.uri);
-    return status;
-}
-
-/* Until the connection ends, or enough has been seen. */
-static gordian_status follow_events(struct tail *tail, gordian_error *error)
-{
-    gordian_status status = open_tail(tail, error);
     tail->connected |= status == GORDIAN_OK;
     while (status == GORDIAN_OK && !tail_is_done(tail)) {
         int own = gordian_client_timeout(tail->client);
