@@ -5,7 +5,6 @@
 #include "cli/base/commands.h"
 #include "foundation/base/io/temporary.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 #include "foundation/base/machine.h"
 #include "output/show/style.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

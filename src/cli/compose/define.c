@@ -6,7 +6,6 @@
 #include "foundation/base/io/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

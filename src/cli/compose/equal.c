@@ -1,6 +1,5 @@
 /* `gordian compose --equal A B`: do two circuits behave alike? */
 #include "cli/compose/compose.h"
-#include "foundation/base/error.h"
 
 static int compare_circuits(struct compose *compose, struct composed sides[2])
 {

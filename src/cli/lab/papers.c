@@ -1,5 +1,4 @@
 /* gordian papers: the papers' tables and figures, and ours beside them (src/lab/papers/). */
-#include "lab/bench/bench.h"
 #include "lab/papers/print.h"
 
 #include "cli/base/commands.h"

@@ -2,7 +2,6 @@
 #include "cli/makespan/makespan.h"
 #include "foundation/base/io/reader.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

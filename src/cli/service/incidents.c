@@ -14,7 +14,6 @@
 #include "service/serve/store/incidents_db.h"
 #include "service/serve/store/store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -3,7 +3,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void print_paragraph(struct output *out, const char *text)

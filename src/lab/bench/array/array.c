@@ -1,7 +1,6 @@
 /* Growable arrays on a GPU: the paper's experiment, its two methods, and what the parts cost. */
 #include "lab/bench/array/array.h"
 
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 #include "lab/published/published.h"
 

@@ -7,7 +7,6 @@
 #include "lab/published/array/kinds.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static const struct {
     const char *name, *note;

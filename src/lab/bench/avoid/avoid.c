@@ -1,11 +1,8 @@
 /* Deadlock avoidance: the thesis's worst cases, a typical load, many requests at once. */
 #include "lab/bench/avoid/avoid.h"
 
-#include "engines/avoid/cuda/cuda.h"
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 bool avoid_wants(const struct avoid_bench *avoid, const char *engine)

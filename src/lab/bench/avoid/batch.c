@@ -5,7 +5,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ many requests */

@@ -5,8 +5,6 @@
 #include "engines/avoid/cuda/cuda.h"
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-
 /* A sample is the first question to a new engine: all matrices are sent, all orders made. */
 static gordian_status run_first(void *context, double *ns, gordian_error *error)
 {

@@ -6,8 +6,6 @@
 #include "foundation/base/error.h"
 #include "lab/published/avoid/measure_pba.h"
 
-#include <stdio.h>
-
 #define BAR_RATIO 10 /* at the thesis's largest size */
 
 struct published_side {

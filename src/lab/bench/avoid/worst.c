@@ -6,8 +6,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/machine.h"
 
-#include <stdio.h>
-
 const struct avoid_worst_size avoid_thesis[AVOID_THESIS_SIZES] = {
     {512, 256, 0.03, 0.02},   {1024, 256, 0.13, 0.05},  {2048, 256, 0.51, 0.16},
     {4096, 256, 2.05, 0.55},  {8192, 256, 8.34, 1.99},  {512, 512, 0.05, 0.02},

@@ -5,8 +5,6 @@
 #include "lab/bench/compose/compose.h"
 #include "sources/gen/gen.h"
 
-#include <string.h>
-
 static gordian_status read_circuit_text(gordian_circuit **out, const struct output *text,
                                         bool automata, const char *data, const char *main,
                                         gordian_error *error)

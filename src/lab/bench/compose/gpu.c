@@ -3,7 +3,6 @@
 #include "lab/bench/compose/compose.h"
 
 #include "engines/compose/cuda/cuda.h"
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 
 #include <stdio.h>

@@ -6,8 +6,6 @@
 #include "lab/bench/harness/child.h"
 #include "sources/gen/gen.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

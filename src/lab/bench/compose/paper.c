@@ -7,8 +7,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
 
-#include <stdio.h>
-
 /* Its averages, in milliseconds: GTX 570 (table 4.4, 4.5), E8400 (4.6, 4.7), T7100 (4.8, 4.9). */
 const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES] = {
     {100, 1.5566304, 3.92294, 6.6391209},      {200, 3.06376, 7.8126685, 13.2874831},

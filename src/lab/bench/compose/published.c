@@ -8,7 +8,6 @@
 #include "lab/published/compose/circuit.h"
 #include "lab/published/compose/measure_product.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define BAR_RATIO 10 /* at the largest product that is always done */

@@ -9,7 +9,6 @@
 #include "foundation/base/error.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct chain {
     const struct gen_trace *trace;

@@ -4,8 +4,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-
 #ifdef HAVE_IGRAPH
 #include <igraph.h>
 #endif

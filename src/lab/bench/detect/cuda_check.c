@@ -3,7 +3,6 @@
 
 #include "engines/detect/check/cuda.h"
 #include "engines/detect/check/snapshot.h"
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 

@@ -5,8 +5,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-
 #define WANTED_RATIO 10 /* at the papers' largest sizes */
 
 struct contest {

@@ -5,7 +5,6 @@
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct what_if {

@@ -9,9 +9,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define SHORT 32 /* hops, on average: beyond, chains are not short, and there is no bar */
 
 struct load {

@@ -6,7 +6,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SIZE      1024u

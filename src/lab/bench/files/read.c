@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

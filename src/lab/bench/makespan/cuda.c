@@ -9,8 +9,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
-
 struct device {
     struct bench *bench;
     struct gpu *gpu;

@@ -9,7 +9,6 @@
 #include "lab/bench/makespan/makespan.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define CHAINS 8u
 #define TIMES  9u

@@ -8,7 +8,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define STATES  8u   /* chains that the moves are taken from */

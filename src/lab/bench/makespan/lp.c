@@ -4,8 +4,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
-
 #define MOST_WARPS 4u
 
 /* Cycles, with four schedulers and without: the same for so few warps. */

@@ -4,7 +4,6 @@
 #include "lab/bench/makespan/cuda.h"
 
 #include <stdio.h>
-#include <string.h>
 
 gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint32_t schedulers,
                              gordian_error *error)

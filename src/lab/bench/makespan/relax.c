@@ -3,8 +3,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
-
 struct relaxed_case {
     const char *name;
     uint32_t warps, issue;

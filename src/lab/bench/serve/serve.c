@@ -4,7 +4,6 @@
 #include "foundation/base/error.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define RATE_BAR    0.5 /* of redis's rate, at least */
 #define LATENCY_BAR 1.2 /* times redis's median, at most */

@@ -4,7 +4,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define DEPTH      64

@@ -4,7 +4,6 @@
 
 #include "foundation/base/error.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "foundation/base/error.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct hot {

@@ -6,9 +6,7 @@
 #include "foundation/base/machine.h"
 #include "foundation/base/random.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define THREADS_MOST 64
 #define OWN          1024 /* resources of a thread */

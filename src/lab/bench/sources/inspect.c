@@ -5,7 +5,6 @@
 #include "lab/bench/harness/harness.h"
 
 #include "foundation/base/error.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/harness/child.h"
 
 #include <errno.h>

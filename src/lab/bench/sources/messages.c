@@ -6,7 +6,6 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/harness/child.h"
 
 #include <errno.h>

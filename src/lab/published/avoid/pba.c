@@ -4,8 +4,6 @@
 #include "lab/published/kernels/published_pba.h"
 #include "lab/published/published.h"
 
-#include <string.h>
-
 #define BLOCK_MOST 1024u /* threads of a block */
 
 struct pba {
