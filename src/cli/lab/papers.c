@@ -100,19 +100,18 @@ static gordian_status print_items(struct papers_command *command)
 {
     struct output *out = &command->cli->out;
     const struct papers_run *run = command->measure ? &command->run : NULL;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < command->item_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < command->item_count; i++) {
         if (command->cli->json) {
-            status = papers_item_json(&command->papers, command->items[i], &command->results, run,
-                                      out, &command->error);
+            TRY(papers_item_json(&command->papers, command->items[i], &command->results, run, out,
+                                 &command->error));
             continue;
         }
         if (i)
             output_text(out, "\n\n");
-        status = papers_item_text(&command->papers, command->items[i], &command->results, run, out,
-                                  &command->error);
+        TRY(papers_item_text(&command->papers, command->items[i], &command->results, run, out,
+                             &command->error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status print_all(struct papers_command *command)

@@ -69,11 +69,9 @@ static gordian_status print_paper_items(const struct papers *papers,
                                         const struct results *results, const char *folder,
                                         struct output *out, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < papers->item_count && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < papers->item_count; i++)
         if (papers->items[i].paper == paper && papers->items[i].kind != PAPERS_KIND_DRAWING)
-            status = print_item(papers, &papers->items[i], results, folder, out, error);
-    TRY(status);
+            TRY(print_item(papers, &papers->items[i], results, folder, out, error));
     output_format(out, "### Drawings of the %s\n\n| item | title | in Gordian |\n|---|---|---|\n",
                   paper->name);
     for (size_t i = 0; i < papers->item_count; i++) {
@@ -90,7 +88,7 @@ static gordian_status print_paper_items(const struct papers *papers,
         output_text(out, " |\n");
     }
     output_char(out, '\n');
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status papers_markdown(const struct papers *papers, const struct results *results,

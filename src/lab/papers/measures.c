@@ -193,11 +193,11 @@ gordian_status papers_time(struct papers_run *run, struct bench_side *side,
         value->samples = 1;
         return GORDIAN_OK;
     }
-    gordian_status status = bench_measure(&run->bench, side, 1, effort);
+    TRY(bench_measure(&run->bench, side, 1, effort));
     value->value = side->median;
     value->p99 = side->p99;
     value->samples = side->samples;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status papers_measure_at(struct papers_run *run, const struct papers_measure *measure,

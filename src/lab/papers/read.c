@@ -85,15 +85,15 @@ static gordian_status add_fields(struct text_reader *reader, struct papers_texts
 {
     /* The fields of a text, separated by '|'. */
     const char *text = rest_of_line(reader, 1);
-    gordian_status status = text ? GORDIAN_OK : fail_memory(reader->error);
-    for (bool more = true; more && status == GORDIAN_OK;) {
+    TRY(text ? GORDIAN_OK : fail_memory(reader->error));
+    for (bool more = true; more;) {
         const char *bar = strchr(text, '|');
         more = bar != NULL;
         const char *end = more ? bar : text + strlen(text);
-        status = add_text(reader, fields, trimmed_text(reader, text, end));
+        TRY(add_text(reader, fields, trimmed_text(reader, text, end)));
         text = end + 1;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status add_words(struct text_reader *reader, struct papers_texts *texts)

@@ -197,16 +197,15 @@ gordian_status results_read(struct results *results, const char *text, size_t si
                             gordian_error *error)
 {
     const size_t first = results->run_count;
-    gordian_status status = GORDIAN_OK;
     const char *end = text + size;
-    for (uint64_t number = 1; text < end && status == GORDIAN_OK; number++) {
+    for (uint64_t number = 1; text < end; number++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t length = (size_t)((newline ? newline : end) - text);
         if (length > 0)
-            status = take_result_line(results, text, length, first, number, error);
+            TRY(take_result_line(results, text, length, first, number, error));
         text += length + 1;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status results_read_recorded(struct results *results, gordian_error *error)

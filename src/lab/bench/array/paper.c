@@ -18,9 +18,9 @@ static gordian_status run_paper_method(void *context, double *ns, gordian_error 
 {
     struct paper *paper = context;
     uint64_t lost = 0;
-    gordian_status status = array_paper_run(&paper->method, ns, &lost, error);
+    TRY(array_paper_run(&paper->method, ns, &lost, error));
     paper->lost = lost > paper->lost ? lost : paper->lost;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status method_row(const struct array_bench *array, struct paper *paper,

@@ -124,9 +124,9 @@ gordian_status array_shape_rows(const struct array_bench *array)
     static const uint32_t elements[] = {4, 8, 16, 64};
     const bool tiny = array->info.emulated, quick = array->bench->options->quick;
     const uint64_t count = tiny ? 10000 : quick ? 10000000 : 100000000;
-    gordian_status status = grid_rows(array, count);
-    for (size_t i = 0; i < 4 && status == GORDIAN_OK; i++)
-        status = element_rows(array, elements[i],
-                              tiny ? UINT64_C(3000) * elements[i] : count * sizeof(uint32_t));
-    return status == GORDIAN_OK ? page_rows(array, count) : status;
+    TRY(grid_rows(array, count));
+    for (size_t i = 0; i < 4; i++)
+        TRY(element_rows(array, elements[i],
+                         tiny ? UINT64_C(3000) * elements[i] : count * sizeof(uint32_t)));
+    return page_rows(array, count);
 }

@@ -40,8 +40,7 @@ static gordian_status run_update(void *context, double *ns, gordian_error *error
     side->engine->took(side->opened, change);
     ledger_return(ledger, change->process, change->wants, change->count);
     side->engine->returned(side->opened, change->process, change->wants, change->count);
-    gordian_status status = avoid_ask(side, ns, error);
-    return status;
+    return avoid_ask(side, ns, error);
 }
 
 static gordian_status add(const struct avoid_bench *avoid, const char *id, uint32_t processes,

@@ -107,17 +107,16 @@ static size_t choose_wants(struct load *load, uint32_t process)
 static gordian_status return_units(struct load *load, uint32_t process)
 {
     size_t count = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t j = 0; j < load->shape->resources; j++) {
         uint64_t held = gordian_bank_held(load->banks[0], process, j);
         if (held > 0)
             load->wants[count++] = (gordian_want){.resource = j, .units = held};
     }
-    for (size_t s = 0; s < load->sides && status == GORDIAN_OK && count > 0; s++)
-        status = gordian_bank_release(load->banks[s], process, load->wants, count, NULL,
-                                      load->avoid->bench->error);
+    for (size_t s = 0; s < load->sides && count > 0; s++)
+        TRY(gordian_bank_release(load->banks[s], process, load->wants, count, NULL,
+                                 load->avoid->bench->error));
     load->loans[process] = 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status request_units(struct load *load, uint32_t process, size_t count)
@@ -168,12 +167,10 @@ static gordian_status load_step(struct load *load)
 static gordian_status run_load(struct load *load, size_t requests, double seconds)
 {
     uint64_t start = clock_ns();
-    gordian_status status = GORDIAN_OK;
     load->requests = load->lent = load->unsafe = 0;
-    while (status == GORDIAN_OK && load->requests < requests &&
-           (double)(clock_ns() - start) < seconds * 1e9)
-        status = load_step(load);
-    return status;
+    while (load->requests < requests && (double)(clock_ns() - start) < seconds * 1e9)
+        TRY(load_step(load));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ rows */

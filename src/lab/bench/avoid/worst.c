@@ -157,22 +157,21 @@ gordian_status avoid_worst_rows(const struct avoid_bench *avoid)
 {
     static const struct avoid_worst_size small = {40, 70, 0, 0};
     const bool quick = avoid->bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (avoid->emulated) {
-        status = rows_of_state(avoid, &small, AVOID_ALL, "", true);
-        return status == GORDIAN_OK ? rows_of_shapes(avoid, small) : status;
+        TRY(rows_of_state(avoid, &small, AVOID_ALL, "", true));
+        return rows_of_shapes(avoid, small);
     }
-    for (size_t i = 0; i < AVOID_THESIS_SIZES && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < AVOID_THESIS_SIZES; i++) {
         bool large = avoid_thesis[i].processes > 1024;
         if (!quick || !large || is_bar(&avoid_thesis[i]))
-            status = rows_of_state(avoid, &avoid_thesis[i], AVOID_ALL, "", !quick || !large);
-        if (status == GORDIAN_OK && is_bar(&avoid_thesis[i]))
-            status = rows_of_shapes(avoid, avoid_thesis[i]);
+            TRY(rows_of_state(avoid, &avoid_thesis[i], AVOID_ALL, "", !quick || !large));
+        if (is_bar(&avoid_thesis[i]))
+            TRY(rows_of_shapes(avoid, avoid_thesis[i]));
     }
-    for (size_t i = 0; i < sizeof beyond / sizeof *beyond && status == GORDIAN_OK && !quick; i++)
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond && !quick; i++)
         if (has_memory(avoid, &beyond[i]))
-            status = rows_of_state(avoid, &beyond[i], AVOID_ALL, "", false);
+            TRY(rows_of_state(avoid, &beyond[i], AVOID_ALL, "", false));
         else
-            status = bench_skip(avoid->bench, beyond_ids[i], "too little memory");
-    return status;
+            TRY(bench_skip(avoid->bench, beyond_ids[i], "too little memory"));
+    return GORDIAN_OK;
 }

@@ -137,10 +137,10 @@ static gordian_status measure_last_block(struct bench *bench, struct chain *chai
         chase_clear(&chain->chase, chain->trace->processes, chain->trace->resources);
         chase_place(&chain->chase, chain->trace->events, chain->trace->event_count - 1);
     }
-    gordian_status status = bench_measure(bench, sides, 2, effort);
+    TRY(bench_measure(bench, sides, 2, effort));
     bench_fill(row, &sides[0], 1000);
     bench_against(row, "chase", &sides[1], 1000);
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The four rows of one size: rows[2 * order + again]. */
@@ -206,9 +206,8 @@ gordian_status detect_chains(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return GORDIAN_OK;
     struct bench_row rows[SIZES][4];
-    gordian_status status = GORDIAN_OK;
-    for (unsigned size = 0; size < SIZES && status == GORDIAN_OK; size++)
-        for (unsigned order = 0; order < 2 && status == GORDIAN_OK; order++)
-            status = chain_size_rows(bench, size, order, &rows[size][2 * order]);
-    return status == GORDIAN_OK ? summary_rows(bench, rows) : status;
+    for (unsigned size = 0; size < SIZES; size++)
+        for (unsigned order = 0; order < 2; order++)
+            TRY(chain_size_rows(bench, size, order, &rows[size][2 * order]));
+    return summary_rows(bench, rows);
 }

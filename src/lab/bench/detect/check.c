@@ -48,9 +48,9 @@ static gordian_status add_snapshot_edge(void *context, const gordian_event *even
 gordian_status detect_snapshot(gordian_snapshot **snapshot, const struct gen_options *options,
                                gordian_error *error)
 {
-    gordian_status status = gordian_snapshot_open(snapshot, NULL, error);
+    TRY(gordian_snapshot_open(snapshot, NULL, error));
     struct gen_sink sink = {*snapshot, begin_snapshot, add_snapshot_edge};
-    return status == GORDIAN_OK ? gen_stream(options, &sink, error) : status;
+    return gen_stream(options, &sink, error);
 }
 
 static gordian_status same_cycles(struct check *check, size_t cycles, const char *who,

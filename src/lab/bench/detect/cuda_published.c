@@ -130,20 +130,19 @@ static gordian_status all_methods(const struct cuda_bench *cuda, struct gpu *gpu
 {
     const size_t singles = sizeof single_sizes / sizeof *single_sizes;
     const size_t multis = sizeof multi_sizes / sizeof *multi_sizes;
-    gordian_status status = GORDIAN_OK;
     for (int i = 0; i < PUBLISHED_METHODS; i++) {
         const enum published_method method = (enum published_method)i;
         const bool multi = published_is_multi_unit(method);
         const bool packed =
             method == PUBLISHED_METHOD_OSDDA_BITS || method == PUBLISHED_METHOD_LMDDA_BITS;
         const size_t count = multi ? multis : singles;
-        for (size_t k = 0; k < count && status == GORDIAN_OK; k++) {
+        for (size_t k = 0; k < count; k++) {
             const struct published_size *size = multi ? &multi_sizes[k] : &single_sizes[k];
             if (cuda_takes(cuda, packed ? size->packed : size->initial))
-                status = published_method_rows(cuda, gpu, method, size, k + 1 == count);
+                TRY(published_method_rows(cuda, gpu, method, size, k + 1 == count));
         }
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status cuda_published_rows(const struct cuda_bench *cuda)

@@ -238,10 +238,9 @@ gordian_status bench_check(struct bench *bench)
 {
     static const struct load loads[] = {{"single", 1, 1}, {"multi", 3, 1}, {"general", 3, 2}};
     const bool quick = bench->options->quick;
-    gordian_status status = GORDIAN_OK;
-    for (unsigned i = 0; i < 3 && status == GORDIAN_OK; i++)
-        status = judge_row(bench, &loads[i], quick ? 1000000 : i ? 3000000 : 10000000);
-    THEN(status, command_row(bench, quick ? 1000000 : TEXT_SIZE, false));
-    THEN(status, command_row(bench, quick ? 1000000 : 10000000, true));
-    return status == GORDIAN_OK ? gpu_row(bench, quick ? 10000000 : GPU_SIZE) : status;
+    for (unsigned i = 0; i < 3; i++)
+        TRY(judge_row(bench, &loads[i], quick ? 1000000 : i ? 3000000 : 10000000));
+    TRY(command_row(bench, quick ? 1000000 : TEXT_SIZE, false));
+    TRY(command_row(bench, quick ? 1000000 : 10000000, true));
+    return gpu_row(bench, quick ? 10000000 : GPU_SIZE);
 }

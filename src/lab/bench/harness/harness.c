@@ -72,16 +72,15 @@ double bench_p99(double *samples, size_t count)
 static gordian_status measure_round(struct bench_side *sides, size_t count, double *samples,
                                     size_t stride, struct random *random, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     size_t order[BENCH_SIDES_MOST];
     for (size_t i = 0; i < count; i++) {
         size_t j = random_below(random, i + 1);
         order[i] = order[j];
         order[j] = i;
     }
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = sides[order[i]].run(sides[order[i]].context, &samples[order[i] * stride], error);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        TRY(sides[order[i]].run(sides[order[i]].context, &samples[order[i] * stride], error));
+    return GORDIAN_OK;
 }
 
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,

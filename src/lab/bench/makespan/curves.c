@@ -108,19 +108,18 @@ static gordian_status run_figure_chains(const struct figure *figure, struct eval
                        figure->published ? "published" : "our", (unsigned)number + 1);
         follow(&chain, &curves[number % ORDER_TEMPLATES], &all);
     }
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < ORDER_TEMPLATES; i++) {
         all.steps += curves[i].steps;
         all.seconds += curves[i].seconds;
         char id[40], series[32];
         snprintf(id, sizeof id, "published-%s", starts[i]);
         snprintf(series, sizeof series, "published, %s", starts[i]);
-        if (figure->published && status == GORDIAN_OK)
-            status = add_curve_rows(figure, &curves[i], id, series);
+        if (figure->published)
+            TRY(add_curve_rows(figure, &curves[i], id, series));
     }
-    if (status == GORDIAN_OK && !figure->published)
-        status = add_curve_rows(figure, &all, "anneal", "ours, best of 8");
-    return status;
+    if (!figure->published)
+        TRY(add_curve_rows(figure, &all, "anneal", "ours, best of 8"));
+    return GORDIAN_OK;
 }
 
 static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint32_t exact,

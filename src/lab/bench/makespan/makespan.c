@@ -29,21 +29,20 @@ const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedul
 
 gordian_status bench_makespan(struct bench *bench)
 {
-    gordian_status status = GORDIAN_OK;
     if (bench_wants(bench, "anneal"))
-        status = makespan_evaluation_rows(bench);
-    if (status == GORDIAN_OK && bench_wants(bench, "anneal"))
-        status = makespan_curve_rows(bench);
-    if (status == GORDIAN_OK && bench_wants(bench, "exact"))
-        status = makespan_exact_rows(bench);
-    if (status == GORDIAN_OK && bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
-        status = makespan_lp_rows(bench); /* no engine of ours: with all of them */
-    if (status == GORDIAN_OK && bench_wants(bench, "relax"))
-        status = makespan_relax_rows(bench);
+        TRY(makespan_evaluation_rows(bench));
+    if (bench_wants(bench, "anneal"))
+        TRY(makespan_curve_rows(bench));
+    if (bench_wants(bench, "exact"))
+        TRY(makespan_exact_rows(bench));
+    if (bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
+        TRY(makespan_lp_rows(bench)); /* no engine of ours: with all of them */
+    if (bench_wants(bench, "relax"))
+        TRY(makespan_relax_rows(bench));
     const char *why = NULL;
-    if (status == GORDIAN_OK && bench_wants(bench, "cuda"))
-        status = engine_usable(&makespan_cuda.about, NULL, &why)
-                     ? makespan_cuda_rows(bench)
-                     : bench_skip(bench, "makespan/*/cuda", why);
-    return status;
+    if (bench_wants(bench, "cuda"))
+        TRY(engine_usable(&makespan_cuda.about, NULL, &why)
+                ? makespan_cuda_rows(bench)
+                : bench_skip(bench, "makespan/*/cuda", why));
+    return GORDIAN_OK;
 }

@@ -167,10 +167,9 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
     struct crowd_result mine = {0}, theirs = {0};
     if (!may_open_enough())
         return bench_skip(bench, "serve/clients-1000", "too few descriptors (ulimit -n)");
-    gordian_status status = measure_clients(bench, ours->socket, false, &mine);
-    if (status == GORDIAN_OK && redis)
-        status = measure_clients(bench, redis->socket, true, &theirs);
-    TRY(status);
+    TRY(measure_clients(bench, ours->socket, false, &mine));
+    if (redis)
+        TRY(measure_clients(bench, redis->socket, true, &theirs));
     struct bench_row rate = bench_row("/s", "serve/clients-%d/rate", CLIENTS);
     rate.value = mine.rate;
     struct bench_row latency = bench_row("us", "serve/clients-%d/latency", CLIENTS);
@@ -184,6 +183,6 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
         latency.ratio = mine.median / theirs.median;
         bench_note(&latency, "redis p99 %.0f us", theirs.p99);
     }
-    status = bench_add(bench, &rate);
-    return status == GORDIAN_OK ? bench_add(bench, &latency) : status;
+    TRY(bench_add(bench, &rate));
+    return bench_add(bench, &latency);
 }

@@ -109,15 +109,14 @@ static gordian_status time_side_chunk(struct world *world, enum side side,
                                       struct latencies *latencies, size_t count)
 {
     gordian_error *error = world->bench->error;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint64_t start = clock_ns();
-        status = side == SIDE_SINGLE ? library_single(&world->library, error)
-                                     : peer_exchange(&world->peers[side], 1, error);
+        TRY(side == SIDE_SINGLE ? library_single(&world->library, error)
+                                : peer_exchange(&world->peers[side], 1, error));
         if (latencies->count < latencies->room)
             latencies->samples[latencies->count++] = (double)(clock_ns() - start) / 1e3;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status add_latency(struct world *world, enum side which, struct latencies *latencies,

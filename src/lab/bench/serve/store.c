@@ -200,16 +200,15 @@ static gordian_status wait_for_leader(const struct store_world *world, int *lead
 /* Events one by one: the longest time between two answers, in ms. */
 static gordian_status longest_gap(struct library *library, double *ms, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     uint64_t last = clock_ns(), most = 0;
-    for (int i = 0; i < AROUND && status == GORDIAN_OK; i++) {
-        status = library_single(library, error);
+    for (int i = 0; i < AROUND; i++) {
+        TRY(library_single(library, error));
         uint64_t now = clock_ns();
         most = now - last > most ? now - last : most;
         last = now;
     }
     *ms = (double)most / 1e6;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status measure_gap(struct store_world *world, struct library *library,

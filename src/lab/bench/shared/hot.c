@@ -219,9 +219,8 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
 gordian_status shared_hot_rows(struct bench *bench)
 {
     static const uint32_t sizes[] = {16, 128, 512, 2048};
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++)
-        status = hot_row(bench, sizes[i], false);
-    THEN(status, hot_row(bench, 16, true));
-    return status == GORDIAN_OK ? hot_row(bench, 256, true) : status;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        TRY(hot_row(bench, sizes[i], false));
+    TRY(hot_row(bench, 16, true));
+    return hot_row(bench, 256, true);
 }

@@ -90,27 +90,27 @@ static gordian_status open_heap(struct published_array *array,
     struct gpu *gpu = array->gpu;
     uint64_t most =
         options->heap_most > options->heap_bytes ? options->heap_most : options->heap_bytes;
-    gordian_status status = gpu_range_create(&array->range, gpu, most ? most : 1, error);
-    THEN(status, gpu_range_grow(array->range, options->heap_bytes, error));
+    TRY(gpu_range_create(&array->range, gpu, most ? most : 1, error));
+    TRY(gpu_range_grow(array->range, options->heap_bytes, error));
     array->heap_bytes = options->heap_bytes;
-    THEN(status, gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error));
-    if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_LFVECTOR)
-        status = gpu_alloc(gpu, &array->tables, (2 * PIECES_MOST + 1) * sizeof(uint64_t), error);
-    return status != GORDIAN_OK ? status : write_heap(array, error);
+    TRY(gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error));
+    if (array->kind == PUBLISHED_ARRAY_LFVECTOR)
+        TRY(gpu_alloc(gpu, &array->tables, (2 * PIECES_MOST + 1) * sizeof(uint64_t), error));
+    return write_heap(array, error);
 }
 
 static gordian_status open_array_layout(struct published_array *array,
                                         const struct published_array_options *options,
                                         gordian_error *error)
 {
-    gordian_status status = gpu_alloc(array->gpu, &array->control, control_bytes(array), error);
-    if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_SUBARRAYS)
-        status = gpu_alloc(array->gpu, &array->starts,
-                           ((size_t)array->blocks + 1) * sizeof(uint64_t), error);
-    THEN(status, write_control(array, error));
-    if (status == GORDIAN_OK && !array->heap_of)
-        status = open_heap(array, options, error);
-    return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
+    TRY(gpu_alloc(array->gpu, &array->control, control_bytes(array), error));
+    if (array->kind == PUBLISHED_ARRAY_SUBARRAYS)
+        TRY(gpu_alloc(array->gpu, &array->starts, ((size_t)array->blocks + 1) * sizeof(uint64_t),
+                      error));
+    TRY(write_control(array, error));
+    if (!array->heap_of)
+        TRY(open_heap(array, options, error));
+    return gpu_wait(array->gpu, error);
 }
 
 gordian_status published_array_create(struct published_array **out, struct gpu *gpu,

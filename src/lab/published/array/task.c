@@ -85,10 +85,9 @@ gordian_status array_task_check(const struct array_task *task, const char *who,
                                 gordian_error *error)
 {
     struct array_task_answer answer = {.count = size};
-    gordian_status status = GORDIAN_OK;
     if (size <= task->expected.count) /* more than there is memory for cannot be looked at */
-        status = add_task_up(task, array, array ? 0 : plain, size, &answer, error);
-    return status == GORDIAN_OK ? array_task_check_answer(task, who, &answer, error) : status;
+        TRY(add_task_up(task, array, array ? 0 : plain, size, &answer, error));
+    return array_task_check_answer(task, who, &answer, error);
 }
 
 /* ---- opening */
@@ -99,12 +98,12 @@ gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_
     *task = (struct array_task){.gpu = gpu, .seed = seed, .count = count, .element = element};
     gpu_get_info(gpu, &task->info);
     struct array_numbers_arguments arguments = {.count = count, .seed = seed, .words = element / 4};
-    gordian_status status = gpu_alloc(gpu, &task->numbers, count * element + 16, error);
-    THEN(status, gpu_alloc(gpu, &task->answer, sizeof task->expected, error));
+    TRY(gpu_alloc(gpu, &task->numbers, count * element + 16, error));
+    TRY(gpu_alloc(gpu, &task->answer, sizeof task->expected, error));
     arguments.to = task->numbers;
-    THEN(status, launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
-    THEN(status, add_task_up(task, NULL, task->numbers, count, &task->expected, error));
-    if (status == GORDIAN_OK && count * (element / 4) <= HOST_MOST) {
+    TRY(launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
+    TRY(add_task_up(task, NULL, task->numbers, count, &task->expected, error));
+    if (count * (element / 4) <= HOST_MOST) {
         /* The same worked out here, from the numbers themselves. */
         struct array_task_answer here = {0};
         for (uint64_t i = 0; i < task->count; i++) {
@@ -118,9 +117,9 @@ gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_
             here.sum += number;
             here.hash += hash;
         }
-        status = array_task_check_answer(task, "the host", &here, error);
+        TRY(array_task_check_answer(task, "the host", &here, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 void array_task_close(struct array_task *task)

@@ -125,10 +125,10 @@ static gordian_status ask_phase(struct pba *pba, const char *kernel, uint32_t pr
                                 gordian_error *error)
 {
     uint32_t answer = 0;
-    gordian_status status = launch_phase(pba, kernel, 1, process, error);
-    THEN(status, gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error));
+    TRY(launch_phase(pba, kernel, 1, process, error));
+    TRY(gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error));
     *go_on = answer != 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the search */
@@ -177,12 +177,12 @@ static gordian_status try_loan(struct pba *pba, uint32_t process, enum pba_answe
                                gordian_error *error)
 {
     bool safe = false;
-    gordian_status status = launch_phase(pba, "published_pba_allocate", 1, process, error);
-    THEN(status, pba_find_order(pba, &safe, error));
+    TRY(launch_phase(pba, "published_pba_allocate", 1, process, error));
+    TRY(pba_find_order(pba, &safe, error));
     *answer = safe ? PBA_GRANTED : PBA_UNSAFE;
-    if (status == GORDIAN_OK && !safe)
-        status = launch_phase(pba, "published_pba_roll_back", 1, process, error);
-    return status == GORDIAN_OK ? gpu_wait(pba->gpu, error) : status;
+    if (!safe)
+        TRY(launch_phase(pba, "published_pba_roll_back", 1, process, error));
+    return gpu_wait(pba->gpu, error);
 }
 
 gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *units,

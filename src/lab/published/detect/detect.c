@@ -138,9 +138,9 @@ gordian_status published_detect_flag(struct published_detect *d, enum flag flag,
                                      gordian_error *error)
 {
     uint32_t word = 0;
-    gordian_status status = gpu_read(d->gpu, &word, flag_address(d, flag), sizeof word, error);
+    TRY(gpu_read(d->gpu, &word, flag_address(d, flag), sizeof word, error));
     *value = word != 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status published_detect_launch(struct published_detect *d, const struct step *step,
@@ -192,9 +192,9 @@ gordian_status published_detect_block(struct published_detect *d, uint32_t proce
 {
     const struct published_event event = {process, resource, PUBLISHED_NOBODY};
     bool deadlock = false;
-    gordian_status status = method_events(d)->block(d, &event, &deadlock, error);
+    TRY(method_events(d)->block(d, &event, &deadlock, error));
     *outcome = deadlock ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status published_detect_release(struct published_detect *d, uint32_t process,
