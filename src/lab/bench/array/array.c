@@ -36,7 +36,7 @@ void array_cost(const struct array_bench *array, struct bench_row *row, const ch
                 const struct bench_side *side, double bar)
 {
     size_t length = strlen(row->note);
-    bench_against(row, baseline, side, 1e3);
+    bench_against_curve(row, baseline, side);
     row->ratio = row->baseline_value > 0 ? row->value / row->baseline_value : 0;
     snprintf(row->note + length, sizeof row->note - length, "%sratio: ours over %s",
              length ? "; " : "", baseline);

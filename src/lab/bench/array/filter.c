@@ -151,7 +151,7 @@ static struct bench_row way_row(const struct array_world *world, const char *nam
 {
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, name);
     array_fill(world->array, &row, side, array_world_bytes(world));
-    bench_curve(&row, PLOT, name, (double)world->task.count);
+    bench_curve(&row, PLOT, (double)world->task.count, "%s", name);
     return row;
 }
 
@@ -183,7 +183,7 @@ static gordian_status filter_on_device(struct array_world *world, bool judged)
     for (unsigned i = 0; i < 4; i++) {
         struct bench_row row = way_row(world, way_names[ways[i]], &sides[i]);
         if (ways[i] != ARRAY_WAY_ATOMIC)
-            bench_against(&row, "atomic", &sides[1], 1e3);
+            bench_against(&row, "atomic", &sides[1]);
         if (ways[i] == ARRAY_WAY_CHUNKED && judged && array->bars)
             bench_bar(&row, BAR_VALUE_AT_MOST, 400);
         TRY(bench_add(array->bench, &row));

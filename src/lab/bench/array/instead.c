@@ -148,11 +148,11 @@ static gordian_status instead_row(struct doing *doing)
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, ways[doing->way].name);
     array_fill(array, &row, &sides[0], 0);
-    bench_against(&row, ways[doing->way].baseline, &sides[1], 1e3);
-    row.plot = doing->way == INSTEAD_TWO_PASS ? "Keep the numbers below 90 (us)"
-                                              : "The same from the host, memory taken (us)";
-    row.x = (double)world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", ways[doing->way].name);
+    bench_against(&row, ways[doing->way].baseline, &sides[1]);
+    bench_curve(&row,
+                doing->way == INSTEAD_TWO_PASS ? "Keep the numbers below 90 (us)"
+                                               : "The same from the host, memory taken (us)",
+                (double)world->task.count, "%s", ways[doing->way].name);
     if (doing->way != INSTEAD_TWO_PASS)
         snprintf(row.baseline_series, sizeof row.baseline_series, "%s", ways[doing->way].baseline);
     bool over = doing->way == INSTEAD_OVER_HOST;

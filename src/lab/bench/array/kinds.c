@@ -41,9 +41,9 @@ static gordian_status filter_row(struct array_world *world, struct filtering *fi
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count,
                                      ways[filtering->way].name);
     array_fill(array, &row, &sides[0], 0);
-    bench_against(&row, "chunked", &sides[1], 1e3);
-    bench_curve(&row, "Keep the numbers below 90 (us)", ways[filtering->way].name,
-                (double)world->task.count);
+    bench_against(&row, "chunked", &sides[1]);
+    bench_curve(&row, "Keep the numbers below 90 (us)", (double)world->task.count, "%s",
+                ways[filtering->way].name);
     bench_note(&row, "%s", ways[filtering->way].note);
     return bench_add(array->bench, &row);
 }

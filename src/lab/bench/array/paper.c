@@ -39,8 +39,9 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
         return bench_skip(array->bench, row.id, why);
     }
     array_fill(array, &row, &sides[0], 0);
-    bench_against(&row, "chunked", &sides[1], 1e3);
-    bench_curve(&row, "Keep the numbers below 90 (us)", name, (double)paper->world->task.count);
+    bench_against(&row, "chunked", &sides[1]);
+    bench_curve(&row, "Keep the numbers below 90 (us)", (double)paper->world->task.count, "%s",
+                name);
     bench_note(&row, "%s", note);
     return bench_add(array->bench, &row);
 }

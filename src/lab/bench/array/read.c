@@ -47,9 +47,8 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
     array_fill(array, &row, &sides[1],
                at_random ? 0 : world->task.expected.count * sizeof(uint32_t));
     array_cost(array, &row, "plain", &sides[0], bar);
-    bench_curve(&row, at_random ? "Read all about (us)" : "Read one after the other (us)", mode,
-                (double)world->task.count);
-    snprintf(row.baseline_series, sizeof row.baseline_series, "plain");
+    bench_curve(&row, at_random ? "Read all about (us)" : "Read one after the other (us)",
+                (double)world->task.count, "%s", mode);
     return bench_add(array->bench, &row);
 }
 

@@ -33,7 +33,6 @@ static gordian_status add_shape_row(const struct array_world *world, struct benc
     array_cost(world->array, &row, "plain", plain, 0);
     row.plot = plot;
     row.x = x;
-    snprintf(row.baseline_series, sizeof row.baseline_series, "plain");
     return bench_add(world->array->bench, &row);
 }
 

@@ -106,9 +106,8 @@ static gordian_status add_batch_row(const struct avoid_bench *avoid, const struc
                                     const struct batch *batch, const char *engine,
                                     const struct bench_side *side, double dense_ns)
 {
-    struct bench_row row = bench_row("us", "avoid/what-if%s-%ux%u-%zu/%s", size->kind,
-                                     size->processes, size->resources, size->count, engine);
-    bench_fill(&row, side, 1e3);
+    struct bench_row row = bench_measured(side, "us", "avoid/what-if%s-%ux%u-%zu/%s", size->kind,
+                                          size->processes, size->resources, size->count, engine);
     if (dense_ns > 0 && strcmp(engine, "dense") != 0) {
         row.baseline = "dense";
         row.baseline_value = dense_ns / 1e3;

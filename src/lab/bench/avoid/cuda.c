@@ -53,8 +53,8 @@ static gordian_status add(const struct avoid_bench *avoid, const char *id, uint3
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(avoid->bench, "the device: %s", id);
     TRY(bench_measure(avoid->bench, &side, 1, effort));
-    struct bench_row row = bench_row("us", "avoid/device/%s-%ux%u", id, processes, resources);
-    bench_fill(&row, &side, 1e3);
+    struct bench_row row =
+        bench_measured(&side, "us", "avoid/device/%s-%ux%u", id, processes, resources);
     bench_note(&row, "%s", note);
     return bench_add(avoid->bench, &row);
 }

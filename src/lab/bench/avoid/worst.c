@@ -45,13 +45,12 @@ static const char *plot_of(uint32_t resources)
 static struct bench_row worst_row(const struct avoid_worst_size *size, const char *kind,
                                   const char *engine, const struct bench_side *side)
 {
-    struct bench_row row =
-        bench_row("ms", "avoid/worst%s-%ux%u/%s", kind, size->processes, size->resources, engine);
-    bench_fill(&row, side, 1e6);
+    struct bench_row row = bench_measured(side, "ms", "avoid/worst%s-%ux%u/%s", kind,
+                                          size->processes, size->resources, engine);
     row.paper_cpu = size->cpu_s * 1e3;
     row.paper_gpu = size->k20c_s * 1e3;
     if (!kind[0])
-        bench_curve(&row, plot_of(size->resources), engine, size->processes);
+        bench_curve(&row, plot_of(size->resources), size->processes, "%s", engine);
     return row;
 }
 

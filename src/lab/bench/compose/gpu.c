@@ -69,9 +69,7 @@ static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_sid
     if (bar > 0 && gpu->bars)
         bench_bar(&row, BAR_VALUE_AT_MOST, bar);
     if (side->what == EXPLORE) {
-        row.plot = PLOT_CUDA;
-        row.x = size;
-        snprintf(row.series, sizeof row.series, "cuda, %.20s", id);
+        bench_curve(&row, PLOT_CUDA, size, "cuda, %.20s", id);
     }
     bench_note(&row, "%s; %.3g G/s, %.3g in %.3g ms",
                side->what == EXPLORE ? "a state"

@@ -110,7 +110,7 @@ static gordian_status add_model(struct bench *bench, const struct compose_model 
     int used = snprintf(row.note, sizeof row.note, "a state of %llu, one thread; %.3g million/s",
                         (unsigned long long)states, count / ours->median * 1e3);
     if (theirs) {
-        bench_against(&row, "SPIN", theirs, count);
+        bench_against(&row, "SPIN", theirs);
         snprintf(row.note + used, sizeof row.note - (size_t)used, ", SPIN %.3g",
                  count / theirs->median * 1e3);
     } else {

@@ -60,13 +60,12 @@ static gordian_status add_mpi_rows(const struct compose_bench *compose, struct r
     uint32_t size = ranks[0].size;
     for (size_t i = 0; i < count; i++) {
         unsigned number = 1u << i;
-        struct bench_row row = bench_row("ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
-        bench_fill(&row, &sides[i], 1e6);
-        row.plot = "MPI ranks on one machine: reachable states (ms)";
-        row.x = number;
-        snprintf(row.series, sizeof row.series, "mpi, %s of %u", kind, size);
+        struct bench_row row =
+            bench_measured(&sides[i], "ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
+        bench_curve(&row, "MPI ranks on one machine: reachable states (ms)", number,
+                    "mpi, %s of %u", kind, size);
         if (i > 0)
-            bench_against(&row, "1 rank", &sides[0], 1e6);
+            bench_against(&row, "1 rank", &sides[0]);
         if (number == 2 && compose->cores >= 2)
             bench_bar(&row, BAR_AT_LEAST, 1.7);
         if (number == 16 && !compose->bench->options->quick)

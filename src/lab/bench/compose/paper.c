@@ -78,12 +78,12 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
 static gordian_status add_result(struct bench *bench, const struct compose_thesis *paper,
                                  const char *who, const struct bench_side *side)
 {
-    struct bench_row row = bench_row("ms", "compose/paper/products-%u/%s", paper->iterations, who);
-    bench_fill(&row, side, 1e6);
+    struct bench_row row =
+        bench_measured(side, "ms", "compose/paper/products-%u/%s", paper->iterations, who);
     row.paper_cpu = paper->e8400;
     row.paper_gpu = paper->gtx570;
-    bench_curve(&row, "The thesis's products of two four-state automata (ms)", who,
-                paper->iterations);
+    bench_curve(&row, "The thesis's products of two four-state automata (ms)", paper->iterations,
+                "%s", who);
     bench_note(&row, "256 cells each; the thesis's are the E8400 and the GTX 570; T7100: %.3g ms",
                paper->t7100);
     return bench_add(bench, &row);

@@ -35,10 +35,9 @@ static gordian_status add_rank_rows(const struct compose_bench *compose,
 {
     for (size_t i = 0; i < count; i++) {
         struct bench_row row =
-            bench_row("ms", "compose/published/apart-%u-%u/ranks", fifos, 1u << i);
-        bench_fill(&row, &sides[i], 1e6);
+            bench_measured(&sides[i], "ms", "compose/published/apart-%u-%u/ranks", fifos, 1u << i);
         if (i > 0)
-            bench_against(&row, "1 rank", &sides[0], 1e6);
+            bench_against(&row, "1 rank", &sides[0]);
         bench_note(&row,
                    "rows of the published product, each rank's its own; only counts are sent");
         TRY(bench_add(compose->bench, &row));

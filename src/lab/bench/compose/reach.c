@@ -13,13 +13,11 @@ static gordian_status add_speed(struct bench *bench, uint32_t size, unsigned thr
     double states = (double)(UINT64_C(1) << size);
     struct bench_row row = bench_row("ns", "compose/reach/chain-%u/cpu", size);
     bench_fill(&row, ours, states);
-    row.plot = PLOT_REACH;
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "cpu, %u threads", threads);
+    bench_curve(&row, PLOT_REACH, size, "cpu, %u threads", threads);
     bench_note(&row, "a state; %.3g million states/s, %u threads%s%s", states / ours->median * 1e3,
                threads, why ? "; no SPIN: " : "", why ? why : "");
     if (theirs) {
-        bench_against(&row, "SPIN", theirs, states);
+        bench_against(&row, "SPIN", theirs);
         snprintf(row.baseline_series, sizeof row.baseline_series, "SPIN, 1 thread");
         bench_bar(&row, BAR_AT_LEAST, 30);
     }

@@ -175,7 +175,7 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
     struct bench_row row = begin_holders_row(at, "us", timed->id);
     bench_fill(&row, &sides[0], 1e3);
     if (count > 1)
-        cuda_compare(&row, "cuda", &sides[1], 1e3);
+        bench_against_curve(&row, "cuda", &sides[1]);
     bench_note(&row, "%s", timed->note);
     snprintf(row.series, sizeof row.series, "cuda-blocks");
     return cuda_add(at->cuda, &row, 0);

@@ -102,12 +102,11 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     chase_close(&breaks->chase, &bench->memory);
     memory_free(&bench->memory, breaks);
     TRY(status);
-    struct bench_row row = bench_row("us", "detect/single/cancel-%u/sparse", trace->processes);
-    bench_fill(&row, &sides[0], 1000);
-    bench_against(&row, "chase", &sides[1], 1000);
-    bench_curve(&row, "A wait given up in the middle of a chain, and what follows", "sparse",
-                trace->processes);
-    snprintf(row.baseline_series, sizeof row.baseline_series, "chase");
+    struct bench_row row =
+        bench_measured(&sides[0], "us", "detect/single/cancel-%u/sparse", trace->processes);
+    bench_against_curve(&row, "chase", &sides[1]);
+    bench_curve(&row, "A wait given up in the middle of a chain, and what follows",
+                trace->processes, "sparse");
     return bench_add(bench, &row);
 }
 

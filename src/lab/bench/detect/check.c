@@ -186,10 +186,9 @@ static gordian_status measure_snapshot(struct bench *bench, struct check *check)
     /* igraph takes long: the median of three drops a cold first run. */
     struct bench_effort effort = {0, 3, 20, quick ? 2 : 20};
     TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, effort));
-    struct bench_row row = bench_row("ms", "detect/check/%s-%u/sparse", check->options->kind,
-                                     check->options->processes);
-    bench_fill(&row, &sides[0], 1e6);
-    bench_against(&row, BASELINE, &sides[1], 1e6);
+    struct bench_row row = bench_measured(&sides[0], "ms", "detect/check/%s-%u/sparse",
+                                          check->options->kind, check->options->processes);
+    bench_against(&row, BASELINE, &sides[1]);
     bench_bar(&row, BASELINE ? BAR_AT_LEAST : BAR_NONE, 3);
     bench_note(&row, "%u processes + %u resources, %zu cycles%s", check->options->processes,
                check->options->processes, check->cycles,

@@ -24,13 +24,6 @@ struct bench_effort cuda_effort(const struct cuda_bench *cuda, double seconds)
     return (struct bench_effort){3, 5, 1000, cuda->bench->options->quick ? seconds / 4 : seconds};
 }
 
-void cuda_compare(struct bench_row *row, const char *baseline, const struct bench_side *side,
-                  double per_unit)
-{
-    bench_against(row, baseline, side, per_unit);
-    snprintf(row->baseline_series, sizeof row->baseline_series, "%s", baseline);
-}
-
 gordian_status cuda_add(const struct cuda_bench *cuda, struct bench_row *row, double bar)
 {
     if (bar > 0 && cuda->bars)
@@ -80,18 +73,15 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
                                      const struct bench_side *sides, double round_trip)
 {
     const struct detect_paper paper = detect_paper_at(size->size);
-    struct bench_row answer = bench_row("us", "detect/cuda/block-%u", size->size);
-    struct bench_row settled = bench_row("us", "detect/cuda/block-%u-settled", size->size);
+    struct bench_row answer = bench_measured(&sides[0], "us", "detect/cuda/block-%u", size->size);
+    struct bench_row settled =
+        bench_measured(&sides[1], "us", "detect/cuda/block-%u-settled", size->size);
     struct bench_row computing = bench_row("us", "detect/cuda/block-%u-computing", size->size);
-    bench_fill(&answer, &sides[0], 1e3);
-    bench_fill(&settled, &sides[1], 1e3);
-    cuda_compare(&answer, "sparse", &sides[2], 1e3);
-    cuda_compare(&settled, "sparse", &sides[2], 1e3);
+    bench_against_curve(&answer, "sparse", &sides[2]);
+    bench_against_curve(&settled, "sparse", &sides[2]);
     computing.value = (sides[1].median > round_trip ? sides[1].median - round_trip : 0) / 1e3;
-    answer.plot = settled.plot = BLOCK_PLOT;
-    answer.x = settled.x = size->size;
-    snprintf(answer.series, sizeof answer.series, "cuda, answered");
-    snprintf(settled.series, sizeof settled.series, "cuda, settled");
+    bench_curve(&answer, BLOCK_PLOT, size->size, "cuda, answered");
+    bench_curve(&settled, BLOCK_PLOT, size->size, "cuda, settled");
     /* The papers wait for all of the update. */
     settled.paper_cpu = paper.block_cpu_ms * 1e3;
     settled.paper_gpu = paper.block_gpu_ms * 1e3;
@@ -113,9 +103,8 @@ static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t s
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     THEN(status, bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1)));
     long_chain_close(&chain);
-    struct bench_row row = bench_row("us", "detect/cuda/block-%u/matrix", size);
-    bench_fill(&row, &side, 1e3);
-    bench_curve(&row, BLOCK_PLOT, "matrix", size);
+    struct bench_row row = bench_measured(&side, "us", "detect/cuda/block-%u/matrix", size);
+    bench_curve(&row, BLOCK_PLOT, size, "matrix");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -151,8 +140,7 @@ static gordian_status all_block_rows(const struct cuda_bench *cuda)
     struct bench_side side = {&chain, long_chain_round_trip, 0, 0};
     gordian_status status = bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1));
     long_chain_close(&chain);
-    struct bench_row row = bench_row("us", "detect/cuda/round-trip");
-    bench_fill(&row, &side, 1e3);
+    struct bench_row row = bench_measured(&side, "us", "detect/cuda/round-trip");
     round_trip = side.median;
     bench_note(&row,
                "a granted request, and word from the device that it is done: communication alone");
@@ -183,12 +171,12 @@ static struct bench_row list_row(const char *id, const struct cuda_list *list, c
 {
     const struct detect_paper paper = detect_paper_at(list->size);
     const bool multi = list->first_units > 1;
-    struct bench_row row = bench_row("ms", "detect/cuda/%s-%u%s", id, list->size, engine);
-    bench_fill(&row, side, 1e6);
+    struct bench_row row =
+        bench_measured(side, "ms", "detect/cuda/%s-%u%s", id, list->size, engine);
     row.paper_cpu = (multi ? paper.multi_cpu_s : paper.list_cpu_s) * 1e3;
     row.paper_gpu = (multi ? paper.multi_gpu_s : paper.list_gpu_s) * 1e3;
     bench_curve(&row, multi ? "2M events, multi-unit (ms)" : "The papers' 2M events (ms)",
-                list->engine, list->size);
+                list->size, "%s", list->engine);
     return row;
 }
 
@@ -208,7 +196,7 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     bench_progress(cuda->bench, "%s, M = %u", id, size);
     TRY(bench_measure(cuda->bench, sides, 2, effort));
     struct bench_row row = list_row(id, &lists[0], "", &sides[0]);
-    cuda_compare(&row, "sparse", &sides[1], 1e6);
+    bench_against_curve(&row, "sparse", &sides[1]);
     if (first_units > 1 && !cuda->info.emulated)
         bench_note(&row, "the papers do not tell which events theirs were; these are a chain's");
     gordian_status status = cuda_add(cuda, &row, bar);
@@ -266,9 +254,8 @@ static gordian_status add_releases(const struct cuda_bench *cuda, struct release
     effort.warmups = 0;
     TRY(bench_measure(cuda->bench, sides, 2, effort));
     const struct detect_paper paper = detect_paper_at(size);
-    struct bench_row row = bench_row("us", "detect/cuda/release-%u%s", size, kind);
-    bench_fill(&row, &sides[0], 1e3);
-    cuda_compare(&row, "sparse", &sides[1], 1e3);
+    struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/release-%u%s", size, kind);
+    bench_against_curve(&row, "sparse", &sides[1]);
     row.paper_cpu = paper.release_cpu_ms * 1e3;
     row.paper_gpu = paper.release_gpu_ms * 1e3;
     bench_note(&row, "%s", note);

@@ -75,9 +75,8 @@ static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     THEN(status, measure_releases(cuda, &chain, 10, &side));
     long_chain_close(&chain);
-    struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u/matrix", size);
-    bench_fill(&row, &side, 1e3);
-    bench_curve(&row, "Reachability after a release (us)", "matrix", size);
+    struct bench_row row = bench_measured(&side, "us", "detect/cuda/multi/reach-%u/matrix", size);
+    bench_curve(&row, "Reachability after a release (us)", size, "matrix");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -108,16 +107,15 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
 static gordian_status add_reach(const struct cuda_bench *cuda, uint32_t size,
                                 const struct bench_side *sides, double bar)
 {
-    struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u", size);
-    struct bench_row whole = bench_row("us", "detect/cuda/multi/reach-%u-waited", size);
-    struct bench_row words = bench_row("us", "detect/cuda/multi/reach-%u-words", size);
-    bench_fill(&row, &sides[0], 1e3);
-    bench_fill(&whole, &sides[1], 1e3);
-    bench_fill(&words, &sides[2], 1e3);
-    cuda_compare(&row, "sparse", &sides[3], 1e3);
-    row.plot = words.plot = "Reachability after a release (us)";
-    row.x = words.x = size;
-    snprintf(words.series, sizeof words.series, "cuda, words");
+    const char *plot = "Reachability after a release (us)";
+    struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/multi/reach-%u", size);
+    struct bench_row whole =
+        bench_measured(&sides[1], "us", "detect/cuda/multi/reach-%u-waited", size);
+    struct bench_row words =
+        bench_measured(&sides[2], "us", "detect/cuda/multi/reach-%u-words", size);
+    bench_against_curve(&row, "sparse", &sides[3]);
+    bench_curve(&row, plot, size, "cuda");
+    bench_curve(&words, plot, size, "cuda, words");
     bench_note(&row,
                "all of RP made anew, on the device; sparse: the release, which needs none of it");
     bench_note(&whole, "the same with launches, transfers and waiting");

@@ -66,7 +66,7 @@ static gordian_status add_contest(const struct cuda_bench *cuda, const struct co
         bench_row(experiments[published->experiment].unit, "detect/published/%s-%u/%s",
                   experiments[published->experiment].id, published->size, name);
     bench_fill(&row, &sides[0], per_unit);
-    cuda_compare(&row, name, &sides[1], per_unit);
+    bench_against_curve(&row, name, &sides[1]);
     if (published->player.method == PUBLISHED_METHOD_OSDDA_BITS ||
         published->player.method == PUBLISHED_METHOD_LMDDA_BITS)
         fill_paper(&row, published);

@@ -53,9 +53,8 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
         long_chain_close(&both[i].chain);
         memory_free(&bench->memory, both[i].pairs);
     }
-    struct bench_row row = bench_row("us", "detect/cuda/%swhat-if-%u", multi, size);
-    bench_fill(&row, &sides[0], 1e3);
-    cuda_compare(&row, "sparse", &sides[1], 1e3);
+    struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/%swhat-if-%u", multi, size);
+    bench_against_curve(&row, "sparse", &sides[1]);
     bench_note(&row, "all pairs, the array of answers filled in here");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }

@@ -122,10 +122,9 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
     THEN(status, bench_measure(bench, sides, 3, effort));
     TRY(status);
     double hops = (double)facts.hops / (double)(facts.blocks ? facts.blocks : 1);
-    struct bench_row row = bench_row("ns", "detect/single/random-%u%s/sparse",
-                                     load->trace.processes, load->busy ? "-busy" : "");
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "bare", &sides[1], 1);
+    struct bench_row row = bench_measured(&sides[0], "ns", "detect/single/random-%u%s/sparse",
+                                          load->trace.processes, load->busy ? "-busy" : "");
+    bench_against(&row, "bare", &sides[1]);
     bench_bar(&row, hops < SHORT ? BAR_AT_LEAST : BAR_NONE, 0.8);
     bench_note(
         &row,
@@ -134,10 +133,9 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
         load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
         facts.deadlocks);
     TRY(bench_add(bench, &row));
-    struct bench_row floor = bench_row("ns", "detect/single/random-%u%s/keeper",
-                                       load->trace.processes, load->busy ? "-busy" : "");
-    bench_fill(&floor, &sides[2], 1);
-    bench_against(&floor, "bare", &sides[1], 1);
+    struct bench_row floor = bench_measured(&sides[2], "ns", "detect/single/random-%u%s/keeper",
+                                            load->trace.processes, load->busy ? "-busy" : "");
+    bench_against(&floor, "bare", &sides[1]);
     bench_note(
         &floor,
         "the bare loop with queues and holdings kept, nothing checked: the floor of the above");
@@ -192,9 +190,8 @@ static gordian_status engine_row(struct bench *bench, const struct engine_load *
     THEN(status, bench_measure(bench, &side, 1, effort));
     gen_trace_free(&load.trace);
     TRY(status);
-    struct bench_row row =
-        bench_row("ns", "detect/%s/load-%u/%s", wanted->model, wanted->size, wanted->engine);
-    bench_fill(&row, &side, 1);
+    struct bench_row row = bench_measured(&side, "ns", "detect/%s/load-%u/%s", wanted->model,
+                                          wanted->size, wanted->engine);
     return bench_add(bench, &row);
 }
 

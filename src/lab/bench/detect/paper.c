@@ -124,9 +124,8 @@ static gordian_status add_paper_row(struct bench *bench, struct run *run, const 
     bench_fill(&row, &side, per_unit);
     row.paper_cpu = cpu;
     row.paper_gpu = gpu;
-    row.plot = body == whole_list ? "The papers' 2M events (ms)" : NULL;
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "%s", run->engine);
+    bench_curve(&row, body == whole_list ? "The papers' 2M events (ms)" : NULL, size, "%s",
+                run->engine);
     return bench_add(bench, &row);
 }
 

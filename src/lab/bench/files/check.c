@@ -78,9 +78,8 @@ static gordian_status build_load(gordian_snapshot *snapshot, const struct load *
 static struct bench_row check_row_of(const struct bench_side sides[2], const char *what,
                                      uint32_t size)
 {
-    struct bench_row row = bench_row("ms", "check/%s-%u", what, size);
-    bench_fill(&row, &sides[0], 1e6);
-    bench_against(&row, "one thread", &sides[1], 1e6);
+    struct bench_row row = bench_measured(&sides[0], "ms", "check/%s-%u", what, size);
+    bench_against(&row, "one thread", &sides[1]);
     return row;
 }
 

@@ -360,9 +360,9 @@ static gordian_status open_judging(struct judging *judging, const struct reading
 static gordian_status add_packed(struct bench *bench, const struct reading *packed,
                                  const struct bench_side sides[2], const char *kind)
 {
-    struct bench_row row = bench_row("ms", "read/check-packed/%s-%u", kind, packed->names);
-    bench_fill(&row, &sides[0], 1e6);
-    bench_against(&row, "judging", &sides[1], 1e6);
+    struct bench_row row =
+        bench_measured(&sides[0], "ms", "read/check-packed/%s-%u", kind, packed->names);
+    bench_against(&row, "judging", &sides[1]);
     bench_bar(&row, packed->names >= PACKED_BAR_NAMES ? BAR_AT_LEAST : BAR_NONE, 1 / 1.5);
     bench_note(&row, "from the packed file to the answer, beside the judgement alone, on one core");
     return bench_add(bench, &row);

@@ -115,9 +115,18 @@ gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size
 
 /* ------------------------------------------------------------------ rows */
 
+/* Nanoseconds in a unit; 1 for what is no time. */
+static double unit_ns(const char *unit)
+{
+    return strcmp(unit, "s") == 0    ? 1e9
+           : strcmp(unit, "ms") == 0 ? 1e6
+           : strcmp(unit, "us") == 0 ? 1e3
+                                     : 1;
+}
+
 struct bench_row bench_row(const char *unit, const char *id, ...)
 {
-    struct bench_row row = {.unit = unit};
+    struct bench_row row = {.unit = unit, .per_unit = unit_ns(unit)};
     va_list arguments;
     va_start(arguments, id);
     vsnprintf(row.id, sizeof row.id, id, arguments);
@@ -125,17 +134,35 @@ struct bench_row bench_row(const char *unit, const char *id, ...)
     return row;
 }
 
+struct bench_row bench_measured(const struct bench_side *side, const char *unit, const char *id,
+                                ...)
+{
+    struct bench_row row = {.unit = unit};
+    va_list arguments;
+    va_start(arguments, id);
+    vsnprintf(row.id, sizeof row.id, id, arguments);
+    va_end(arguments);
+    bench_fill(&row, side, unit_ns(unit));
+    return row;
+}
+
 void bench_fill(struct bench_row *row, const struct bench_side *side, double per_unit)
 {
+    row->per_unit = per_unit;
     row->value = side->median / per_unit;
     row->p99 = side->p99 / per_unit;
 }
 
-void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side,
-                   double per_unit)
+void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side)
 {
     row->baseline = baseline;
-    row->baseline_value = side->median / per_unit;
+    row->baseline_value = side->median / row->per_unit;
+}
+
+void bench_against_curve(struct bench_row *row, const char *baseline, const struct bench_side *side)
+{
+    bench_against(row, baseline, side);
+    snprintf(row->baseline_series, sizeof row->baseline_series, "%s", baseline);
 }
 
 void bench_times(struct bench_row *row, const char *baseline, double value)
@@ -159,11 +186,14 @@ void bench_note(struct bench_row *row, const char *format, ...)
     va_end(arguments);
 }
 
-void bench_curve(struct bench_row *row, const char *plot, const char *series, double x)
+void bench_curve(struct bench_row *row, const char *plot, double x, const char *series, ...)
 {
+    va_list arguments;
     row->plot = plot;
     row->x = x;
-    snprintf(row->series, sizeof row->series, "%s", series);
+    va_start(arguments, series);
+    vsnprintf(row->series, sizeof row->series, series, arguments);
+    va_end(arguments);
 }
 
 bool bench_met(const struct bench_row *row)

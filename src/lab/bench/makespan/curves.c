@@ -72,7 +72,7 @@ static gordian_status add_curve_rows(const struct figure *figure, const struct c
             bench_row("cycles", "makespan/found-%s-%gms/%s", figure->name, times[i], id);
         row.value = curve->best[i];
         bench_times(&row, "exact", figure->exact);
-        bench_curve(&row, figure->plot, series, times[i]);
+        bench_curve(&row, figure->plot, times[i], "%s", series);
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)
             return fail(figure->bench->error, GORDIAN_STATUS_INPUT,

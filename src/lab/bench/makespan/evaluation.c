@@ -144,9 +144,9 @@ static gordian_status add_evaluation_rows(struct bench *bench, struct evaluation
     const struct bench_effort effort = {2, 20, 400, bench->options->quick ? 0.5 : 3};
     TRY(bench_measure(bench, sides, 3, effort));
     bool plain = sides[2].median < sides[1].median;
-    struct bench_row row = bench_row("ns", "makespan/evaluation-%s/incremental", name);
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, plain ? "scratch, plain" : "scratch", &sides[plain ? 2 : 1], 1);
+    struct bench_row row =
+        bench_measured(&sides[0], "ns", "makespan/evaluation-%s/incremental", name);
+    bench_against(&row, plain ? "scratch, plain" : "scratch", &sides[plain ? 2 : 1]);
     bench_bar(&row, bar ? BAR_AT_LEAST : BAR_NONE, 3);
     bench_note(&row,
                "%.2f M evaluations/s on one core; from scratch: %.0f ns, in the plain way %.0f ns",

@@ -59,8 +59,8 @@ static gordian_status add_rate(struct world *world, enum side which, size_t dept
         bench_row("/s", "serve/pipelined/%s/depth-%zu", side_names[which], depth);
     row.value = 1e9 / side->median;
     row.p99 = 1e9 / side->p99;
-    bench_curve(&row, "serve: operations a second, over the depth of the pipeline",
-                side_names[which], (double)depth);
+    bench_curve(&row, "serve: operations a second, over the depth of the pipeline", (double)depth,
+                "%s", side_names[which]);
     if (which != SIDE_REDIS && redis_ns > 0)
         bench_times(&row, "redis", 1e9 / redis_ns);
     if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16)

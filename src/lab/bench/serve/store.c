@@ -223,7 +223,7 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
     /* Until another answers: who hands over goes on for a moment. */
     *ms = 0;
     for (int now = leader; status == GORDIAN_OK && (now == leader || now < 0);) {
-        double gap;
+        double gap = 0;
         status = longest_gap(library, &gap, error);
         *ms = gap > *ms ? gap : *ms;
         now = find_leading_server(world);

@@ -206,9 +206,8 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
     bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
     TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row =
-        bench_row("ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "depth-first", &sides[1], 1);
+        bench_measured(&sides[0], "ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
+    bench_against(&row, "depth-first", &sides[1]);
     bench_note(&row,
                threads ? "a hand-over, %u threads that sleep until served"
                        : "a hand-over, %u waiting, one thread for all",

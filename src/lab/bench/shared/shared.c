@@ -146,9 +146,9 @@ static gordian_status one_thread_row(struct bench *bench, uint64_t turns, bool b
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     bench_progress(bench, "one thread, shared and not");
     TRY(bench_measure(bench, sides, 2, effort));
-    struct bench_row row = bench_row("ns", "shared/disjoint/1-thread%s", batches ? "-batches" : "");
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "unshared", &sides[1], 1);
+    struct bench_row row =
+        bench_measured(&sides[0], "ns", "shared/disjoint/1-thread%s", batches ? "-batches" : "");
+    bench_against(&row, "unshared", &sides[1]);
     row.bar_kind =
         batches ? BAR_NONE : BAR_AT_LEAST; /* an atomic operation costs more than such an event */
     row.bar = 0.77;
@@ -166,9 +166,8 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
     struct bench_effort effort = {1, 5, 30, bench->options->quick ? 2 : 8};
     bench_progress(bench, "%u threads on resources of their own", threads);
     TRY(bench_measure(bench, sides, 2, effort));
-    struct bench_row row = bench_row("ns", "shared/disjoint/%u-threads", threads);
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "1 thread", &sides[1], 1);
+    struct bench_row row = bench_measured(&sides[0], "ns", "shared/disjoint/%u-threads", threads);
+    bench_against(&row, "1 thread", &sides[1]);
     bench_bar(&row, threads == 16 ? BAR_AT_LEAST : BAR_NONE, 10);
     bench_note(&row, "an event, all threads together");
     return bench_add(bench, &row);

@@ -123,9 +123,8 @@ static gordian_status add_messages_row(struct bench *bench, const char *name,
                                        const struct bench_side *side,
                                        const struct bench_side *native)
 {
-    struct bench_row row = bench_row("ns", "mpi/ping-pong/%s", name);
-    bench_fill(&row, side, 1);
-    bench_against(&row, side == native ? NULL : "native", native, 1);
+    struct bench_row row = bench_measured(side, "ns", "mpi/ping-pong/%s", name);
+    bench_against(&row, side == native ? NULL : "native", native);
     row.ratio = side->median / native->median;
     if (side != native)
         bench_bar(&row, BAR_AT_MOST, RATIO_MOST);

@@ -156,8 +156,7 @@ struct plan {
 static gordian_status add_tool_row(struct bench *bench, const struct plan *plan, enum tool tool,
                                    const struct bench_side *side, double native)
 {
-    struct bench_row row = bench_row("ns", "run/%s/%s", plan->what, tool_names[tool]);
-    bench_fill(&row, side, 1);
+    struct bench_row row = bench_measured(side, "ns", "run/%s/%s", plan->what, tool_names[tool]);
     row.baseline = tool == TOOL_NATIVE ? NULL : "native";
     row.baseline_value = native;
     row.ratio = side->median / native;
