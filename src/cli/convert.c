@@ -24,8 +24,7 @@ static int convert_main(struct cli *cli, int argc, char **argv)
          OPTION_CHOICE, &form, forms},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (cli->json)

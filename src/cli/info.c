@@ -192,12 +192,11 @@ static int info_main(struct cli *cli, int argc, char **argv)
     struct measuring measuring = {0};
     const struct option options[] = {
         {"crossover", 0, NULL, "measure which engine is the quickest from which\nsize on",
-         OPTION_FLAG, &measuring.crossover, NULL},
-        {"most", 0, "N", "no sizes above this", OPTION_U64, &measuring.most, NULL},
+         OPTION_FLAG, &measuring.crossover},
+        {"most", 0, "N", "no sizes above this", OPTION_U64, &measuring.most},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (operands)

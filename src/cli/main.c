@@ -108,9 +108,7 @@ int main(int argc, char **argv)
     cli.words = argv;
     /* A failing write is told by its error. */
     cli.pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
-    if (!output_open(&cli.out, STDOUT_FILENO)) {
-        cli_say(&cli, "out of memory");
-        return EXIT_BROKEN;
-    }
+    if (!output_open(&cli.out, STDOUT_FILENO))
+        return cli_no_memory(&cli);
     return cli_finish(&cli, run_command(&cli, argc > 0 ? argc - 1 : 0, argv + (argc > 0)));
 }

@@ -204,29 +204,26 @@ static int avoid_main(struct cli *cli, int argc, char **argv)
     struct avoid avoid = {
         .cli = cli, .input.fd = -1, .workers = AVOID_NO_WORKERS, .patience = AVOID_NO_PATIENCE};
     const struct option options[] = {
-        {"all", 'a', NULL, "show every event, not only unsafe requests", OPTION_FLAG, &avoid.all,
-         NULL},
+        {"all", 'a', NULL, "show every event, not only unsafe requests", OPTION_FLAG, &avoid.all},
         {"brief", 'b', NULL, "with --json: no safe orders and no reasons", OPTION_FLAG,
-         &avoid.brief, NULL},
+         &avoid.brief},
         {"queue", 0, NULL, "requests that cannot be granted wait, instead of\nbeing forgotten",
-         OPTION_FLAG, &avoid.queue, NULL},
+         OPTION_FLAG, &avoid.queue},
         {"patience", 0, "N",
          "with --queue: how often the longest waiting may\nbe passed by others (default: 16)",
-         OPTION_U64, &avoid.patience, NULL},
-        {"strict", 's', NULL, "stop at the first error in the trace", OPTION_FLAG, &avoid.strict,
-         NULL},
+         OPTION_U64, &avoid.patience},
+        {"strict", 's', NULL, "stop at the first error in the trace", OPTION_FLAG, &avoid.strict},
         {"plan", 'p', NULL, "instead: how many units do these claims need?", OPTION_FLAG,
-         &avoid.plan, NULL},
+         &avoid.plan},
         {"workers", 'w', "N", "with --plan: N equal processes with these CLAIMS", OPTION_U64,
-         &avoid.workers, NULL},
+         &avoid.workers},
         {"units", 'u', "LIST", "with --workers: what there is now, as gpu=4,disk=2", OPTION_TEXT,
-         &avoid.units, NULL},
+         &avoid.units},
         {"cost", 0, "LIST", "with --plan: what a unit costs, as gpu=9,disk=1", OPTION_TEXT,
-         &avoid.costs, NULL},
+         &avoid.costs},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     avoid.style = cli_style(cli);

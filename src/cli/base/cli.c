@@ -19,17 +19,17 @@ static const char *const color_choices[] = {"auto", "always", "never", NULL};
 static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1])
 {
     const struct option common[COMMON_COUNT + 1] = {
-        {"json", 'j', NULL, "print one JSON object a line", OPTION_FLAG, &cli->json, NULL},
+        {"json", 'j', NULL, "print one JSON object a line", OPTION_FLAG, &cli->json},
         {"engine", 'e', "NAME", "use this engine ('gordian info' lists them;\ndefault: auto)",
-         OPTION_WORD, &cli->engine, NULL},
+         OPTION_WORD, &cli->engine},
         {"quiet", 'q', NULL, "print results only: no progress, no warnings", OPTION_FLAG,
-         &cli->quiet, NULL},
-        {"verbose", 'v', NULL, "leave nothing out", OPTION_FLAG, &cli->verbose, NULL},
+         &cli->quiet},
+        {"verbose", 'v', NULL, "leave nothing out", OPTION_FLAG, &cli->verbose},
         {"color", 0, "WHEN", "colours: auto (on a terminal), always, never", OPTION_CHOICE,
          &cli->color, color_choices},
-        {"help", 'h', NULL, "print this help", OPTION_FLAG, &cli->help, NULL},
-        {"version", 'V', NULL, "print the version", OPTION_FLAG, &cli->version, NULL},
-        {"dump-options", 0, NULL, NULL, OPTION_FLAG, &cli->dump_options, NULL},
+        {"help", 'h', NULL, "print this help", OPTION_FLAG, &cli->help},
+        {"version", 'V', NULL, "print the version", OPTION_FLAG, &cli->version},
+        {"dump-options", 0, NULL, NULL, OPTION_FLAG, &cli->dump_options},
         {0},
     };
     memcpy(table, common, sizeof common);
@@ -168,6 +168,18 @@ int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
     case GORDIAN_STATUS_VICTIM:
         break;
     }
+    return EXIT_BROKEN;
+}
+
+int cli_no_memory(struct cli *cli)
+{
+    cli_say(cli, "out of memory");
+    return EXIT_BROKEN;
+}
+
+int cli_cannot_write(struct cli *cli, const char *path, int why)
+{
+    cli_say(cli, "cannot write '%s': %s", path, strerror(why));
     return EXIT_BROKEN;
 }
 

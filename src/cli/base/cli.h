@@ -99,6 +99,10 @@ void cli_say_at(struct cli *cli, const char *file, uint64_t line, uint64_t colum
                 const char *message);
 /* Says what went wrong, with the place if it has one; returns the exit code for it. */
 int cli_fail(struct cli *cli, const char *file, const gordian_error *error);
+/* The same for what fails most often, with EXIT_BROKEN: memory, or a file that cannot be written.
+ */
+int cli_no_memory(struct cli *cli);
+int cli_cannot_write(struct cli *cli, const char *path, int why);
 /* Makes the file and lets `write` fill it. */
 typedef gordian_status cli_writer(void *context, struct output *out, gordian_error *error);
 gordian_status cli_write_file(const char *path, cli_writer *write, void *context,

@@ -62,6 +62,8 @@ void options_dump(const struct option *table, struct output *out);
 
 /* Seconds, with decimals, as OPTION_TEXT brings them; below 0: they are none. */
 double options_seconds(const char *text);
+/* 90s, 15m, 12h, 30d, or a number of seconds, in milliseconds; false: it is none of these. */
+bool options_duration(const char *text, uint64_t *ms);
 
 /* Which of the NULL-ended words is nearest to what was typed, or NULL if none is near. */
 const char *nearest_word(const char *typed, const char *const *words);

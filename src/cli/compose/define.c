@@ -68,10 +68,7 @@ int defines_read(struct compose *compose, char **text)
         *text = strdup(all.buffer);
     if (fine)
         output_close(&all);
-    if (code == EXIT_NOTHING && !*text) {
-        gordian_error error = {0};
-        fail_memory(&error);
-        return cli_fail(compose->cli, NULL, &error);
-    }
+    if (code == EXIT_NOTHING && !*text)
+        return cli_no_memory(compose->cli);
     return code;
 }

@@ -184,11 +184,8 @@ int subjects_read(struct compose *compose, struct subject *subject, char **paths
     if (code != EXIT_NOTHING)
         return code;
     struct subject *parts = memory_zeroed(&memory, count * sizeof *parts);
-    if (!parts) {
-        gordian_error error = {0};
-        fail_memory(&error);
-        return cli_fail(compose->cli, NULL, &error);
-    }
+    if (!parts)
+        return cli_no_memory(compose->cli);
     for (size_t i = 0; i < count && code == EXIT_NOTHING; i++)
         code = subject_read(compose, &parts[i], paths[i], is_treo(paths[i]) ? compose->main : NULL,
                             compose->data);

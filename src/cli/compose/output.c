@@ -54,10 +54,8 @@ int product_file_open(struct product_file *to, struct compose *compose)
     to->fd = open(compose->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (to->fd < 0) /* not a file: a pipe somebody reads */
         to->fd = open(compose->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (to->fd < 0) {
-        cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(errno));
-        return EXIT_BROKEN;
-    }
+    if (to->fd < 0)
+        return cli_cannot_write(compose->cli, compose->file, errno);
     to->file = gordian_writer_fd(&to->fd);
     to->writer = (gordian_writer){write_to_file, to->file.rewrite ? rewrite_file : NULL, to};
     return EXIT_NOTHING;
@@ -72,6 +70,5 @@ int product_file_close(struct product_file *to, struct compose *compose, int cod
     to->fd = -1;
     if (!to->failure)
         return code;
-    cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(to->failure));
-    return EXIT_BROKEN;
+    return cli_cannot_write(compose->cli, compose->file, to->failure);
 }

@@ -214,21 +214,18 @@ static int papers_main(struct cli *cli, int argc, char **argv)
     bench_options_init(&command.bench);
     results_init(&command.results);
     const struct option options[] = {
-        {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown, NULL},
-        {"merge", 0, "FILE", "add the results of FILE", OPTION_FILE, &command.merge_path, NULL},
+        {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown},
+        {"merge", 0, "FILE", "add the results of FILE", OPTION_FILE, &command.merge_path},
         {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_FOLDER,
-         &command.pictures, NULL},
-        {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick,
-         NULL},
+         &command.pictures},
+        {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick},
         {"results", 0, "FILE", "take recorded results from FILE; --run and --merge\nwrite to it",
-         OPTION_FILE, &command.results_path, NULL},
-        {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure,
-         NULL},
-        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_FILE, &command.svg, NULL},
+         OPTION_FILE, &command.results_path},
+        {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure},
+        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_FILE, &command.svg},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     command.bench.progress = cli_show_progress;

@@ -224,10 +224,8 @@ int makespan_read_code(struct makespan *makespan, const char *path)
     struct input input = {.fd = -1};
     gordian_error error = {0};
     struct lists *lists = lists_open(makespan);
-    if (!lists) {
-        cli_say(makespan->cli, "out of memory");
-        return EXIT_BROKEN;
-    }
+    if (!lists)
+        return cli_no_memory(makespan->cli);
     int code = path ? open_file(makespan, path, &input) : open_own(makespan);
     if (code == EXIT_NOTHING)
         code = read_lists(makespan, lists);

@@ -39,15 +39,11 @@ struct listing {
 /* 90s, 15m, 12h, 30d: so long ago. */
 static bool parse_ago(const char *text, uint64_t *ms)
 {
-    static const char letters[] = "smhd";
-    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
-    size_t length = strlen(text);
-    const char *why, *letter = length > 1 ? strchr(letters, text[length - 1]) : NULL;
-    uint64_t number, now = wall_ms();
-    if (!letter || !parse_u64(text, length - 1, &number, &why) ||
-        number > now / factors[letter - letters])
+    uint64_t ago, now = wall_ms();
+    if (!*text || !strchr("smhd", text[strlen(text) - 1]) || !options_duration(text, &ago) ||
+        ago > now)
         return false;
-    *ms = now - number * factors[letter - letters];
+    *ms = now - ago;
     return true;
 }
 
@@ -375,37 +371,36 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     int code;
     const struct option options[] = {
         {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_FOLDER,
-         &listing.folder, NULL},
+         &listing.folder},
         {"store", 0, "URI", "instead of a folder: PostgreSQL, as of gordian serve --store",
-         OPTION_TEXT, &listing.store, NULL},
+         OPTION_TEXT, &listing.store},
         {"store-schema", 0, "NAME", "where the tables are there (default: gordian)", OPTION_TEXT,
-         &listing.schema, NULL},
-        {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system, NULL},
-        {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT, &filter->process,
-         NULL},
+         &listing.schema},
+        {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system},
+        {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT,
+         &filter->process},
         {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: so long ago",
-         OPTION_TEXT, &listing.since, NULL},
-        {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until, NULL},
+         OPTION_TEXT, &listing.since},
+        {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until},
         {"label", 0, "KEY:VALUE", "only those with something in them that had this label",
-         OPTION_TEXT, &filter->label, NULL},
-        {"at", 0, "TIME", "only those that stood at this time", OPTION_TEXT, &listing.at, NULL},
+         OPTION_TEXT, &filter->label},
+        {"at", 0, "TIME", "only those that stood at this time", OPTION_TEXT, &listing.at},
         {"state", 0, NULL,
          "with --at: who held and waited for what then, as a trace\n"
          "(with --json as JSON), instead",
-         OPTION_FLAG, &listing.state, NULL},
-        {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open, NULL},
-        {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended, NULL},
-        {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id,
-         NULL},
-        {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit, NULL},
+         OPTION_FLAG, &listing.state},
+        {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open},
+        {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended},
+        {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id},
+        {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit},
         {"oldest-first", 0, NULL, "in order of time; otherwise the newest come first", OPTION_FLAG,
-         &filter->oldest_first, NULL},
+         &filter->oldest_first},
         {"audit", 0, NULL, "what operators did by hand, who and why, instead", OPTION_FLAG,
-         &listing.audit, NULL},
+         &listing.audit},
         {"export", 0, "FILE",
          "write them to a file (- standard output), a JSON object\n"
          "a line, with what led to each",
-         OPTION_FILE, &listing.export, NULL},
+         OPTION_FILE, &listing.export},
         {0},
     };
     int operands = cli_parse(cli, options, argc, argv, &code);

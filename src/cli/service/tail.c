@@ -295,20 +295,6 @@ static void take_notice(void *context, gordian_notice notice, const char *text, 
 
 /* ------------------------------------------------------------------ what was before */
 
-/* 30s, 15m, 12h, 7d; without a letter: seconds. */
-static bool parse_since(const char *text, uint64_t *ms)
-{
-    static const char letters[] = "smhd";
-    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
-    size_t length = strlen(text);
-    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
-    uint64_t factor = letter ? factors[letter - letters] : 1000;
-    if (!parse_u64(text, length - (letter != NULL), ms, &why) || *ms > UINT64_MAX / factor)
-        return false;
-    *ms *= factor;
-    return true;
-}
-
 /* The end of one that was told is told in brief, as a notice has it. */
 static void show_before(struct tail *tail, const struct value *incident)
 {
@@ -505,16 +491,14 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     const struct option options[] = {
         REACH_TO(tail.reach),
         {"system", 's', "NAME", "the system to look at (default: default)", OPTION_TEXT,
-         &tail.reach.options.system, NULL},
-        {"deadlocks", 'd', NULL, "deadlocks only, not every event", OPTION_FLAG, &tail.deadlocks,
-         NULL},
-        {"label", 0, "KEY:VALUE", "only deadlocks of what has this label", OPTION_TEXT, &tail.label,
-         NULL},
+         &tail.reach.options.system},
+        {"deadlocks", 'd', NULL, "deadlocks only, not every event", OPTION_FLAG, &tail.deadlocks},
+        {"label", 0, "KEY:VALUE", "only deadlocks of what has this label", OPTION_TEXT,
+         &tail.label},
         {"since", 0, "TIME", "begin with the deadlocks of so long ago: 30s, 15m,\n12h, 7d",
-         OPTION_TEXT, &tail.since, NULL},
-        {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count, NULL},
-        {"retry", 'F', NULL, "connect again when the service goes away", OPTION_FLAG, &tail.retry,
-         NULL},
+         OPTION_TEXT, &tail.since},
+        {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count},
+        {"retry", 'F', NULL, "connect again when the service goes away", OPTION_FLAG, &tail.retry},
         REACH_SAFELY(tail.reach),
         {0},
     };
@@ -530,7 +514,7 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     const char *system = tail.reach.options.system;
     if (system && (strlen(system) > GORDIAN_NAME_MAX || strpbrk(system, " \t\n#")))
         return cli_misuse(cli, "'%.60s' is not a name", system);
-    if (tail.since && !parse_since(tail.since, &tail.since_ms))
+    if (tail.since && !options_duration(tail.since, &tail.since_ms))
         return cli_misuse(cli, "--since: expected a time such as 30s, 15m, 12h or 7d");
     tail.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
     told_witness_init(&tail.told);

@@ -70,7 +70,7 @@ static gordian_status copy_row(struct array_bench *array)
     struct bench *bench = array->bench;
     struct copying copying = {.array = array,
                               .bytes = array->info.emulated ? 1 << 16 : (size_t)1 << 30};
-    struct bench_side side = {&copying, run_copy, 0, 0};
+    struct bench_side side = {&copying, run_copy};
     bench_progress(bench, "a copy on the device");
     gordian_status status = gpu_alloc(array->gpu, &copying.from, copying.bytes, bench->error);
     THEN(status, gpu_alloc(array->gpu, &copying.to, copying.bytes, bench->error));

@@ -177,7 +177,7 @@ static gordian_status filter_on_device(struct array_world *world, bool judged)
     struct bench_side sides[4];
     for (unsigned i = 0; i < 4; i++) {
         contexts[i] = (struct array_side){.world = world, .way = ways[i]};
-        sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
+        sides[i] = (struct bench_side){&contexts[i], array_filter_run};
     }
     TRY(bench_measure(array->bench, sides, 4, array_effort(array, 1)));
     for (unsigned i = 0; i < 4; i++) {
@@ -196,7 +196,7 @@ static gordian_status filter_on_device(struct array_world *world, bool judged)
 static gordian_status one_row(struct array_side *context, const char *name, const char *note)
 {
     const struct array_bench *array = context->world->array;
-    struct bench_side side = {context, array_filter_run, 0, 0};
+    struct bench_side side = {context, array_filter_run};
     TRY(bench_measure(array->bench, &side, 1, array_effort(array, 0.5)));
     struct bench_row row = way_row(context->world, name, &side);
     bench_note(&row, "%s", note);

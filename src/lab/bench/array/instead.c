@@ -143,7 +143,7 @@ static gordian_status instead_row(struct doing *doing)
     const struct array_bench *array = world->array;
     struct array_side chunked = {
         .world = world, .way = ARRAY_WAY_CHUNKED, .host = doing->way != INSTEAD_TWO_PASS};
-    struct bench_side sides[] = {{doing, run_instead, 0, 0}, {&chunked, array_filter_run, 0, 0}};
+    struct bench_side sides[] = {{doing, run_instead}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, ways[doing->way].name);

@@ -35,8 +35,7 @@ static gordian_status filter_row(struct array_world *world, struct filtering *fi
 {
     const struct array_bench *array = world->array;
     struct array_side chunked = {.world = world, .way = ARRAY_WAY_CHUNKED};
-    struct bench_side sides[] = {{filtering, run_filtering, 0, 0},
-                                 {&chunked, array_filter_run, 0, 0}};
+    struct bench_side sides[] = {{filtering, run_filtering}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count,
                                      ways[filtering->way].name);

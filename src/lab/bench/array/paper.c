@@ -27,8 +27,7 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
                                  const char *name, const char *note)
 {
     struct array_side chunked = {.world = paper->world, .way = ARRAY_WAY_CHUNKED};
-    struct bench_side sides[] = {{paper, run_paper_method, 0, 0},
-                                 {&chunked, array_filter_run, 0, 0}};
+    struct bench_side sides[] = {{paper, run_paper_method}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", paper->world->task.count, name);

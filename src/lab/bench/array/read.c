@@ -34,7 +34,7 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
                                   .kernel = at_random ? "array_read_random" : "array_read",
                                   .arguments = &arguments,
                                   .arguments_size = sizeof arguments};
-    struct bench_side sides[] = {{&plain, array_read_run, 0, 0}, {ours, array_read_run, 0, 0}};
+    struct bench_side sides[] = {{&plain, array_read_run}, {ours, array_read_run}};
     gordian_status status = bench_measure(array->bench, sides, 2, array_effort(array, 0.5));
     if (status == GORDIAN_OK &&
         (plain.sum != ours->sum || (!at_random && plain.sum != world->task.expected.sum)))

@@ -17,7 +17,7 @@ static gordian_status measure_shape(struct array_world *world, unsigned blocks, 
         {.world = world, .way = ARRAY_WAY_FLAT, .blocks = blocks},
     };
     for (unsigned i = 0; i < 3; i++)
-        sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
+        sides[i] = (struct bench_side){&contexts[i], array_filter_run};
     gordian_status status =
         bench_measure(array->bench, sides, flat ? 3 : 2, array_effort(array, 0.5));
     for (unsigned i = 0; i < 3; i++)

@@ -96,7 +96,7 @@ static gordian_status time_batch(const struct avoid_bench *avoid, struct batch *
     struct bench_effort effort = {few ? 0 : 1, few ? 1 : 3, few ? 1 : 200,
                                   bench->options->quick ? 0.3 : 2};
     gordian_status status = avoid_side_open(&batch->side, state, engine, bench->error);
-    *side = (struct bench_side){batch, run_batch, 0, 0};
+    *side = (struct bench_side){batch, run_batch};
     THEN(status, bench_measure(bench, side, 1, effort));
     avoid_side_close(&batch->side);
     return status;

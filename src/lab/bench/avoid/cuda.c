@@ -47,7 +47,7 @@ static gordian_status add(const struct avoid_bench *avoid, const char *id, uint3
                           uint32_t resources, const char *note, void *context,
                           gordian_status (*run)(void *, double *, gordian_error *))
 {
-    struct bench_side side = {context, run, 0, 0};
+    struct bench_side side = {context, run};
     struct bench_effort effort = {1, 3, 1000, avoid->bench->options->quick ? 0.3 : 1};
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};

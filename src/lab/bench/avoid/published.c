@@ -27,7 +27,7 @@ static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct a
                                        const struct avoid_worst_size *size)
 {
     struct bench *bench = avoid->bench;
-    struct bench_side sides[] = {{ours, avoid_ask, 0, 0}, {theirs, run_published_pba, 0, 0}};
+    struct bench_side sides[] = {{ours, avoid_ask}, {theirs, run_published_pba}};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.3 : 1};
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};

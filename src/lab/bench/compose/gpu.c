@@ -57,7 +57,7 @@ static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_sid
                                      const char *id, uint32_t size, double bar)
 {
     struct bench *bench = gpu->compose->bench;
-    struct bench_side measured = {side, run_side, 0, 0};
+    struct bench_side measured = {side, run_side};
     struct bench_effort effort = {2, 5, 1000, bench->options->quick ? 0.5 : 2};
     if (gpu->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};

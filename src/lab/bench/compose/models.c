@@ -123,7 +123,7 @@ static gordian_status measure_model(struct bench *bench, const struct compose_mo
 {
     struct spin spin;
     struct compose_side cpu = compose_side_of(compose_engine_named("cpu"), model->circuit);
-    struct bench_side sides[2] = {{&cpu, compose_side_run, 0, 0}, {&spin, spin_run, 0, 0}};
+    struct bench_side sides[2] = {{&cpu, compose_side_run}, {&spin, spin_run}};
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 15,
                                   bench->options->quick ? 1 : 10};
     bool have_spin = spin_open_circuit(&spin, model->circuit);

@@ -93,7 +93,7 @@ static gordian_status measure_rank_counts(const struct compose_bench *compose,
     for (size_t i = 0; i < count; i++) {
         ranks[i] = *first;
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_mpi_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_mpi_ranks};
     }
     bench_progress(bench, "compose: %s of %u on MPI ranks", first->kind, first->size);
     TRY(bench_measure(bench, sides, count, effort));

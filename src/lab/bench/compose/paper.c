@@ -92,7 +92,7 @@ static gordian_status add_result(struct bench *bench, const struct compose_thesi
 static gordian_status add_cells(struct bench *bench, const struct compose_thesis *paper)
 {
     struct compose_cells cells;
-    struct bench_side side = {&cells, compose_cells_run, 0, 0};
+    struct bench_side side = {&cells, compose_cells_run};
     compose_cells_init(&cells, paper->iterations);
     TRY(bench_measure(bench, &side, 1, (struct bench_effort){5, 10, 10, 0}));
     return add_result(bench, paper, "cells", &side);
@@ -103,7 +103,7 @@ static gordian_status add_table_row(struct bench *bench, const struct compose_th
                                     const gordian_circuit *circuit)
 {
     struct compose_side run = compose_side_of(engine, circuit);
-    struct bench_side side = {&run, compose_side_run, 0, 0};
+    struct bench_side side = {&run, compose_side_run};
     /* As there: ten runs that count, after five that do not. */
     run.options.full = true;
     run.options.max_deadlocks = 0;

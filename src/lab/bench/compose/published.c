@@ -125,7 +125,7 @@ static gordian_status measure_both_products(const struct published_bench *publis
                                             struct bench_row *row)
 {
     struct bench *bench = published->compose->bench;
-    struct bench_side sides[] = {{ours, run_ours, 0, 0}, {theirs, run_published_product, 0, 0}};
+    struct bench_side sides[] = {{ours, run_ours}, {theirs, run_published_product}};
     bench_progress(bench, "%s", row->id);
     gordian_status status =
         bench_measure(bench, sides, 2, effort_for_fifos(published, theirs->fifos));
@@ -180,7 +180,7 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
 {
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/core", thesis->iterations);
-    struct bench_side side = {theirs, run_published_product, 0, 0};
+    struct bench_side side = {theirs, run_published_product};
     struct bench_effort effort = {5, 10, 10, 0}; /* as there */
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);

@@ -66,7 +66,7 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
         ranks[i] = ranks[0];
         snprintf(ranks[i].fifos, sizeof ranks[i].fifos, "%u", fifos);
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_published_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_published_ranks};
     }
     bench_progress(bench, "compose: the published product on MPI ranks");
     TRY(bench_measure(bench, sides, count, effort));

@@ -45,7 +45,7 @@ static gordian_status measure_reachable(const struct compose_bench *compose,
     struct bench *bench = compose->bench;
     struct spin spin;
     struct compose_side cpu = compose_side_of(compose_engine_named("cpu"), circuit);
-    struct bench_side sides[2] = {{&cpu, compose_side_run, 0, 0}, {&spin, spin_run, 0, 0}};
+    struct bench_side sides[2] = {{&cpu, compose_side_run}, {&spin, spin_run}};
     struct bench_effort effort = {0, bench->options->quick || size >= 24 ? 1 : 3, 15,
                                   bench->options->quick ? 1 : 10};
     unsigned threads = compose->cores < 2 ? compose->cores : 2;

@@ -13,7 +13,7 @@ static gordian_status time_side(struct bench *bench, struct compose_side *run, d
                                 struct bench_side *side)
 {
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? seconds / 10 : seconds};
-    *side = (struct bench_side){run, compose_side_run, 0, 0};
+    *side = (struct bench_side){run, compose_side_run};
     return bench_measure(bench, side, 1, effort);
 }
 
@@ -78,8 +78,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     words.options.threads = 1;
     struct compose_side states = words;
     states.engine = &cpu_by_states;
-    struct bench_side sides[2] = {{&words, compose_side_run, 0, 0},
-                                  {&states, compose_side_run, 0, 0}};
+    struct bench_side sides[2] = {{&words, compose_side_run}, {&states, compose_side_run}};
     bench_progress(bench, "compose: %s of %u by words and by states", kind, size);
     gordian_status status = bench_measure(bench, sides, 2, effort);
     double count = (double)words.result.states;
@@ -213,7 +212,7 @@ static gordian_status graph_run(void *context, double *ns, gordian_error *error)
 static gordian_status graph_row(struct bench *bench, const char *what, uint32_t size,
                                 struct graph_side *work)
 {
-    struct bench_side side = {work, graph_run, 0, 0};
+    struct bench_side side = {work, graph_run};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.2 : 2};
     bench_progress(bench, "compose: %s, chain of %u", what, size);
     TRY(bench_measure(bench, &side, 1, effort));

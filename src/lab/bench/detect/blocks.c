@@ -170,7 +170,7 @@ static gordian_status device_memory_row(const struct occasion *at, struct load *
 static gordian_status timed_row(const struct occasion *at, struct load *loads, size_t count,
                                 const struct timed *timed)
 {
-    struct bench_side sides[] = {{&loads[0], timed->run, 0, 0}, {&loads[1], timed->run, 0, 0}};
+    struct bench_side sides[] = {{&loads[0], timed->run}, {&loads[1], timed->run}};
     TRY(bench_measure(at->cuda->bench, sides, count, cuda_effort(at->cuda, 1)));
     struct bench_row row = begin_holders_row(at, "us", timed->id);
     bench_fill(&row, &sides[0], 1e3);

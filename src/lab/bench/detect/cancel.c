@@ -94,7 +94,7 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
         return fail_memory(bench->error);
     breaks->trace = trace;
     gordian_status status = open_breaks(bench, breaks);
-    struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
+    struct bench_side sides[2] = {{breaks, run_sparse}, {breaks, run_chase}};
     struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
     make_cancel_rounds(breaks);
     THEN(status, bench_measure(bench, sides, 2, effort));

@@ -130,8 +130,8 @@ static gordian_status measure_last_block(struct bench *bench, struct chain *chai
                                          struct bench_row *row)
 {
     const bool quick = bench->options->quick;
-    struct bench_side sides[2] = {{chain, again ? sparse_again : sparse_fresh, 0, 0},
-                                  {chain, again ? chase_again : chase_fresh, 0, 0}};
+    struct bench_side sides[2] = {{chain, again ? sparse_again : sparse_fresh},
+                                  {chain, again ? chase_again : chase_fresh}};
     struct bench_effort effort = {3, 15, 400, quick ? 0.4 : 3};
     if (again) { /* the fresh runs left the chase with the last wait standing */
         chase_clear(&chain->chase, chain->trace->processes, chain->trace->resources);

@@ -182,7 +182,7 @@ static gordian_status run_igraph(void *context, double *ns, gordian_error *error
 static gordian_status measure_snapshot(struct bench *bench, struct check *check)
 {
     const bool quick = bench->options->quick;
-    struct bench_side sides[2] = {{check, run_snapshot_check, 0, 0}, {check, run_igraph, 0, 0}};
+    struct bench_side sides[2] = {{check, run_snapshot_check}, {check, run_igraph}};
     /* igraph takes long: the median of three drops a cold first run. */
     struct bench_effort effort = {0, 3, 20, quick ? 2 : 20};
     TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, effort));

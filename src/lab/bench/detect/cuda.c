@@ -99,7 +99,7 @@ static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t s
     gordian_error *error = cuda->bench->error;
     TRY(long_chain_open(&chain, "matrix", size, 1, error));
     struct block block = {&chain, true};
-    struct bench_side side = {&block, run_chain_block, 0, 0};
+    struct bench_side side = {&block, run_chain_block};
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     THEN(status, bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1)));
     long_chain_close(&chain);
@@ -120,9 +120,8 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
     THEN(status, long_chain_build(&chain, true, NULL, &built, error));
     THEN(status, long_chain_build(&plain, true, NULL, &built, error));
     struct block answer = {&chain, false}, settled = {&chain, true}, sparse = {&plain, true};
-    struct bench_side sides[] = {{&answer, run_chain_block, 0, 0},
-                                 {&settled, run_chain_block, 0, 0},
-                                 {&sparse, run_chain_block, 0, 0}};
+    struct bench_side sides[] = {
+        {&answer, run_chain_block}, {&settled, run_chain_block}, {&sparse, run_chain_block}};
     THEN(status, bench_measure(cuda->bench, sides, 3, cuda_effort(cuda, 2)));
     long_chain_close(&chain);
     long_chain_close(&plain);
@@ -137,7 +136,7 @@ static gordian_status all_block_rows(const struct cuda_bench *cuda)
     double round_trip = 0;
     struct long_chain chain;
     TRY(long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error));
-    struct bench_side side = {&chain, long_chain_round_trip, 0, 0};
+    struct bench_side side = {&chain, long_chain_round_trip};
     gordian_status status = bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1));
     long_chain_close(&chain);
     struct bench_row row = bench_measured(&side, "us", "detect/cuda/round-trip");
@@ -185,9 +184,8 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
 {
     struct cuda_list lists[] = {
         {"cuda", size, first_units}, {"sparse", size, first_units}, {"matrix", size, first_units}};
-    struct bench_side sides[] = {{&lists[0], cuda_run_list, 0, 0},
-                                 {&lists[1], cuda_run_list, 0, 0},
-                                 {&lists[2], cuda_run_list, 0, 0}};
+    struct bench_side sides[] = {
+        {&lists[0], cuda_run_list}, {&lists[1], cuda_run_list}, {&lists[2], cuda_run_list}};
     /* Every sample opens the device anew, which takes a third of a second; the longest lists take
      * half a minute. */
     const bool once = cuda->info.emulated || size > 16384, few = matrix && size > 4096;
@@ -248,8 +246,7 @@ static gordian_status add_releases(const struct cuda_bench *cuda, struct release
                                    const char *kind, const char *note, double bar)
 {
     const uint32_t size = both[0].chain.length;
-    struct bench_side sides[] = {{&both[0], run_chain_releases, 0, 0},
-                                 {&both[1], run_chain_releases, 0, 0}};
+    struct bench_side sides[] = {{&both[0], run_chain_releases}, {&both[1], run_chain_releases}};
     struct bench_effort effort = cuda_effort(cuda, 2);
     effort.warmups = 0;
     TRY(bench_measure(cuda->bench, sides, 2, effort));

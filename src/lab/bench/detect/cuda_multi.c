@@ -59,7 +59,7 @@ static gordian_status measure_releases(const struct cuda_bench *cuda, struct lon
                                        unsigned most, struct bench_side *side)
 {
     struct run_off off = {chain, chain->length - 1};
-    *side = (struct bench_side){&off, run_one_release, 0, 0};
+    *side = (struct bench_side){&off, run_one_release};
     if (most > chain->length / 2)
         most = chain->length / 2;
     return bench_measure(cuda->bench, side, 1, (struct bench_effort){0, 1, most, 1});
@@ -92,8 +92,8 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     struct bench_effort effort = cuda_effort(cuda, 2);
     struct hop_options options;
     hop_options_init(&options, &cuda->info);
-    sides[0] = (struct bench_side){&alone, run_reach, 0, 0};
-    sides[1] = (struct bench_side){&whole, run_reach, 0, 0};
+    sides[0] = (struct bench_side){&alone, run_reach};
+    sides[1] = (struct bench_side){&whole, run_reach};
     sides[2] = sides[0];
     gordian_status status = bench_measure(cuda->bench, sides, 2, effort);
     THEN(status, check_reach(state, length, error));

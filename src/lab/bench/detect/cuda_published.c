@@ -81,7 +81,7 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
                                       bool once, bool largest)
 {
     struct contest published = *wanted, ours = *wanted;
-    struct bench_side sides[] = {{&ours, run_contest, 0, 0}, {&published, run_contest, 0, 0}};
+    struct bench_side sides[] = {{&ours, run_contest}, {&published, run_contest}};
     const bool quick = cuda->bench->options->quick;
     const struct bench_effort effort = {0, once || quick ? 1 : 3, once ? 1 : 10,
                                         once    ? 0

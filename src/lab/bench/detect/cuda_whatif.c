@@ -41,7 +41,7 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
     struct bench *bench = cuda->bench;
     const char *multi = first_units > 1 ? "multi/" : "";
     struct what_if both[2] = {0};
-    struct bench_side sides[] = {{&both[0], run_what_if, 0, 0}, {&both[1], run_what_if, 0, 0}};
+    struct bench_side sides[] = {{&both[0], run_what_if}, {&both[1], run_what_if}};
     bench_progress(bench, "what would deadlock, %u x %u, cuda", size, size);
     gordian_status status = open_what_if(&both[0], bench, "cuda", size, first_units);
     THEN(status, open_what_if(&both[1], bench, "sparse", size, first_units));

@@ -117,7 +117,7 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
 {
     struct load_facts facts = {0};
     gordian_status status = resolve(load, &facts, bench->error);
-    struct bench_side sides[3] = {{load, ours, 0, 0}, {load, bare, 0, 0}, {load, keeps, 0, 0}};
+    struct bench_side sides[3] = {{load, ours}, {load, bare}, {load, keeps}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     THEN(status, bench_measure(bench, sides, 3, effort));
     TRY(status);
@@ -185,7 +185,7 @@ static gordian_status engine_row(struct bench *bench, const struct engine_load *
     bench_progress(bench, "%s load, %u x %u, %s", wanted->model, wanted->size, wanted->size,
                    wanted->engine);
     gordian_status status = gen_events(&options, &load.trace, bench->error);
-    struct bench_side side = {&load, ours, 0, 0};
+    struct bench_side side = {&load, ours};
     struct bench_effort effort = {1, 3, 30, bench->options->quick ? 0.3 : 2};
     THEN(status, bench_measure(bench, &side, 1, effort));
     gen_trace_free(&load.trace);

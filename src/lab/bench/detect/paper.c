@@ -116,7 +116,7 @@ static gordian_status add_paper_row(struct bench *bench, struct run *run, const 
 {
     const bool quick = bench->options->quick;
     const uint32_t size = run->trace.processes;
-    struct bench_side side = {run, body, 0, 0};
+    struct bench_side side = {run, body};
     struct bench_effort effort = {1, 3, 200, quick ? 0.2 : 2};
     bench_progress(bench, "the papers' %s, M = %u, %s", what, size, run->engine);
     TRY(bench_measure(bench, &side, 1, effort));

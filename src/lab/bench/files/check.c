@@ -91,8 +91,7 @@ static gordian_status judge_row(struct bench *bench, const struct load *load, ui
     gordian_status status = gordian_snapshot_open(&snapshot, NULL, bench->error);
     THEN(status, build_load(snapshot, load, size, bench->options->seed, bench->error));
     struct judging many = {snapshot, 0, &dead}, one = {snapshot, 1, &dead};
-    struct bench_side sides[2] = {{&many, run_threaded_judgement, 0, 0},
-                                  {&one, run_threaded_judgement, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_threaded_judgement}, {&one, run_threaded_judgement}};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 2 : 10};
     THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
@@ -186,8 +185,7 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
     gordian_status status = write_snapshot_file(&many, &options, packed, bench->error);
     struct command one = many;
     one.threads = "1";
-    struct bench_side sides[2] = {{&many, run_check_command, 0, 0},
-                                  {&one, run_check_command, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_check_command}, {&one, run_check_command}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 3 : 40};
     THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
@@ -218,7 +216,7 @@ static gordian_status gpu_row(struct bench *bench, uint32_t size)
     gordian_status status = write_snapshot_file(&gpu, &options, true, bench->error);
     struct command cpu = gpu;
     cpu.engine = "sparse";
-    struct bench_side sides[2] = {{&gpu, run_check_command, 0, 0}, {&cpu, run_check_command, 0, 0}};
+    struct bench_side sides[2] = {{&gpu, run_check_command}, {&cpu, run_check_command}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 5 : 60};
     THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {

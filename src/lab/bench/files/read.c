@@ -372,8 +372,7 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
 {
     struct reading packed = *text;
     struct judging judging = {0};
-    struct bench_side sides[2] = {{&packed, run_pinned_command, 0, 0},
-                                  {&judging, run_core_judgement, 0, 0}};
+    struct bench_side sides[2] = {{&packed, run_pinned_command}, {&judging, run_core_judgement}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
     gordian_status status = pack_text(text, &packed, bench->error);
     THEN(status, open_judging(&judging, &packed, bench->error));
@@ -396,9 +395,8 @@ static gordian_status reading_rows(struct bench *bench, const struct gen_options
     reading.words[1] = "--quiet";
     struct reading json = reading;
     json.words[1] = "--json";
-    struct bench_side sides[3] = {{&reading, run_pinned_command, 0, 0},
-                                  {&reading, run_floor, 0, 0},
-                                  {&json, run_pinned_command, 0, 0}};
+    struct bench_side sides[3] = {
+        {&reading, run_pinned_command}, {&reading, run_floor}, {&json, run_pinned_command}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 3 : 30};
     THEN(status, bench_measure(bench, sides, snapshot ? 2 : 3, effort));
     THEN(status, add_reading_rows(bench, &reading, sides, options->kind));

@@ -38,7 +38,7 @@ static gordian_status evaluation_row(const struct device *device, uint32_t warps
     struct makespan_model *model;
     gordian_makespan_options options;
     struct chains_side side = {.steps = device->emulated ? 4 : 200};
-    struct bench_side measured = {&side, run_gpu_chains, 0, 0};
+    struct bench_side measured = {&side, run_gpu_chains};
     struct bench_effort effort = {3, 10, 100, bench->options->quick ? 0.5 : 2};
     char name[16];
     if (device->emulated)
@@ -93,7 +93,7 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
     struct bench *bench = device->bench;
     struct makespan_model *model;
     struct sweep_side side = {.gpu = device->gpu};
-    struct bench_side measured = {&side, run_sweep, 0, 0};
+    struct bench_side measured = {&side, run_sweep};
     struct bench_effort effort = {0, 1, 5, bench->options->quick ? 0 : 3};
     char name[16];
     TRY(makespan_case(&model, warps, schedulers, bench->error));

@@ -139,8 +139,7 @@ static gordian_status run_plain(void *context, double *ns, gordian_error *error)
 static gordian_status add_evaluation_rows(struct bench *bench, struct evaluation *e,
                                           const char *name, bool bar)
 {
-    struct bench_side sides[] = {
-        {e, run_incremental, 0, 0}, {e, run_scratch, 0, 0}, {e, run_plain, 0, 0}};
+    struct bench_side sides[] = {{e, run_incremental}, {e, run_scratch}, {e, run_plain}};
     const struct bench_effort effort = {2, 20, 400, bench->options->quick ? 0.5 : 3};
     TRY(bench_measure(bench, sides, 3, effort));
     bool plain = sides[2].median < sides[1].median;
