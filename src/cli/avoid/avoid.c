@@ -120,8 +120,7 @@ static gordian_status replay_all(struct avoid *avoid, const char *name,
             return summarise_replay(avoid, reporter, error);
         }
         THEN(status, take_step(avoid, &step, name, reporter, error));
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(status);
         if ((lines & (TICK - 1)) == 0) {
             tell_note(avoid);
             show_progress(avoid);

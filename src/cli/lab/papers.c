@@ -55,8 +55,7 @@ static gordian_status read_results(struct papers_command *command, const char **
     const size_t runs = results->run_count, values = results->value_count;
     status = results_read_file(results, command->merge_path, false, &command->error);
     THEN(status, papers_check_results(&command->papers, results, runs, &command->error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     for (size_t i = 0; i < results->value_count; i++)
         command->merged.values += results->values[i].run >= runs;
     command->merged.added = results->value_count - values;

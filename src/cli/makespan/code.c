@@ -2,6 +2,7 @@
  */
 #include "cli/base/input.h"
 #include "cli/makespan/makespan.h"
+#include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 
 #include <stdio.h>
@@ -28,8 +29,7 @@ gordian_status makespan_letters(const char *text, char **letters, gordian_error 
     size_t length = strcmp(text, "-") == 0 ? 0 : strlen(text), count = 0;
     const size_t most = GORDIAN_MAKESPAN_MAX_LENGTH;
     gordian_status status = gordian_ptx_letters(text, length, most, NULL, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     *letters = calloc(1, count + 1);
     if (*letters)
         return gordian_ptx_letters(text, length, most, *letters, &count, error);

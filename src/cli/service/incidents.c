@@ -239,8 +239,7 @@ static gordian_status run_query(struct listing *listing, bool as_json)
     gordian_status (*each)(void *, const struct incident *) =
         as_json ? print_incident_json : print_incident_text;
     gordian_status status = open_incidents(listing, &db);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (listing->audit)
         status = actions_query(db, &listing->filter, as_json ? audit_json : audit_text, listing,
                                &listing->error);

@@ -248,8 +248,7 @@ static gordian_status finish_send(struct send *send, gordian_error *error)
 {
     const char *text;
     gordian_status status = send->wait ? wait_for_grants(send, error) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct arena arena;
     const struct value *state = ask_line(send, &arena, "state", &text, error);
     if (state)

@@ -8,8 +8,7 @@
 
 void chart_close(struct chart *chart)
 {
-    memory_free(&chart->memory, chart->points);
-    memory_free(&chart->memory, chart->curves);
+    memory_free_all(&chart->memory, chart->points, chart->curves);
     arena_free(&chart->arena);
     *chart = (struct chart){0};
 }

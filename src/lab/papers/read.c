@@ -393,8 +393,7 @@ void papers_close(struct papers *papers)
         free_item(&papers->memory, &papers->items[i]);
     for (size_t i = 0; i < papers->paper_count; i++)
         memory_free(&papers->memory, papers->papers[i].slips.items);
-    memory_free(&papers->memory, papers->items);
-    memory_free(&papers->memory, papers->papers);
+    memory_free_all(&papers->memory, papers->items, papers->papers);
     arena_free(&papers->arena);
     *papers = (struct papers){0};
 }

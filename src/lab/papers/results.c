@@ -20,8 +20,7 @@ void results_init(struct results *results)
 
 void results_free(struct results *results)
 {
-    memory_free(&results->memory, results->runs);
-    memory_free(&results->memory, results->values);
+    memory_free_all(&results->memory, results->runs, results->values);
     results->runs = NULL;
     results->values = NULL;
     results->run_count = results->run_room = results->value_count = results->value_room = 0;

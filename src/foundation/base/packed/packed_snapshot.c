@@ -525,7 +525,6 @@ bool image_end(struct image_writer *out)
     write_image_bytes(out, out->sums, bytes);
     write_image_bytes(out, tail, sizeof tail);
     bool written = !out->failed;
-    memory_free(&memory, out->sums);
-    memory_free(&memory, out);
+    memory_free_all(&memory, out->sums, out);
     return written;
 }

@@ -67,8 +67,7 @@ gordian_status thread_pool_open(struct thread_pool **out, unsigned wanted,
     struct thread_pool *pool = memory_zeroed(memory, sizeof *pool);
     struct member *members = memory_alloc(memory, wanted * sizeof *members);
     if (!pool || !members) {
-        memory_free(memory, pool);
-        memory_free(memory, members);
+        memory_free_all(memory, pool, members);
         return fail_memory(error);
     }
     pool->memory = *memory;
@@ -110,8 +109,7 @@ void thread_pool_close(struct thread_pool *pool)
     pthread_cond_destroy(&pool->begin);
     pthread_cond_destroy(&pool->end);
     pthread_mutex_destroy(&pool->lock);
-    memory_free(&memory, pool->members);
-    memory_free(&memory, pool);
+    memory_free_all(&memory, pool->members, pool);
 }
 
 void thread_pool_do(struct thread_pool *pool, void (*work)(void *context, unsigned member),

@@ -80,8 +80,7 @@ static void close_load(struct load *load)
         gordian_bank_close(load->banks[s]);
         memory_free(&load->avoid->bench->memory, load->samples[s]);
     }
-    memory_free(&load->avoid->bench->memory, load->wants);
-    memory_free(&load->avoid->bench->memory, load->loans);
+    memory_free_all(&load->avoid->bench->memory, load->wants, load->loans);
 }
 
 /* ------------------------------------------------------------------ events */

@@ -173,8 +173,7 @@ static gordian_status chain_size_rows(struct bench *bench, unsigned size, unsign
     }
     gordian_close(chain.system);
     chase_close(&chain.chase, &bench->memory);
-    memory_free(&bench->memory, chain.pairs);
-    memory_free(&bench->memory, chain.outcomes);
+    memory_free_all(&bench->memory, chain.pairs, chain.outcomes);
     gen_trace_free(&trace);
     return status;
 }

@@ -162,8 +162,7 @@ static gordian_status short_chains(struct bench *bench, uint32_t size, uint64_t 
         status = short_chain_row(bench, &load);
     chase_close(&load.bare, &bench->memory);
     keeper_close(&load.keeper, &bench->memory);
-    memory_free(&bench->memory, load.resolved);
-    memory_free(&bench->memory, load.outcomes);
+    memory_free_all(&bench->memory, load.resolved, load.outcomes);
     gen_trace_free(&load.trace);
     return status;
 }

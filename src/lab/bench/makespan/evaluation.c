@@ -173,9 +173,8 @@ static gordian_status measure_evaluations(struct bench *bench, uint32_t warps, u
     THEN(status, add_evaluation_rows(bench, e, name, warps == 16));
     for (size_t i = 0; i < STATES; i++) {
         evaluator_close(e->evaluators[i]);
-        memory_free(&bench->memory, e->samples[i].windows);
-        memory_free(&bench->memory, e->samples[i].candidates);
-        memory_free(&bench->memory, e->samples[i].order);
+        memory_free_all(&bench->memory, e->samples[i].windows, e->samples[i].candidates,
+                        e->samples[i].order);
     }
     memory_free(&bench->memory, e);
     model_close(model);
