@@ -87,7 +87,7 @@ static gordian_status take_step(struct avoid *avoid, const gordian_bank_step *st
     }
     if (answer->incomplete)
         return fail_memory(error);
-    if (avoid_tells(avoid, step))
+    if (reporter && avoid_tells(avoid, step))
         reporter->step(avoid, step);
     if (answer->verdict == GORDIAN_VERDICT_UNSAFE &&
         (avoid->input.live || avoid->cli->out_is_terminal))
@@ -117,7 +117,7 @@ static gordian_status replay_all(struct avoid *avoid, const char *name,
             gordian_bank_replay_next(avoid->replay, &step, &avoid->answer, error);
         if (status == GORDIAN_STATUS_END) {
             tell_note(avoid);
-            return summarise_replay(avoid, reporter, error);
+            return reporter ? summarise_replay(avoid, reporter, error) : GORDIAN_OK;
         }
         THEN(status, take_step(avoid, &step, name, reporter, error));
         TRY(status);

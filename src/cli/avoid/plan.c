@@ -216,18 +216,6 @@ static int solve_plan(struct planning *planning)
     return EXIT_NOTHING;
 }
 
-static void report_nothing(struct avoid *avoid, const gordian_bank_step *step)
-{
-    (void)avoid, (void)step;
-}
-
-static void sum_nothing_up(struct avoid *avoid, const uint32_t *order, size_t count)
-{
-    (void)avoid, (void)order, (void)count;
-}
-
-static const struct avoid_reporter avoid_silent = {report_nothing, sum_nothing_up};
-
 /* Does the largest claim on every resource fit? */
 static bool claims_fit(const struct planning *planning)
 {
@@ -251,7 +239,7 @@ static int ask_bank(struct planning *planning)
         return cli_fail(avoid->cli, NULL, &error);
     if (avoid->workers != AVOID_NO_WORKERS && (!planning->units_known || !claims_fit(planning)))
         return EXIT_NOTHING; /* there is no slack, and no file whose lines could be told */
-    int code = avoid_replay(avoid, &source, planning->name, &avoid_silent);
+    int code = avoid_replay(avoid, &source, planning->name, NULL);
     if (code != EXIT_NOTHING || avoid->tally.errors)
         return code;
     planning->slack = memory_alloc(&memory, (count + 1) * sizeof *planning->slack);

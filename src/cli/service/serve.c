@@ -83,11 +83,6 @@ static const char *take_values(struct serve *serve)
 
 /* ------------------------------------------------------------------ the file */
 
-static ptrdiff_t read_option_file(void *context, char *buffer, size_t size)
-{
-    return read(*(int *)context, buffer, size);
-}
-
 static void free_words(char **words)
 {
     for (size_t i = 0; i < CONFIG_WORDS; i++) {
@@ -120,7 +115,7 @@ static gordian_status read_words(const char *path, char **words, int *count, gor
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_INPUT, "cannot be read: %s", strerror(errno));
-    gordian_source source = {read_option_file, &fd};
+    gordian_source source = gordian_source_fd(&fd);
     gordian_status status = reader_open(&reader, &source, &memory, error);
     *count = 0;
     while (status == GORDIAN_OK && (status = reader_next(&reader, error)) == GORDIAN_OK) {
@@ -244,15 +239,6 @@ static void on_log(void *context, int level, const char *text)
     cli_say(serve->cli, "%s%s", when, text);
 }
 
-/* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
-static bool is_activated(void)
-{
-    const char *pid = getenv("LISTEN_PID"), *why;
-    uint64_t number;
-    return getenv("LISTEN_FDS") && pid && parse_u64(pid, strlen(pid), &number, &why) &&
-           number == (uint64_t)getpid();
-}
-
 /* The same place as gordian_client_usual_uri has. */
 static void usual_socket(struct serve *serve)
 {
@@ -262,7 +248,11 @@ static void usual_socket(struct serve *serve)
             serve->options.socket = NULL;
         return;
     }
-    if (is_activated())
+    /* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
+    const char *pid = getenv("LISTEN_PID"), *why;
+    uint64_t number;
+    if (getenv("LISTEN_FDS") && pid && parse_u64(pid, strlen(pid), &number, &why) &&
+        number == (uint64_t)getpid())
         return;
     if (folder && *folder)
         snprintf(serve->socket, sizeof serve->socket, "%.200s/gordian.sock", folder);
@@ -281,12 +271,6 @@ static void hold_signals(bool hold)
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR2);
     sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-static bool is_told_to_end(void)
-{
-    sigset_t set;
-    return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
 }
 
 /* *again: it has lost the lead to another, and is to stand by from here on. */
@@ -320,7 +304,9 @@ static int run_servers(struct serve *serve)
         status = run_server_once(serve, &again, &error);
         if (again && status == GORDIAN_STATUS_IO) { /* the database cannot be reached just now */
             on_log(serve, 4, error.message);
-            if (is_told_to_end()) {
+            sigset_t set;
+            if (sigpending(&set) == 0 &&
+                (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT))) {
                 status = GORDIAN_OK;
                 break;
             }

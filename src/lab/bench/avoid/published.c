@@ -36,8 +36,7 @@ static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct a
     struct bench_row row = bench_measured(&sides[0], "ms", "avoid/published/worst-%ux%u/cuda",
                                           size->processes, size->resources);
     bench_against(&row, "GPU-PBA", &sides[1]);
-    row.paper_cpu = size->cpu_s * 1e3;
-    row.paper_gpu = size->k20c_s * 1e3;
+    bench_paper(&row, size->cpu_s * 1e3, size->k20c_s * 1e3);
     if (avoid->bars && size->processes == 8192 && size->resources == 1024)
         bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
     bench_note(&row, "as published: a launch a round, %.3g ms between the device's marks",

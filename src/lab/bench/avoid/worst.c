@@ -47,8 +47,7 @@ static struct bench_row worst_row(const struct avoid_worst_size *size, const cha
 {
     struct bench_row row = bench_measured(side, "ms", "avoid/worst%s-%ux%u/%s", kind,
                                           size->processes, size->resources, engine);
-    row.paper_cpu = size->cpu_s * 1e3;
-    row.paper_gpu = size->k20c_s * 1e3;
+    bench_paper(&row, size->cpu_s * 1e3, size->k20c_s * 1e3);
     if (!kind[0])
         bench_curve(&row, plot_of(size->resources), size->processes, "%s", engine);
     return row;

@@ -80,8 +80,7 @@ static gordian_status add_result(struct bench *bench, const struct compose_thesi
 {
     struct bench_row row =
         bench_measured(side, "ms", "compose/paper/products-%u/%s", paper->iterations, who);
-    row.paper_cpu = paper->e8400;
-    row.paper_gpu = paper->gtx570;
+    bench_paper(&row, paper->e8400, paper->gtx570);
     bench_curve(&row, "The thesis's products of two four-state automata (ms)", paper->iterations,
                 "%s", who);
     bench_note(&row, "256 cells each; the thesis's are the E8400 and the GTX 570; T7100: %.3g ms",

@@ -143,8 +143,7 @@ static gordian_status published_table_row(const struct published_bench *publishe
         bench_row("ms", "compose/published/products-%u/cuda", thesis->iterations);
     ours->repeat = theirs->iterations = published->emulated ? 2 : thesis->iterations;
     TRY(measure_both_products(published, ours, theirs, &row));
-    row.paper_cpu = thesis->e8400;
-    row.paper_gpu = thesis->gtx570;
+    bench_paper(&row, thesis->e8400, thesis->gtx570);
     bench_note(
         &row,
         "256 cells, the factors there already; as published a launch each, %.3g ms between the "
@@ -186,8 +185,7 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
     bench_progress(bench, "%s", row.id);
     TRY(bench_measure(bench, &side, 1, effort));
     bench_fill(&row, &side, 1e6);
-    row.paper_cpu = thesis->e8400;
-    row.paper_gpu = thesis->gtx570;
+    bench_paper(&row, thesis->e8400, thesis->gtx570);
     bench_note(
         &row,
         "as published, one core, from matrices that are there; compose/paper/products-%u is ours",

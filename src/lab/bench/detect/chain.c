@@ -161,8 +161,7 @@ static gordian_status chain_size_rows(struct bench *bench, unsigned size, unsign
         status = measure_last_block(bench, &chain, again, row);
         if (sizes[size] == 8192)
             bench_bar(row, BAR_AT_LEAST, 10);
-        row->paper_cpu = paper_cpu_us[size];
-        row->paper_gpu = paper_gpu_us[size];
+        bench_paper(row, paper_cpu_us[size], paper_gpu_us[size]);
         row->plot = "Last block of a chain";
         snprintf(row->series, sizeof row->series, "sparse, %s%s", orders[order],
                  again ? ", again" : "");

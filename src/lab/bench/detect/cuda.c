@@ -83,8 +83,7 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
     bench_curve(&answer, BLOCK_PLOT, size->size, "cuda, answered");
     bench_curve(&settled, BLOCK_PLOT, size->size, "cuda, settled");
     /* The papers wait for all of the update. */
-    settled.paper_cpu = paper.block_cpu_ms * 1e3;
-    settled.paper_gpu = paper.block_gpu_ms * 1e3;
+    bench_paper(&settled, paper.block_ms.cpu * 1e3, paper.block_ms.gpu * 1e3);
     bench_note(&computing,
                "settled less the round trip: half of the resources gain half of the chain");
     TRY(cuda_add(cuda, &answer, size->answer_bar));
@@ -170,10 +169,10 @@ static struct bench_row list_row(const char *id, const struct cuda_list *list, c
 {
     const struct detect_paper paper = detect_paper_at(list->size);
     const bool multi = list->first_units > 1;
+    const struct detect_paper_times theirs = multi ? paper.multi_s : paper.list_s;
     struct bench_row row =
         bench_measured(side, "ms", "detect/cuda/%s-%u%s", id, list->size, engine);
-    row.paper_cpu = (multi ? paper.multi_cpu_s : paper.list_cpu_s) * 1e3;
-    row.paper_gpu = (multi ? paper.multi_gpu_s : paper.list_gpu_s) * 1e3;
+    bench_paper(&row, theirs.cpu * 1e3, theirs.gpu * 1e3);
     bench_curve(&row, multi ? "2M events, multi-unit (ms)" : "The papers' 2M events (ms)",
                 list->size, "%s", list->engine);
     return row;
@@ -253,8 +252,7 @@ static gordian_status add_releases(const struct cuda_bench *cuda, struct release
     const struct detect_paper paper = detect_paper_at(size);
     struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/release-%u%s", size, kind);
     bench_against_curve(&row, "sparse", &sides[1]);
-    row.paper_cpu = paper.release_cpu_ms * 1e3;
-    row.paper_gpu = paper.release_gpu_ms * 1e3;
+    bench_paper(&row, paper.release_ms.cpu * 1e3, paper.release_ms.gpu * 1e3);
     bench_note(&row, "%s", note);
     return cuda_add(cuda, &row, bar);
 }

@@ -25,53 +25,35 @@ static gordian_status run_contest(void *context, double *ns, gordian_error *erro
 
 static const struct {
     const char *id, *unit;
-    double per_unit; /* nanoseconds */
 } experiments[] = {
-    [PAPER_EXPERIMENT_LIST] = {"events", "ms", 1e6},
-    [PAPER_EXPERIMENT_BLOCK] = {"block", "us", 1e3},
-    [PAPER_EXPERIMENT_RELEASE] = {"release", "us", 1e3},
-    [PAPER_EXPERIMENT_LIST_AND_RELEASE] = {"events-and-release", "ms", 1e6},
+    [PAPER_EXPERIMENT_LIST] = {"events", "ms"},
+    [PAPER_EXPERIMENT_BLOCK] = {"block", "us"},
+    [PAPER_EXPERIMENT_RELEASE] = {"release", "us"},
+    [PAPER_EXPERIMENT_LIST_AND_RELEASE] = {"events-and-release", "ms"},
 };
-
-/* The papers' own figures are those of the bit-packed form. */
-static void fill_paper(struct bench_row *row, const struct contest *published)
-{
-    const struct detect_paper paper = detect_paper_at(published->size);
-    switch (published->experiment) {
-    case PAPER_EXPERIMENT_LIST:
-        row->paper_cpu = paper.list_cpu_s * 1e3;
-        row->paper_gpu = paper.list_gpu_s * 1e3;
-        break;
-    case PAPER_EXPERIMENT_BLOCK:
-        row->paper_cpu = paper.block_cpu_ms * 1e3;
-        row->paper_gpu = paper.block_gpu_ms * 1e3;
-        break;
-    case PAPER_EXPERIMENT_RELEASE:
-        row->paper_cpu = paper.release_cpu_ms * 1e3;
-        row->paper_gpu = paper.release_gpu_ms * 1e3;
-        break;
-    case PAPER_EXPERIMENT_LIST_AND_RELEASE:
-        row->paper_cpu = paper.multi_cpu_s * 1e3;
-        row->paper_gpu = paper.multi_gpu_s * 1e3;
-        break;
-    }
-}
 
 static gordian_status add_contest(const struct cuda_bench *cuda, const struct contest *published,
                                   const struct bench_side *sides, bool largest)
 {
     const char *name = paper_player_name(&published->player);
-    const double per_unit = experiments[published->experiment].per_unit;
-    struct bench_row row =
-        bench_row(experiments[published->experiment].unit, "detect/published/%s-%u/%s",
-                  experiments[published->experiment].id, published->size, name);
-    bench_fill(&row, &sides[0], per_unit);
+    const struct detect_paper paper = detect_paper_at(published->size);
+    const struct detect_paper_times theirs[] = {
+        [PAPER_EXPERIMENT_LIST] = paper.list_s,
+        [PAPER_EXPERIMENT_BLOCK] = paper.block_ms,
+        [PAPER_EXPERIMENT_RELEASE] = paper.release_ms,
+        [PAPER_EXPERIMENT_LIST_AND_RELEASE] = paper.multi_s,
+    };
+    struct bench_row row = bench_measured(
+        &sides[0], experiments[published->experiment].unit, "detect/published/%s-%u/%s",
+        experiments[published->experiment].id, published->size, name);
     bench_against_curve(&row, name, &sides[1]);
+    /* The papers' own figures are those of the bit-packed form. */
     if (published->player.method == PUBLISHED_METHOD_OSDDA_BITS ||
         published->player.method == PUBLISHED_METHOD_LMDDA_BITS)
-        fill_paper(&row, published);
+        bench_paper(&row, theirs[published->experiment].cpu * 1e3,
+                    theirs[published->experiment].gpu * 1e3);
     bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
-               published->time.device / per_unit, experiments[published->experiment].unit);
+               published->time.device / row.per_unit, experiments[published->experiment].unit);
     if (largest && cuda->bars)
         bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);
     return cuda_add(cuda, &row, 0);

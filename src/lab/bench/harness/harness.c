@@ -172,6 +172,12 @@ void bench_times(struct bench_row *row, const char *baseline, double value)
     row->ratio = row->value / value;
 }
 
+void bench_paper(struct bench_row *row, double cpu, double gpu)
+{
+    row->paper_cpu = cpu;
+    row->paper_gpu = gpu;
+}
+
 void bench_bar(struct bench_row *row, enum bench_bar kind, double bar)
 {
     row->bar_kind = kind;

@@ -108,6 +108,8 @@ void bench_against_curve(struct bench_row *row, const char *baseline,
                          const struct bench_side *side);
 /* The same; the ratio says how many times the baseline the row is. */
 void bench_times(struct bench_row *row, const char *baseline, double value);
+/* Fills the papers' own figures in, in the unit of the row. */
+void bench_paper(struct bench_row *row, double cpu, double gpu);
 void bench_bar(struct bench_row *row, enum bench_bar kind, double bar);
 void bench_note(struct bench_row *row, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -104,9 +104,9 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
         sweep_tables_open(&side.tables, model, detail, &model->memory, bench->error);
     THEN(status, bench_measure(bench, &measured, 1, effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = bench_row("ms", "makespan/bound-%s-%s/cuda", name, details[detail]);
+        struct bench_row row =
+            bench_measured(&measured, "ms", "makespan/bound-%s-%s/cuda", name, details[detail]);
         double states = (double)side.outcome.states;
-        bench_fill(&row, &measured, 1e6);
         bench_note(&row, "%u cycles; %.3g states, %.2f ns each, %.3g bytes", side.outcome.value,
                    states, measured.median / states, (double)side.outcome.memory);
         status = bench_add(bench, &row);
