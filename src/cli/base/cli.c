@@ -1,6 +1,7 @@
 #include "cli/base/cli.h"
 
 #include "foundation/base/error.h"
+#include "foundation/base/io/source.h"
 #include "foundation/base/nearest.h"
 
 #include <errno.h>
@@ -219,17 +220,9 @@ gordian_status cli_write_file(const char *path, cli_writer *write, void *context
     return status;
 }
 
-static bool write_out(void *context, const char *bytes, size_t size)
-{
-    struct output *out = context;
-    output_bytes(out, bytes, size);
-    errno = out->failure;
-    return !out->failure;
-}
-
 gordian_writer cli_writer_out(struct cli *cli)
 {
-    return (gordian_writer){write_out, NULL, &cli->out};
+    return output_as_writer(&cli->out);
 }
 
 void cli_show_progress(void *context, const char *text)
@@ -410,22 +403,17 @@ int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code)
     return parse_words(cli, no_options, argc, argv, true, code);
 }
 
-/* Options that this program does not know are no fault of who wants the command. */
-static bool asks_for_help(const struct cli *cli, int argc, char **argv)
-{
-    bool help = cli->help;
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        help = help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-    return help;
-}
-
 int cli_missing(struct cli *cli, int argc, char **argv)
 {
     if (argc == 1 && strcmp(argv[0], "--dump-options") == 0) {
         dump_options(cli, no_options);
         return EXIT_NOTHING;
     }
-    if (asks_for_help(cli, argc, argv)) {
+    /* Options that this program does not know are no fault of who wants the command. */
+    bool help = cli->help;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        help = help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    if (help) {
         show_help(cli, no_options);
         return EXIT_NOTHING;
     }

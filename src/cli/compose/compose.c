@@ -56,13 +56,6 @@ static gordian_status report_result(struct compose *compose, const struct compos
     return status;
 }
 
-/* The formats that can say that a product is incomplete. */
-static bool format_has_mark(gordian_format format)
-{
-    return format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
-           format == GORDIAN_FORMAT_DOT;
-}
-
 /* Why the result is not complete. */
 static void say_stop(struct compose *compose, const struct composed *composed,
                      const struct product_file *to)
@@ -74,6 +67,9 @@ static void say_stop(struct compose *compose, const struct composed *composed,
         [GORDIAN_COMPOSE_STOP_STOPPED] = "interrupted",
     };
     gordian_compose_stop stop = composed->result.stop;
+    /* The formats that can say that a product is incomplete. */
+    bool has_mark = compose->format == GORDIAN_FORMAT_AUT || compose->format == GORDIAN_FORMAT_CA ||
+                    compose->format == GORDIAN_FORMAT_DOT;
     const char *missing = compose->question.formula      ? ", and the question is not answered"
                           : compose_needs_graph(compose) ? ", and nothing is hidden or minimised"
                                                          : "";
@@ -87,7 +83,7 @@ static void say_stop(struct compose *compose, const struct composed *composed,
                 missing);
     if (compose->file && !to->begun)
         cli_say(compose->cli, "'%s' is not written: %s", compose->file,
-                !missing[0] && !format_has_mark(compose->format)
+                !missing[0] && !has_mark
                     ? "an incomplete product can be written as .aut, .ca or .dot only"
                     : "there is no result");
 }

@@ -122,8 +122,7 @@ const gordian_compose_deadlock *composed_nearest(const struct composed *composed
 struct product_file {
     gordian_writer writer; /* what the library writes to; `write` NULL: nowhere */
     gordian_format format;
-    struct output *out; /* stdout, or NULL: */
-    int fd;             /* -1: none */
+    int fd; /* -1: none */
     gordian_writer file;
     bool begun;
     int failure; /* errno of the first write that failed */

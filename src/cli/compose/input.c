@@ -147,12 +147,6 @@ static int check_together(struct compose *compose, char **paths, size_t count)
     return EXIT_NOTHING;
 }
 
-static bool is_treo(const char *path)
-{
-    gordian_format format = gordian_format_of(path);
-    return format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_PNML;
-}
-
 static int join_parts(struct compose *compose, struct subject *subject, const struct subject *parts,
                       size_t count)
 {
@@ -186,9 +180,12 @@ int subjects_read(struct compose *compose, struct subject *subject, char **paths
     struct subject *parts = memory_zeroed(&memory, count * sizeof *parts);
     if (!parts)
         return cli_no_memory(compose->cli);
-    for (size_t i = 0; i < count && code == EXIT_NOTHING; i++)
-        code = subject_read(compose, &parts[i], paths[i], is_treo(paths[i]) ? compose->main : NULL,
-                            compose->data);
+    for (size_t i = 0; i < count && code == EXIT_NOTHING; i++) {
+        gordian_format format = gordian_format_of(paths[i]);
+        bool treo = format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_PNML;
+        code =
+            subject_read(compose, &parts[i], paths[i], treo ? compose->main : NULL, compose->data);
+    }
     if (code == EXIT_NOTHING)
         code = join_parts(compose, subject, parts, count);
     for (size_t i = 0; i < count; i++)

@@ -165,13 +165,6 @@ static gordian_status do_rest(struct papers_command *command)
     return status == GORDIAN_OK ? print_all(command) : status;
 }
 
-/* Does anything come of the results: a file, a picture, a table? */
-static bool uses_results(const struct papers_command *command)
-{
-    return command->results_path || command->item_count || command->measure || command->markdown ||
-           command->svg || command->pictures;
-}
-
 static int run_papers(struct papers_command *command, char **names, int count)
 {
     struct cli *cli = command->cli;
@@ -182,7 +175,10 @@ static int run_papers(struct papers_command *command, char **names, int count)
         papers_close(&command->papers);
         return cli_misuse(cli, "--svg draws one table or figure: name one");
     }
-    if (status == GORDIAN_OK && command->merge_path && !uses_results(command)) {
+    /* Does anything come of the results: a file, a picture, a table? */
+    bool used = command->results_path || command->item_count || command->measure ||
+                command->markdown || command->svg || command->pictures;
+    if (status == GORDIAN_OK && command->merge_path && !used) {
         papers_close(&command->papers);
         return cli_misuse(cli, "--merge alone keeps nothing: give --results FILE to write to, or "
                                "name a table to show");

@@ -197,16 +197,11 @@ static int open_own(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length > tail && strcmp(path + length - tail, end) == 0;
-}
-
 static int open_file(struct makespan *makespan, const char *path, struct input *input)
 {
     int code;
-    if (!ends_in(path, ".cu") || access(path, R_OK) != 0) {
+    size_t length = strlen(path);
+    if (length <= 3 || strcmp(path + length - 3, ".cu") != 0 || access(path, R_OK) != 0) {
         code = input_open(input, makespan->cli, path); /* says why not */
         makespan->source = input->name;
         return code;

@@ -35,15 +35,6 @@ static void find_nvcc(char *path, size_t size)
     snprintf(path, size, "/usr/local/cuda/bin/nvcc");
 }
 
-/* Splits --nvcc at blanks, in place. */
-static size_t split_words(char *text, char **words, size_t room)
-{
-    size_t count = 0;
-    for (char *word = strtok(text, " \t"); word && count < room; word = strtok(NULL, " \t"))
-        words[count++] = word;
-    return count;
-}
-
 static int compile_to(struct makespan *makespan, const char *path, const char *to)
 {
     char nvcc[4096], extra[2048], *words[WORDS + 10];
@@ -60,7 +51,8 @@ static int compile_to(struct makespan *makespan, const char *path, const char *t
     words[count++] = (char *)"-lineinfo";
     if (makespan->nvcc) {
         snprintf(extra, sizeof extra, "%s", makespan->nvcc);
-        count += split_words(extra, words + count, WORDS);
+        for (char *word = strtok(extra, " \t"); word && count < WORDS; word = strtok(NULL, " \t"))
+            words[count++] = word;
     }
     words[count++] = (char *)"-o";
     words[count++] = (char *)to;

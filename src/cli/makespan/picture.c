@@ -45,14 +45,8 @@ struct place {
     uint32_t slot;  /* how many of the warp are before it in the same cycle */
 };
 
-/* Do these two follow each other without a gap, in the same kind of unit? */
-static bool is_joined(const struct picture *picture, const struct place *places, size_t one)
-{
-    return picture->makespan->issue == 1 && places[one + 1].cycle == places[one].cycle + 1 &&
-           picture->kernel[one + 1] == picture->kernel[one];
-}
-
-/* The pieces of one warp: those that follow each other are one box. */
+/* The pieces of one warp: those that follow each other without a gap, in the same kind of unit, are
+ * one box. */
 static void draw_warp(const struct picture *picture, const struct place *places, uint32_t warp)
 {
     size_t length = gordian_makespan_length(picture->report->problem);
@@ -61,7 +55,9 @@ static void draw_warp(const struct picture *picture, const struct place *places,
         end = i + 1;
         if (places[i].cycle == 0)
             continue;
-        while (end < length && is_joined(picture, places, end - 1))
+        while (end < length && picture->makespan->issue == 1 &&
+               places[end].cycle == places[end - 1].cycle + 1 &&
+               picture->kernel[end] == picture->kernel[end - 1])
             end++;
         output_format(picture->out,
                       "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" fill=\"%s\">"
@@ -125,9 +121,16 @@ static void draw_legend(const struct picture *picture, unsigned y)
     }
 }
 
-static bool draw_picture(struct output *out, const struct makespan *makespan,
-                         const struct makespan_report *report)
+/* What the writers of files are given. */
+struct written {
+    const struct makespan *makespan;
+    const struct makespan_report *report;
+};
+
+static gordian_status draw_picture(void *context, struct output *out, gordian_error *error)
 {
+    const struct makespan *makespan = ((struct written *)context)->makespan;
+    const struct makespan_report *report = ((struct written *)context)->report;
     struct picture picture = {.out = out,
                               .makespan = makespan,
                               .report = report,
@@ -135,7 +138,7 @@ static bool draw_picture(struct output *out, const struct makespan *makespan,
                               .cell = CELL};
     struct place *places = sort_places(&picture);
     if (!places)
-        return false;
+        return fail_memory(error);
     if ((double)report->length * CELL > MOST_WIDTH)
         picture.cell = (double)MOST_WIDTH / report->length;
     double width = report->length * picture.cell;
@@ -155,48 +158,32 @@ static bool draw_picture(struct output *out, const struct makespan *makespan,
     draw_legend(&picture, bottom + 32);
     output_text(out, "</svg>\n");
     free(places);
-    return true;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ CSV */
 
-static bool write_table(struct output *out, const struct makespan *makespan,
-                        const struct makespan_report *report)
+static gordian_status write_table(void *context, struct output *out, gordian_error *error)
 {
+    const struct makespan_report *report = ((struct written *)context)->report;
     const gordian_makespan_answer *answer = report->answer;
     const char *kernel = gordian_makespan_kernel(report->problem);
-    (void)makespan;
+    (void)error;
     output_text(out, "cycle,warp,instruction,unit\n");
     for (size_t i = 0; i < answer->witness_count; i++)
         output_format(out, "%u,%u,%u,%c\n", answer->cycles[i], answer->witness[i],
                       answer->pieces[i], kernel[answer->pieces[i] - 1]);
-    return true;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ files */
 
-typedef bool picture_writer(struct output *out, const struct makespan *makespan,
-                            const struct makespan_report *report);
-
-struct written {
-    const struct makespan *makespan;
-    const struct makespan_report *report;
-    picture_writer *write;
-};
-
-static gordian_status write_picture(void *context, struct output *out, gordian_error *error)
-{
-    const struct written *written = context;
-    return written->write(out, written->makespan, written->report) ? GORDIAN_OK
-                                                                   : fail_memory(error);
-}
-
 static int write_file(struct makespan *makespan, const char *path,
-                      const struct makespan_report *report, picture_writer *write)
+                      const struct makespan_report *report, cli_writer *write)
 {
     gordian_error error = {0};
-    struct written written = {makespan, report, write};
-    gordian_status status = cli_write_file(path, write_picture, &written, &error);
+    struct written written = {makespan, report};
+    gordian_status status = cli_write_file(path, write, &written, &error);
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }
 

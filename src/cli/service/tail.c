@@ -316,15 +316,6 @@ static void show_before(struct tail *tail, const struct value *incident)
     output_text(tail_out(tail), "}\n");
 }
 
-/* Down to this number. */
-static uint64_t last_known(const struct tail *tail)
-{
-    uint64_t known = tail->newest;
-    for (size_t i = 0; i < tail->standing.count; i++)
-        known = tail->standing.items[i] <= known ? tail->standing.items[i] - 1 : known;
-    return known;
-}
-
 struct page {
     struct page *newer;
     struct arena arena;
@@ -335,7 +326,9 @@ struct page {
 static gordian_status fetch_before(struct tail *tail, const char *which, struct page **pages,
                                    gordian_error *error)
 {
-    uint64_t before = 0, known = last_known(tail);
+    uint64_t before = 0, known = tail->newest; /* down to this number */
+    for (size_t i = 0; i < tail->standing.count; i++)
+        known = tail->standing.items[i] <= known ? tail->standing.items[i] - 1 : known;
     do {
         char line[160];
         const char *text;

@@ -167,16 +167,6 @@ static bool is_speedup(const struct papers_item *item, const struct chart_curve 
     return new_one->measure->side > PAPERS_SIDE_PUBLISHED_GPU;
 }
 
-/* The paper's are named after their table where there are several. */
-static const char *name_speedup(struct chart *chart, const struct papers_item *source,
-                                const struct chart_curve *old, const struct chart_curve *new_one)
-{
-    const char *name = joined_text(chart, old->name, " / ", new_one->name);
-    if (!name || old->ours || chart->item->from.count < 2)
-        return name;
-    return joined_text(chart, name, ", ", source->number);
-}
-
 /* Times of two machines say nothing about two methods. The paper's have no values here. */
 static bool is_one_machine(const struct results *results, const struct results_value *old,
                            const struct results_value *new_one)
@@ -193,7 +183,10 @@ static gordian_status add_speedup(struct chart *chart, const struct papers_item 
                                   const struct results *results, const struct chart_curve *old,
                                   const struct chart_curve *new_one, gordian_error *error)
 {
-    const char *name = name_speedup(chart, source, old, new_one);
+    const char *name = joined_text(chart, old->name, " / ", new_one->name);
+    /* The paper's are named after their table where there are several. */
+    if (name && !old->ours && chart->item->from.count > 1)
+        name = joined_text(chart, name, ", ", source->number);
     /* One of ours that another table gave, too, has the same measures. */
     if (name && curve_named(chart, name, true))
         return GORDIAN_OK;

@@ -75,12 +75,6 @@ static const char *long_text(const struct crowd_name *name)
     return (const char *)(uintptr_t)name->words.low; // NOLINT(performance-no-int-to-ptr)
 }
 
-static uint64_t name_hash(const struct crowd_name *name)
-{
-    return name->length > SHORT_MAX ? hash_bytes(long_text(name), name->length)
-                                    : short_hash_words(name->words);
-}
-
 static bool is_entry(const char *entry, const struct crowd_name *name)
 {
     const char *text = entry + ENTRY_HEAD;
@@ -136,7 +130,8 @@ static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
 {
     uint64_t hashes[AHEAD];
     for (size_t i = 0; i < count; i++)
-        hashes[i] = name_hash(&names[i]);
+        hashes[i] = names[i].length > SHORT_MAX ? hash_bytes(long_text(&names[i]), names[i].length)
+                                                : short_hash_words(names[i].words);
     /* Fetches what the names at hand will be looked for in. */
     for (size_t i = 0; i < count; i++)
         hash_expect(&part->table, hashes[i]);

@@ -3,6 +3,7 @@
 #include "lab/bench/harness/harness.h"
 
 #include "foundation/base/error.h"
+#include "foundation/base/io/source.h"
 #include "foundation/base/io/temporary.h"
 #include "foundation/base/machine.h"
 #include "foundation/base/random.h"
@@ -139,13 +140,6 @@ static gordian_status run_check_command(void *context, double *ns, gordian_error
     return GORDIAN_OK;
 }
 
-static bool write_to_output(void *context, const char *bytes, size_t size)
-{
-    struct output *out = context;
-    output_bytes(out, bytes, size);
-    return !out->failure;
-}
-
 static gordian_status write_snapshot_file(struct command *command,
                                           const struct gen_options *options, bool packed,
                                           gordian_error *error)
@@ -154,7 +148,7 @@ static gordian_status write_snapshot_file(struct command *command,
     int fd;
     TRY(temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error));
     gordian_status status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
-    const gordian_writer writer = {write_to_output, NULL, &out};
+    const gordian_writer writer = output_as_writer(&out);
     THEN(status, packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error));
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "%s: %s", command->path, strerror(out.failure));

@@ -226,12 +226,6 @@ static int start_command(const struct reading *reading, pid_t *child)
     return failure;
 }
 
-static double cpu_ns(const struct rusage *usage)
-{
-    return 1e9 * (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-           1e3 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
-}
-
 /* The time it had a core for. */
 static gordian_status run_pinned_command(void *context, double *ns, gordian_error *error)
 {
@@ -247,7 +241,8 @@ static gordian_status run_pinned_command(void *context, double *ns, gordian_erro
         return fail(error, GORDIAN_STATUS_IO, "cannot run gordian: %s", strerror(failure));
     if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) /* 1: deadlocks were found */
         return fail(error, GORDIAN_STATUS_INPUT, "gordian %s failed", reading->words[0]);
-    *ns = cpu_ns(&usage);
+    *ns = 1e9 * (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+          1e3 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     return GORDIAN_OK;
 }
 

@@ -40,14 +40,6 @@ static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
     return bench_add(bench, &row);
 }
 
-/* Neither may contradict what is known. */
-static bool agrees(uint32_t value, const gordian_makespan_answer *ours,
-                   const struct lp_solver_answer *lp)
-{
-    return ours->exact && ours->lower == value && lp->found <= value &&
-           (lp->bound == 0 || lp->bound >= value) && (!lp->optimal || lp->found == value);
-}
-
 static gordian_status compare_lp(struct bench *bench, uint32_t warps, double limit)
 {
     gordian_makespan *makespan;
@@ -62,10 +54,14 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
     THEN(status,
          lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error));
-    if (status == GORDIAN_OK && !agrees(exact_values[warps - 1], &ours, &lp))
+    /* Neither may contradict what is known. */
+    const uint32_t value = exact_values[warps - 1];
+    if (status == GORDIAN_OK &&
+        (!ours.exact || ours.lower != value || lp.found > value ||
+         (lp.bound != 0 && lp.bound < value) || (lp.optimal && lp.found != value)))
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%u warps: %u cycles, %s %u to %u, where %u are exact", warps, ours.lower,
-                      lp.solver, lp.found, lp.bound, exact_values[warps - 1]);
+                      lp.solver, lp.found, lp.bound, value);
     THEN(status, add_lp_row(bench, warps, &ours, &lp));
     gordian_makespan_close(makespan);
     return status;

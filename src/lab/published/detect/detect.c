@@ -248,13 +248,6 @@ static struct layout find_matrix_layout(const struct published_detect *d,
     return of_processes;
 }
 
-static uint32_t element_of(const struct layout *layout, const void *row, uint32_t column)
-{
-    if (layout->packed)
-        return ((const uint32_t *)row)[column / 32] >> column % 32 & 1;
-    return layout->bytes == 1 ? ((const uint8_t *)row)[column] : ((const uint32_t *)row)[column];
-}
-
 gordian_status published_detect_read(struct published_detect *d, enum published_matrix which,
                                      uint32_t *values, gordian_error *error)
 {
@@ -268,7 +261,10 @@ gordian_status published_detect_read(struct published_detect *d, enum published_
     for (uint32_t r = 0; r < layout.rows && status == GORDIAN_OK; r++) {
         status = gpu_read(d->gpu, row, layout.at + r * bytes, bytes, error);
         for (uint32_t c = 0; c < layout.columns && status == GORDIAN_OK; c++)
-            values[(size_t)r * layout.columns + c] = element_of(&layout, row, c);
+            values[(size_t)r * layout.columns + c] =
+                layout.packed       ? ((const uint32_t *)row)[c / 32] >> c % 32 & 1
+                : layout.bytes == 1 ? ((const uint8_t *)row)[c]
+                                    : ((const uint32_t *)row)[c];
     }
     memory_free(&d->memory, row);
     return status;

@@ -4,10 +4,11 @@
 
 #include "foundation/base/error.h"
 
-static struct published_osdda_arguments osdda_arguments(const struct published_detect *d,
-                                                        const struct published_event *event)
+static gordian_status launch_osdda(struct published_detect *d, const struct step *step,
+                                   struct grid grid, const struct published_event *event,
+                                   gordian_error *error)
 {
-    return (struct published_osdda_arguments){
+    const struct published_osdda_arguments a = {
         .event = *event,
         .across_processes = d->across_processes,
         .across_resources = d->across_resources,
@@ -19,13 +20,6 @@ static struct published_osdda_arguments osdda_arguments(const struct published_d
         .ar = d->ar,
         .flag = flag_address(d, FLAG_DEADLOCK),
     };
-}
-
-static gordian_status launch_osdda(struct published_detect *d, const struct step *step,
-                                   struct grid grid, const struct published_event *event,
-                                   gordian_error *error)
-{
-    const struct published_osdda_arguments a = osdda_arguments(d, event);
     return published_detect_launch(d, step, grid, &a, sizeof a, error);
 }
 
