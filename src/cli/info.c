@@ -19,29 +19,6 @@
 #define GORDIAN_BUILD_COMMIT   "unknown"
 #endif
 
-/* Devices, or in their place why there is none. */
-static void write_json_devices(struct json *json)
-{
-    gordian_device_info device;
-    json_open(json, "devices", '[');
-    for (size_t i = 0; gordian_device(i, &device) == GORDIAN_OK && device.name[0]; i++) {
-        json_open(json, NULL, '{');
-        json_key_text(json, "name", device.name);
-        json_key_bool(json, "available", device.available);
-        if (!device.available)
-            json_key_text(json, "reason", device.reason);
-        json_key_u64(json, "major", device.major);
-        json_key_u64(json, "minor", device.minor);
-        json_key_u64(json, "multiprocessors", device.multiprocessors);
-        json_key_u64(json, "memory", device.memory);
-        json_key_u64(json, "memory_free", device.memory_free);
-        json_shut(json);
-    }
-    json_shut(json);
-    if (gordian_device(0, &device) == GORDIAN_OK && !device.name[0])
-        json_key_text(json, "no_devices", device.reason);
-}
-
 static void write_json_parts(struct json *json)
 {
     struct features features;
@@ -93,7 +70,25 @@ static int write_json(struct cli *cli, const struct machine *machine,
         json_shut(&json);
     }
     json_shut(&json);
-    write_json_devices(&json);
+    /* Devices, or in their place why there is none. */
+    gordian_device_info device;
+    json_open(&json, "devices", '[');
+    for (size_t i = 0; gordian_device(i, &device) == GORDIAN_OK && device.name[0]; i++) {
+        json_open(&json, NULL, '{');
+        json_key_text(&json, "name", device.name);
+        json_key_bool(&json, "available", device.available);
+        if (!device.available)
+            json_key_text(&json, "reason", device.reason);
+        json_key_u64(&json, "major", device.major);
+        json_key_u64(&json, "minor", device.minor);
+        json_key_u64(&json, "multiprocessors", device.multiprocessors);
+        json_key_u64(&json, "memory", device.memory);
+        json_key_u64(&json, "memory_free", device.memory_free);
+        json_shut(&json);
+    }
+    json_shut(&json);
+    if (gordian_device(0, &device) == GORDIAN_OK && !device.name[0])
+        json_key_text(&json, "no_devices", device.reason);
     write_json_parts(&json);
     int code = measuring->crossover ? crossover_write(cli, &json, measuring->most) : EXIT_NOTHING;
     json_end(&json);
@@ -134,18 +129,6 @@ static void write_devices(struct cli *cli, const struct style *style)
     }
 }
 
-static void write_parts(struct cli *cli, const struct style *style)
-{
-    struct features features;
-    features_list(&features);
-    output_text(&cli->out, "built with\n");
-    for (size_t i = 0; i < FEATURES; i++) {
-        const struct feature *part = &features.list[i];
-        output_format(&cli->out, "  %-10s", part->name);
-        write_available(cli, style, part->missing, part->about);
-    }
-}
-
 static void write_text(struct cli *cli, const struct machine *machine)
 {
     struct style style = cli_style(cli);
@@ -158,7 +141,14 @@ static void write_text(struct cli *cli, const struct machine *machine)
                   machine->cores == 1 ? "" : "s");
     if (machine->memory)
         output_format(out, "memory    %.1f GiB\n", (double)machine->memory / (1 << 30));
-    write_parts(cli, &style);
+    struct features features;
+    features_list(&features);
+    output_text(&cli->out, "built with\n");
+    for (size_t i = 0; i < FEATURES; i++) {
+        const struct feature *part = &features.list[i];
+        output_format(&cli->out, "  %-10s", part->name);
+        write_available(cli, &style, part->missing, part->about);
+    }
     output_text(out, "engines\n");
     gordian_engine_info engine;
     for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++) {

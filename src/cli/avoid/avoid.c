@@ -188,16 +188,6 @@ static int check_options(struct avoid *avoid, int operands, char **argv)
     return EXIT_NOTHING;
 }
 
-static void avoid_close(struct avoid *avoid)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_bank_replay_close(avoid->replay);
-    gordian_answer_free(&avoid->answer);
-    gordian_bank_close(avoid->bank);
-    input_close(&avoid->input);
-    memory_free(&memory, avoid->order);
-}
-
 static int avoid_main(struct cli *cli, int argc, char **argv)
 {
     struct avoid avoid = {
@@ -232,7 +222,12 @@ static int avoid_main(struct cli *cli, int argc, char **argv)
     if (code == EXIT_NOTHING)
         code = avoid.plan ? avoid_plan(&avoid, operands, argv)
                           : run_avoid(&avoid, operands ? argv[0] : NULL);
-    avoid_close(&avoid);
+    gordian_allocator memory = memory_allocator(NULL);
+    gordian_bank_replay_close(avoid.replay);
+    gordian_answer_free(&avoid.answer);
+    gordian_bank_close(avoid.bank);
+    input_close(&avoid.input);
+    memory_free(&memory, avoid.order);
     return code;
 }
 

@@ -374,33 +374,6 @@ static void write_row(struct planning *planning, uint32_t resource, size_t width
     output_char(out, '\n');
 }
 
-static void write_table(struct planning *planning)
-{
-    const struct style *style = &planning->avoid->style;
-    struct output *out = &planning->avoid->cli->out;
-    size_t width = strlen("resource");
-    planning->column = column_width(planning);
-    for (uint32_t j = 0; j < planning->answer.pool_count; j++) {
-        size_t columns = style_width(style, gordian_plan_resource_name(planning->plan, j));
-        width = columns > width ? columns : width;
-    }
-    style_color(style, out, COLOR_FAINT);
-    output_format(out, "%-*s", (int)width, "resource");
-    if (planning->units_known)
-        write_cell(planning, "now");
-    write_cell(planning, "claimed");
-    write_cell(planning, "avoiding");
-    write_cell(planning, "without");
-    if (planning->units_known) {
-        write_cell(planning, "to add");
-        write_cell(planning, "slack");
-    }
-    style_color(style, out, COLOR_PLAIN);
-    output_char(out, '\n');
-    for (uint32_t j = 0; j < planning->answer.pool_count; j++)
-        write_row(planning, j, width);
-}
-
 /* "17 units", ", costing 30" where units do not all cost 1. */
 static void write_total(struct planning *planning, uint64_t units, uint64_t cost)
 {
@@ -506,7 +479,29 @@ static void advise_on_pools(struct planning *planning)
 
 static void write_text(struct planning *planning)
 {
-    write_table(planning);
+    const struct style *style = &planning->avoid->style;
+    struct output *out = &planning->avoid->cli->out;
+    size_t width = strlen("resource");
+    planning->column = column_width(planning);
+    for (uint32_t j = 0; j < planning->answer.pool_count; j++) {
+        size_t columns = style_width(style, gordian_plan_resource_name(planning->plan, j));
+        width = columns > width ? columns : width;
+    }
+    style_color(style, out, COLOR_FAINT);
+    output_format(out, "%-*s", (int)width, "resource");
+    if (planning->units_known)
+        write_cell(planning, "now");
+    write_cell(planning, "claimed");
+    write_cell(planning, "avoiding");
+    write_cell(planning, "without");
+    if (planning->units_known) {
+        write_cell(planning, "to add");
+        write_cell(planning, "slack");
+    }
+    style_color(style, out, COLOR_PLAIN);
+    output_char(out, '\n');
+    for (uint32_t j = 0; j < planning->answer.pool_count; j++)
+        write_row(planning, j, width);
     if (planning->avoid->cli->quiet)
         return;
     output_char(&planning->avoid->cli->out, '\n');

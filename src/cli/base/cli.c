@@ -280,22 +280,6 @@ static void show_help(struct cli *cli, const struct option *own)
 
 #define ENGINES_MOST 40
 
-/* The engines of the command's family, or all where it has none of its own. */
-static void list_engines(const struct command *command, const char *names[ENGINES_MOST + 1])
-{
-    gordian_engine_info info;
-    size_t count = 0, known;
-    names[count++] = "auto";
-    for (int all = 0; all < 2 && count == 1; all++)
-        for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK && count < ENGINES_MOST; i++) {
-            for (known = 1; known < count && strcmp(names[known], info.name) != 0; known++)
-                ;
-            if (known == count && (all || strcmp(info.family, command->name) == 0))
-                names[count++] = info.name;
-        }
-    names[count] = NULL;
-}
-
 /* What completions and the test of the manual pages are made of: the command, its options, an empty
  * line, the common options. */
 static void dump_options(struct cli *cli, const struct option *own)
@@ -304,7 +288,18 @@ static void dump_options(struct cli *cli, const struct option *own)
     const char *engines[ENGINES_MOST + 1];
     common_options(cli, common);
     leave_out(common, own);
-    list_engines(cli->command, engines);
+    /* The engines of the command's family, or all where it has none of its own. */
+    gordian_engine_info info;
+    size_t count = 0, known;
+    engines[count++] = "auto";
+    for (int all = 0; all < 2 && count == 1; all++)
+        for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK && count < ENGINES_MOST; i++) {
+            for (known = 1; known < count && strcmp(engines[known], info.name) != 0; known++)
+                ;
+            if (known == count && (all || strcmp(info.family, cli->command->name) == 0))
+                engines[count++] = info.name;
+        }
+    engines[count] = NULL;
     for (struct option *option = common; option->name; option++)
         if (strcmp(option->name, "engine") == 0)
             option->choices = engines;

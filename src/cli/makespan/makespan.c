@@ -114,20 +114,6 @@ static int read_options(struct makespan *makespan, struct makespan_log *log,
     return code;
 }
 
-static void say_notes(struct makespan *makespan, const gordian_makespan_answer *answer)
-{
-    static const char *const why[] = {
-        [GORDIAN_MAKESPAN_STOP_TIME] = "the time is up",
-        [GORDIAN_MAKESPAN_STOP_MEMORY] = "no more memory may be had",
-        [GORDIAN_MAKESPAN_STOP_STOPPED] = "interrupted",
-    };
-    if (answer->note && answer->note[0] && !makespan->cli->quiet)
-        cli_say(makespan->cli, "engine '%s': %s", answer->engine, answer->note);
-    if (answer->stop != GORDIAN_MAKESPAN_STOP_DONE && !makespan->cli->quiet)
-        cli_say(makespan->cli, "stopped: %s; the interval and the schedule are what is known",
-                why[answer->stop]);
-}
-
 static int report(struct makespan *makespan, const struct makespan_report *all)
 {
     if (makespan->cli->json)
@@ -212,7 +198,16 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
         return cli_fail(makespan->cli, NULL, &error);
     if (code != EXIT_NOTHING)
         return code;
-    say_notes(makespan, &answer);
+    static const char *const why[] = {
+        [GORDIAN_MAKESPAN_STOP_TIME] = "the time is up",
+        [GORDIAN_MAKESPAN_STOP_MEMORY] = "no more memory may be had",
+        [GORDIAN_MAKESPAN_STOP_STOPPED] = "interrupted",
+    };
+    if (answer.note && answer.note[0] && !makespan->cli->quiet)
+        cli_say(makespan->cli, "engine '%s': %s", answer.engine, answer.note);
+    if (answer.stop != GORDIAN_MAKESPAN_STOP_DONE && !makespan->cli->quiet)
+        cli_say(makespan->cli, "stopped: %s; the interval and the schedule are what is known",
+                why[answer.stop]);
     all.length = makespan->best ? answer.upper : answer.lower;
     code = makespan_ask_solver(makespan, &all);
     return code == EXIT_NOTHING ? report(makespan, &all) : code;

@@ -91,36 +91,6 @@ static struct place *sort_places(const struct picture *picture)
     return places;
 }
 
-static void draw_axis(const struct picture *picture, double width, unsigned bottom)
-{
-    uint32_t length = picture->report->length, step = 1;
-    while (step * picture->cell < 40)
-        step *= step % 3 == 2 ? 5 : 2; /* 1 2 10 20 100 ... */
-    for (uint32_t cycle = 0; cycle <= length; cycle += step)
-        output_format(picture->out,
-                      "<path d=\"M%.2f %uV%u\" stroke=\"#ddd\"/>"
-                      "<text x=\"%.2f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n",
-                      LEFT + cycle * picture->cell, TOP, bottom, LEFT + cycle * picture->cell,
-                      bottom + 16, cycle);
-    output_format(picture->out, "<path d=\"M%u %uH%.2f\" stroke=\"#000\"/>\n", LEFT, bottom,
-                  LEFT + width);
-}
-
-static void draw_legend(const struct picture *picture, unsigned y)
-{
-    unsigned x = LEFT;
-    for (int i = 0; i < (int)LETTERS; i++) {
-        char letter = (char)('A' + i);
-        if (!strchr(picture->kernel, letter))
-            continue;
-        output_format(picture->out,
-                      "<rect x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" fill=\"%s\"/>"
-                      "<text x=\"%u\" y=\"%u\">%c</text>\n",
-                      x, y, color_of(letter), x + 16, y + 11, letter);
-        x += 40;
-    }
-}
-
 /* What the writers of files are given. */
 struct written {
     const struct makespan *makespan;
@@ -149,13 +119,34 @@ static gordian_status draw_picture(void *context, struct output *out, gordian_er
                   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
                   "<text x=\"%u\" y=\"24\" font-size=\"14\">%u warps, %u cycles</text>\n",
                   LEFT + width + 30, bottom + 60, LEFT, makespan->warps, report->length);
-    draw_axis(&picture, width, bottom);
+    uint32_t length = picture.report->length, step = 1;
+    while (step * picture.cell < 40)
+        step *= step % 3 == 2 ? 5 : 2; /* 1 2 10 20 100 ... */
+    for (uint32_t cycle = 0; cycle <= length; cycle += step)
+        output_format(picture.out,
+                      "<path d=\"M%.2f %uV%u\" stroke=\"#ddd\"/>"
+                      "<text x=\"%.2f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n",
+                      LEFT + cycle * picture.cell, TOP, bottom, LEFT + cycle * picture.cell,
+                      bottom + 16, cycle);
+    output_format(picture.out, "<path d=\"M%u %uH%.2f\" stroke=\"#000\"/>\n", LEFT, bottom,
+                  LEFT + width);
     for (uint32_t warp = 0; warp < makespan->warps; warp++) {
         output_format(out, "<text x=\"%u\" y=\"%u\" text-anchor=\"end\">warp %u</text>\n", LEFT - 6,
                       TOP + warp * CELL + 11, warp + 1);
         draw_warp(&picture, places + (size_t)warp * gordian_makespan_length(report->problem), warp);
     }
-    draw_legend(&picture, bottom + 32);
+    unsigned y = bottom + 32;
+    unsigned x = LEFT;
+    for (int i = 0; i < (int)LETTERS; i++) {
+        char letter = (char)('A' + i);
+        if (!strchr(picture.kernel, letter))
+            continue;
+        output_format(picture.out,
+                      "<rect x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" fill=\"%s\"/>"
+                      "<text x=\"%u\" y=\"%u\">%c</text>\n",
+                      x, y, color_of(letter), x + 16, y + 11, letter);
+        x += 40;
+    }
     output_text(out, "</svg>\n");
     free(places);
     return GORDIAN_OK;

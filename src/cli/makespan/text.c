@@ -63,17 +63,6 @@ static char *fill_grid(const struct makespan *makespan, const struct makespan_re
     return grid;
 }
 
-static void head_line(const struct table *table)
-{
-    struct output *out = &table->makespan->cli->out;
-    style_color(&table->makespan->style, out, COLOR_FAINT);
-    output_format(out, "%-*s", (int)NAME_WIDTH, "cycle");
-    for (uint32_t cycle = table->from; cycle < table->end; cycle++)
-        output_format(out, "%*u", (int)table->cell, cycle);
-    style_color(&table->makespan->style, out, COLOR_PLAIN);
-    output_char(out, '\n');
-}
-
 static void warp_line(const struct table *table, uint32_t warp)
 {
     struct output *out = &table->makespan->cli->out;
@@ -124,7 +113,13 @@ static void makespan_table(struct makespan *makespan, const struct makespan_repo
     for (table.from = 1; table.from <= report->length; table.from = table.end) {
         table.end = table.from + fit <= report->length ? table.from + fit : report->length + 1;
         output_char(&makespan->cli->out, '\n');
-        head_line(&table);
+        struct output *out = &table.makespan->cli->out;
+        style_color(&table.makespan->style, out, COLOR_FAINT);
+        output_format(out, "%-*s", (int)NAME_WIDTH, "cycle");
+        for (uint32_t cycle = table.from; cycle < table.end; cycle++)
+            output_format(out, "%*u", (int)table.cell, cycle);
+        style_color(&table.makespan->style, out, COLOR_PLAIN);
+        output_char(out, '\n');
         for (uint32_t warp = 0; warp < makespan->warps; warp++)
             warp_line(&table, warp);
     }

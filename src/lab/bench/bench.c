@@ -114,17 +114,6 @@ static gordian_status check_bench_name(const char *name, gordian_error *error)
                 found ? "; did you mean '" : ": one of ", found ? found : list, found ? "'?" : "");
 }
 
-static void print_score(struct bench *bench)
-{
-    size_t bars = 0, met = 0;
-    for (size_t i = 0; i < bench->row_count; i++) {
-        bars += bench->rows[i].bar_kind != BAR_NONE;
-        met += bench->rows[i].bar_kind != BAR_NONE && bench_met(&bench->rows[i]);
-    }
-    if (bars && !bench->options->json)
-        output_format(bench->out, "\n%zu of %zu bars met\n", met, bars);
-}
-
 gordian_status bench_run(const struct bench_options *options, struct output *out,
                          gordian_error *error)
 {
@@ -136,7 +125,13 @@ gordian_status bench_run(const struct bench_options *options, struct output *out
         if (!options->name || strcmp(info->name, options->name) == 0)
             status = info->run(&bench);
     if (status == GORDIAN_OK) {
-        print_score(&bench);
+        size_t bars = 0, met = 0;
+        for (size_t i = 0; i < bench.row_count; i++) {
+            bars += bench.rows[i].bar_kind != BAR_NONE;
+            met += bench.rows[i].bar_kind != BAR_NONE && bench_met(&bench.rows[i]);
+        }
+        if (bars && !bench.options->json)
+            output_format(bench.out, "\n%zu of %zu bars met\n", met, bars);
         print_machine(&bench);
         if (!output_flush(out))
             status = fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));

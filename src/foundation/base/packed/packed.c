@@ -111,23 +111,6 @@ static bool pack_word(struct pack *pack, const gordian_word *word)
     return true;
 }
 
-/* A block holds whole lines. */
-static gordian_status close_pack_block(struct pack *pack, gordian_error *error)
-{
-    if (pack->block.used < BLOCK_FULL)
-        return GORDIAN_OK;
-    gordian_status status = write_block(pack, error);
-    if (pack->name_count > NAMES_MAX || pack->name_bytes > BYTES_MAX) {
-        gordian_allocator memory = pack->names.memory;
-        names_free(&pack->names);
-        names_init(&pack->names, &memory);
-        pack->name_count = 0;
-        pack->name_bytes = 0;
-        pack->renew = true;
-    }
-    return status;
-}
-
 gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t count,
                          gordian_error *error)
 {
@@ -144,7 +127,19 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
         packed = pack_word(pack, &words[i]);
     if (!packed || pack->block.failed)
         return fail_memory(error);
-    return close_pack_block(pack, error);
+    /* A block holds whole lines. */
+    if (pack->block.used < BLOCK_FULL)
+        return GORDIAN_OK;
+    gordian_status status = write_block(pack, error);
+    if (pack->name_count > NAMES_MAX || pack->name_bytes > BYTES_MAX) {
+        gordian_allocator memory = pack->names.memory;
+        names_free(&pack->names);
+        names_init(&pack->names, &memory);
+        pack->name_count = 0;
+        pack->name_bytes = 0;
+        pack->renew = true;
+    }
+    return status;
 }
 
 gordian_status pack_finish(struct pack *pack, gordian_error *error)

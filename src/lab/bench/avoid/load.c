@@ -74,15 +74,6 @@ static gordian_status add_customer(struct load *load)
     return GORDIAN_OK;
 }
 
-static void close_load(struct load *load)
-{
-    for (size_t s = 0; s < load->sides; s++) {
-        gordian_bank_close(load->banks[s]);
-        memory_free(&load->avoid->bench->memory, load->samples[s]);
-    }
-    memory_free_all(&load->avoid->bench->memory, load->wants, load->loans);
-}
-
 /* ------------------------------------------------------------------ events */
 
 /* A few resources that the process may still ask for, a few units each. */
@@ -242,7 +233,11 @@ static gordian_status avoid_load_engine_rows(const struct avoid_bench *avoid,
             status = add_load_row(&load, s, true);
             THEN(status, add_load_row(&load, s, false));
         }
-    close_load(&load);
+    for (size_t s = 0; s < load.sides; s++) {
+        gordian_bank_close(load.banks[s]);
+        memory_free(&load.avoid->bench->memory, load.samples[s]);
+    }
+    memory_free_all(&load.avoid->bench->memory, load.wants, load.loans);
     return status;
 }
 

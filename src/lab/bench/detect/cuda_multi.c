@@ -142,7 +142,20 @@ static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     return status == GORDIAN_OK && matrix ? add_matrix(cuda, size) : status;
 }
 
-static gordian_status all_reach_rows(const struct cuda_bench *cuda)
+static gordian_status multi_list_rows(const struct cuda_bench *cuda)
+{
+    static const struct {
+        uint32_t size;
+        enum cuda_scale scale;
+    } sizes[] = {{24, CUDA_EMULATED}, {64, CUDA_FULL},  {128, CUDA_FULL},
+                 {256, CUDA_FULL},    {512, CUDA_FULL}, {1024, CUDA_QUICK}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0));
+    return GORDIAN_OK;
+}
+
+gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
 {
     static const struct {
         uint32_t size;
@@ -162,24 +175,6 @@ static gordian_status all_reach_rows(const struct cuda_bench *cuda)
         if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
             status = reach_rows(cuda, gpu, sizes[i].size, sizes[i].matrix, sizes[i].bar);
     gpu_close(gpu);
-    return status;
-}
-
-static gordian_status multi_list_rows(const struct cuda_bench *cuda)
-{
-    static const struct {
-        uint32_t size;
-        enum cuda_scale scale;
-    } sizes[] = {{24, CUDA_EMULATED}, {64, CUDA_FULL},  {128, CUDA_FULL},
-                 {256, CUDA_FULL},    {512, CUDA_FULL}, {1024, CUDA_QUICK}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (cuda_takes(cuda, sizes[i].scale))
-            TRY(cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0));
-    return GORDIAN_OK;
-}
-
-gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
-{
-    TRY(all_reach_rows(cuda));
+    TRY(status);
     return multi_list_rows(cuda);
 }

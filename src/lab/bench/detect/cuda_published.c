@@ -32,33 +32,6 @@ static const struct {
     [PAPER_EXPERIMENT_LIST_AND_RELEASE] = {"events-and-release", "ms"},
 };
 
-static gordian_status add_contest(const struct cuda_bench *cuda, const struct contest *published,
-                                  const struct bench_side *sides, bool largest)
-{
-    const char *name = paper_player_name(&published->player);
-    const struct detect_paper paper = detect_paper_at(published->size);
-    const struct detect_paper_times theirs[] = {
-        [PAPER_EXPERIMENT_LIST] = paper.list_s,
-        [PAPER_EXPERIMENT_BLOCK] = paper.block_ms,
-        [PAPER_EXPERIMENT_RELEASE] = paper.release_ms,
-        [PAPER_EXPERIMENT_LIST_AND_RELEASE] = paper.multi_s,
-    };
-    struct bench_row row = bench_measured(
-        &sides[0], experiments[published->experiment].unit, "detect/published/%s-%u/%s",
-        experiments[published->experiment].id, published->size, name);
-    bench_against_curve(&row, name, &sides[1]);
-    /* The papers' own figures are those of the bit-packed form. */
-    if (published->player.method == PUBLISHED_METHOD_OSDDA_BITS ||
-        published->player.method == PUBLISHED_METHOD_LMDDA_BITS)
-        bench_paper(&row, theirs[published->experiment].cpu * 1e3,
-                    theirs[published->experiment].gpu * 1e3);
-    bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
-               published->time.device / row.per_unit, experiments[published->experiment].unit);
-    if (largest && cuda->bars)
-        bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);
-    return cuda_add(cuda, &row, 0);
-}
-
 static gordian_status measure_contest(const struct cuda_bench *cuda, const struct contest *wanted,
                                       bool once, bool largest)
 {
@@ -73,7 +46,28 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
     bench_progress(cuda->bench, "%s as published, %s, M = %u", paper_player_name(&published.player),
                    experiments[published.experiment].id, published.size);
     TRY(bench_measure(cuda->bench, sides, 2, effort));
-    return add_contest(cuda, &published, sides, largest);
+    const char *name = paper_player_name(&published.player);
+    const struct detect_paper paper = detect_paper_at(published.size);
+    const struct detect_paper_times theirs[] = {
+        [PAPER_EXPERIMENT_LIST] = paper.list_s,
+        [PAPER_EXPERIMENT_BLOCK] = paper.block_ms,
+        [PAPER_EXPERIMENT_RELEASE] = paper.release_ms,
+        [PAPER_EXPERIMENT_LIST_AND_RELEASE] = paper.multi_s,
+    };
+    struct bench_row row = bench_measured(
+        &sides[0], experiments[published.experiment].unit, "detect/published/%s-%u/%s",
+        experiments[published.experiment].id, published.size, name);
+    bench_against_curve(&row, name, &sides[1]);
+    /* The papers' own figures are those of the bit-packed form. */
+    if (published.player.method == PUBLISHED_METHOD_OSDDA_BITS ||
+        published.player.method == PUBLISHED_METHOD_LMDDA_BITS)
+        bench_paper(&row, theirs[published.experiment].cpu * 1e3,
+                    theirs[published.experiment].gpu * 1e3);
+    bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
+               published.time.device / row.per_unit, experiments[published.experiment].unit);
+    if (largest && cuda->bars)
+        bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);
+    return cuda_add(cuda, &row, 0);
 }
 
 struct published_size {

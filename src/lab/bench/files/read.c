@@ -253,20 +253,6 @@ static gordian_status make_reading_file(struct reading *reading, int *fd, gordia
     return temporary_file("gordian-read", "", reading->path, sizeof reading->path, fd, error);
 }
 
-static gordian_status write_trace_text(struct reading *reading, const struct gen_options *options,
-                                       gordian_error *error)
-{
-    struct output out;
-    int fd;
-    TRY(make_reading_file(reading, &fd, error));
-    gordian_status status =
-        output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
-    if (!output_close(&out) && status == GORDIAN_OK)
-        status = fail(error, GORDIAN_STATUS_IO, "%s: %s", reading->path, strerror(out.failure));
-    close(fd);
-    return status;
-}
-
 static struct bench_row reading_row_of(const struct reading *reading, const struct bench_side *side,
                                        const char *what, const char *kind)
 {
@@ -321,24 +307,6 @@ static gordian_status run_core_judgement(void *context, double *ns, gordian_erro
     return status;
 }
 
-/* The text again, packed, in a file of its own. */
-static gordian_status pack_text(const struct reading *text, struct reading *packed,
-                                gordian_error *error)
-{
-    int from, to;
-    TRY(make_reading_file(packed, &to, error));
-    from = open(text->path, O_RDONLY | O_CLOEXEC);
-    gordian_source source = gordian_source_fd(&from);
-    gordian_writer writer = gordian_writer_fd(&to);
-    gordian_status status =
-        from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
-                  : fail_reading_file(text, error);
-    if (from >= 0)
-        close(from);
-    close(to);
-    return status;
-}
-
 static gordian_status open_judging(struct judging *judging, const struct reading *packed,
                                    gordian_error *error)
 {
@@ -369,7 +337,18 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
     struct judging judging = {0};
     struct bench_side sides[2] = {{&packed, run_pinned_command}, {&judging, run_core_judgement}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
-    gordian_status status = pack_text(text, &packed, bench->error);
+    /* The text again, packed, in a file of its own. */
+    int from, to;
+    TRY(make_reading_file(&packed, &to, bench->error));
+    from = open(text->path, O_RDONLY | O_CLOEXEC);
+    gordian_source source = gordian_source_fd(&from);
+    gordian_writer writer = gordian_writer_fd(&to);
+    gordian_status status =
+        from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, bench->error)
+                  : fail_reading_file(text, bench->error);
+    if (from >= 0)
+        close(from);
+    close(to);
     THEN(status, open_judging(&judging, &packed, bench->error));
     THEN(status, bench_measure(bench, sides, 2, effort));
     THEN(status, add_packed(bench, &packed, sides, kind));
@@ -385,7 +364,15 @@ static gordian_status reading_rows(struct bench *bench, const struct gen_options
 {
     struct reading reading = {.names = options->processes + options->resources};
     bench_progress(bench, "reading, %s with %u names", options->kind, reading.names);
-    gordian_status status = write_trace_text(&reading, options, bench->error);
+    struct output out;
+    int fd;
+    TRY(make_reading_file(&reading, &fd, bench->error));
+    gordian_status status =
+        output_open(&out, fd) ? gen_write(options, &out, bench->error) : fail_memory(bench->error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status =
+            fail(bench->error, GORDIAN_STATUS_IO, "%s: %s", reading.path, strerror(out.failure));
+    close(fd);
     reading.words[0] = snapshot ? "check" : "detect";
     reading.words[1] = "--quiet";
     struct reading json = reading;

@@ -33,26 +33,6 @@ static void note_reached(struct curve *curve, double ms, uint32_t best)
             curve->best[i] = best;
 }
 
-/* Runs a chain to its end, with its own clock, or until the last time of the picture. */
-static void follow(struct anneal_chain *chain, struct curve *curve, struct curve *all)
-{
-    uint64_t begin = work_ns();
-    double ms = 0;
-    anneal_chain_begin(chain);
-    note_reached(curve, 0, chain->best);
-    note_reached(all, 0, chain->best);
-    while (!anneal_chain_over(chain) && ms < times[TIMES - 1]) {
-        bool better = anneal_chain_run(chain, 2000);
-        ms = (double)(work_ns() - begin) / 1e6;
-        if (better) {
-            note_reached(curve, ms, chain->best);
-            note_reached(all, ms, chain->best);
-        }
-    }
-    curve->steps += chain->step;
-    curve->seconds += ms / 1e3;
-}
-
 struct figure {
     struct bench *bench;
     struct makespan_model *model;
@@ -106,7 +86,23 @@ static gordian_status run_figure_chains(const struct figure *figure, struct eval
                                      .order = room + 2 * work};
         bench_progress(figure->bench, "makespan: %s warps, %s chain %u", figure->name,
                        figure->published ? "published" : "our", (unsigned)number + 1);
-        follow(&chain, &curves[number % ORDER_TEMPLATES], &all);
+        /* Runs a chain to its end, with its own clock, or until the last time of the picture. */
+        struct curve *curve = &curves[number % ORDER_TEMPLATES];
+        uint64_t begin = work_ns();
+        double ms = 0;
+        anneal_chain_begin(&chain);
+        note_reached(curve, 0, chain.best);
+        note_reached(&all, 0, chain.best);
+        while (!anneal_chain_over(&chain) && ms < times[TIMES - 1]) {
+            bool better = anneal_chain_run(&chain, 2000);
+            ms = (double)(work_ns() - begin) / 1e6;
+            if (better) {
+                note_reached(curve, ms, chain.best);
+                note_reached(&all, ms, chain.best);
+            }
+        }
+        curve->steps += chain.step;
+        curve->seconds += ms / 1e3;
     }
     for (size_t i = 0; i < ORDER_TEMPLATES; i++) {
         all.steps += curves[i].steps;

@@ -40,18 +40,6 @@ static gordian_status make_load(struct serve_load *load, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static void disperse(struct crowd *crowd)
-{
-    for (size_t i = 0; i < crowd->count; i++)
-        peer_close(&crowd->peers[i]);
-    if (crowd->epoll >= 0)
-        close(crowd->epoll);
-    serve_load_free(&crowd->load);
-    free(crowd->peers);
-    free(crowd->started);
-    free(crowd->latencies);
-}
-
 static gordian_status gather(struct crowd *crowd, const char *socket, bool redis, size_t operations,
                              gordian_error *error)
 {
@@ -145,7 +133,14 @@ static gordian_status measure_clients(struct bench *bench, const char *socket, b
             .median = bench_median(crowd.latencies, crowd.latency_count),
             .p99 = bench_p99(crowd.latencies, crowd.latency_count),
         };
-    disperse(&crowd);
+    for (size_t i = 0; i < crowd.count; i++)
+        peer_close(&crowd.peers[i]);
+    if (crowd.epoll >= 0)
+        close(crowd.epoll);
+    serve_load_free(&crowd.load);
+    free(crowd.peers);
+    free(crowd.started);
+    free(crowd.latencies);
     return status;
 }
 

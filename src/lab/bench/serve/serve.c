@@ -207,17 +207,6 @@ static gordian_status start_all(struct world *world, gordian_error *error)
     return library_open(&world->library, bench, uri, NULL, &world->load, error);
 }
 
-static void stop_services(struct world *world)
-{
-    library_close(&world->library, world->bench);
-    for (int s = 0; s < SIDE_COUNT; s++)
-        if (world->open[s])
-            peer_close(&world->peers[s]);
-    for (int s = 0; s < SIDE_COUNT; s++)
-        serve_stop(&world->services[s]);
-    serve_load_free(&world->load);
-}
-
 static gordian_status measure_all(struct world *world)
 {
     struct bench *bench = world->bench;
@@ -257,6 +246,12 @@ gordian_status bench_serve(struct bench *bench)
         status = bench_skip(bench, "serve/", error.message);
     else
         fail(bench->error, status, "%s", error.message);
-    stop_services(&world);
+    library_close(&world.library, world.bench);
+    for (int s = 0; s < SIDE_COUNT; s++)
+        if (world.open[s])
+            peer_close(&world.peers[s]);
+    for (int s = 0; s < SIDE_COUNT; s++)
+        serve_stop(&world.services[s]);
+    serve_load_free(&world.load);
     return status;
 }

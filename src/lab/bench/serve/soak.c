@@ -64,23 +64,6 @@ static gordian_status run_long(struct bench *bench, struct soak *soak)
     return status;
 }
 
-static gordian_status add_soak_rows(struct bench *bench, const struct soak *soak)
-{
-    struct bench_row rate = bench_row("/s", "serve/soak-%u/rate", bench->options->soak);
-    rate.value = soak->rate;
-    bench_times(&rate, "asked", soak->top * SHARE);
-    bench_bar(&rate, BAR_AT_LEAST, RATE_BAR);
-    bench_note(&rate, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
-    TRY(bench_add(bench, &rate));
-    struct bench_row memory = bench_row("MiB", "serve/soak-%u/memory", bench->options->soak);
-    memory.value = (double)soak->memory_after / 1048576;
-    bench_times(&memory, "early", (double)soak->memory_before / 1048576);
-    bench_bar(&memory, BAR_AT_MOST, GROWTH_BAR);
-    bench_note(&memory, "resident at the end, and after the first tenth; at most %.1f MiB",
-               (double)soak->memory_most / 1048576);
-    return bench_add(bench, &memory);
-}
-
 gordian_status serve_soak(struct bench *bench)
 {
     struct soak soak = {0};
@@ -103,5 +86,18 @@ gordian_status serve_soak(struct bench *bench)
     }
     serve_stop(&soak.service);
     serve_load_free(&soak.load);
-    return status == GORDIAN_OK ? add_soak_rows(bench, &soak) : status;
+    TRY(status);
+    struct bench_row rate = bench_row("/s", "serve/soak-%u/rate", bench->options->soak);
+    rate.value = soak.rate;
+    bench_times(&rate, "asked", soak.top * SHARE);
+    bench_bar(&rate, BAR_AT_LEAST, RATE_BAR);
+    bench_note(&rate, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
+    TRY(bench_add(bench, &rate));
+    struct bench_row memory = bench_row("MiB", "serve/soak-%u/memory", bench->options->soak);
+    memory.value = (double)soak.memory_after / 1048576;
+    bench_times(&memory, "early", (double)soak.memory_before / 1048576);
+    bench_bar(&memory, BAR_AT_MOST, GROWTH_BAR);
+    bench_note(&memory, "resident at the end, and after the first tenth; at most %.1f MiB",
+               (double)soak.memory_most / 1048576);
+    return bench_add(bench, &memory);
 }

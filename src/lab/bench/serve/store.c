@@ -110,24 +110,6 @@ static gordian_status start_side(struct store_world *world, int side, gordian_er
                              side == SIDE_ONE ? "1" : "4", error);
 }
 
-static gordian_status start_sides(struct store_world *world, gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    for (int side = 0; side < SIDES && status == GORDIAN_OK; side++) {
-        char uri[256];
-        bench_progress(world->bench, "serve: starting %s", names[side]);
-        status = start_side(world, side, error);
-        snprintf(uri, sizeof uri, "unix:%s", world->services[side].socket);
-        THEN(status, peer_open(&world->peers[side], world->services[side].socket, false,
-                               world->load, names[side], error));
-        world->open[side] = status == GORDIAN_OK;
-        THEN(status,
-             library_open(&world->streams[side], world->bench, uri, NULL, world->load, error));
-        world->streams[side].operations = world->bench->options->quick ? 20000 : 100000;
-    }
-    return status;
-}
-
 static gordian_status run_exchange(void *context, double *ns, gordian_error *error)
 {
     struct peer *peer = context;
@@ -282,7 +264,19 @@ static gordian_status measure_cluster(struct store_world *world)
 gordian_status serve_store(struct bench *bench, const char *store, const struct serve_load *load)
 {
     struct store_world world = {.bench = bench, .store = store, .load = load};
-    gordian_status status = start_sides(&world, bench->error);
+    gordian_status status = GORDIAN_OK;
+    for (int side = 0; side < SIDES && status == GORDIAN_OK; side++) {
+        char uri[256];
+        bench_progress(world.bench, "serve: starting %s", names[side]);
+        status = start_side(&world, side, bench->error);
+        snprintf(uri, sizeof uri, "unix:%s", world.services[side].socket);
+        THEN(status, peer_open(&world.peers[side], world.services[side].socket, false, world.load,
+                               names[side], bench->error));
+        world.open[side] = status == GORDIAN_OK;
+        THEN(status,
+             library_open(&world.streams[side], world.bench, uri, NULL, world.load, bench->error));
+        world.streams[side].operations = world.bench->options->quick ? 20000 : 100000;
+    }
     THEN(status, measure_rates(&world, "depth-1024", false));
     THEN(status, measure_rates(&world, "stream", true));
     for (int i = 0; i < SIDES; i++) {

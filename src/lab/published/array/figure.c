@@ -133,17 +133,6 @@ static gordian_status open_figure(struct figure *figure, struct gpu *gpu, gordia
     return status != GORDIAN_OK ? status : open_figure_method(figure, error);
 }
 
-static void close_figure(struct figure *figure)
-{
-    gpu_array_destroy(figure->pages);
-    gpu_pool_destroy(figure->pool);
-    published_array_destroy(figure->array);
-    array_paper_close(&figure->paper);
-    gpu_free(figure->task.gpu, figure->plain);
-    gpu_free(figure->task.gpu, figure->stored);
-    array_task_close(&figure->task);
-}
-
 /* ---- measuring */
 
 static int compare_samples(const void *a, const void *b)
@@ -179,7 +168,13 @@ gordian_status published_array_measure(struct gpu *gpu, struct published_array_c
     THEN(status, run_method(&figure, &warm, error));
     for (unsigned i = 0; i < cell->samples && status == GORDIAN_OK; i++)
         status = run_method(&figure, &samples[i], error);
-    close_figure(&figure);
+    gpu_array_destroy(figure.pages);
+    gpu_pool_destroy(figure.pool);
+    published_array_destroy(figure.array);
+    array_paper_close(&figure.paper);
+    gpu_free(figure.task.gpu, figure.plain);
+    gpu_free(figure.task.gpu, figure.stored);
+    array_task_close(&figure.task);
     TRY(status);
     qsort(samples, cell->samples, sizeof *samples, compare_samples);
     cell->ns = samples[cell->samples / 2];
