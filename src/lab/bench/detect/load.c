@@ -81,16 +81,17 @@ struct load_facts {
     uint64_t hops;
 };
 
-/* Replays one by one: says who gets each release, and compares every single outcome. */
-static gordian_status resolve(struct load *load, struct load_facts *facts, gordian_error *error)
+static gordian_status short_chain_row(struct bench *bench, struct load *load)
 {
+    struct load_facts facts = {0};
+    /* Replays one by one: says who gets each release, and compares every single outcome. */
     gordian_system *system;
-    gordian_status status = detect_open(&system, "sparse", &load->trace, error);
+    gordian_status status = detect_open(&system, "sparse", &load->trace, bench->error);
     for (size_t i = 0; i < load->trace.event_count && status == GORDIAN_OK; i++) {
         gordian_event *event = &load->resolved[i];
         gordian_result result;
         *event = load->trace.events[i];
-        status = gordian_feed(system, event, &result, error);
+        status = gordian_feed(system, event, &result, bench->error);
         if (status != GORDIAN_OK)
             break;
         size_t served_count;
@@ -99,24 +100,17 @@ static gordian_status resolve(struct load *load, struct load_facts *facts, gordi
             event->to = served_count ? served[0] : GORDIAN_NONE;
         chase_feed(&load->bare, event, 1, load->outcomes);
         if (result.outcome != load->outcomes[0])
-            status =
-                fail(error, GORDIAN_STATUS_INPUT, "event %zu: sparse says %s, bare says %s", i,
-                     gordian_outcome_text(result.outcome), gordian_outcome_text(load->outcomes[0]));
-        facts->requests += event->op == GORDIAN_OP_REQUEST;
-        facts->deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
+            status = fail(
+                bench->error, GORDIAN_STATUS_INPUT, "event %zu: sparse says %s, bare says %s", i,
+                gordian_outcome_text(result.outcome), gordian_outcome_text(load->outcomes[0]));
+        facts.requests += event->op == GORDIAN_OP_REQUEST;
+        facts.deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
         if (result.outcome == GORDIAN_OUTCOME_BLOCKED) {
-            facts->blocks++;
-            facts->hops += chase_length(&load->bare, event->process);
+            facts.blocks++;
+            facts.hops += chase_length(&load->bare, event->process);
         }
     }
     gordian_close(system);
-    return status;
-}
-
-static gordian_status short_chain_row(struct bench *bench, struct load *load)
-{
-    struct load_facts facts = {0};
-    gordian_status status = resolve(load, &facts, bench->error);
     struct bench_side sides[3] = {{load, ours}, {load, bare}, {load, keeps}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     THEN(status, bench_measure(bench, sides, 3, effort));
