@@ -113,23 +113,6 @@ static gordian_status print_items(struct papers_command *command)
     return GORDIAN_OK;
 }
 
-static gordian_status print_all(struct papers_command *command)
-{
-    struct output *out = &command->cli->out;
-    const struct papers *papers = &command->papers;
-    if (command->markdown)
-        return papers_markdown(papers, &command->results, "papers", out, &command->error);
-    if (command->item_count)
-        return print_items(command);
-    if (command->pictures || command->merge_path)
-        return GORDIAN_OK;
-    if (command->cli->json)
-        papers_list_json(papers, out);
-    else
-        papers_list_text(papers, out);
-    return GORDIAN_OK;
-}
-
 /* After the results are there. */
 static gordian_status do_rest(struct papers_command *command)
 {
@@ -162,7 +145,20 @@ static gordian_status do_rest(struct papers_command *command)
     if (status == GORDIAN_OK && command->pictures)
         status = papers_draw_all(&command->papers, &command->results, command->pictures,
                                  &command->error);
-    return status == GORDIAN_OK ? print_all(command) : status;
+    TRY(status);
+    struct output *out = &command->cli->out;
+    const struct papers *papers = &command->papers;
+    if (command->markdown)
+        return papers_markdown(papers, &command->results, "papers", out, &command->error);
+    if (command->item_count)
+        return print_items(command);
+    if (command->pictures || command->merge_path)
+        return GORDIAN_OK;
+    if (command->cli->json)
+        papers_list_json(papers, out);
+    else
+        papers_list_text(papers, out);
+    return GORDIAN_OK;
 }
 
 static int run_papers(struct papers_command *command, char **names, int count)

@@ -99,20 +99,6 @@ static gordian_status open_heap(struct published_array *array,
     return write_heap(array, error);
 }
 
-static gordian_status open_array_layout(struct published_array *array,
-                                        const struct published_array_options *options,
-                                        gordian_error *error)
-{
-    TRY(gpu_alloc(array->gpu, &array->control, control_bytes(array), error));
-    if (array->kind == PUBLISHED_ARRAY_SUBARRAYS)
-        TRY(gpu_alloc(array->gpu, &array->starts, ((size_t)array->blocks + 1) * sizeof(uint64_t),
-                      error));
-    TRY(write_control(array, error));
-    if (!array->heap_of)
-        TRY(open_heap(array, options, error));
-    return gpu_wait(array->gpu, error);
-}
-
 gordian_status published_array_create(struct published_array **out, struct gpu *gpu,
                                       const struct published_array_options *options,
                                       gordian_error *error)
@@ -134,7 +120,14 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
     array->heap_of = options->heap_of;
     if (array->heap_of)
         array->heap_of->guests++;
-    gordian_status status = open_array_layout(array, options, error);
+    gordian_status status = gpu_alloc(array->gpu, &array->control, control_bytes(array), error);
+    if (array->kind == PUBLISHED_ARRAY_SUBARRAYS)
+        THEN(status, gpu_alloc(array->gpu, &array->starts,
+                               ((size_t)array->blocks + 1) * sizeof(uint64_t), error));
+    THEN(status, write_control(array, error));
+    if (!array->heap_of)
+        THEN(status, open_heap(array, options, error));
+    THEN(status, gpu_wait(array->gpu, error));
     if (status != GORDIAN_OK) {
         published_array_destroy(array);
         return status;
