@@ -155,16 +155,14 @@ static int run_avoid(struct avoid *avoid, const char *path)
     if (avoid_open_bank(avoid, &error) != GORDIAN_OK)
         return cli_fail(avoid->cli, NULL, &error);
     int code = input_open(&avoid->input, avoid->cli, path);
-    if (code == EXIT_NOTHING)
-        code = avoid_replay(avoid, &avoid->input.source, avoid->input.name,
-                            avoid->cli->json ? &avoid_json : &avoid_text);
+    THEN_CODE(code, avoid_replay(avoid, &avoid->input.source, avoid->input.name,
+                                 avoid->cli->json ? &avoid_json : &avoid_text));
     if (code == EXIT_NOTHING && avoid_refused_all(&avoid->tally)) {
         fail(&error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): nothing is known",
              (unsigned long long)avoid->tally.events);
         code = cli_fail(avoid->cli, avoid->input.name, &error);
     }
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     return avoid->tally.unsafe ? EXIT_FOUND : EXIT_NOTHING;
 }
 
@@ -219,9 +217,8 @@ static int avoid_main(struct cli *cli, int argc, char **argv)
     gordian_answer_init(&avoid.answer,
                         cli->json && avoid.brief ? GORDIAN_DETAIL_VERDICT : GORDIAN_DETAIL_REASONS);
     code = check_options(&avoid, operands, argv);
-    if (code == EXIT_NOTHING)
-        code = avoid.plan ? avoid_plan(&avoid, operands, argv)
-                          : run_avoid(&avoid, operands ? argv[0] : NULL);
+    THEN_CODE(code, avoid.plan ? avoid_plan(&avoid, operands, argv)
+                               : run_avoid(&avoid, operands ? argv[0] : NULL));
     gordian_allocator memory = memory_allocator(NULL);
     gordian_bank_replay_close(avoid.replay);
     gordian_answer_free(&avoid.answer);

@@ -61,9 +61,7 @@ static int take_file(struct planning *planning, const char *path)
     gordian_error error = {0};
     char piece[65536];
     ptrdiff_t count;
-    int code = input_open(&avoid->input, avoid->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&avoid->input, avoid->cli, path));
     planning->name = avoid->input.name;
     planning->units_known = true;
     const gordian_source *source = &avoid->input.source;
@@ -203,9 +201,7 @@ static int solve_plan(struct planning *planning)
     gordian_source source = from_the_start(planning);
     if (gordian_plan_read(&planning->plan, &source, NULL, &error) != GORDIAN_OK)
         return cli_fail(cli, planning->name, &error);
-    int code = take_lists(planning);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(take_lists(planning));
     if (!gordian_plan_process_name(planning->plan, 0)) {
         fail(&error, GORDIAN_STATUS_INPUT,
              "an empty plan: declare resources and what each process claims of them");
@@ -516,16 +512,13 @@ static int run_plan(struct planning *planning, int operands, char **argv)
     struct avoid *avoid = planning->avoid;
     int code = avoid->workers != AVOID_NO_WORKERS ? write_workers(planning, operands, argv)
                                                   : take_file(planning, operands ? argv[0] : NULL);
-    if (code == EXIT_NOTHING)
-        code = solve_plan(planning);
-    if (code == EXIT_NOTHING)
-        code = ask_bank(planning);
+    THEN_CODE(code, solve_plan(planning));
+    THEN_CODE(code, ask_bank(planning));
     if (code == EXIT_NOTHING && avoid->cli->json)
         write_json(planning);
     else if (code == EXIT_NOTHING)
         write_text(planning);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     return planning->units_known && !planning->answer.safe ? EXIT_FOUND : EXIT_NOTHING;
 }
 

@@ -25,6 +25,20 @@ enum exit_code {
     EXIT_INCOMPLETE = 5,  /* nothing found, but not everything was seen */
 };
 
+/* TRY and THEN (error.h) for exit codes: return one that says something, or run the call unless a
+ * step before it failed. */
+#define TRY_CODE(call)                                                                             \
+    do {                                                                                           \
+        int tried = (call);                                                                        \
+        if (tried != EXIT_NOTHING)                                                                 \
+            return tried;                                                                          \
+    } while (0)
+#define THEN_CODE(code, call)                                                                      \
+    do {                                                                                           \
+        if ((code) == EXIT_NOTHING)                                                                \
+            (code) = (call);                                                                       \
+    } while (0)
+
 struct cli;
 
 struct command {

@@ -190,13 +190,11 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     struct product_file to;
     gordian_error error = {0};
     int code = subjects_read(compose, &subject, paths, count);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     if (!subject.circuit && compose->circuit)
         code =
             cli_misuse(compose->cli, "'%.200s' is a graph: there is no circuit to show", paths[0]);
-    if (code == EXIT_NOTHING)
-        code = product_file_open(&to, compose);
+    THEN_CODE(code, product_file_open(&to, compose));
     if (code != EXIT_NOTHING) {
         subject_free(&subject);
         return code;
@@ -272,9 +270,7 @@ static int take_question(struct compose *compose)
         return cli_misuse(compose->cli, "--fair is for --ltl");
     if (compose->semiring && !compose->best)
         return cli_misuse(compose->cli, "--semiring is for --best");
-    int code = take_words(compose, &fairness, &semiring);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(take_words(compose, &fairness, &semiring));
     compose->question = (gordian_question){.formula = compose->ltl    ? compose->ltl
                                                       : compose->best ? compose->best
                                                                       : compose->check,
@@ -288,9 +284,7 @@ static int take_question(struct compose *compose)
 static int check_options(struct compose *compose)
 {
     struct cli *cli = compose->cli;
-    int code = take_question(compose);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(take_question(compose));
     if (compose->file)
         compose->format = gordian_format_of(compose->file);
     compose->quick |= compose->reduce;
@@ -331,22 +325,18 @@ static int check_options(struct compose *compose)
 static int dispatch_mode(struct compose *compose, int operands, char **argv)
 {
     struct cli *cli = compose->cli;
-    int code = check_options(compose);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(check_options(compose));
     if (operands == 0)
         return cli_misuse(cli, "no FILE ('-' is standard input)");
     if (compose->equal && operands != 2)
         return cli_misuse(cli, "--equal needs two FILEs");
     compose->style = cli_style(cli);
     char *defines;
-    code = defines_read(compose, &defines);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(defines_read(compose, &defines));
     compose->defines = defines;
     meter_open(&compose->reading, NULL, compose->max_memory);
-    code = compose->equal ? compose_equal(compose, argv[0], argv[1])
-                          : compose_all(compose, argv, (size_t)operands);
+    int code = compose->equal ? compose_equal(compose, argv[0], argv[1])
+                              : compose_all(compose, argv, (size_t)operands);
     meter_close(&compose->reading);
     free(defines);
     return code;

@@ -15,9 +15,7 @@ static int append_file(struct compose *compose, struct output *to, const char *p
     struct input input;
     struct text text;
     gordian_error error = {0};
-    int code = input_open(&input, compose->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&input, compose->cli, path));
     gordian_status status = text_read(&text, input.name, &input.source, NULL, &error);
     input_close(&input);
     if (status != GORDIAN_OK)

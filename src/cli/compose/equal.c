@@ -50,8 +50,7 @@ int compose_equal(struct compose *compose, const char *left, const char *right)
             code = EXIT_INCOMPLETE;
         }
     }
-    if (code == EXIT_NOTHING)
-        code = compare_circuits(compose, sides);
+    THEN_CODE(code, compare_circuits(compose, sides));
     for (int i = 0; i < 2; i++) {
         composed_free(&sides[i]);
         subject_free(&subjects[i]);

@@ -95,9 +95,7 @@ static int read_path(struct compose *compose, struct subject *subject, const cha
 {
     struct input input;
     *subject = (struct subject){.path = path, .format = gordian_format_of(path)};
-    int code = input_open(&input, compose->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&input, compose->cli, path));
     subject->path = input.name;
     gordian_status status = read_subject(compose, subject, &input.source, main, data, fault, error);
     input_close(&input);
@@ -175,8 +173,7 @@ int subjects_read(struct compose *compose, struct subject *subject, char **paths
     gordian_allocator memory = memory_allocator(NULL);
     *subject = (struct subject){.path = "the files together", .format = GORDIAN_FORMAT_CA};
     int code = check_together(compose, paths, count);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     struct subject *parts = memory_zeroed(&memory, count * sizeof *parts);
     if (!parts)
         return cli_no_memory(compose->cli);
@@ -186,8 +183,7 @@ int subjects_read(struct compose *compose, struct subject *subject, char **paths
         code =
             subject_read(compose, &parts[i], paths[i], treo ? compose->main : NULL, compose->data);
     }
-    if (code == EXIT_NOTHING)
-        code = join_parts(compose, subject, parts, count);
+    THEN_CODE(code, join_parts(compose, subject, parts, count));
     for (size_t i = 0; i < count; i++)
         subject_free(&parts[i]);
     memory_free(&memory, parts);

@@ -104,11 +104,9 @@ static int read_lists(struct makespan *makespan, struct lists *lists)
 {
     int code = read_named(makespan, "loop", copy_option(lists, makespan->loops), lists->loops,
                           &lists->loop_count);
-    if (code == EXIT_NOTHING)
-        code = read_named(makespan, "set", copy_option(lists, makespan->values), lists->values,
-                          &lists->value_count);
-    if (code == EXIT_NOTHING)
-        code = read_calls(makespan, lists, copy_option(lists, makespan->calls));
+    THEN_CODE(code, read_named(makespan, "set", copy_option(lists, makespan->values), lists->values,
+                               &lists->value_count));
+    THEN_CODE(code, read_calls(makespan, lists, copy_option(lists, makespan->calls)));
     return code;
 }
 
@@ -139,8 +137,7 @@ static int open_table(struct makespan *makespan, struct lists *lists)
     if (makespan->table) {
         struct input input;
         code = input_open(&input, makespan->cli, makespan->table);
-        if (code != EXIT_NOTHING)
-            return code;
+        TRY_CODE(code);
         if (gordian_ptx_table_read(lists->table, &input.source, &error) != GORDIAN_OK)
             code = cli_fail(makespan->cli, input.name, &error);
         input_close(&input);
@@ -222,15 +219,12 @@ int makespan_read_code(struct makespan *makespan, const char *path)
     if (!lists)
         return cli_no_memory(makespan->cli);
     int code = path ? open_file(makespan, path, &input) : open_own(makespan);
-    if (code == EXIT_NOTHING)
-        code = read_lists(makespan, lists);
-    if (code == EXIT_NOTHING)
-        code = open_table(makespan, lists);
+    THEN_CODE(code, read_lists(makespan, lists));
+    THEN_CODE(code, open_table(makespan, lists));
     if (code == EXIT_NOTHING && path &&
         gordian_ptx_read(&makespan->code, &input.source, NULL, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, makespan->source, &error);
-    if (code == EXIT_NOTHING)
-        code = ask_code(makespan, lists);
+    THEN_CODE(code, ask_code(makespan, lists));
     input_close(&input);
     for (size_t i = 0; lists && i < lists->call_count; i++)
         free(lists->letters[i]);

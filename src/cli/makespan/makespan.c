@@ -101,8 +101,8 @@ static int read_options(struct makespan *makespan, struct makespan_log *log,
     if (makespan->evaluations != UINT64_MAX)
         options->evaluations = makespan->evaluations;
     int code = read_number(makespan, "seconds", makespan->seconds, &seconds);
-    if (code == EXIT_NOTHING)
-        code = read_number(makespan, "temperature", makespan->temperature, &options->temperature);
+    THEN_CODE(code,
+              read_number(makespan, "temperature", makespan->temperature, &options->temperature));
     if (code == EXIT_NOTHING && makespan->seconds && seconds * 1e9 < 1)
         code = cli_misuse(cli, "--seconds: more than 0");
     options->max_ns = (uint64_t)(seconds * 1e9);
@@ -182,12 +182,9 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     struct sigaction before;
     struct makespan_log log;
     int code = read_options(makespan, &log, &options);
-    if (code == EXIT_NOTHING)
-        code = makespan_check_solver(makespan);
-    if (code == EXIT_NOTHING)
-        code = makespan_log_open(&log, makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    THEN_CODE(code, makespan_check_solver(makespan));
+    THEN_CODE(code, makespan_log_open(&log, makespan));
+    TRY_CODE(code);
     interrupt_catch(&before);
     gordian_status status = solve_beside(makespan, problem, &options, &all, &error);
     THEN(status, gordian_makespan_solve(problem, &options, &answer, &error));
@@ -196,8 +193,7 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     code = makespan_log_close(&log);
     if (status != GORDIAN_OK)
         return cli_fail(makespan->cli, NULL, &error);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     static const char *const why[] = {
         [GORDIAN_MAKESPAN_STOP_TIME] = "the time is up",
         [GORDIAN_MAKESPAN_STOP_MEMORY] = "no more memory may be had",
@@ -404,9 +400,7 @@ static int choose_subject(struct makespan *makespan, const char *file)
         makespan->chip = OWN_CHIP;
     if (makespan->own && !makespan->clock)
         makespan->clock = OWN_CLOCK;
-    int code = count_warps(makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(count_warps(makespan));
     if (makespan->own && makespan->warps == NOT_GIVEN)
         makespan->warps = GORDIAN_PTX_OWN_WARPS;
     if (makespan->multiprocessors == NOT_GIVEN)
@@ -416,18 +410,14 @@ static int choose_subject(struct makespan *makespan, const char *file)
     bool nothing = makespan->warps == 0;
     if (makespan->warps == NOT_GIVEN)
         makespan->warps = 0;
-    code = makespan_read_machine(makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(makespan_read_machine(makespan));
     if (nothing)
         return cli_misuse(cli, "--warps: at least 1");
     if (makespan->list_loops && makespan->kernel)
         return cli_misuse(cli, "--loops is for code");
     if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
         return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
-    code = makespan_deal(makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(makespan_deal(makespan));
     return makespan->kernel ? expand_kernel(makespan) : makespan_read_code(makespan, file);
 }
 
@@ -435,8 +425,7 @@ static int start(struct makespan *makespan, const char *file)
 {
     makespan->style = cli_style(makespan->cli);
     int code = choose_subject(makespan, file);
-    if (code == EXIT_NOTHING)
-        code = run(makespan);
+    THEN_CODE(code, run(makespan));
     gordian_ptx_close(makespan->code);
     free(makespan->expanded);
     return code;

@@ -173,20 +173,15 @@ int makespan_read_machine(struct makespan *makespan)
     int code = makespan->chip ? read_chip(makespan) : EXIT_NOTHING;
     if (code == EXIT_NOTHING && makespan->unpipelined && !makespan->chip)
         code = cli_misuse(makespan->cli, "--unpipelined takes its latencies from a --chip");
-    if (code == EXIT_NOTHING)
-        code = read_list(makespan, "units", makespan->units);
-    if (code == EXIT_NOTHING)
-        code = read_list(makespan, "lanes", makespan->lanes);
-    if (code == EXIT_NOTHING)
-        code = read_list(makespan, "latency", makespan->latency);
+    THEN_CODE(code, read_list(makespan, "units", makespan->units));
+    THEN_CODE(code, read_list(makespan, "lanes", makespan->lanes));
+    THEN_CODE(code, read_list(makespan, "latency", makespan->latency));
     bool only_code = makespan->string || makespan->list_loops; /* needs no machine */
     if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes &&
         !only_code)
         code = cli_misuse(makespan->cli, "which units are there? Give --units, --lanes or --chip");
-    if (code == EXIT_NOTHING)
-        code = read_schedulers(makespan);
-    if (code == EXIT_NOTHING)
-        code = read_clock(makespan);
+    THEN_CODE(code, read_schedulers(makespan));
+    THEN_CODE(code, read_clock(makespan));
     return code;
 }
 

@@ -408,12 +408,9 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     if (operands > 0)
         return cli_misuse(cli, "'%.200s': no operands are taken; --data names the folder", argv[0]);
     code = take_time(&listing, "since", listing.since, &filter->since);
-    if (code == EXIT_NOTHING)
-        code = take_time(&listing, "until", listing.until, &filter->until);
-    if (code == EXIT_NOTHING)
-        code = take_time(&listing, "at", listing.at, &filter->stood);
-    if (code != EXIT_NOTHING)
-        return code;
+    THEN_CODE(code, take_time(&listing, "until", listing.until, &filter->until));
+    THEN_CODE(code, take_time(&listing, "at", listing.at, &filter->stood));
+    TRY_CODE(code);
     if (listing.state && !listing.at)
         return cli_misuse(cli, "--state: say which moment with --at");
     listing.style = cli_style(cli);

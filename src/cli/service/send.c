@@ -298,9 +298,7 @@ static int ask_what_if(struct send *send, int operands, char **argv)
 static int run_send(struct send *send, const char *path)
 {
     gordian_error error = {0};
-    int code = input_open(&send->input, send->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&send->input, send->cli, path));
     gordian_status status = send_open(send, &error);
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, NULL, &error);

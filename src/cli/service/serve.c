@@ -151,8 +151,7 @@ static int take_option_file(struct serve *serve, char **words)
 static int read_serve_options(struct serve *serve, char **words)
 {
     int code = serve->config ? take_option_file(serve, words) : EXIT_NOTHING;
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     int operands = cli_parse(serve->cli, serve->table, serve->argc, serve->argv, &code);
     return operands < 0 ? code : EXIT_NOTHING;
 }
@@ -426,9 +425,7 @@ static int start_serving(struct serve *serve, int argc, char **argv)
         return verify_folder(serve);
     serve->argc = argc;
     serve->argv = argv;
-    code = read_serve_options(serve, serve->words[0]);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(read_serve_options(serve, serve->words[0]));
     *serve->given = *serve;
     /* What the process list shows has no password in it from here on. */
     char *copy = hide_behind((char *)serve->options.store);

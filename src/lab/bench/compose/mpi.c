@@ -43,7 +43,7 @@ static gordian_status run_mpi_ranks(void *context, double *ns, gordian_error *er
         ranks->program,
         ranks->file,
         NULL};
-    if (!child_run("/", words, text, sizeof text))
+    if (child_status("/", words, text, sizeof text) != 0)
         return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
                     ranks->count, text);
     *ns = number_in_report(text, "\"seconds\":") * 1e9;
@@ -126,8 +126,7 @@ gordian_status compose_mpi_rows(const struct compose_bench *compose)
     bool quick = bench->options->quick;
     struct ranks chain = {.kind = "chain", .size = quick ? 22 : 28};
     struct ranks dining = {.kind = "dining", .size = quick ? 9 : 14, .states = 1};
-    const char *only = bench->options->engine;
-    if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
+    if (!bench_wants(bench, "cpu"))
         return GORDIAN_OK;
     if (!child_beside("gordian-mpi", chain.program, sizeof chain.program))
         return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not built beside gordian");

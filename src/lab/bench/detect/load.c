@@ -39,41 +39,39 @@ static gordian_status ours(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status bare(void *context, double *ns, gordian_error *error)
+/* The bare loop, or the one that also keeps queues and holdings. */
+static gordian_status run_loop(struct load *load, bool keeps, double *ns, gordian_error *error)
 {
-    struct load *load = context;
     const size_t count = load->trace.event_count;
-    chase_clear(&load->bare, load->trace.processes, load->trace.resources);
+    if (keeps)
+        keeper_clear(&load->keeper, load->trace.processes, load->trace.resources);
+    else
+        chase_clear(&load->bare, load->trace.processes, load->trace.resources);
     uint64_t sum = 0, start = work_ns();
     for (size_t at = 0; at < count; at += DETECT_SLICE) {
         size_t slice = count - at < DETECT_SLICE ? count - at : DETECT_SLICE;
-        chase_feed(&load->bare, &load->resolved[at], slice, load->outcomes);
+        if (keeps)
+            keeper_feed(&load->keeper, &load->trace.events[at], slice, load->outcomes);
+        else
+            chase_feed(&load->bare, &load->resolved[at], slice, load->outcomes);
         for (size_t i = 0; i < slice; i++)
             sum += load->outcomes[i];
     }
     *ns = (double)(work_ns() - start) / (double)count;
     if (load->sum && sum != load->sum)
-        return fail(error, GORDIAN_STATUS_INPUT, "bare: the same events ended differently");
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the same events ended differently",
+                    keeps ? "keeper" : "bare");
     return GORDIAN_OK;
 }
 
-/* The same for the loop that also keeps queues and holdings. */
+static gordian_status bare(void *context, double *ns, gordian_error *error)
+{
+    return run_loop(context, false, ns, error);
+}
+
 static gordian_status keeps(void *context, double *ns, gordian_error *error)
 {
-    struct load *load = context;
-    const size_t count = load->trace.event_count;
-    keeper_clear(&load->keeper, load->trace.processes, load->trace.resources);
-    uint64_t sum = 0, start = work_ns();
-    for (size_t at = 0; at < count; at += DETECT_SLICE) {
-        size_t slice = count - at < DETECT_SLICE ? count - at : DETECT_SLICE;
-        keeper_feed(&load->keeper, &load->trace.events[at], slice, load->outcomes);
-        for (size_t i = 0; i < slice; i++)
-            sum += load->outcomes[i];
-    }
-    *ns = (double)(work_ns() - start) / (double)count;
-    if (load->sum && sum != load->sum)
-        return fail(error, GORDIAN_STATUS_INPUT, "keeper: the same events ended differently");
-    return GORDIAN_OK;
+    return run_loop(context, true, ns, error);
 }
 
 struct load_facts {

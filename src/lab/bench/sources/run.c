@@ -48,40 +48,26 @@ struct job {
 
 static _Noreturn void exec_tool(const struct job *job, int out)
 {
-    const struct files *files = job->files;
-    char *loop = (char *)(uintptr_t)files->loop;
-    char *words[10] = {NULL};
+    /* Helgrind warns of conditions that are signalled after unlocking: not here. */
+    static const char *const prefixes[TOOL_COUNT][5] = {
+        [TOOL_SITES] = {"run", "--quiet", "--on-unwatchable=stop"},
+        [TOOL_NO_SITES] = {"run", "--quiet", "--on-unwatchable=stop", "--no-sites"},
+        [TOOL_HELGRIND] = {"valgrind", "--quiet", "--tool=helgrind", "--log-file=/dev/null"},
+    };
+    const char *words[10] = {NULL};
     size_t count = 0;
     dup2(out, STDOUT_FILENO);
-    switch (job->tool) {
-    case TOOL_SITES:
-    case TOOL_NO_SITES:
-        words[count++] = (char *)(uintptr_t)files->gordian;
-        words[count++] = (char *)(uintptr_t) "run";
-        words[count++] = (char *)(uintptr_t) "--quiet";
-        words[count++] = (char *)(uintptr_t) "--on-unwatchable=stop";
-        if (job->tool == TOOL_NO_SITES)
-            words[count++] = (char *)(uintptr_t) "--no-sites";
-        break;
-    case TOOL_TSAN:
+    if (job->tool == TOOL_SITES || job->tool == TOOL_NO_SITES)
+        words[count++] = job->files->gordian;
+    for (const char *const *word = prefixes[job->tool]; *word; word++)
+        words[count++] = *word;
+    if (job->tool == TOOL_TSAN)
         personality(ADDR_NO_RANDOMIZE); /* older ones need it */
-        loop = (char *)(uintptr_t)files->loop_tsan;
-        break;
-    case TOOL_HELGRIND:
-        words[count++] = (char *)(uintptr_t) "valgrind";
-        words[count++] = (char *)(uintptr_t) "--quiet";
-        words[count++] = (char *)(uintptr_t) "--tool=helgrind";
-        /* It warns of conditions that are signalled after unlocking. */
-        words[count++] = (char *)(uintptr_t) "--log-file=/dev/null";
-        break;
-    default:
-        break;
-    }
-    words[count++] = loop;
-    words[count++] = (char *)(uintptr_t)job->what;
-    words[count++] = (char *)(uintptr_t)job->pairs;
-    words[count++] = (char *)(uintptr_t)job->threads;
-    execvp(words[0], words);
+    words[count++] = job->tool == TOOL_TSAN ? job->files->loop_tsan : job->files->loop;
+    words[count++] = job->what;
+    words[count++] = job->pairs;
+    words[count++] = job->threads;
+    execvp(words[0], (char *const *)(uintptr_t)words);
     _exit(127);
 }
 
