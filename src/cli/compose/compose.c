@@ -4,9 +4,12 @@
 #include "cli/base/commands.h"
 #include "foundation/base/error.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NOT_GIVEN UINT_MAX /* of --fair and --semiring */
 
 /* ------------------------------------------------------------------ reporting */
 
@@ -235,48 +238,26 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
 
 /* ------------------------------------------------------------------ the command */
 
-/* --fair and --semiring: words for numbers. */
-static int take_words(struct compose *compose, gordian_fairness *fairness,
-                      gordian_semiring *semiring)
-{
-    *fairness = GORDIAN_FAIRNESS_WEAK;
-    *semiring = compose->best ? GORDIAN_SEMIRING_WEIGHTED : GORDIAN_SEMIRING_NONE;
-    if (compose->fair)
-        for (*fairness = GORDIAN_FAIRNESS_NONE; *fairness <= GORDIAN_FAIRNESS_STRONG; ++*fairness)
-            if (strcmp(compose->fair, compose_fairness_text(*fairness)) == 0)
-                break;
-    if (*fairness > GORDIAN_FAIRNESS_STRONG)
-        return cli_misuse(compose->cli, "--fair '%.80s': it is none, weak or strong",
-                          compose->fair);
-    if (compose->semiring)
-        for (*semiring = GORDIAN_SEMIRING_WEIGHTED; *semiring <= GORDIAN_SEMIRING_PROBABILITY;
-             ++*semiring)
-            if (strcmp(compose->semiring, compose_semiring_text(*semiring)) == 0)
-                break;
-    if (*semiring > GORDIAN_SEMIRING_PROBABILITY)
-        return cli_misuse(compose->cli, "--semiring '%.80s': it is weighted, fuzzy or probability",
-                          compose->semiring);
-    return EXIT_NOTHING;
-}
-
 /* --check, --ltl and --best, and what goes with them. */
 static int take_question(struct compose *compose)
 {
-    gordian_fairness fairness;
-    gordian_semiring semiring;
     if ((compose->check != NULL) + (compose->ltl != NULL) + (compose->best != NULL) > 1)
         return cli_misuse(compose->cli, "--check, --ltl, --best: one question at a time");
-    if (compose->fair && !compose->ltl)
+    if (compose->fair != NOT_GIVEN && !compose->ltl)
         return cli_misuse(compose->cli, "--fair is for --ltl");
-    if (compose->semiring && !compose->best)
+    if (compose->semiring != NOT_GIVEN && !compose->best)
         return cli_misuse(compose->cli, "--semiring is for --best");
-    TRY_CODE(take_words(compose, &fairness, &semiring));
+    /* The words of --fair and --semiring are in the order of these numbers. */
+    unsigned fairness = compose->fair != NOT_GIVEN ? compose->fair : GORDIAN_FAIRNESS_WEAK;
+    unsigned semiring = compose->semiring != NOT_GIVEN ? compose->semiring + 1
+                        : compose->best                ? GORDIAN_SEMIRING_WEIGHTED
+                                                       : GORDIAN_SEMIRING_NONE;
     compose->question = (gordian_question){.formula = compose->ltl    ? compose->ltl
                                                       : compose->best ? compose->best
                                                                       : compose->check,
                                            .linear = compose->ltl,
-                                           .fairness = fairness,
-                                           .semiring = semiring};
+                                           .fairness = (gordian_fairness)fairness,
+                                           .semiring = (gordian_semiring)semiring};
     return EXIT_NOTHING;
 }
 
@@ -344,7 +325,11 @@ static int dispatch_mode(struct compose *compose, int operands, char **argv)
 
 static int compose_main(struct cli *cli, int argc, char **argv)
 {
-    struct compose c = {.cli = cli, .folders = {.between = ':'}, .define = {.between = ';'}};
+    struct compose c = {.cli = cli,
+                        .fair = NOT_GIVEN,
+                        .semiring = NOT_GIVEN,
+                        .folders = {.between = ':'},
+                        .define = {.between = ';'}};
     const struct option options[] = {
         {"main", 'm', "NAME", "the component to compose, as it is used: main,\n'chain<3>'",
          OPTION_TEXT, &c.main},
@@ -371,12 +356,12 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          "does this hold in every fair run? LTL:\n'G (<a> -> F <b>)', '[] <> $m = 0'", OPTION_TEXT,
          &c.ltl},
         {"fair", 0, "HOW", "--ltl: which runs are fair: none (all are), weak\n(default) or strong",
-         OPTION_WORD, &c.fair, (const char *const[]){"none", "weak", "strong", NULL}},
+         OPTION_CHOICE, &c.fair, (const char *const[]){"none", "weak", "strong", NULL}},
         {"best", 0, "FORMULA",
          "the best way to a state in which this holds, by the\ncosts of #SCA atoms: 'deadlock', "
          "'$m = 0'",
          OPTION_TEXT, &c.best},
-        {"semiring", 0, "NAME", "--best: weighted (default), fuzzy or probability", OPTION_WORD,
+        {"semiring", 0, "NAME", "--best: weighted (default), fuzzy or probability", OPTION_CHOICE,
          &c.semiring, (const char *const[]){"weighted", "fuzzy", "probability", NULL}},
         {"deadlocks", 0, NULL, "look for deadlocks only: do not count transitions", OPTION_FLAG,
          &c.quick},

@@ -65,7 +65,8 @@ struct compose {
     struct meter reading; /* what the files take */
 
     /* options */
-    const char *main, *other, *data, *keep, *order, *file, *check, *ltl, *fair, *best, *semiring;
+    const char *main, *other, *data, *keep, *order, *file, *check, *ltl, *best;
+    unsigned fair, semiring; /* indices of their words */
     struct option_texts folders, define;
     const char *defines;       /* `define` with what its files have */
     gordian_question question; /* of --check, --ltl or --best; no formula: none */

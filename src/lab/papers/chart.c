@@ -94,7 +94,7 @@ static gordian_status add_measures(struct chart *chart, const struct papers_item
         if (!measure)
             return fail(error, GORDIAN_STATUS_INPUT, "%s: nothing measures '%s'", item->key,
                         item->measures.items[m]);
-        struct chart_curve *curve = add_chart_curve(chart, measure->label);
+        struct chart_curve *curve = add_chart_curve(chart, papers_label(measure));
         if (!curve)
             return fail_memory(error);
         curve->ours = true;

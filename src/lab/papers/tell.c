@@ -117,7 +117,7 @@ static void tell_unmeasured(const struct papers_item *item, const struct papers_
             continue;
         output_text(out, *heading);
         *heading = "";
-        snprintf(text, sizeof text, "%s, %s", measure->label, which);
+        snprintf(text, sizeof text, "%s, %s", papers_label(measure), which);
         line(out, text);
     }
 }

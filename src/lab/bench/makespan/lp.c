@@ -9,18 +9,6 @@
 /* Cycles, with four schedulers and without: the same for so few warps. */
 static const uint32_t exact_values[MOST_WARPS] = {25, 31, 37, 45};
 
-static gordian_status open_lp_case(gordian_makespan **makespan, uint32_t warps,
-                                   gordian_error *error)
-{
-    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
-                                              .length = 25,
-                                              .warps = warps,
-                                              .units = units,
-                                              .unit_count = 2};
-    return gordian_makespan_open(makespan, &problem, NULL, error);
-}
-
 static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
                                  const gordian_makespan_answer *ours,
                                  const struct lp_solver_answer *lp)
@@ -50,7 +38,8 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     options.engine = "exact";
     options.seed = bench->options->seed;
     bench_progress(bench, "makespan: integer program, %u warps", warps);
-    TRY(open_lp_case(&makespan, warps, bench->error));
+    const gordian_makespan_problem problem = makespan_case_problem(warps, 0);
+    TRY(gordian_makespan_open(&makespan, &problem, NULL, bench->error));
     gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
     THEN(status,
          lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error));

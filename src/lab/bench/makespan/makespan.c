@@ -5,16 +5,21 @@
 
 #include <stdio.h>
 
+gordian_makespan_problem makespan_case_problem(uint32_t warps, uint32_t schedulers)
+{
+    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
+    return (gordian_makespan_problem){.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
+                                      .length = 25,
+                                      .warps = warps,
+                                      .schedulers = schedulers,
+                                      .units = units,
+                                      .unit_count = 2};
+}
+
 gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint32_t schedulers,
                              gordian_error *error)
 {
-    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
-                                              .length = 25,
-                                              .warps = warps,
-                                              .schedulers = schedulers,
-                                              .units = units,
-                                              .unit_count = 2};
+    const gordian_makespan_problem problem = makespan_case_problem(warps, schedulers);
     return model_open(model, &problem, NULL, error);
 }
 

@@ -37,13 +37,9 @@ static gordian_status relax_case(struct bench *bench, const struct relaxed_case 
     const gordian_unit units[] = {
         {.letter = 'L', .units = 1, .latency = 1, .latency_most = wanted->latency_most},
         {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
-                                              .length = 25,
-                                              .warps = wanted->warps,
-                                              .schedulers = 4,
-                                              .issue = wanted->issue,
-                                              .units = units,
-                                              .unit_count = 2};
+    gordian_makespan_problem problem = makespan_case_problem(wanted->warps, 4);
+    problem.issue = wanted->issue;
+    problem.units = units;
     TRY(model_open(&model, &problem, NULL, bench->error));
     bench_progress(bench, "makespan: %s, %u warps", wanted->name, wanted->warps);
     gordian_makespan_options_init(&options);
