@@ -91,20 +91,6 @@ static void say_stop(struct compose *compose, const struct composed *composed,
                     : "there is no result");
 }
 
-/* What a person must know beside the result. */
-static void say_notes(struct compose *compose, const struct composed *composed,
-                      const struct product_file *to)
-{
-    const gordian_compose_result *result = &composed->result;
-    if (result->note[0] && !compose->cli->quiet)
-        cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
-    say_stop(compose, composed, to);
-    if (composed->subject->cut && compose->question.formula)
-        cli_say(compose->cli, "the end of the file is missing: the question is not answered");
-    if (composed->one_datum && !compose->cli->quiet)
-        cli_say(compose->cli, "the data make no difference here: composed with one of them");
-}
-
 static int code_for(const struct compose *compose, const struct composed *composed)
 {
     bool complete = composed_is_complete(composed);
@@ -218,7 +204,15 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     if (status == GORDIAN_OK && !unsafe)
         status = report_result(compose, &composed, &error);
     if (status == GORDIAN_OK && !unsafe) {
-        say_notes(compose, &composed, &to);
+        /* What a person must know beside the result. */
+        const gordian_compose_result *result = &composed.result;
+        if (result->note[0] && !compose->cli->quiet)
+            cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
+        say_stop(compose, &composed, &to);
+        if (composed.subject->cut && compose->question.formula)
+            cli_say(compose->cli, "the end of the file is missing: the question is not answered");
+        if (composed.one_datum && !compose->cli->quiet)
+            cli_say(compose->cli, "the data make no difference here: composed with one of them");
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
     } else if (!unsafe && !(status == GORDIAN_STATUS_IO && to.failure)) {

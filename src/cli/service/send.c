@@ -323,19 +323,6 @@ static int run_send(struct send *send, const char *path)
                                                                                   : EXIT_NOTHING;
 }
 
-static void send_close(struct send *send)
-{
-    gordian_client_leave(send->client);
-    gordian_trace_close(&send->trace);
-    input_close(&send->input);
-    fifo_free(&send->memory, &send->sent);
-    fifo_free(&send->memory, &send->texts);
-    memory_free(&send->memory, send->waits);
-    names_free(&send->names);
-    send_labels_free(send);
-    told_witness_free(&send->told);
-}
-
 static int send_main(struct cli *cli, int argc, char **argv)
 {
     struct send send = {.cli = cli, .input.fd = -1, .memory = memory_allocator(NULL)};
@@ -382,7 +369,15 @@ static int send_main(struct cli *cli, int argc, char **argv)
     told_witness_init(&send.told);
     code = send.what_if ? ask_what_if(&send, operands, argv)
                         : run_send(&send, operands ? argv[0] : NULL);
-    send_close(&send);
+    gordian_client_leave(send.client);
+    gordian_trace_close(&send.trace);
+    input_close(&send.input);
+    fifo_free(&send.memory, &send.sent);
+    fifo_free(&send.memory, &send.texts);
+    memory_free(&send.memory, send.waits);
+    names_free(&send.names);
+    send_labels_free(&send);
+    told_witness_free(&send.told);
     return code;
 }
 
