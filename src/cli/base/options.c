@@ -258,6 +258,12 @@ int options_parse(const struct option *const tables[], int argc, char **argv, bo
     return leading ? argc : operands;
 }
 
+struct option *options_append(struct option *table, const struct option *options, size_t count)
+{
+    memcpy(table, options, count * sizeof *options);
+    return table + count;
+}
+
 /* ------------------------------------------------------------------ help */
 
 static void help_text(const char *text, size_t column, struct output *out)

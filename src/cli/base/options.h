@@ -54,6 +54,9 @@ struct option {
 int options_parse(const struct option *const tables[], int argc, char **argv, bool leading,
                   char *complaint, size_t size);
 
+/* Copies options behind those of a table; returns the end of it. */
+struct option *options_append(struct option *table, const struct option *options, size_t count);
+
 /* The lines of --help for one table. */
 void options_help(const struct option *table, struct output *out);
 /* The same for programs, a line an option, with tabs between: name, letter, what its argument is

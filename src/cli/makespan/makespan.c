@@ -432,21 +432,10 @@ static int start(struct makespan *makespan, const char *file)
 }
 
 /* Options, a few at a time: each puts its own behind those that are there. */
-struct option_list {
-    struct option table[64];
-    size_t count;
-};
-
-static void add_options(struct option_list *list, const struct option *options, size_t count)
-{
-    memcpy(&list->table[list->count], options, count * sizeof *options);
-    list->count += count;
-}
-
 static const char *const solvers[] = {"auto", "cbc", "highs", "glpsol", NULL};
 static const char *const paths[] = {"longest", "fall", NULL};
 
-static void model_options(struct makespan *m, struct option_list *list)
+static struct option *model_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
         {"kernel", 'k', "LETTERS",
@@ -480,10 +469,10 @@ static void model_options(struct makespan *m, struct option_list *list)
         {"unpipelined", 0, NULL, "units of the chip are busy until the result is there",
          OPTION_FLAG, &m->unpipelined},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static void search_options(struct makespan *m, struct option_list *list)
+static struct option *search_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
         {"exact", 'x', NULL, "go on until the interval is closed", OPTION_FLAG, &m->exact},
@@ -506,10 +495,10 @@ static void search_options(struct makespan *m, struct option_list *list)
         {"witness", 0, "WARPS", "only build the schedule of this string of warps", OPTION_TEXT,
          &m->witness},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static void shown_options(struct makespan *m, struct option_list *list)
+static struct option *shown_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
         {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule},
@@ -523,10 +512,10 @@ static void shown_options(struct makespan *m, struct option_list *list)
          &m->solver, solvers},
         {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static void code_options(struct makespan *m, struct option_list *list)
+static struct option *code_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
         {"entry", 0, "NAME", "code: the kernel (default: the only one)", OPTION_TEXT, &m->entry},
@@ -560,7 +549,7 @@ static void code_options(struct makespan *m, struct option_list *list)
          OPTION_CHOICE, &m->event, m->events},
         {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
 static int makespan_main(struct cli *cli, int argc, char **argv)
@@ -576,7 +565,7 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
                          .event = GORDIAN_PTX_EVENT_BLOCK,
                          .size = OWN_SIZE,
                          .multiprocessors = NOT_GIVEN};
-    struct option_list options = {.count = 0}; /* the rest of the table is its end */
+    struct option options[64] = {0}; /* the rest of the table is its end */
     for (unsigned i = 0; gordian_ptx_event_text((gordian_ptx_event)i); i++)
         m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);
     for (unsigned i = 0; gordian_makespan_start_text((gordian_makespan_start)i); i++)
@@ -585,11 +574,8 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
     for (size_t i = 0;
          i + 1 < sizeof m.chips / sizeof *m.chips && gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
         m.chips[i] = chip.name;
-    model_options(&m, &options);
-    search_options(&m, &options);
-    shown_options(&m, &options);
-    code_options(&m, &options);
-    int code, operands = cli_parse(cli, options.table, argc, argv, &code);
+    code_options(&m, shown_options(&m, search_options(&m, model_options(&m, options))));
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (m.list_chips)

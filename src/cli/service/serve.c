@@ -451,13 +451,7 @@ static int run_with(struct serve *serve, int argc, char **argv)
 }
 
 /* The options, in the order in which the help has them. */
-static size_t add_file_options(struct option *to, const struct option *from, size_t count)
-{
-    memcpy(to, from, count * sizeof *from);
-    return count;
-}
-
-static size_t keeping_options(struct option *to, struct serve *serve)
+static struct option *keeping_options(struct option *to, struct serve *serve)
 {
     static const char *const levels[] = {"none", "batch", "full", NULL};
     struct server_options *o = &serve->options;
@@ -502,10 +496,10 @@ static size_t keeping_options(struct option *to, struct serve *serve)
          "look whether the folder of a service that has ended\nis whole, and end", OPTION_FOLDER,
          &serve->verify},
     };
-    return add_file_options(to, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static size_t access_options(struct option *to, struct serve *serve)
+static struct option *access_options(struct option *to, struct serve *serve)
 {
     struct server_options *o = &serve->options;
     const struct option options[] = {
@@ -538,10 +532,10 @@ static size_t access_options(struct option *to, struct serve *serve)
          &o->allow_uid},
         {"allow-group", 0, "GROUPS", "likewise", OPTION_TEXT, &o->allow_group},
     };
-    return add_file_options(to, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static size_t limit_options(struct option *to, struct serve *serve)
+static struct option *limit_options(struct option *to, struct serve *serve)
 {
     struct server_options *o = &serve->options;
     const struct option options[] = {
@@ -569,7 +563,7 @@ static size_t limit_options(struct option *to, struct serve *serve)
         {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_FILE,
          &serve->config},
     };
-    return add_file_options(to, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
 static int serve_main(struct cli *cli, int argc, char **argv)
@@ -580,10 +574,8 @@ static int serve_main(struct cli *cli, int argc, char **argv)
     o->log = on_log;
     o->log_context = o->reload_context = &serve;
     o->reload = on_reload;
-    struct option options[OPTIONS] = {0};
-    size_t count = keeping_options(options, &serve);
-    count += access_options(options + count, &serve);
-    limit_options(options + count, &serve); /* the last one ends the table */
+    struct option options[OPTIONS] = {0}; /* the last one ends the table */
+    limit_options(access_options(keeping_options(options, &serve), &serve), &serve);
     serve.table = options;
     return run_with(&serve, argc, argv);
 }

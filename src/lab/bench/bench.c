@@ -133,8 +133,7 @@ gordian_status bench_run(const struct bench_options *options, struct output *out
         if (bars && !bench.options->json)
             output_format(bench.out, "\n%zu of %zu bars met\n", met, bars);
         print_machine(&bench);
-        if (!output_flush(out))
-            status = fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
+        status = bench_flush(&bench);
     }
     if (status == GORDIAN_OK && options->svg)
         status = bench_plot(&bench, options->svg);

@@ -283,6 +283,14 @@ static void print_text(struct output *out, const struct bench_row *row)
         output_format(out, "    %s\n", row->note);
 }
 
+gordian_status bench_flush(struct bench *bench)
+{
+    if (!output_flush(bench->out))
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
+                    strerror(bench->out->failure));
+    return GORDIAN_OK;
+}
+
 gordian_status bench_add(struct bench *bench, struct bench_row *row)
 {
     if (row->baseline && row->ratio == 0 && row->value > 0)
@@ -300,10 +308,7 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
                           "papers: CPU, GPU");
         print_text(bench->out, row);
     }
-    if (!output_flush(bench->out))
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
-                    strerror(bench->out->failure));
-    return GORDIAN_OK;
+    return bench_flush(bench);
 }
 
 gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
@@ -317,10 +322,7 @@ gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
     } else {
         output_format(bench->out, "%s: left out: %s\n", id, why);
     }
-    if (!output_flush(bench->out))
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
-                    strerror(bench->out->failure));
-    return GORDIAN_OK;
+    return bench_flush(bench);
 }
 
 /* ------------------------------------------------------------------ memory */

@@ -116,6 +116,8 @@ void bench_note(struct bench_row *row, const char *format, ...)
 /* Makes the row a point of a curve. */
 void bench_curve(struct bench_row *row, const char *plot, double x, const char *series, ...)
     __attribute__((format(printf, 4, 5)));
+/* Flushes what was printed. */
+gordian_status bench_flush(struct bench *bench);
 /* Prints and keeps the row; works the ratio out. */
 gordian_status bench_add(struct bench *bench, struct bench_row *row);
 /* Says, where rows with ids that start so would be, why they are not there. */
