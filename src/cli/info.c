@@ -19,25 +19,6 @@
 #define GORDIAN_BUILD_COMMIT   "unknown"
 #endif
 
-static void write_json_parts(struct json *json)
-{
-    struct features features;
-    features_list(&features);
-    json_open(json, "built_with", '{');
-    for (size_t i = 0; i < FEATURES; i++) {
-        const struct feature *part = &features.list[i];
-        bool available = !part->missing[0];
-        json_open(json, part->name, '{');
-        json_key_bool(json, "available", available);
-        if (!available)
-            json_key_text(json, "reason", part->missing);
-        else
-            json_key_text(json, part->about == features.library ? "library" : "about", part->about);
-        json_shut(json);
-    }
-    json_shut(json);
-}
-
 /* What to measure, if anything. */
 struct measuring {
     bool crossover;
@@ -89,7 +70,22 @@ static int write_json(struct cli *cli, const struct machine *machine,
     json_shut(&json);
     if (gordian_device(0, &device) == GORDIAN_OK && !device.name[0])
         json_key_text(&json, "no_devices", device.reason);
-    write_json_parts(&json);
+    struct features features;
+    features_list(&features);
+    json_open(&json, "built_with", '{');
+    for (size_t i = 0; i < FEATURES; i++) {
+        const struct feature *part = &features.list[i];
+        bool available = !part->missing[0];
+        json_open(&json, part->name, '{');
+        json_key_bool(&json, "available", available);
+        if (!available)
+            json_key_text(&json, "reason", part->missing);
+        else
+            json_key_text(&json, part->about == features.library ? "library" : "about",
+                          part->about);
+        json_shut(&json);
+    }
+    json_shut(&json);
     int code = measuring->crossover ? crossover_write(cli, &json, measuring->most) : EXIT_NOTHING;
     json_end(&json);
     return code;

@@ -211,37 +211,6 @@ bool bench_met(const struct bench_row *row)
     return row->bar_kind == BAR_AT_LEAST ? row->ratio >= row->bar : row->ratio <= row->bar;
 }
 
-static void print_json(struct output *out, const struct bench_row *row)
-{
-    struct json json;
-    json_begin(&json, out);
-    json_key_text(&json, "id", row->id);
-    json_key_number(&json, "value", row->value);
-    json_key_text(&json, "unit", row->unit);
-    if (row->p99 > 0)
-        json_key_number(&json, "p99", row->p99);
-    if (row->baseline) {
-        json_key_text(&json, "baseline", row->baseline);
-        json_key_number(&json, "baseline_value", row->baseline_value);
-        json_key_number(&json, "ratio", row->ratio);
-    }
-    if (row->bar_kind != BAR_NONE) {
-        json_key_number(&json, "bar", row->bar);
-        json_key_text(&json, "bar_is",
-                      row->bar_kind == BAR_AT_LEAST  ? "at least"
-                      : row->bar_kind == BAR_AT_MOST ? "at most"
-                                                     : "value at most");
-        json_key_bool(&json, "met", bench_met(row));
-    }
-    if (row->paper_cpu > 0)
-        json_key_number(&json, "paper_cpu", row->paper_cpu);
-    if (row->paper_gpu > 0)
-        json_key_number(&json, "paper_gpu", row->paper_gpu);
-    if (row->note[0])
-        json_key_text(&json, "note", row->note);
-    json_end(&json);
-}
-
 /* Three digits that count, in at most eight columns. */
 static const char *row_number(double value, char *text, size_t size)
 {
@@ -300,7 +269,33 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
         return fail_memory(bench->error);
     bench->rows[bench->row_count++] = *row;
     if (bench->options->json) {
-        print_json(bench->out, row);
+        struct json json;
+        json_begin(&json, bench->out);
+        json_key_text(&json, "id", row->id);
+        json_key_number(&json, "value", row->value);
+        json_key_text(&json, "unit", row->unit);
+        if (row->p99 > 0)
+            json_key_number(&json, "p99", row->p99);
+        if (row->baseline) {
+            json_key_text(&json, "baseline", row->baseline);
+            json_key_number(&json, "baseline_value", row->baseline_value);
+            json_key_number(&json, "ratio", row->ratio);
+        }
+        if (row->bar_kind != BAR_NONE) {
+            json_key_number(&json, "bar", row->bar);
+            json_key_text(&json, "bar_is",
+                          row->bar_kind == BAR_AT_LEAST  ? "at least"
+                          : row->bar_kind == BAR_AT_MOST ? "at most"
+                                                         : "value at most");
+            json_key_bool(&json, "met", bench_met(row));
+        }
+        if (row->paper_cpu > 0)
+            json_key_number(&json, "paper_cpu", row->paper_cpu);
+        if (row->paper_gpu > 0)
+            json_key_number(&json, "paper_gpu", row->paper_gpu);
+        if (row->note[0])
+            json_key_text(&json, "note", row->note);
+        json_end(&json);
     } else {
         if (bench->row_count == 1)
             output_format(bench->out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s\n", "",

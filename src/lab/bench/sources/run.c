@@ -46,31 +46,6 @@ struct job {
 
 /* ------------------------------------------------------------------ children */
 
-static _Noreturn void exec_tool(const struct job *job, int out)
-{
-    /* Helgrind warns of conditions that are signalled after unlocking: not here. */
-    static const char *const prefixes[TOOL_COUNT][5] = {
-        [TOOL_SITES] = {"run", "--quiet", "--on-unwatchable=stop"},
-        [TOOL_NO_SITES] = {"run", "--quiet", "--on-unwatchable=stop", "--no-sites"},
-        [TOOL_HELGRIND] = {"valgrind", "--quiet", "--tool=helgrind", "--log-file=/dev/null"},
-    };
-    const char *words[10] = {NULL};
-    size_t count = 0;
-    dup2(out, STDOUT_FILENO);
-    if (job->tool == TOOL_SITES || job->tool == TOOL_NO_SITES)
-        words[count++] = job->files->gordian;
-    for (const char *const *word = prefixes[job->tool]; *word; word++)
-        words[count++] = *word;
-    if (job->tool == TOOL_TSAN)
-        personality(ADDR_NO_RANDOMIZE); /* older ones need it */
-    words[count++] = job->tool == TOOL_TSAN ? job->files->loop_tsan : job->files->loop;
-    words[count++] = job->what;
-    words[count++] = job->pairs;
-    words[count++] = job->threads;
-    execvp(words[0], (char *const *)(uintptr_t)words);
-    _exit(127);
-}
-
 static size_t read_figure(int fd, char *text, size_t size)
 {
     size_t used = 0;
@@ -95,8 +70,29 @@ static gordian_status run_tool_job(void *context, double *ns, gordian_error *err
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     pid_t child = fork();
-    if (child == 0)
-        exec_tool(job, pipes[1]);
+    if (child == 0) {
+        /* Helgrind warns of conditions that are signalled after unlocking: not here. */
+        static const char *const prefixes[TOOL_COUNT][5] = {
+            [TOOL_SITES] = {"run", "--quiet", "--on-unwatchable=stop"},
+            [TOOL_NO_SITES] = {"run", "--quiet", "--on-unwatchable=stop", "--no-sites"},
+            [TOOL_HELGRIND] = {"valgrind", "--quiet", "--tool=helgrind", "--log-file=/dev/null"},
+        };
+        const char *words[10] = {NULL};
+        size_t count = 0;
+        dup2(pipes[1], STDOUT_FILENO);
+        if (job->tool == TOOL_SITES || job->tool == TOOL_NO_SITES)
+            words[count++] = job->files->gordian;
+        for (const char *const *word = prefixes[job->tool]; *word; word++)
+            words[count++] = *word;
+        if (job->tool == TOOL_TSAN)
+            personality(ADDR_NO_RANDOMIZE); /* older ones need it */
+        words[count++] = job->tool == TOOL_TSAN ? job->files->loop_tsan : job->files->loop;
+        words[count++] = job->what;
+        words[count++] = job->pairs;
+        words[count++] = job->threads;
+        execvp(words[0], (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
     close(pipes[1]);
     size_t length = child > 0 ? read_figure(pipes[0], text, sizeof text) : 0;
     close(pipes[0]);
