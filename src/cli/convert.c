@@ -24,8 +24,7 @@ static int convert_main(struct cli *cli, int argc, char **argv)
          OPTION_CHOICE, &form, forms},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (cli->json)
@@ -34,9 +33,7 @@ static int convert_main(struct cli *cli, int argc, char **argv)
     if (operands > 1)
         return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
     struct input input;
-    code = input_open(&input, cli, operands ? argv[0] : NULL);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&input, cli, operands ? argv[0] : NULL));
     code = cli_convert(cli, &input.source, input.name, form);
     input_close(&input);
     return code;

@@ -15,7 +15,6 @@
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -271,14 +270,6 @@ static const char *reason_of(const char *family, const char *name)
     return "it is not built in";
 }
 
-static void write_time(struct output *out, uint64_t ns)
-{
-    if (ns == NO_TIME)
-        output_format(out, "%14s", "-");
-    else
-        output_format(out, "%11.1f ms", (double)ns / 1e6);
-}
-
 static void write_table(struct output *out, const struct figures *figures)
 {
     const struct load *load = figures->load;
@@ -288,8 +279,12 @@ static void write_table(struct output *out, const struct figures *figures)
     output_text(out, "  auto takes\n");
     for (size_t at = 0; at < figures->sizes; at++) {
         output_format(out, "    %10" PRIu32, load->sizes[at]);
-        for (size_t e = 0; load->engines[e]; e++)
-            write_time(out, figures->ns[at][e]);
+        for (size_t e = 0; load->engines[e]; e++) {
+            if (figures->ns[at][e] == NO_TIME)
+                output_format(out, "%14s", "-");
+            else
+                output_format(out, "%11.1f ms", (double)figures->ns[at][e] / 1e6);
+        }
         output_format(out, "  %s\n", figures->taken[at]);
     }
 }

@@ -43,18 +43,6 @@ static bool has_layer(const struct features *features, const char *name)
     return false;
 }
 
-static void list_layers(struct features *features)
-{
-    static const char *const layers[][2] = {{"openmpi", "Open MPI"}, {"mpich", "MPICH"}};
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-        if (has_layer(features, layers[i][0]))
-            length += (size_t)snprintf(features->layers + length, sizeof features->layers - length,
-                                       "%s%s", length ? " and " : "of programs of ", layers[i][1]);
-    if (length)
-        snprintf(features->layers + length, sizeof features->layers - length, ", for run");
-}
-
 /* What is wrong with a feature of another program; "": nothing. `missing` begins with the program.
  */
 static const char *no_part(const char *built, const char *missing)
@@ -83,8 +71,17 @@ void features_list(struct features *features)
     bool found = run_library(features->library, sizeof features->library, features->why,
                              sizeof features->why);
     const char *no_run = GORDIAN_BUILD_NO_RUN[0] ? GORDIAN_BUILD_NO_RUN : features->why;
-    if (found)
-        list_layers(features);
+    if (found) {
+        static const char *const layers[][2] = {{"openmpi", "Open MPI"}, {"mpich", "MPICH"}};
+        size_t length = 0;
+        for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+            if (has_layer(features, layers[i][0]))
+                length +=
+                    (size_t)snprintf(features->layers + length, sizeof features->layers - length,
+                                     "%s%s", length ? " and " : "of programs of ", layers[i][1]);
+        if (length)
+            snprintf(features->layers + length, sizeof features->layers - length, ", for run");
+    }
     const struct feature list[FEATURES] = {
         {"kernels", GORDIAN_BUILD_NO_KERNELS, "for NVIDIA GPUs"},
         {"run", found ? "" : no_run, features->library},

@@ -5,7 +5,6 @@
 #include "cli/base/commands.h"
 #include "foundation/base/io/temporary.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,49 +101,45 @@ static int gen_main(struct cli *cli, int argc, char **argv)
     gen_options_init(&gen);
     bool list = false, binary = false;
     const struct option options[] = {
-        {"list", 'l', NULL, "list the kinds and the options each of them uses", OPTION_FLAG, &list,
-         NULL},
-        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &gen.seed, NULL},
+        {"list", 'l', NULL, "list the kinds and the options each of them uses", OPTION_FLAG, &list},
+        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &gen.seed},
         {"processes", 'p', "N", "how many processes (k, M, G: thousands)", OPTION_U32,
-         &gen.processes, NULL},
-        {"resources", 'r', "N", "how many resources", OPTION_U32, &gen.resources, NULL},
-        {"events", 'n', "N", "how many events", OPTION_U64, &gen.events, NULL},
-        {"units", 'u', "N", "units of a resource, or the most of any", OPTION_U32, &gen.units,
-         NULL},
-        {"length", 0, "N", "processes in each chain", OPTION_U32, &gen.length, NULL},
-        {"cycles", 0, "N", "how many chains are closed to a ring", OPTION_U64, &gen.cycles, NULL},
+         &gen.processes},
+        {"resources", 'r', "N", "how many resources", OPTION_U32, &gen.resources},
+        {"events", 'n', "N", "how many events", OPTION_U64, &gen.events},
+        {"units", 'u', "N", "units of a resource, or the most of any", OPTION_U32, &gen.units},
+        {"length", 0, "N", "processes in each chain", OPTION_U32, &gen.length},
+        {"cycles", 0, "N", "how many chains are closed to a ring", OPTION_U64, &gen.cycles},
         {"contention", 0, "PERCENT", "requests that aim at what is taken", OPTION_PERCENT,
-         &gen.contention, NULL},
+         &gen.contention},
         {"cancels", 0, "PERCENT", "steps at which somebody gives a wait up", OPTION_PERCENT,
-         &gen.cancels, NULL},
-        {"exits", 0, "PERCENT", "steps at which somebody exits", OPTION_PERCENT, &gen.exits, NULL},
+         &gen.cancels},
+        {"exits", 0, "PERCENT", "steps at which somebody exits", OPTION_PERCENT, &gen.exits},
         {"changes", 0, "PERCENT", "steps at which somebody changes its claim", OPTION_PERCENT,
-         &gen.changes, NULL},
-        {"queue", 0, NULL, "for 'gordian avoid --queue'", OPTION_FLAG, &gen.queue, NULL},
+         &gen.changes},
+        {"queue", 0, NULL, "for 'gordian avoid --queue'", OPTION_FLAG, &gen.queue},
         {"hand-overs", 0, "PERCENT", "releases that name who gets it", OPTION_PERCENT,
-         &gen.hand_overs, NULL},
+         &gen.hand_overs},
         {"deadlocks", 0, "PERCENT",
          "deadlocks left standing; at the others the\nrequester gives up", OPTION_PERCENT,
-         &gen.deadlocks, NULL},
-        {"tensor", 0, "N", "ranks in a tensor parallel group", OPTION_U32, &gen.tensor, NULL},
-        {"pipeline", 0, "N", "stages of the pipelines", OPTION_U32, &gen.pipeline, NULL},
-        {"expert", 0, "N", "ranks in an expert parallel group", OPTION_U32, &gen.expert, NULL},
+         &gen.deadlocks},
+        {"tensor", 0, "N", "ranks in a tensor parallel group", OPTION_U32, &gen.tensor},
+        {"pipeline", 0, "N", "stages of the pipelines", OPTION_U32, &gen.pipeline},
+        {"expert", 0, "N", "ranks in an expert parallel group", OPTION_U32, &gen.expert},
         {"fault", 0, "FAULT",
          "what goes wrong: none, absent, silent, stuck,\noperation, size, order, ring", OPTION_WORD,
          &gen.fault,
          (const char *const[]){"none", "absent", "silent", "stuck", "operation", "size", "order",
                                "ring", NULL}},
         {"folder", 0, "DIR", "where the dumps go; it is made if need be", OPTION_FOLDER,
-         &gen.folder, NULL},
+         &gen.folder},
         {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_WORD,
          &gen.order, (const char *const[]){"tail", "head", "random", NULL}},
-        {"binary", 0, NULL, "packed, as 'gordian convert' does it", OPTION_FLAG, &binary, NULL},
-        {"snapshot", 0, NULL, "the state reached, for 'gordian check'", OPTION_FLAG, &gen.snapshot,
-         NULL},
+        {"binary", 0, NULL, "packed, as 'gordian convert' does it", OPTION_FLAG, &binary},
+        {"snapshot", 0, NULL, "the state reached, for 'gordian check'", OPTION_FLAG, &gen.snapshot},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (list)

@@ -5,7 +5,6 @@
 #include "foundation/base/machine.h"
 #include "output/show/style.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,48 +18,6 @@
 #define GORDIAN_BUILD_FLAGS    "unknown"
 #define GORDIAN_BUILD_COMMIT   "unknown"
 #endif
-
-/* Devices, or in their place why there is none. */
-static void write_json_devices(struct json *json)
-{
-    gordian_device_info device;
-    json_open(json, "devices", '[');
-    for (size_t i = 0; gordian_device(i, &device) == GORDIAN_OK && device.name[0]; i++) {
-        json_open(json, NULL, '{');
-        json_key_text(json, "name", device.name);
-        json_key_bool(json, "available", device.available);
-        if (!device.available)
-            json_key_text(json, "reason", device.reason);
-        json_key_u64(json, "major", device.major);
-        json_key_u64(json, "minor", device.minor);
-        json_key_u64(json, "multiprocessors", device.multiprocessors);
-        json_key_u64(json, "memory", device.memory);
-        json_key_u64(json, "memory_free", device.memory_free);
-        json_shut(json);
-    }
-    json_shut(json);
-    if (gordian_device(0, &device) == GORDIAN_OK && !device.name[0])
-        json_key_text(json, "no_devices", device.reason);
-}
-
-static void write_json_parts(struct json *json)
-{
-    struct features features;
-    features_list(&features);
-    json_open(json, "built_with", '{');
-    for (size_t i = 0; i < FEATURES; i++) {
-        const struct feature *part = &features.list[i];
-        bool available = !part->missing[0];
-        json_open(json, part->name, '{');
-        json_key_bool(json, "available", available);
-        if (!available)
-            json_key_text(json, "reason", part->missing);
-        else
-            json_key_text(json, part->about == features.library ? "library" : "about", part->about);
-        json_shut(json);
-    }
-    json_shut(json);
-}
 
 /* What to measure, if anything. */
 struct measuring {
@@ -94,8 +51,41 @@ static int write_json(struct cli *cli, const struct machine *machine,
         json_shut(&json);
     }
     json_shut(&json);
-    write_json_devices(&json);
-    write_json_parts(&json);
+    /* Devices, or in their place why there is none. */
+    gordian_device_info device;
+    json_open(&json, "devices", '[');
+    for (size_t i = 0; gordian_device(i, &device) == GORDIAN_OK && device.name[0]; i++) {
+        json_open(&json, NULL, '{');
+        json_key_text(&json, "name", device.name);
+        json_key_bool(&json, "available", device.available);
+        if (!device.available)
+            json_key_text(&json, "reason", device.reason);
+        json_key_u64(&json, "major", device.major);
+        json_key_u64(&json, "minor", device.minor);
+        json_key_u64(&json, "multiprocessors", device.multiprocessors);
+        json_key_u64(&json, "memory", device.memory);
+        json_key_u64(&json, "memory_free", device.memory_free);
+        json_shut(&json);
+    }
+    json_shut(&json);
+    if (gordian_device(0, &device) == GORDIAN_OK && !device.name[0])
+        json_key_text(&json, "no_devices", device.reason);
+    struct features features;
+    features_list(&features);
+    json_open(&json, "built_with", '{');
+    for (size_t i = 0; i < FEATURES; i++) {
+        const struct feature *part = &features.list[i];
+        bool available = !part->missing[0];
+        json_open(&json, part->name, '{');
+        json_key_bool(&json, "available", available);
+        if (!available)
+            json_key_text(&json, "reason", part->missing);
+        else
+            json_key_text(&json, part->about == features.library ? "library" : "about",
+                          part->about);
+        json_shut(&json);
+    }
+    json_shut(&json);
     int code = measuring->crossover ? crossover_write(cli, &json, measuring->most) : EXIT_NOTHING;
     json_end(&json);
     return code;
@@ -135,18 +125,6 @@ static void write_devices(struct cli *cli, const struct style *style)
     }
 }
 
-static void write_parts(struct cli *cli, const struct style *style)
-{
-    struct features features;
-    features_list(&features);
-    output_text(&cli->out, "built with\n");
-    for (size_t i = 0; i < FEATURES; i++) {
-        const struct feature *part = &features.list[i];
-        output_format(&cli->out, "  %-10s", part->name);
-        write_available(cli, style, part->missing, part->about);
-    }
-}
-
 static void write_text(struct cli *cli, const struct machine *machine)
 {
     struct style style = cli_style(cli);
@@ -159,7 +137,14 @@ static void write_text(struct cli *cli, const struct machine *machine)
                   machine->cores == 1 ? "" : "s");
     if (machine->memory)
         output_format(out, "memory    %.1f GiB\n", (double)machine->memory / (1 << 30));
-    write_parts(cli, &style);
+    struct features features;
+    features_list(&features);
+    output_text(&cli->out, "built with\n");
+    for (size_t i = 0; i < FEATURES; i++) {
+        const struct feature *part = &features.list[i];
+        output_format(&cli->out, "  %-10s", part->name);
+        write_available(cli, &style, part->missing, part->about);
+    }
     output_text(out, "engines\n");
     gordian_engine_info engine;
     for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++) {
@@ -193,12 +178,11 @@ static int info_main(struct cli *cli, int argc, char **argv)
     struct measuring measuring = {0};
     const struct option options[] = {
         {"crossover", 0, NULL, "measure which engine is the quickest from which\nsize on",
-         OPTION_FLAG, &measuring.crossover, NULL},
-        {"most", 0, "N", "no sizes above this", OPTION_U64, &measuring.most, NULL},
+         OPTION_FLAG, &measuring.crossover},
+        {"most", 0, "N", "no sizes above this", OPTION_U64, &measuring.most},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (operands)

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,30 +93,22 @@ static int run_command(struct cli *cli, int argc, char **argv)
     return command->run(cli, argc - first - 1, argv + first + 1);
 }
 
-/* A file opened later must not take the place of a standard stream that was closed on us: fill
- * the gaps, with something that fails when used. */
-static unsigned fill_standard_streams(void)
+int main(int argc, char **argv)
 {
+    /* A file opened later must not take the place of a standard stream that was closed on us: fill
+     * the gaps, with something that fails when used. */
     unsigned filled = 0;
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 &&
             open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) == fd)
             filled |= 1u << fd;
-    return filled;
-}
-
-int main(int argc, char **argv)
-{
-    unsigned filled = fill_standard_streams();
     struct cli cli;
     cli_init(&cli);
     cli.streams_filled = filled;
     cli.words = argv;
     /* A failing write is told by its error. */
     cli.pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
-    if (!output_open(&cli.out, STDOUT_FILENO)) {
-        cli_say(&cli, "out of memory");
-        return EXIT_BROKEN;
-    }
+    if (!output_open(&cli.out, STDOUT_FILENO))
+        return cli_no_memory(&cli);
     return cli_finish(&cli, run_command(&cli, argc > 0 ? argc - 1 : 0, argv + (argc > 0)));
 }

@@ -128,11 +128,11 @@ static void test_benches(void)
     REQUIRE(papers_open(&papers, NULL) == GORDIAN_OK);
     for (uint32_t size = 64; size <= 8192; size *= 2) {
         const struct detect_paper paper = detect_paper_at(size);
-        compare_row(&papers, "3.3", size, paper.list_cpu_s, paper.list_gpu_s, false);
-        compare_row(&papers, "2", size, paper.block_cpu_ms, paper.block_gpu_ms, true);
-        compare_row(&papers, "3", size, paper.release_cpu_ms, paper.release_gpu_ms, true);
+        compare_row(&papers, "3.3", size, paper.list_s.cpu, paper.list_s.gpu, false);
+        compare_row(&papers, "2", size, paper.block_ms.cpu, paper.block_ms.gpu, true);
+        compare_row(&papers, "3", size, paper.release_ms.cpu, paper.release_ms.gpu, true);
         if (size > 64) /* where the thesis's best cannot be right */
-            compare_row(&papers, "4.4", size, paper.multi_cpu_s, paper.multi_gpu_s, false);
+            compare_row(&papers, "4.4", size, paper.multi_s.cpu, paper.multi_s.gpu, false);
     }
     papers_close(&papers);
 }

@@ -87,7 +87,7 @@ static gordian_status take_step(struct avoid *avoid, const gordian_bank_step *st
     }
     if (answer->incomplete)
         return fail_memory(error);
-    if (avoid_tells(avoid, step))
+    if (reporter && avoid_tells(avoid, step))
         reporter->step(avoid, step);
     if (answer->verdict == GORDIAN_VERDICT_UNSAFE &&
         (avoid->input.live || avoid->cli->out_is_terminal))
@@ -117,11 +117,10 @@ static gordian_status replay_all(struct avoid *avoid, const char *name,
             gordian_bank_replay_next(avoid->replay, &step, &avoid->answer, error);
         if (status == GORDIAN_STATUS_END) {
             tell_note(avoid);
-            return summarise_replay(avoid, reporter, error);
+            return reporter ? summarise_replay(avoid, reporter, error) : GORDIAN_OK;
         }
         THEN(status, take_step(avoid, &step, name, reporter, error));
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(status);
         if ((lines & (TICK - 1)) == 0) {
             tell_note(avoid);
             show_progress(avoid);
@@ -156,16 +155,14 @@ static int run_avoid(struct avoid *avoid, const char *path)
     if (avoid_open_bank(avoid, &error) != GORDIAN_OK)
         return cli_fail(avoid->cli, NULL, &error);
     int code = input_open(&avoid->input, avoid->cli, path);
-    if (code == EXIT_NOTHING)
-        code = avoid_replay(avoid, &avoid->input.source, avoid->input.name,
-                            avoid->cli->json ? &avoid_json : &avoid_text);
+    THEN_CODE(code, avoid_replay(avoid, &avoid->input.source, avoid->input.name,
+                                 avoid->cli->json ? &avoid_json : &avoid_text));
     if (code == EXIT_NOTHING && avoid_refused_all(&avoid->tally)) {
         fail(&error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): nothing is known",
              (unsigned long long)avoid->tally.events);
         code = cli_fail(avoid->cli, avoid->input.name, &error);
     }
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     return avoid->tally.unsafe ? EXIT_FOUND : EXIT_NOTHING;
 }
 
@@ -189,54 +186,45 @@ static int check_options(struct avoid *avoid, int operands, char **argv)
     return EXIT_NOTHING;
 }
 
-static void avoid_close(struct avoid *avoid)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_bank_replay_close(avoid->replay);
-    gordian_answer_free(&avoid->answer);
-    gordian_bank_close(avoid->bank);
-    input_close(&avoid->input);
-    memory_free(&memory, avoid->order);
-}
-
 static int avoid_main(struct cli *cli, int argc, char **argv)
 {
     struct avoid avoid = {
         .cli = cli, .input.fd = -1, .workers = AVOID_NO_WORKERS, .patience = AVOID_NO_PATIENCE};
     const struct option options[] = {
-        {"all", 'a', NULL, "show every event, not only unsafe requests", OPTION_FLAG, &avoid.all,
-         NULL},
+        {"all", 'a', NULL, "show every event, not only unsafe requests", OPTION_FLAG, &avoid.all},
         {"brief", 'b', NULL, "with --json: no safe orders and no reasons", OPTION_FLAG,
-         &avoid.brief, NULL},
+         &avoid.brief},
         {"queue", 0, NULL, "requests that cannot be granted wait, instead of\nbeing forgotten",
-         OPTION_FLAG, &avoid.queue, NULL},
+         OPTION_FLAG, &avoid.queue},
         {"patience", 0, "N",
          "with --queue: how often the longest waiting may\nbe passed by others (default: 16)",
-         OPTION_U64, &avoid.patience, NULL},
-        {"strict", 's', NULL, "stop at the first error in the trace", OPTION_FLAG, &avoid.strict,
-         NULL},
+         OPTION_U64, &avoid.patience},
+        {"strict", 's', NULL, "stop at the first error in the trace", OPTION_FLAG, &avoid.strict},
         {"plan", 'p', NULL, "instead: how many units do these claims need?", OPTION_FLAG,
-         &avoid.plan, NULL},
+         &avoid.plan},
         {"workers", 'w', "N", "with --plan: N equal processes with these CLAIMS", OPTION_U64,
-         &avoid.workers, NULL},
+         &avoid.workers},
         {"units", 'u', "LIST", "with --workers: what there is now, as gpu=4,disk=2", OPTION_TEXT,
-         &avoid.units, NULL},
+         &avoid.units},
         {"cost", 0, "LIST", "with --plan: what a unit costs, as gpu=9,disk=1", OPTION_TEXT,
-         &avoid.costs, NULL},
+         &avoid.costs},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     avoid.style = cli_style(cli);
     gordian_answer_init(&avoid.answer,
                         cli->json && avoid.brief ? GORDIAN_DETAIL_VERDICT : GORDIAN_DETAIL_REASONS);
     code = check_options(&avoid, operands, argv);
-    if (code == EXIT_NOTHING)
-        code = avoid.plan ? avoid_plan(&avoid, operands, argv)
-                          : run_avoid(&avoid, operands ? argv[0] : NULL);
-    avoid_close(&avoid);
+    THEN_CODE(code, avoid.plan ? avoid_plan(&avoid, operands, argv)
+                               : run_avoid(&avoid, operands ? argv[0] : NULL));
+    gordian_allocator memory = memory_allocator(NULL);
+    gordian_bank_replay_close(avoid.replay);
+    gordian_answer_free(&avoid.answer);
+    gordian_bank_close(avoid.bank);
+    input_close(&avoid.input);
+    memory_free(&memory, avoid.order);
     return code;
 }
 

@@ -63,7 +63,8 @@ static inline bool avoid_tells(const struct avoid *avoid, const gordian_bank_ste
 
 /* Opens the bank that the options ask for. */
 gordian_status avoid_open_bank(struct avoid *avoid, gordian_error *error);
-/* Replays a source to its end, told as `name`; the exit code, EXIT_NOTHING if all went well. */
+/* Replays a source to its end, told as `name`; the exit code, EXIT_NOTHING if all went well.
+ * `reporter` NULL: nothing is reported but errors. */
 int avoid_replay(struct avoid *avoid, const gordian_source *source, const char *name,
                  const struct avoid_reporter *reporter);
 

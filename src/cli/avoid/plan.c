@@ -61,9 +61,7 @@ static int take_file(struct planning *planning, const char *path)
     gordian_error error = {0};
     char piece[65536];
     ptrdiff_t count;
-    int code = input_open(&avoid->input, avoid->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&avoid->input, avoid->cli, path));
     planning->name = avoid->input.name;
     planning->units_known = true;
     const gordian_source *source = &avoid->input.source;
@@ -203,9 +201,7 @@ static int solve_plan(struct planning *planning)
     gordian_source source = from_the_start(planning);
     if (gordian_plan_read(&planning->plan, &source, NULL, &error) != GORDIAN_OK)
         return cli_fail(cli, planning->name, &error);
-    int code = take_lists(planning);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(take_lists(planning));
     if (!gordian_plan_process_name(planning->plan, 0)) {
         fail(&error, GORDIAN_STATUS_INPUT,
              "an empty plan: declare resources and what each process claims of them");
@@ -215,18 +211,6 @@ static int solve_plan(struct planning *planning)
         return cli_fail(cli, NULL, &error);
     return EXIT_NOTHING;
 }
-
-static void report_nothing(struct avoid *avoid, const gordian_bank_step *step)
-{
-    (void)avoid, (void)step;
-}
-
-static void sum_nothing_up(struct avoid *avoid, const uint32_t *order, size_t count)
-{
-    (void)avoid, (void)order, (void)count;
-}
-
-static const struct avoid_reporter avoid_silent = {report_nothing, sum_nothing_up};
 
 /* Does the largest claim on every resource fit? */
 static bool claims_fit(const struct planning *planning)
@@ -251,7 +235,7 @@ static int ask_bank(struct planning *planning)
         return cli_fail(avoid->cli, NULL, &error);
     if (avoid->workers != AVOID_NO_WORKERS && (!planning->units_known || !claims_fit(planning)))
         return EXIT_NOTHING; /* there is no slack, and no file whose lines could be told */
-    int code = avoid_replay(avoid, &source, planning->name, &avoid_silent);
+    int code = avoid_replay(avoid, &source, planning->name, NULL);
     if (code != EXIT_NOTHING || avoid->tally.errors)
         return code;
     planning->slack = memory_alloc(&memory, (count + 1) * sizeof *planning->slack);
@@ -386,33 +370,6 @@ static void write_row(struct planning *planning, uint32_t resource, size_t width
     output_char(out, '\n');
 }
 
-static void write_table(struct planning *planning)
-{
-    const struct style *style = &planning->avoid->style;
-    struct output *out = &planning->avoid->cli->out;
-    size_t width = strlen("resource");
-    planning->column = column_width(planning);
-    for (uint32_t j = 0; j < planning->answer.pool_count; j++) {
-        size_t columns = style_width(style, gordian_plan_resource_name(planning->plan, j));
-        width = columns > width ? columns : width;
-    }
-    style_color(style, out, COLOR_FAINT);
-    output_format(out, "%-*s", (int)width, "resource");
-    if (planning->units_known)
-        write_cell(planning, "now");
-    write_cell(planning, "claimed");
-    write_cell(planning, "avoiding");
-    write_cell(planning, "without");
-    if (planning->units_known) {
-        write_cell(planning, "to add");
-        write_cell(planning, "slack");
-    }
-    style_color(style, out, COLOR_PLAIN);
-    output_char(out, '\n');
-    for (uint32_t j = 0; j < planning->answer.pool_count; j++)
-        write_row(planning, j, width);
-}
-
 /* "17 units", ", costing 30" where units do not all cost 1. */
 static void write_total(struct planning *planning, uint64_t units, uint64_t cost)
 {
@@ -483,21 +440,6 @@ static size_t write_member(struct planning *planning, const gordian_edge *edges,
     return next;
 }
 
-static void write_deadlock(struct planning *planning)
-{
-    const gordian_witness *witness = &planning->answer.witness;
-    bool whole = planning->avoid->cli->verbose;
-    size_t members = 0, shown = 0, next = 0;
-    for (size_t i = 0; i < witness->count; i++)
-        members += witness->edges[i].waits;
-    for (; next < witness->count && (whole || members <= MEMBERS_MOST || shown < MEMBERS_MOST);
-         shown++)
-        next += write_member(planning, witness->edges + next, witness->count - next);
-    if (shown < members)
-        output_format(&planning->avoid->cli->out, "  and %zu more (--verbose shows all)\n",
-                      members - shown);
-}
-
 static void advise_on_pools(struct planning *planning)
 {
     struct avoid *avoid = planning->avoid;
@@ -511,7 +453,17 @@ static void advise_on_pools(struct planning *planning)
         output_text(out, "Without avoidance they ");
         style_text(&avoid->style, out, COLOR_BAD, "can deadlock");
         output_text(out, ", for example like this:\n\n");
-        write_deadlock(planning);
+        const gordian_witness *witness = &planning->answer.witness;
+        bool whole = planning->avoid->cli->verbose;
+        size_t members = 0, shown = 0, next = 0;
+        for (size_t i = 0; i < witness->count; i++)
+            members += witness->edges[i].waits;
+        for (; next < witness->count && (whole || members <= MEMBERS_MOST || shown < MEMBERS_MOST);
+             shown++)
+            next += write_member(planning, witness->edges + next, witness->count - next);
+        if (shown < members)
+            output_format(&planning->avoid->cli->out, "  and %zu more (--verbose shows all)\n",
+                          members - shown);
         output_text(out, "\nThe cheapest cure without avoidance adds ");
         write_total(planning, answer->missing_units, answer->missing_cost);
         output_text(out, ".\n");
@@ -523,7 +475,29 @@ static void advise_on_pools(struct planning *planning)
 
 static void write_text(struct planning *planning)
 {
-    write_table(planning);
+    const struct style *style = &planning->avoid->style;
+    struct output *out = &planning->avoid->cli->out;
+    size_t width = strlen("resource");
+    planning->column = column_width(planning);
+    for (uint32_t j = 0; j < planning->answer.pool_count; j++) {
+        size_t columns = style_width(style, gordian_plan_resource_name(planning->plan, j));
+        width = columns > width ? columns : width;
+    }
+    style_color(style, out, COLOR_FAINT);
+    output_format(out, "%-*s", (int)width, "resource");
+    if (planning->units_known)
+        write_cell(planning, "now");
+    write_cell(planning, "claimed");
+    write_cell(planning, "avoiding");
+    write_cell(planning, "without");
+    if (planning->units_known) {
+        write_cell(planning, "to add");
+        write_cell(planning, "slack");
+    }
+    style_color(style, out, COLOR_PLAIN);
+    output_char(out, '\n');
+    for (uint32_t j = 0; j < planning->answer.pool_count; j++)
+        write_row(planning, j, width);
     if (planning->avoid->cli->quiet)
         return;
     output_char(&planning->avoid->cli->out, '\n');
@@ -538,16 +512,13 @@ static int run_plan(struct planning *planning, int operands, char **argv)
     struct avoid *avoid = planning->avoid;
     int code = avoid->workers != AVOID_NO_WORKERS ? write_workers(planning, operands, argv)
                                                   : take_file(planning, operands ? argv[0] : NULL);
-    if (code == EXIT_NOTHING)
-        code = solve_plan(planning);
-    if (code == EXIT_NOTHING)
-        code = ask_bank(planning);
+    THEN_CODE(code, solve_plan(planning));
+    THEN_CODE(code, ask_bank(planning));
     if (code == EXIT_NOTHING && avoid->cli->json)
         write_json(planning);
     else if (code == EXIT_NOTHING)
         write_text(planning);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     return planning->units_known && !planning->answer.safe ? EXIT_FOUND : EXIT_NOTHING;
 }
 

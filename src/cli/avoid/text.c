@@ -204,33 +204,29 @@ static void write_stuck(struct avoid *avoid)
         output_format(out_of(avoid), "  and %zu more (--verbose shows all)\n", count - shown);
 }
 
-static void write_unsafe(struct avoid *avoid, const gordian_bank_step *step)
-{
-    struct output *out = out_of(avoid);
-    const gordian_answer *answer = &avoid->answer;
-    progress_clear(&avoid->cli->progress);
-    output_text(out, avoid->all ? "\n" : "");
-    write_place(avoid, step);
-    style_text(&avoid->style, out, COLOR_BAD, "unsafe");
-    output_text(out, ": ");
-    write_action(avoid, step);
-    if (answer->stuck_count == 1)
-        output_text(out, "; one process could then wait for ever\n\n");
-    else
-        output_format(out, "; %zu processes could then wait for each other for ever\n\n",
-                      answer->stuck_count);
-    write_stuck(avoid);
-    output_char(out, '\n');
-}
-
 /* ------------------------------------------------------------------ the reporter */
 
 static void write_step(struct avoid *avoid, const gordian_bank_step *step)
 {
     if (avoid->all)
         write_line(avoid, step);
-    if (avoid->answer.verdict == GORDIAN_VERDICT_UNSAFE)
-        write_unsafe(avoid, step);
+    if (avoid->answer.verdict == GORDIAN_VERDICT_UNSAFE) {
+        struct output *out = out_of(avoid);
+        const gordian_answer *answer = &avoid->answer;
+        progress_clear(&avoid->cli->progress);
+        output_text(out, avoid->all ? "\n" : "");
+        write_place(avoid, step);
+        style_text(&avoid->style, out, COLOR_BAD, "unsafe");
+        output_text(out, ": ");
+        write_action(avoid, step);
+        if (answer->stuck_count == 1)
+            output_text(out, "; one process could then wait for ever\n\n");
+        else
+            output_format(out, "; %zu processes could then wait for each other for ever\n\n",
+                          answer->stuck_count);
+        write_stuck(avoid);
+        output_char(out, '\n');
+    }
 }
 
 static void write_count(struct avoid *avoid, uint64_t count, const char *one, const char *many,

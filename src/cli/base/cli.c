@@ -1,6 +1,7 @@
 #include "cli/base/cli.h"
 
 #include "foundation/base/error.h"
+#include "foundation/base/io/source.h"
 #include "foundation/base/nearest.h"
 
 #include <errno.h>
@@ -19,17 +20,17 @@ static const char *const color_choices[] = {"auto", "always", "never", NULL};
 static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1])
 {
     const struct option common[COMMON_COUNT + 1] = {
-        {"json", 'j', NULL, "print one JSON object a line", OPTION_FLAG, &cli->json, NULL},
+        {"json", 'j', NULL, "print one JSON object a line", OPTION_FLAG, &cli->json},
         {"engine", 'e', "NAME", "use this engine ('gordian info' lists them;\ndefault: auto)",
-         OPTION_WORD, &cli->engine, NULL},
+         OPTION_WORD, &cli->engine},
         {"quiet", 'q', NULL, "print results only: no progress, no warnings", OPTION_FLAG,
-         &cli->quiet, NULL},
-        {"verbose", 'v', NULL, "leave nothing out", OPTION_FLAG, &cli->verbose, NULL},
+         &cli->quiet},
+        {"verbose", 'v', NULL, "leave nothing out", OPTION_FLAG, &cli->verbose},
         {"color", 0, "WHEN", "colours: auto (on a terminal), always, never", OPTION_CHOICE,
          &cli->color, color_choices},
-        {"help", 'h', NULL, "print this help", OPTION_FLAG, &cli->help, NULL},
-        {"version", 'V', NULL, "print the version", OPTION_FLAG, &cli->version, NULL},
-        {"dump-options", 0, NULL, NULL, OPTION_FLAG, &cli->dump_options, NULL},
+        {"help", 'h', NULL, "print this help", OPTION_FLAG, &cli->help},
+        {"version", 'V', NULL, "print the version", OPTION_FLAG, &cli->version},
+        {"dump-options", 0, NULL, NULL, OPTION_FLAG, &cli->dump_options},
         {0},
     };
     memcpy(table, common, sizeof common);
@@ -146,9 +147,15 @@ int cli_misuse(struct cli *cli, const char *format, ...)
     return EXIT_MISUSE;
 }
 
-static int code_of(gordian_status status)
+int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
 {
-    switch (status) {
+    if (error->line && file)
+        cli_say_at(cli, file, error->line, error->column, error->message);
+    else if (file)
+        cli_say(cli, "%s: %s", file, error->message);
+    else
+        cli_say(cli, "%s", error->message);
+    switch (error->status) {
     case GORDIAN_OK:
     case GORDIAN_STATUS_END:
         return EXIT_NOTHING;
@@ -165,15 +172,16 @@ static int code_of(gordian_status status)
     return EXIT_BROKEN;
 }
 
-int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
+int cli_no_memory(struct cli *cli)
 {
-    if (error->line && file)
-        cli_say_at(cli, file, error->line, error->column, error->message);
-    else if (file)
-        cli_say(cli, "%s: %s", file, error->message);
-    else
-        cli_say(cli, "%s", error->message);
-    return code_of(error->status);
+    cli_say(cli, "out of memory");
+    return EXIT_BROKEN;
+}
+
+int cli_cannot_write(struct cli *cli, const char *path, int why)
+{
+    cli_say(cli, "cannot write '%s': %s", path, strerror(why));
+    return EXIT_BROKEN;
 }
 
 void cli_numbered_path(const char *path, uint64_t number, char *whole, size_t size)
@@ -212,17 +220,9 @@ gordian_status cli_write_file(const char *path, cli_writer *write, void *context
     return status;
 }
 
-static bool write_out(void *context, const char *bytes, size_t size)
-{
-    struct output *out = context;
-    output_bytes(out, bytes, size);
-    errno = out->failure;
-    return !out->failure;
-}
-
 gordian_writer cli_writer_out(struct cli *cli)
 {
-    return (gordian_writer){write_out, NULL, &cli->out};
+    return output_as_writer(&cli->out);
 }
 
 void cli_show_progress(void *context, const char *text)
@@ -280,22 +280,6 @@ static void show_help(struct cli *cli, const struct option *own)
 
 #define ENGINES_MOST 40
 
-/* The engines of the command's family, or all where it has none of its own. */
-static void list_engines(const struct command *command, const char *names[ENGINES_MOST + 1])
-{
-    gordian_engine_info info;
-    size_t count = 0, known;
-    names[count++] = "auto";
-    for (int all = 0; all < 2 && count == 1; all++)
-        for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK && count < ENGINES_MOST; i++) {
-            for (known = 1; known < count && strcmp(names[known], info.name) != 0; known++)
-                ;
-            if (known == count && (all || strcmp(info.family, command->name) == 0))
-                names[count++] = info.name;
-        }
-    names[count] = NULL;
-}
-
 /* What completions and the test of the manual pages are made of: the command, its options, an empty
  * line, the common options. */
 static void dump_options(struct cli *cli, const struct option *own)
@@ -304,7 +288,18 @@ static void dump_options(struct cli *cli, const struct option *own)
     const char *engines[ENGINES_MOST + 1];
     common_options(cli, common);
     leave_out(common, own);
-    list_engines(cli->command, engines);
+    /* The engines of the command's family, or all where it has none of its own. */
+    gordian_engine_info info;
+    size_t count = 0, known;
+    engines[count++] = "auto";
+    for (int all = 0; all < 2 && count == 1; all++)
+        for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK && count < ENGINES_MOST; i++) {
+            for (known = 1; known < count && strcmp(engines[known], info.name) != 0; known++)
+                ;
+            if (known == count && (all || strcmp(info.family, cli->command->name) == 0))
+                engines[count++] = info.name;
+        }
+    engines[count] = NULL;
     for (struct option *option = common; option->name; option++)
         if (strcmp(option->name, "engine") == 0)
             option->choices = engines;
@@ -403,22 +398,17 @@ int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code)
     return parse_words(cli, no_options, argc, argv, true, code);
 }
 
-/* Options that this program does not know are no fault of who wants the command. */
-static bool asks_for_help(const struct cli *cli, int argc, char **argv)
-{
-    bool help = cli->help;
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        help = help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-    return help;
-}
-
 int cli_missing(struct cli *cli, int argc, char **argv)
 {
     if (argc == 1 && strcmp(argv[0], "--dump-options") == 0) {
         dump_options(cli, no_options);
         return EXIT_NOTHING;
     }
-    if (asks_for_help(cli, argc, argv)) {
+    /* Options that this program does not know are no fault of who wants the command. */
+    bool help = cli->help;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        help = help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    if (help) {
         show_help(cli, no_options);
         return EXIT_NOTHING;
     }

@@ -25,6 +25,20 @@ enum exit_code {
     EXIT_INCOMPLETE = 5,  /* nothing found, but not everything was seen */
 };
 
+/* TRY and THEN (error.h) for exit codes: return one that says something, or run the call unless a
+ * step before it failed. */
+#define TRY_CODE(call)                                                                             \
+    do {                                                                                           \
+        int tried = (call);                                                                        \
+        if (tried != EXIT_NOTHING)                                                                 \
+            return tried;                                                                          \
+    } while (0)
+#define THEN_CODE(code, call)                                                                      \
+    do {                                                                                           \
+        if ((code) == EXIT_NOTHING)                                                                \
+            (code) = (call);                                                                       \
+    } while (0)
+
 struct cli;
 
 struct command {
@@ -99,6 +113,10 @@ void cli_say_at(struct cli *cli, const char *file, uint64_t line, uint64_t colum
                 const char *message);
 /* Says what went wrong, with the place if it has one; returns the exit code for it. */
 int cli_fail(struct cli *cli, const char *file, const gordian_error *error);
+/* The same for what fails most often, with EXIT_BROKEN: memory, or a file that cannot be written.
+ */
+int cli_no_memory(struct cli *cli);
+int cli_cannot_write(struct cli *cli, const char *path, int why);
 /* Makes the file and lets `write` fill it. */
 typedef gordian_status cli_writer(void *context, struct output *out, gordian_error *error);
 gordian_status cli_write_file(const char *path, cli_writer *write, void *context,

@@ -1,7 +1,6 @@
 /* Passwords in addresses. Whatever might be one is hidden; hiding too much harms nobody. */
 #include "cli/base/hide_passwords.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void hide_until(char *at, const char *end)

@@ -95,6 +95,19 @@ double options_seconds(const char *text)
     return end != text && !*end && value < 1e9 ? value : -1;
 }
 
+bool options_duration(const char *text, uint64_t *ms)
+{
+    static const char letters[] = "smhd";
+    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
+    size_t length = strlen(text);
+    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
+    uint64_t factor = letter ? factors[letter - letters] : 1000;
+    if (!parse_u64(text, length - (letter != NULL), ms, &why) || *ms > UINT64_MAX / 2 / factor)
+        return false;
+    *ms *= factor;
+    return true;
+}
+
 static bool take_choice(const struct option *option, const char *text)
 {
     for (unsigned i = 0; option->choices[i]; i++) {
@@ -243,6 +256,12 @@ int options_parse(const struct option *const tables[], int argc, char **argv, bo
         }
     }
     return leading ? argc : operands;
+}
+
+struct option *options_append(struct option *table, const struct option *options, size_t count)
+{
+    memcpy(table, options, count * sizeof *options);
+    return table + count;
 }
 
 /* ------------------------------------------------------------------ help */

@@ -54,6 +54,9 @@ struct option {
 int options_parse(const struct option *const tables[], int argc, char **argv, bool leading,
                   char *complaint, size_t size);
 
+/* Copies options behind those of a table; returns the end of it. */
+struct option *options_append(struct option *table, const struct option *options, size_t count);
+
 /* The lines of --help for one table. */
 void options_help(const struct option *table, struct output *out);
 /* The same for programs, a line an option, with tabs between: name, letter, what its argument is
@@ -62,6 +65,8 @@ void options_dump(const struct option *table, struct output *out);
 
 /* Seconds, with decimals, as OPTION_TEXT brings them; below 0: they are none. */
 double options_seconds(const char *text);
+/* 90s, 15m, 12h, 30d, or a number of seconds, in milliseconds; false: it is none of these. */
+bool options_duration(const char *text, uint64_t *ms);
 
 /* Which of the NULL-ended words is nearest to what was typed, or NULL if none is near. */
 const char *nearest_word(const char *typed, const char *const *words);

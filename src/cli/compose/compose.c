@@ -4,9 +4,12 @@
 #include "cli/base/commands.h"
 #include "foundation/base/error.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NOT_GIVEN UINT_MAX /* of --fair and --semiring */
 
 /* ------------------------------------------------------------------ reporting */
 
@@ -56,13 +59,6 @@ static gordian_status report_result(struct compose *compose, const struct compos
     return status;
 }
 
-/* The formats that can say that a product is incomplete. */
-static bool format_has_mark(gordian_format format)
-{
-    return format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
-           format == GORDIAN_FORMAT_DOT;
-}
-
 /* Why the result is not complete. */
 static void say_stop(struct compose *compose, const struct composed *composed,
                      const struct product_file *to)
@@ -74,6 +70,9 @@ static void say_stop(struct compose *compose, const struct composed *composed,
         [GORDIAN_COMPOSE_STOP_STOPPED] = "interrupted",
     };
     gordian_compose_stop stop = composed->result.stop;
+    /* The formats that can say that a product is incomplete. */
+    bool has_mark = compose->format == GORDIAN_FORMAT_AUT || compose->format == GORDIAN_FORMAT_CA ||
+                    compose->format == GORDIAN_FORMAT_DOT;
     const char *missing = compose->question.formula      ? ", and the question is not answered"
                           : compose_needs_graph(compose) ? ", and nothing is hidden or minimised"
                                                          : "";
@@ -87,23 +86,9 @@ static void say_stop(struct compose *compose, const struct composed *composed,
                 missing);
     if (compose->file && !to->begun)
         cli_say(compose->cli, "'%s' is not written: %s", compose->file,
-                !missing[0] && !format_has_mark(compose->format)
+                !missing[0] && !has_mark
                     ? "an incomplete product can be written as .aut, .ca or .dot only"
                     : "there is no result");
-}
-
-/* What a person must know beside the result. */
-static void say_notes(struct compose *compose, const struct composed *composed,
-                      const struct product_file *to)
-{
-    const gordian_compose_result *result = &composed->result;
-    if (result->note[0] && !compose->cli->quiet)
-        cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
-    say_stop(compose, composed, to);
-    if (composed->subject->cut && compose->question.formula)
-        cli_say(compose->cli, "the end of the file is missing: the question is not answered");
-    if (composed->one_datum && !compose->cli->quiet)
-        cli_say(compose->cli, "the data make no difference here: composed with one of them");
 }
 
 static int code_for(const struct compose *compose, const struct composed *composed)
@@ -194,13 +179,11 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     struct product_file to;
     gordian_error error = {0};
     int code = subjects_read(compose, &subject, paths, count);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     if (!subject.circuit && compose->circuit)
         code =
             cli_misuse(compose->cli, "'%.200s' is a graph: there is no circuit to show", paths[0]);
-    if (code == EXIT_NOTHING)
-        code = product_file_open(&to, compose);
+    THEN_CODE(code, product_file_open(&to, compose));
     if (code != EXIT_NOTHING) {
         subject_free(&subject);
         return code;
@@ -221,7 +204,15 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     if (status == GORDIAN_OK && !unsafe)
         status = report_result(compose, &composed, &error);
     if (status == GORDIAN_OK && !unsafe) {
-        say_notes(compose, &composed, &to);
+        /* What a person must know beside the result. */
+        const gordian_compose_result *result = &composed.result;
+        if (result->note[0] && !compose->cli->quiet)
+            cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
+        say_stop(compose, &composed, &to);
+        if (composed.subject->cut && compose->question.formula)
+            cli_say(compose->cli, "the end of the file is missing: the question is not answered");
+        if (composed.one_datum && !compose->cli->quiet)
+            cli_say(compose->cli, "the data make no difference here: composed with one of them");
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
     } else if (!unsafe && !(status == GORDIAN_STATUS_IO && to.failure)) {
@@ -241,50 +232,26 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
 
 /* ------------------------------------------------------------------ the command */
 
-/* --fair and --semiring: words for numbers. */
-static int take_words(struct compose *compose, gordian_fairness *fairness,
-                      gordian_semiring *semiring)
-{
-    *fairness = GORDIAN_FAIRNESS_WEAK;
-    *semiring = compose->best ? GORDIAN_SEMIRING_WEIGHTED : GORDIAN_SEMIRING_NONE;
-    if (compose->fair)
-        for (*fairness = GORDIAN_FAIRNESS_NONE; *fairness <= GORDIAN_FAIRNESS_STRONG; ++*fairness)
-            if (strcmp(compose->fair, compose_fairness_text(*fairness)) == 0)
-                break;
-    if (*fairness > GORDIAN_FAIRNESS_STRONG)
-        return cli_misuse(compose->cli, "--fair '%.80s': it is none, weak or strong",
-                          compose->fair);
-    if (compose->semiring)
-        for (*semiring = GORDIAN_SEMIRING_WEIGHTED; *semiring <= GORDIAN_SEMIRING_PROBABILITY;
-             ++*semiring)
-            if (strcmp(compose->semiring, compose_semiring_text(*semiring)) == 0)
-                break;
-    if (*semiring > GORDIAN_SEMIRING_PROBABILITY)
-        return cli_misuse(compose->cli, "--semiring '%.80s': it is weighted, fuzzy or probability",
-                          compose->semiring);
-    return EXIT_NOTHING;
-}
-
 /* --check, --ltl and --best, and what goes with them. */
 static int take_question(struct compose *compose)
 {
-    gordian_fairness fairness;
-    gordian_semiring semiring;
     if ((compose->check != NULL) + (compose->ltl != NULL) + (compose->best != NULL) > 1)
         return cli_misuse(compose->cli, "--check, --ltl, --best: one question at a time");
-    if (compose->fair && !compose->ltl)
+    if (compose->fair != NOT_GIVEN && !compose->ltl)
         return cli_misuse(compose->cli, "--fair is for --ltl");
-    if (compose->semiring && !compose->best)
+    if (compose->semiring != NOT_GIVEN && !compose->best)
         return cli_misuse(compose->cli, "--semiring is for --best");
-    int code = take_words(compose, &fairness, &semiring);
-    if (code != EXIT_NOTHING)
-        return code;
+    /* The words of --fair and --semiring are in the order of these numbers. */
+    unsigned fairness = compose->fair != NOT_GIVEN ? compose->fair : GORDIAN_FAIRNESS_WEAK;
+    unsigned semiring = compose->semiring != NOT_GIVEN ? compose->semiring + 1
+                        : compose->best                ? GORDIAN_SEMIRING_WEIGHTED
+                                                       : GORDIAN_SEMIRING_NONE;
     compose->question = (gordian_question){.formula = compose->ltl    ? compose->ltl
                                                       : compose->best ? compose->best
                                                                       : compose->check,
                                            .linear = compose->ltl,
-                                           .fairness = fairness,
-                                           .semiring = semiring};
+                                           .fairness = (gordian_fairness)fairness,
+                                           .semiring = (gordian_semiring)semiring};
     return EXIT_NOTHING;
 }
 
@@ -292,9 +259,7 @@ static int take_question(struct compose *compose)
 static int check_options(struct compose *compose)
 {
     struct cli *cli = compose->cli;
-    int code = take_question(compose);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(take_question(compose));
     if (compose->file)
         compose->format = gordian_format_of(compose->file);
     compose->quick |= compose->reduce;
@@ -335,22 +300,18 @@ static int check_options(struct compose *compose)
 static int dispatch_mode(struct compose *compose, int operands, char **argv)
 {
     struct cli *cli = compose->cli;
-    int code = check_options(compose);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(check_options(compose));
     if (operands == 0)
         return cli_misuse(cli, "no FILE ('-' is standard input)");
     if (compose->equal && operands != 2)
         return cli_misuse(cli, "--equal needs two FILEs");
     compose->style = cli_style(cli);
     char *defines;
-    code = defines_read(compose, &defines);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(defines_read(compose, &defines));
     compose->defines = defines;
     meter_open(&compose->reading, NULL, compose->max_memory);
-    code = compose->equal ? compose_equal(compose, argv[0], argv[1])
-                          : compose_all(compose, argv, (size_t)operands);
+    int code = compose->equal ? compose_equal(compose, argv[0], argv[1])
+                              : compose_all(compose, argv, (size_t)operands);
     meter_close(&compose->reading);
     free(defines);
     return code;
@@ -358,74 +319,73 @@ static int dispatch_mode(struct compose *compose, int operands, char **argv)
 
 static int compose_main(struct cli *cli, int argc, char **argv)
 {
-    struct compose c = {.cli = cli, .folders = {.between = ':'}, .define = {.between = ';'}};
+    struct compose c = {.cli = cli,
+                        .fair = NOT_GIVEN,
+                        .semiring = NOT_GIVEN,
+                        .folders = {.between = ':'},
+                        .define = {.between = ';'}};
     const struct option options[] = {
         {"main", 'm', "NAME", "the component to compose, as it is used: main,\n'chain<3>'",
-         OPTION_TEXT, &c.main, NULL},
+         OPTION_TEXT, &c.main},
         {"data", 'd', "LIST", "the data values: '0,1' (default: those the text\nmentions, or 0)",
-         OPTION_TEXT, &c.data, NULL},
+         OPTION_TEXT, &c.data},
         {"define", 0, "TEXT",
          "functions that the text only names: 'f={[0,1] [1,0]}',\n'f=FILE', or a FILE of such "
          "lines; may be repeated",
-         OPTION_LIST, &c.define, NULL},
+         OPTION_LIST, &c.define},
         {"include", 'I', "FOLDERS",
          "where to look for imported files, ':' between; may be\nrepeated", OPTION_FOLDERS,
-         &c.folders, NULL},
+         &c.folders},
         {"hide", 0, NULL, "hide all names but the ports of the main component", OPTION_FLAG,
-         &c.hide, NULL},
-        {"keep", 'k', "NAMES", "hide all names but these: 'a,b'", OPTION_TEXT, &c.keep, NULL},
-        {"min", 0, NULL, "minimise, up to strong bisimulation", OPTION_FLAG, &c.minimal, NULL},
-        {"full", 0, NULL, "every combination of states, reachable or not", OPTION_FLAG, &c.full,
-         NULL},
-        {"trace", 't', NULL, "the shortest way to every deadlock", OPTION_FLAG, &c.trace, NULL},
-        {"livelock", 0, NULL, "look for cycles of hidden steps", OPTION_FLAG, &c.livelock, NULL},
+         &c.hide},
+        {"keep", 'k', "NAMES", "hide all names but these: 'a,b'", OPTION_TEXT, &c.keep},
+        {"min", 0, NULL, "minimise, up to strong bisimulation", OPTION_FLAG, &c.minimal},
+        {"full", 0, NULL, "every combination of states, reachable or not", OPTION_FLAG, &c.full},
+        {"trace", 't', NULL, "the shortest way to every deadlock", OPTION_FLAG, &c.trace},
+        {"livelock", 0, NULL, "look for cycles of hidden steps", OPTION_FLAG, &c.livelock},
         {"check", 0, "FORMULA",
          "does this hold? CTL over names that can fire and\nmemory: 'AG (a -> AF b)', 'EF $m = 0'",
-         OPTION_TEXT, &c.check, NULL},
+         OPTION_TEXT, &c.check},
         {"ltl", 0, "FORMULA",
          "does this hold in every fair run? LTL:\n'G (<a> -> F <b>)', '[] <> $m = 0'", OPTION_TEXT,
-         &c.ltl, NULL},
+         &c.ltl},
         {"fair", 0, "HOW", "--ltl: which runs are fair: none (all are), weak\n(default) or strong",
-         OPTION_WORD, &c.fair, (const char *const[]){"none", "weak", "strong", NULL}},
+         OPTION_CHOICE, &c.fair, (const char *const[]){"none", "weak", "strong", NULL}},
         {"best", 0, "FORMULA",
          "the best way to a state in which this holds, by the\ncosts of #SCA atoms: 'deadlock', "
          "'$m = 0'",
-         OPTION_TEXT, &c.best, NULL},
-        {"semiring", 0, "NAME", "--best: weighted (default), fuzzy or probability", OPTION_WORD,
+         OPTION_TEXT, &c.best},
+        {"semiring", 0, "NAME", "--best: weighted (default), fuzzy or probability", OPTION_CHOICE,
          &c.semiring, (const char *const[]){"weighted", "fuzzy", "probability", NULL}},
         {"deadlocks", 0, NULL, "look for deadlocks only: do not count transitions", OPTION_FLAG,
-         &c.quick, NULL},
+         &c.quick},
         {"reduce", 0, NULL,
          "look for deadlocks only, and leave out states that\nmake no difference to them",
-         OPTION_FLAG, &c.reduce, NULL},
-        {"equal", 0, NULL, "compare two FILEs up to strong bisimulation", OPTION_FLAG, &c.equal,
-         NULL},
+         OPTION_FLAG, &c.reduce},
+        {"equal", 0, NULL, "compare two FILEs up to strong bisimulation", OPTION_FLAG, &c.equal},
         {"other-main", 0, "NAME", "--equal: the component of the second FILE", OPTION_TEXT,
-         &c.other, NULL},
+         &c.other},
         {"order", 0, "LIST", "compose in this order: '2,1,3' as --explain has\nthem, or 'text'",
          OPTION_WORD, &c.order, (const char *const[]){"text", NULL}},
         {"explain", 0, NULL, "show the automata and the order they are composed in", OPTION_FLAG,
-         &c.explain, NULL},
+         &c.explain},
         {"stats", 0, NULL,
          "show how the product branches, how often each name\nfires, and what the run took by "
          "phases",
-         OPTION_FLAG, &c.statistics, NULL},
+         OPTION_FLAG, &c.statistics},
         {"output", 'o', "FILE",
          "write the result: FILE.aut, .ca, .dot, .pnml, .mcrl2,\n.pml (Promela) or .treo",
-         OPTION_FILE, &c.file, NULL},
-        {"dot", 0, NULL, "draw the result to standard output, for Graphviz", OPTION_FLAG, &c.dot,
-         NULL},
+         OPTION_FILE, &c.file},
+        {"dot", 0, NULL, "draw the result to standard output, for Graphviz", OPTION_FLAG, &c.dot},
         {"circuit", 0, NULL, "write or draw the circuit instead of its product", OPTION_FLAG,
-         &c.circuit, NULL},
+         &c.circuit},
         {"max-states", 0, "N", "stop at more states (k, M, G: thousands)", OPTION_U64,
-         &c.max_states, NULL},
-        {"max-memory", 0, "BYTES", "stop before more memory is used", OPTION_U64, &c.max_memory,
-         NULL},
-        {"threads", 0, "N", "as many threads (default: one a core)", OPTION_U32, &c.threads, NULL},
+         &c.max_states},
+        {"max-memory", 0, "BYTES", "stop before more memory is used", OPTION_U64, &c.max_memory},
+        {"threads", 0, "N", "as many threads (default: one a core)", OPTION_U32, &c.threads},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands >= 0)
         code = dispatch_mode(&c, operands, argv);
     free(c.folders.text);

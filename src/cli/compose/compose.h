@@ -65,7 +65,8 @@ struct compose {
     struct meter reading; /* what the files take */
 
     /* options */
-    const char *main, *other, *data, *keep, *order, *file, *check, *ltl, *fair, *best, *semiring;
+    const char *main, *other, *data, *keep, *order, *file, *check, *ltl, *best;
+    unsigned fair, semiring; /* indices of their words */
     struct option_texts folders, define;
     const char *defines;       /* `define` with what its files have */
     gordian_question question; /* of --check, --ltl or --best; no formula: none */
@@ -122,8 +123,7 @@ const gordian_compose_deadlock *composed_nearest(const struct composed *composed
 struct product_file {
     gordian_writer writer; /* what the library writes to; `write` NULL: nowhere */
     gordian_format format;
-    struct output *out; /* stdout, or NULL: */
-    int fd;             /* -1: none */
+    int fd; /* -1: none */
     gordian_writer file;
     bool begun;
     int failure; /* errno of the first write that failed */

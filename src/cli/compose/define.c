@@ -6,7 +6,6 @@
 #include "foundation/base/io/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,9 +15,7 @@ static int append_file(struct compose *compose, struct output *to, const char *p
     struct input input;
     struct text text;
     gordian_error error = {0};
-    int code = input_open(&input, compose->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&input, compose->cli, path));
     gordian_status status = text_read(&text, input.name, &input.source, NULL, &error);
     input_close(&input);
     if (status != GORDIAN_OK)
@@ -69,10 +66,7 @@ int defines_read(struct compose *compose, char **text)
         *text = strdup(all.buffer);
     if (fine)
         output_close(&all);
-    if (code == EXIT_NOTHING && !*text) {
-        gordian_error error = {0};
-        fail_memory(&error);
-        return cli_fail(compose->cli, NULL, &error);
-    }
+    if (code == EXIT_NOTHING && !*text)
+        return cli_no_memory(compose->cli);
     return code;
 }

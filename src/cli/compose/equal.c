@@ -1,6 +1,5 @@
 /* `gordian compose --equal A B`: do two circuits behave alike? */
 #include "cli/compose/compose.h"
-#include "foundation/base/error.h"
 
 static int compare_circuits(struct compose *compose, struct composed sides[2])
 {
@@ -51,8 +50,7 @@ int compose_equal(struct compose *compose, const char *left, const char *right)
             code = EXIT_INCOMPLETE;
         }
     }
-    if (code == EXIT_NOTHING)
-        code = compare_circuits(compose, sides);
+    THEN_CODE(code, compare_circuits(compose, sides));
     for (int i = 0; i < 2; i++) {
         composed_free(&sides[i]);
         subject_free(&subjects[i]);

@@ -95,9 +95,7 @@ static int read_path(struct compose *compose, struct subject *subject, const cha
 {
     struct input input;
     *subject = (struct subject){.path = path, .format = gordian_format_of(path)};
-    int code = input_open(&input, compose->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&input, compose->cli, path));
     subject->path = input.name;
     gordian_status status = read_subject(compose, subject, &input.source, main, data, fault, error);
     input_close(&input);
@@ -147,12 +145,6 @@ static int check_together(struct compose *compose, char **paths, size_t count)
     return EXIT_NOTHING;
 }
 
-static bool is_treo(const char *path)
-{
-    gordian_format format = gordian_format_of(path);
-    return format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_PNML;
-}
-
 static int join_parts(struct compose *compose, struct subject *subject, const struct subject *parts,
                       size_t count)
 {
@@ -181,19 +173,17 @@ int subjects_read(struct compose *compose, struct subject *subject, char **paths
     gordian_allocator memory = memory_allocator(NULL);
     *subject = (struct subject){.path = "the files together", .format = GORDIAN_FORMAT_CA};
     int code = check_together(compose, paths, count);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     struct subject *parts = memory_zeroed(&memory, count * sizeof *parts);
-    if (!parts) {
-        gordian_error error = {0};
-        fail_memory(&error);
-        return cli_fail(compose->cli, NULL, &error);
+    if (!parts)
+        return cli_no_memory(compose->cli);
+    for (size_t i = 0; i < count && code == EXIT_NOTHING; i++) {
+        gordian_format format = gordian_format_of(paths[i]);
+        bool treo = format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_PNML;
+        code =
+            subject_read(compose, &parts[i], paths[i], treo ? compose->main : NULL, compose->data);
     }
-    for (size_t i = 0; i < count && code == EXIT_NOTHING; i++)
-        code = subject_read(compose, &parts[i], paths[i], is_treo(paths[i]) ? compose->main : NULL,
-                            compose->data);
-    if (code == EXIT_NOTHING)
-        code = join_parts(compose, subject, parts, count);
+    THEN_CODE(code, join_parts(compose, subject, parts, count));
     for (size_t i = 0; i < count; i++)
         subject_free(&parts[i]);
     memory_free(&memory, parts);

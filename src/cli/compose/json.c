@@ -44,26 +44,6 @@ static void write_locals(struct json *json, const gordian_circuit *circuit, size
     output_close(&text);
 }
 
-static void write_stage(struct json *json, const gordian_circuit *circuit,
-                        const gordian_compose_stage *stage, struct output *text)
-{
-    gordian_automaton_info info = {0};
-    gordian_circuit_automaton(circuit, stage->automaton, &info);
-    text->used = 0;
-    json_open(json, NULL, '{');
-    json_key_u64(json, "number", (uint64_t)stage->automaton + 1);
-    json_key_text(json, "automaton",
-                  text_of_automaton(text, circuit, stage->automaton) ? text->buffer : "");
-    json_key_u64(json, "states", info.state_count);
-    json_key_u64(json, "transitions", info.transition_count);
-    json_key_u64(json, "open_names", stage->open_names);
-    if (stage->states != UINT64_MAX) {
-        json_key_u64(json, "part_states", stage->states);
-        json_key_u64(json, "part_transitions", stage->transitions);
-    }
-    json_shut(json);
-}
-
 static gordian_status write_explanation(struct compose *compose, const struct subject *subject,
                                         const gordian_compose_stage *stages, gordian_error *error)
 {
@@ -78,30 +58,27 @@ static gordian_status write_explanation(struct compose *compose, const struct su
     if (subject->info.combinations != UINT64_MAX)
         json_key_u64(&json, "combinations", subject->info.combinations);
     json_open(&json, "order", '[');
-    for (size_t i = 0; i < subject->info.automaton_count; i++)
-        write_stage(&json, subject->circuit, &stages[i], &text);
+    for (size_t i = 0; i < subject->info.automaton_count; i++) {
+        gordian_automaton_info info = {0};
+        gordian_circuit_automaton(subject->circuit, stages[i].automaton, &info);
+        text.used = 0;
+        json_open(&json, NULL, '{');
+        json_key_u64(&json, "number", (uint64_t)stages[i].automaton + 1);
+        json_key_text(&json, "automaton",
+                      text_of_automaton(&text, subject->circuit, stages[i].automaton) ? text.buffer
+                                                                                      : "");
+        json_key_u64(&json, "states", info.state_count);
+        json_key_u64(&json, "transitions", info.transition_count);
+        json_key_u64(&json, "open_names", stages[i].open_names);
+        if (stages[i].states != UINT64_MAX) {
+            json_key_u64(&json, "part_states", stages[i].states);
+            json_key_u64(&json, "part_transitions", stages[i].transitions);
+        }
+        json_shut(&json);
+    }
     json_end(&json);
     output_close(&text);
     return GORDIAN_OK;
-}
-
-static void write_phases(struct json *json, const gordian_compose_result *result)
-{
-    json_key_u64(json, "workers", result->workers);
-    json_open(json, "phases", '[');
-    for (size_t i = 0; i < result->phase_count; i++) {
-        const gordian_compose_phase *phase = &result->phases[i];
-        json_open(json, NULL, '{');
-        json_key_text(json, "phase", phase->name);
-        json_key_u64(json, "ns", phase->ns);
-        json_key_u64(json, "idle_ns", phase->idle_ns);
-        json_key_u64(json, "fired", phase->fired);
-        json_key_u64(json, "found", phase->found);
-        json_key_u64(json, "sent", phase->sent);
-        json_key_u64(json, "rounds", phase->rounds);
-        json_shut(json);
-    }
-    json_shut(json);
 }
 
 static gordian_status write_statistics(struct compose *compose, const struct composed *composed,
@@ -120,8 +97,23 @@ static gordian_status write_statistics(struct compose *compose, const struct com
     for (uint32_t n = 0; counted->fired && n < counted->names; n++)
         json_name_u64(&json, gordian_circuit_name(circuit, n), counted->fired[n]);
     json_shut(&json);
-    if (composed->result.phase_count)
-        write_phases(&json, &composed->result);
+    if (composed->result.phase_count) {
+        json_key_u64(&json, "workers", composed->result.workers);
+        json_open(&json, "phases", '[');
+        for (size_t i = 0; i < composed->result.phase_count; i++) {
+            const gordian_compose_phase *phase = &composed->result.phases[i];
+            json_open(&json, NULL, '{');
+            json_key_text(&json, "phase", phase->name);
+            json_key_u64(&json, "ns", phase->ns);
+            json_key_u64(&json, "idle_ns", phase->idle_ns);
+            json_key_u64(&json, "fired", phase->fired);
+            json_key_u64(&json, "found", phase->found);
+            json_key_u64(&json, "sent", phase->sent);
+            json_key_u64(&json, "rounds", phase->rounds);
+            json_shut(&json);
+        }
+        json_shut(&json);
+    }
     json_end(&json);
     return GORDIAN_OK;
 }

@@ -6,19 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the file had is gone only now that there is something to write. */
-static bool begin_file(struct product_file *to)
-{
-    if (!to->begun && ftruncate(to->fd, 0) < 0 && errno != EINVAL) /* EINVAL: it is no file */
-        to->failure = errno;
-    to->begun = true;
-    return to->failure == 0;
-}
-
 static bool write_to_file(void *context, const char *bytes, size_t size)
 {
     struct product_file *to = context;
-    if (begin_file(to) && !to->file.write(to->file.context, bytes, size))
+    /* What the file had is gone only now that there is something to write. */
+    if (!to->begun && ftruncate(to->fd, 0) < 0 && errno != EINVAL) /* EINVAL: it is no file */
+        to->failure = errno;
+    to->begun = true;
+    if (!to->failure && !to->file.write(to->file.context, bytes, size))
         to->failure = errno;
     errno = to->failure;
     return to->failure == 0;
@@ -32,21 +27,12 @@ static bool rewrite_file(void *context, uint64_t offset, const char *bytes, size
     return to->failure == 0;
 }
 
-static bool write_to_stdout(void *context, const char *bytes, size_t size)
-{
-    struct product_file *to = context;
-    output_bytes(to->out, bytes, size);
-    errno = to->out->failure;
-    return to->out->failure == 0;
-}
-
 int product_file_open(struct product_file *to, struct compose *compose)
 {
     *to = (struct product_file){.fd = -1, .format = compose->format};
     if (compose->dot) {
-        to->out = &compose->cli->out;
         to->format = GORDIAN_FORMAT_DOT;
-        to->writer = (gordian_writer){write_to_stdout, NULL, to};
+        to->writer = cli_writer_out(compose->cli);
         return EXIT_NOTHING;
     }
     if (!compose->file)
@@ -54,10 +40,8 @@ int product_file_open(struct product_file *to, struct compose *compose)
     to->fd = open(compose->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (to->fd < 0) /* not a file: a pipe somebody reads */
         to->fd = open(compose->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (to->fd < 0) {
-        cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(errno));
-        return EXIT_BROKEN;
-    }
+    if (to->fd < 0)
+        return cli_cannot_write(compose->cli, compose->file, errno);
     to->file = gordian_writer_fd(&to->fd);
     to->writer = (gordian_writer){write_to_file, to->file.rewrite ? rewrite_file : NULL, to};
     return EXIT_NOTHING;
@@ -72,6 +56,5 @@ int product_file_close(struct product_file *to, struct compose *compose, int cod
     to->fd = -1;
     if (!to->failure)
         return code;
-    cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(to->failure));
-    return EXIT_BROKEN;
+    return cli_cannot_write(compose->cli, compose->file, to->failure);
 }

@@ -95,18 +95,6 @@ static gordian_status begin_counting(void *context, const gordian_circuit *circu
     return statistics->fired ? GORDIAN_OK : fail_memory(error);
 }
 
-static void count_label(struct statistics *statistics, const uint64_t *label)
-{
-    uint64_t together = 0;
-    for (uint32_t n = 0; n < statistics->names; n++) {
-        bool fires = bits_test(label, n);
-        together += fires;
-        statistics->fired[n] += fires;
-    }
-    if (together > statistics->together)
-        statistics->together = together;
-}
-
 static gordian_status count_row(void *context, const gordian_compose_row *row, gordian_error *error)
 {
     struct statistics *statistics = context;
@@ -117,7 +105,15 @@ static gordian_status count_row(void *context, const gordian_compose_row *row, g
         statistics->branching = row->count;
     for (size_t i = 0; i < row->count; i++) {
         statistics->loops += row->to[i] == row->number;
-        count_label(statistics, row->labels + i * statistics->words);
+        const uint64_t *label = row->labels + i * statistics->words;
+        uint64_t together = 0;
+        for (uint32_t n = 0; n < statistics->names; n++) {
+            bool fires = bits_test(label, n);
+            together += fires;
+            statistics->fired[n] += fires;
+        }
+        if (together > statistics->together)
+            statistics->together = together;
     }
     return GORDIAN_OK;
 }

@@ -92,22 +92,6 @@ static void write_number(struct output *out, uint64_t number)
         output_format(out, "%12llu", (unsigned long long)number);
 }
 
-static void explain_head(struct output *out, const gordian_circuit_info *info)
-{
-    write_counted(out, info->automaton_count, "automaton", "automata");
-    output_text(out, " on ");
-    write_counted(out, info->name_count, "name", "names");
-    output_text(out, ", ");
-    write_counted(out, info->datum_count, "data value", "data values");
-    if (info->combinations != UINT64_MAX)
-        output_format(out, "; %llu combinations of their states\n\n",
-                      (unsigned long long)info->combinations);
-    else
-        output_text(out, "; more than 2^64 combinations of their states\n\n");
-    output_text(out, "number  states  transitions  with those above: states, transitions, "
-                     "names left open\n");
-}
-
 static gordian_status print_explanation(struct compose *compose, const struct subject *subject,
                                         const gordian_compose_stage *stages, gordian_error *error)
 {
@@ -115,7 +99,18 @@ static gordian_status print_explanation(struct compose *compose, const struct su
     size_t count = subject->info.automaton_count;
     size_t listed = compose->cli->verbose || count <= LISTED ? count : LISTED;
     bool fine = output_open(&text, OUTPUT_MEMORY);
-    explain_head(out, &subject->info);
+    write_counted(out, subject->info.automaton_count, "automaton", "automata");
+    output_text(out, " on ");
+    write_counted(out, subject->info.name_count, "name", "names");
+    output_text(out, ", ");
+    write_counted(out, subject->info.datum_count, "data value", "data values");
+    if (subject->info.combinations != UINT64_MAX)
+        output_format(out, "; %llu combinations of their states\n\n",
+                      (unsigned long long)subject->info.combinations);
+    else
+        output_text(out, "; more than 2^64 combinations of their states\n\n");
+    output_text(out, "number  states  transitions  with those above: states, transitions, "
+                     "names left open\n");
     for (size_t i = 0; i < listed && fine; i++) {
         gordian_automaton_info info = {0};
         gordian_circuit_automaton(subject->circuit, stages[i].automaton, &info);

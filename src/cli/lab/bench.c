@@ -41,21 +41,20 @@ static int bench_main(struct cli *cli, int argc, char **argv)
     bench_options_init(&bench);
     bool list = false;
     const struct option options[] = {
-        {"list", 'l', NULL, "list the benches", OPTION_FLAG, &list, NULL},
+        {"list", 'l', NULL, "list the benches", OPTION_FLAG, &list},
         {"quick", 0, NULL, "smaller sizes, under a minute for most of them", OPTION_FLAG,
-         &bench.quick, NULL},
-        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &bench.seed, NULL},
+         &bench.quick},
+        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &bench.seed},
         {"soak", 0, "SECONDS", "serve: so long at 80 % of the top rate, instead", OPTION_U32,
-         &bench.soak, NULL},
+         &bench.soak},
         {"store", 0, "URI",
          "serve: on PostgreSQL beside a folder, and the lead going\nfrom one to another, "
          "instead",
-         OPTION_TEXT, &bench.store, NULL},
-        {"svg", 0, "FILE", "draw the curves into FILE", OPTION_FILE, &bench.svg, NULL},
+         OPTION_TEXT, &bench.store},
+        {"svg", 0, "FILE", "draw the curves into FILE", OPTION_FILE, &bench.svg},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (operands > 1 && !list)

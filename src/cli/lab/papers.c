@@ -1,5 +1,4 @@
 /* gordian papers: the papers' tables and figures, and ours beside them (src/lab/papers/). */
-#include "lab/bench/bench.h"
 #include "lab/papers/print.h"
 
 #include "cli/base/commands.h"
@@ -35,45 +34,6 @@ static gordian_status find_items(struct papers_command *command, char **names, i
     return GORDIAN_OK;
 }
 
-/* Adds the results of the other file, all of them or none. */
-static gordian_status merge_results(struct papers_command *command)
-{
-    struct results *results = &command->results;
-    const size_t runs = results->run_count, values = results->value_count;
-    gordian_status status = results_read_file(results, command->merge_path, false, &command->error);
-    THEN(status, papers_check_results(&command->papers, results, runs, &command->error));
-    if (status != GORDIAN_OK)
-        return status;
-    for (size_t i = 0; i < results->value_count; i++)
-        command->merged.values += results->values[i].run >= runs;
-    command->merged.added = results->value_count - values;
-    command->merged.runs = results->run_count - runs;
-    if (command->merged.values == 0)
-        return fail(&command->error, GORDIAN_STATUS_INPUT, "no results in '%s'",
-                    command->merge_path);
-    return GORDIAN_OK;
-}
-
-static void report_merge(struct papers_command *command)
-{
-    struct cli *cli = command->cli;
-    const size_t replaced = command->merged.values - command->merged.added;
-    if (cli->json) {
-        struct json json;
-        json_begin(&json, &cli->out);
-        json_key_u64(&json, "merged_values", command->merged.values);
-        json_key_u64(&json, "added_values", command->merged.added);
-        json_key_u64(&json, "replaced_values", replaced);
-        json_key_u64(&json, "merged_runs", command->merged.runs);
-        json_end(&json);
-    } else if (!cli->quiet) {
-        cli_say(cli, "merged %zu value%s of %zu run%s from '%s': %zu new, %zu replaced",
-                command->merged.values, command->merged.values == 1 ? "" : "s",
-                command->merged.runs, command->merged.runs == 1 ? "" : "s", command->merge_path,
-                command->merged.added, replaced);
-    }
-}
-
 /* The recorded results, or those of the file, and the other ones over them. `file` gets the name of
  * the one that is wrong. */
 static gordian_status read_results(struct papers_command *command, const char **file)
@@ -90,7 +50,20 @@ static gordian_status read_results(struct papers_command *command, const char **
     if (status != GORDIAN_OK || !command->merge_path)
         return status;
     *file = command->merge_path;
-    return merge_results(command);
+    /* Adds the results of the other file, all of them or none. */
+    struct results *results = &command->results;
+    const size_t runs = results->run_count, values = results->value_count;
+    status = results_read_file(results, command->merge_path, false, &command->error);
+    THEN(status, papers_check_results(&command->papers, results, runs, &command->error));
+    TRY(status);
+    for (size_t i = 0; i < results->value_count; i++)
+        command->merged.values += results->values[i].run >= runs;
+    command->merged.added = results->value_count - values;
+    command->merged.runs = results->run_count - runs;
+    if (command->merged.values == 0)
+        return fail(&command->error, GORDIAN_STATUS_INPUT, "no results in '%s'",
+                    command->merge_path);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ doing it */
@@ -126,23 +99,53 @@ static gordian_status print_items(struct papers_command *command)
 {
     struct output *out = &command->cli->out;
     const struct papers_run *run = command->measure ? &command->run : NULL;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < command->item_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < command->item_count; i++) {
         if (command->cli->json) {
-            status = papers_item_json(&command->papers, command->items[i], &command->results, run,
-                                      out, &command->error);
+            TRY(papers_item_json(&command->papers, command->items[i], &command->results, run, out,
+                                 &command->error));
             continue;
         }
         if (i)
             output_text(out, "\n\n");
-        status = papers_item_text(&command->papers, command->items[i], &command->results, run, out,
-                                  &command->error);
+        TRY(papers_item_text(&command->papers, command->items[i], &command->results, run, out,
+                             &command->error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
-static gordian_status print_all(struct papers_command *command)
+/* After the results are there. */
+static gordian_status do_rest(struct papers_command *command)
 {
+    gordian_status status = GORDIAN_OK;
+    if (command->measure)
+        status = measure_items(command);
+    if (status == GORDIAN_OK && command->merge_path)
+        status = write_results(command);
+    if (status == GORDIAN_OK && command->merge_path) {
+        struct cli *cli = command->cli;
+        const size_t replaced = command->merged.values - command->merged.added;
+        if (cli->json) {
+            struct json json;
+            json_begin(&json, &cli->out);
+            json_key_u64(&json, "merged_values", command->merged.values);
+            json_key_u64(&json, "added_values", command->merged.added);
+            json_key_u64(&json, "replaced_values", replaced);
+            json_key_u64(&json, "merged_runs", command->merged.runs);
+            json_end(&json);
+        } else if (!cli->quiet) {
+            cli_say(cli, "merged %zu value%s of %zu run%s from '%s': %zu new, %zu replaced",
+                    command->merged.values, command->merged.values == 1 ? "" : "s",
+                    command->merged.runs, command->merged.runs == 1 ? "" : "s", command->merge_path,
+                    command->merged.added, replaced);
+        }
+    }
+    if (status == GORDIAN_OK && command->svg)
+        status = papers_draw(&command->papers, command->items[0], &command->results, command->svg,
+                             &command->error);
+    if (status == GORDIAN_OK && command->pictures)
+        status = papers_draw_all(&command->papers, &command->results, command->pictures,
+                                 &command->error);
+    TRY(status);
     struct output *out = &command->cli->out;
     const struct papers *papers = &command->papers;
     if (command->markdown)
@@ -158,32 +161,6 @@ static gordian_status print_all(struct papers_command *command)
     return GORDIAN_OK;
 }
 
-/* After the results are there. */
-static gordian_status do_rest(struct papers_command *command)
-{
-    gordian_status status = GORDIAN_OK;
-    if (command->measure)
-        status = measure_items(command);
-    if (status == GORDIAN_OK && command->merge_path)
-        status = write_results(command);
-    if (status == GORDIAN_OK && command->merge_path)
-        report_merge(command);
-    if (status == GORDIAN_OK && command->svg)
-        status = papers_draw(&command->papers, command->items[0], &command->results, command->svg,
-                             &command->error);
-    if (status == GORDIAN_OK && command->pictures)
-        status = papers_draw_all(&command->papers, &command->results, command->pictures,
-                                 &command->error);
-    return status == GORDIAN_OK ? print_all(command) : status;
-}
-
-/* Does anything come of the results: a file, a picture, a table? */
-static bool uses_results(const struct papers_command *command)
-{
-    return command->results_path || command->item_count || command->measure || command->markdown ||
-           command->svg || command->pictures;
-}
-
 static int run_papers(struct papers_command *command, char **names, int count)
 {
     struct cli *cli = command->cli;
@@ -194,7 +171,10 @@ static int run_papers(struct papers_command *command, char **names, int count)
         papers_close(&command->papers);
         return cli_misuse(cli, "--svg draws one table or figure: name one");
     }
-    if (status == GORDIAN_OK && command->merge_path && !uses_results(command)) {
+    /* Does anything come of the results: a file, a picture, a table? */
+    bool used = command->results_path || command->item_count || command->measure ||
+                command->markdown || command->svg || command->pictures;
+    if (status == GORDIAN_OK && command->merge_path && !used) {
         papers_close(&command->papers);
         return cli_misuse(cli, "--merge alone keeps nothing: give --results FILE to write to, or "
                                "name a table to show");
@@ -225,21 +205,18 @@ static int papers_main(struct cli *cli, int argc, char **argv)
     bench_options_init(&command.bench);
     results_init(&command.results);
     const struct option options[] = {
-        {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown, NULL},
-        {"merge", 0, "FILE", "add the results of FILE", OPTION_FILE, &command.merge_path, NULL},
+        {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown},
+        {"merge", 0, "FILE", "add the results of FILE", OPTION_FILE, &command.merge_path},
         {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_FOLDER,
-         &command.pictures, NULL},
-        {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick,
-         NULL},
+         &command.pictures},
+        {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick},
         {"results", 0, "FILE", "take recorded results from FILE; --run and --merge\nwrite to it",
-         OPTION_FILE, &command.results_path, NULL},
-        {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure,
-         NULL},
-        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_FILE, &command.svg, NULL},
+         OPTION_FILE, &command.results_path},
+        {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure},
+        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_FILE, &command.svg},
         {0},
     };
-    int code;
-    int operands = cli_parse(cli, options, argc, argv, &code);
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     command.bench.progress = cli_show_progress;

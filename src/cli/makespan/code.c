@@ -2,6 +2,7 @@
  */
 #include "cli/base/input.h"
 #include "cli/makespan/makespan.h"
+#include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 
 #include <stdio.h>
@@ -28,8 +29,7 @@ gordian_status makespan_letters(const char *text, char **letters, gordian_error 
     size_t length = strcmp(text, "-") == 0 ? 0 : strlen(text), count = 0;
     const size_t most = GORDIAN_MAKESPAN_MAX_LENGTH;
     gordian_status status = gordian_ptx_letters(text, length, most, NULL, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     *letters = calloc(1, count + 1);
     if (*letters)
         return gordian_ptx_letters(text, length, most, *letters, &count, error);
@@ -104,11 +104,9 @@ static int read_lists(struct makespan *makespan, struct lists *lists)
 {
     int code = read_named(makespan, "loop", copy_option(lists, makespan->loops), lists->loops,
                           &lists->loop_count);
-    if (code == EXIT_NOTHING)
-        code = read_named(makespan, "set", copy_option(lists, makespan->values), lists->values,
-                          &lists->value_count);
-    if (code == EXIT_NOTHING)
-        code = read_calls(makespan, lists, copy_option(lists, makespan->calls));
+    THEN_CODE(code, read_named(makespan, "set", copy_option(lists, makespan->values), lists->values,
+                               &lists->value_count));
+    THEN_CODE(code, read_calls(makespan, lists, copy_option(lists, makespan->calls)));
     return code;
 }
 
@@ -139,8 +137,7 @@ static int open_table(struct makespan *makespan, struct lists *lists)
     if (makespan->table) {
         struct input input;
         code = input_open(&input, makespan->cli, makespan->table);
-        if (code != EXIT_NOTHING)
-            return code;
+        TRY_CODE(code);
         if (gordian_ptx_table_read(lists->table, &input.source, &error) != GORDIAN_OK)
             code = cli_fail(makespan->cli, input.name, &error);
         input_close(&input);
@@ -197,16 +194,11 @@ static int open_own(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length > tail && strcmp(path + length - tail, end) == 0;
-}
-
 static int open_file(struct makespan *makespan, const char *path, struct input *input)
 {
     int code;
-    if (!ends_in(path, ".cu") || access(path, R_OK) != 0) {
+    size_t length = strlen(path);
+    if (length <= 3 || strcmp(path + length - 3, ".cu") != 0 || access(path, R_OK) != 0) {
         code = input_open(input, makespan->cli, path); /* says why not */
         makespan->source = input->name;
         return code;
@@ -224,20 +216,15 @@ int makespan_read_code(struct makespan *makespan, const char *path)
     struct input input = {.fd = -1};
     gordian_error error = {0};
     struct lists *lists = lists_open(makespan);
-    if (!lists) {
-        cli_say(makespan->cli, "out of memory");
-        return EXIT_BROKEN;
-    }
+    if (!lists)
+        return cli_no_memory(makespan->cli);
     int code = path ? open_file(makespan, path, &input) : open_own(makespan);
-    if (code == EXIT_NOTHING)
-        code = read_lists(makespan, lists);
-    if (code == EXIT_NOTHING)
-        code = open_table(makespan, lists);
+    THEN_CODE(code, read_lists(makespan, lists));
+    THEN_CODE(code, open_table(makespan, lists));
     if (code == EXIT_NOTHING && path &&
         gordian_ptx_read(&makespan->code, &input.source, NULL, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, makespan->source, &error);
-    if (code == EXIT_NOTHING)
-        code = ask_code(makespan, lists);
+    THEN_CODE(code, ask_code(makespan, lists));
     input_close(&input);
     for (size_t i = 0; lists && i < lists->call_count; i++)
         free(lists->letters[i]);

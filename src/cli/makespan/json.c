@@ -46,19 +46,6 @@ void makespan_code_keys(struct makespan *makespan, struct json *json)
     json_shut(json);
 }
 
-static void solver_keys(struct json *json, const struct lp_solver_answer *lp)
-{
-    json_open(json, "lp", '{');
-    json_key_text(json, "solver", lp->solver);
-    if (lp->found)
-        json_key_u64(json, "found", lp->found);
-    if (lp->bound)
-        json_key_u64(json, "bound", lp->bound);
-    json_key_bool(json, "optimal", lp->optimal);
-    json_key_number(json, "seconds", lp->seconds);
-    json_shut(json);
-}
-
 /* Keys that the answer to a plain question does not have come last. */
 static void more_keys(struct makespan *makespan, struct json *json,
                       const struct makespan_report *report)
@@ -83,8 +70,17 @@ static void more_keys(struct makespan *makespan, struct json *json,
         json_key_u64(json, "multiprocessors", makespan->multiprocessors);
         json_key_u64(json, "fullest", makespan->fullest);
     }
-    if (report->lp.solver)
-        solver_keys(json, &report->lp);
+    if (report->lp.solver) {
+        json_open(json, "lp", '{');
+        json_key_text(json, "solver", report->lp.solver);
+        if (report->lp.found)
+            json_key_u64(json, "found", report->lp.found);
+        if (report->lp.bound)
+            json_key_u64(json, "bound", report->lp.bound);
+        json_key_bool(json, "optimal", report->lp.optimal);
+        json_key_number(json, "seconds", report->lp.seconds);
+        json_shut(json);
+    }
     if (makespan->code)
         makespan_code_keys(makespan, json);
 }

@@ -65,6 +65,5 @@ int makespan_log_close(struct makespan_log *log)
         failure = errno;
     if (!failure)
         return EXIT_NOTHING;
-    cli_say(log->makespan->cli, "cannot write '%s': %s", log->makespan->log, strerror(failure));
-    return EXIT_BROKEN;
+    return cli_cannot_write(log->makespan->cli, log->makespan->log, failure);
 }

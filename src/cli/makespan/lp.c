@@ -22,10 +22,8 @@ int makespan_write_lp(struct makespan *makespan, const gordian_makespan *problem
         return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
     }
     int fd = open(makespan->lp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        cli_say(makespan->cli, "cannot write '%s': %s", makespan->lp, strerror(errno));
-        return EXIT_BROKEN;
-    }
+    if (fd < 0)
+        return cli_cannot_write(makespan->cli, makespan->lp, errno);
     gordian_writer writer = gordian_writer_fd(&fd);
     status = gordian_makespan_lp(problem, goal_of(makespan), &writer, &error);
     bool closed = close(fd) == 0;
@@ -33,8 +31,7 @@ int makespan_write_lp(struct makespan *makespan, const gordian_makespan *problem
         return cli_fail(makespan->cli, makespan->lp, &error);
     if (closed)
         return EXIT_NOTHING;
-    cli_say(makespan->cli, "cannot write '%s': %s", makespan->lp, strerror(errno));
-    return EXIT_BROKEN;
+    return cli_cannot_write(makespan->cli, makespan->lp, errno);
 }
 
 int makespan_check_solver(struct makespan *makespan)

@@ -101,8 +101,8 @@ static int read_options(struct makespan *makespan, struct makespan_log *log,
     if (makespan->evaluations != UINT64_MAX)
         options->evaluations = makespan->evaluations;
     int code = read_number(makespan, "seconds", makespan->seconds, &seconds);
-    if (code == EXIT_NOTHING)
-        code = read_number(makespan, "temperature", makespan->temperature, &options->temperature);
+    THEN_CODE(code,
+              read_number(makespan, "temperature", makespan->temperature, &options->temperature));
     if (code == EXIT_NOTHING && makespan->seconds && seconds * 1e9 < 1)
         code = cli_misuse(cli, "--seconds: more than 0");
     options->max_ns = (uint64_t)(seconds * 1e9);
@@ -112,20 +112,6 @@ static int read_options(struct makespan *makespan, struct makespan_log *log,
         options->max_memory = machine.memory / 4 * 3;
     }
     return code;
-}
-
-static void say_notes(struct makespan *makespan, const gordian_makespan_answer *answer)
-{
-    static const char *const why[] = {
-        [GORDIAN_MAKESPAN_STOP_TIME] = "the time is up",
-        [GORDIAN_MAKESPAN_STOP_MEMORY] = "no more memory may be had",
-        [GORDIAN_MAKESPAN_STOP_STOPPED] = "interrupted",
-    };
-    if (answer->note && answer->note[0] && !makespan->cli->quiet)
-        cli_say(makespan->cli, "engine '%s': %s", answer->engine, answer->note);
-    if (answer->stop != GORDIAN_MAKESPAN_STOP_DONE && !makespan->cli->quiet)
-        cli_say(makespan->cli, "stopped: %s; the interval and the schedule are what is known",
-                why[answer->stop]);
 }
 
 static int report(struct makespan *makespan, const struct makespan_report *all)
@@ -196,12 +182,9 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     struct sigaction before;
     struct makespan_log log;
     int code = read_options(makespan, &log, &options);
-    if (code == EXIT_NOTHING)
-        code = makespan_check_solver(makespan);
-    if (code == EXIT_NOTHING)
-        code = makespan_log_open(&log, makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    THEN_CODE(code, makespan_check_solver(makespan));
+    THEN_CODE(code, makespan_log_open(&log, makespan));
+    TRY_CODE(code);
     interrupt_catch(&before);
     gordian_status status = solve_beside(makespan, problem, &options, &all, &error);
     THEN(status, gordian_makespan_solve(problem, &options, &answer, &error));
@@ -210,9 +193,17 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     code = makespan_log_close(&log);
     if (status != GORDIAN_OK)
         return cli_fail(makespan->cli, NULL, &error);
-    if (code != EXIT_NOTHING)
-        return code;
-    say_notes(makespan, &answer);
+    TRY_CODE(code);
+    static const char *const why[] = {
+        [GORDIAN_MAKESPAN_STOP_TIME] = "the time is up",
+        [GORDIAN_MAKESPAN_STOP_MEMORY] = "no more memory may be had",
+        [GORDIAN_MAKESPAN_STOP_STOPPED] = "interrupted",
+    };
+    if (answer.note && answer.note[0] && !makespan->cli->quiet)
+        cli_say(makespan->cli, "engine '%s': %s", answer.engine, answer.note);
+    if (answer.stop != GORDIAN_MAKESPAN_STOP_DONE && !makespan->cli->quiet)
+        cli_say(makespan->cli, "stopped: %s; the interval and the schedule are what is known",
+                why[answer.stop]);
     all.length = makespan->best ? answer.upper : answer.lower;
     code = makespan_ask_solver(makespan, &all);
     return code == EXIT_NOTHING ? report(makespan, &all) : code;
@@ -238,14 +229,6 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
     return EXIT_NOTHING;
 }
 
-/* Each warp's in order. */
-static void number_pieces(const uint32_t *witness, size_t count, uint32_t *pieces)
-{
-    uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
-    for (size_t i = 0; i < count; i++)
-        pieces[i] = ++done[witness[i]];
-}
-
 /* The schedule that a string stands for. */
 static int build(struct makespan *makespan, gordian_makespan *problem)
 {
@@ -254,17 +237,19 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
     gordian_makespan_answer answer = {.engine = "build", .note = "", .exact = false};
     struct makespan_report all = {.problem = problem, .answer = &answer};
     gordian_error error = {0};
-    if (!witness) {
-        cli_say(makespan->cli, "out of memory");
-        return EXIT_BROKEN;
-    }
+    if (!witness)
+        return cli_no_memory(makespan->cli);
     uint32_t *cycles = witness + room;
     int code = read_witness(makespan, witness, &count);
     if (code == EXIT_NOTHING &&
         gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, NULL, &error);
     if (code == EXIT_NOTHING) {
-        number_pieces(witness, count, cycles + room);
+        /* Each warp's in order. */
+        uint32_t *pieces = cycles + room;
+        uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
+        for (size_t i = 0; i < count; i++)
+            pieces[i] = ++done[witness[i]];
         answer.lower = answer.upper = all.length;
         answer.pieces = cycles + room;
         answer.witness = witness;
@@ -415,9 +400,7 @@ static int choose_subject(struct makespan *makespan, const char *file)
         makespan->chip = OWN_CHIP;
     if (makespan->own && !makespan->clock)
         makespan->clock = OWN_CLOCK;
-    int code = count_warps(makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(count_warps(makespan));
     if (makespan->own && makespan->warps == NOT_GIVEN)
         makespan->warps = GORDIAN_PTX_OWN_WARPS;
     if (makespan->multiprocessors == NOT_GIVEN)
@@ -427,18 +410,14 @@ static int choose_subject(struct makespan *makespan, const char *file)
     bool nothing = makespan->warps == 0;
     if (makespan->warps == NOT_GIVEN)
         makespan->warps = 0;
-    code = makespan_read_machine(makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(makespan_read_machine(makespan));
     if (nothing)
         return cli_misuse(cli, "--warps: at least 1");
     if (makespan->list_loops && makespan->kernel)
         return cli_misuse(cli, "--loops is for code");
     if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
         return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
-    code = makespan_deal(makespan);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(makespan_deal(makespan));
     return makespan->kernel ? expand_kernel(makespan) : makespan_read_code(makespan, file);
 }
 
@@ -446,148 +425,131 @@ static int start(struct makespan *makespan, const char *file)
 {
     makespan->style = cli_style(makespan->cli);
     int code = choose_subject(makespan, file);
-    if (code == EXIT_NOTHING)
-        code = run(makespan);
+    THEN_CODE(code, run(makespan));
     gordian_ptx_close(makespan->code);
     free(makespan->expanded);
     return code;
 }
 
 /* Options, a few at a time: each puts its own behind those that are there. */
-struct option_list {
-    struct option table[64];
-    size_t count;
-};
-
-static void add_options(struct option_list *list, const struct option *options, size_t count)
-{
-    memcpy(&list->table[list->count], options, count * sizeof *options);
-    list->count += count;
-}
-
 static const char *const solvers[] = {"auto", "cbc", "highs", "glpsol", NULL};
 static const char *const paths[] = {"longest", "fall", NULL};
 
-static void model_options(struct makespan *m, struct option_list *list)
+static struct option *model_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
         {"kernel", 'k', "LETTERS",
          "what every warp runs: a letter for the unit of each\ninstruction; L5C9 repeats them",
-         OPTION_TEXT, &m->kernel, NULL},
-        {"warps", 'w', "N", "how many warps run it", OPTION_U32, &m->warps, NULL},
+         OPTION_TEXT, &m->kernel},
+        {"warps", 'w', "N", "how many warps run it", OPTION_U32, &m->warps},
         {"threads-per-block", 0, "N", "the same as threads of a block", OPTION_U32,
-         &m->block_threads, NULL},
-        {"warp-size", 0, "N", "threads of a warp (default: 32)", OPTION_U32, &m->warp_size, NULL},
+         &m->block_threads},
+        {"warp-size", 0, "N", "threads of a warp (default: 32)", OPTION_U32, &m->warp_size},
         {"units", 'u', "LIST", "L=1,C=4: instructions of each kind that start a cycle", OPTION_TEXT,
-         &m->units, NULL},
+         &m->units},
         {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, one a thread",
-         OPTION_TEXT, &m->lanes, NULL},
+         OPTION_TEXT, &m->lanes},
         {"latency", 0, "LIST",
          "D=2,L=1..4: cycles that an instruction keeps its unit;\nwith two numbers any from the "
          "one to the other",
-         OPTION_TEXT, &m->latency, NULL},
+         OPTION_TEXT, &m->latency},
         {"schedulers", 0, "N", "instructions that start a cycle in all; none: no bound\n(default)",
-         OPTION_TEXT, &m->schedulers, NULL},
+         OPTION_TEXT, &m->schedulers},
         {"issue", 0, "N", "instructions of a warp that start a cycle (default: 1)", OPTION_U32,
-         &m->issue, NULL},
+         &m->issue},
         {"blocks", 0, "N", "so many blocks of these warps, dealt out when they start", OPTION_U32,
-         &m->blocks, NULL},
+         &m->blocks},
         {"multiprocessors", 0, "N", "to so many multiprocessors (default: 1; --own: 132)",
-         OPTION_U32, &m->multiprocessors, NULL},
+         OPTION_U32, &m->multiprocessors},
         {"resident", 0, "N", "at most so many blocks to one (default: dealt out evenly)",
-         OPTION_U32, &m->resident, NULL},
+         OPTION_U32, &m->resident},
         {"chip", 'c', "NAME", "all of these from a real chip; what is given counts more",
          OPTION_WORD, &m->chip, m->chips},
-        {"chips", 0, NULL, "list the chips", OPTION_FLAG, &m->list_chips, NULL},
+        {"chips", 0, NULL, "list the chips", OPTION_FLAG, &m->list_chips},
         {"unpipelined", 0, NULL, "units of the chip are busy until the result is there",
-         OPTION_FLAG, &m->unpipelined, NULL},
+         OPTION_FLAG, &m->unpipelined},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static void search_options(struct makespan *m, struct option_list *list)
+static struct option *search_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
-        {"exact", 'x', NULL, "go on until the interval is closed", OPTION_FLAG, &m->exact, NULL},
-        {"best", 'b', NULL, "the shortest schedule instead of the longest", OPTION_FLAG, &m->best,
-         NULL},
+        {"exact", 'x', NULL, "go on until the interval is closed", OPTION_FLAG, &m->exact},
+        {"best", 'b', NULL, "the shortest schedule instead of the longest", OPTION_FLAG, &m->best},
         {"seconds", 0, "S", "stop then (default: 20 unless --exact or --engine)", OPTION_TEXT,
-         &m->seconds, NULL},
+         &m->seconds},
         {"max-memory", 0, "BYTES", "stop there (default: 3/4 of the machine's)", OPTION_U64,
-         &m->max_memory, NULL},
-        {"threads", 't', "N", "threads to use (default: one a core)", OPTION_U32, &m->threads,
-         NULL},
-        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &m->seed, NULL},
-        {"chains", 0, "N", "annealing: independent searches (default: 8)", OPTION_U32, &m->chains,
-         NULL},
+         &m->max_memory},
+        {"threads", 't', "N", "threads to use (default: one a core)", OPTION_U32, &m->threads},
+        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &m->seed},
+        {"chains", 0, "N", "annealing: independent searches (default: 8)", OPTION_U32, &m->chains},
         {"evaluations", 0, "N", "annealing: schedules of each search (default: 2M)", OPTION_U64,
-         &m->evaluations, NULL},
+         &m->evaluations},
         {"temperature", 0, "T", "annealing: to start from (default: 0.3)", OPTION_TEXT,
-         &m->temperature, NULL},
-        {"published", 0, NULL, "annealing: exactly as published", OPTION_FLAG, &m->published, NULL},
+         &m->temperature},
+        {"published", 0, NULL, "annealing: exactly as published", OPTION_FLAG, &m->published},
         {"start", 0, "NAME",
          "annealing: round-robin, fixed-priority, most-pending,\nrandom; all (default): in turn",
          OPTION_CHOICE, &m->start, m->starts},
         {"witness", 0, "WARPS", "only build the schedule of this string of warps", OPTION_TEXT,
-         &m->witness, NULL},
+         &m->witness},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static void shown_options(struct makespan *m, struct option_list *list)
+static struct option *shown_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
-        {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule, NULL},
-        {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_FILE, &m->svg, NULL},
-        {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_FILE, &m->csv, NULL},
+        {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule},
+        {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_FILE, &m->svg},
+        {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_FILE, &m->csv},
         {"log", 0, "FILE", "write each chain's improvements with their times to FILE", OPTION_FILE,
-         &m->log, NULL},
+         &m->log},
         {"lp", 0, "FILE", "only write the question to FILE as an integer program", OPTION_FILE,
-         &m->lp, NULL},
+         &m->lp},
         {"solver", 0, "NAME", "ask a solver, too: auto, cbc, highs or glpsol", OPTION_WORD,
          &m->solver, solvers},
-        {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock, NULL},
+        {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static void code_options(struct makespan *m, struct option_list *list)
+static struct option *code_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
-        {"entry", 0, "NAME", "code: the kernel (default: the only one)", OPTION_TEXT, &m->entry,
-         NULL},
+        {"entry", 0, "NAME", "code: the kernel (default: the only one)", OPTION_TEXT, &m->entry},
         {"path", 0, "PATH",
          "code: longest (default), fall (take no branch), or the\nlabels to branch "
          "to, with commas between",
          OPTION_WORD, &m->path, paths},
-        {"from", 0, "PLACE", "code: start at this label or loop", OPTION_TEXT, &m->from, NULL},
-        {"to", 0, "PLACE", "code: end before this label or loop", OPTION_TEXT, &m->to, NULL},
-        {"avoid", 0, "PLACE", "code: never pass this label or loop", OPTION_TEXT, &m->avoid, NULL},
+        {"from", 0, "PLACE", "code: start at this label or loop", OPTION_TEXT, &m->from},
+        {"to", 0, "PLACE", "code: end before this label or loop", OPTION_TEXT, &m->to},
+        {"avoid", 0, "PLACE", "code: never pass this label or loop", OPTION_TEXT, &m->avoid},
         {"loop", 0, "LIST",
          "code: NAME=N,...: how often heads of loops are passed;\nNAME is a label, "
          "FILE:LINE, FUNCTION or FUNCTION/N",
-         OPTION_TEXT, &m->loops, NULL},
+         OPTION_TEXT, &m->loops},
         {"loops", 0, NULL, "code: only list the loops, and the bounds that were found", OPTION_FLAG,
-         &m->list_loops, NULL},
+         &m->list_loops},
         {"set", 0, "LIST", "code: NAME=N,...: parameters and special registers", OPTION_TEXT,
-         &m->values, NULL},
+         &m->values},
         {"call", 0, "LIST", "code: NAME=LETTERS,...: functions that are elsewhere", OPTION_TEXT,
-         &m->calls, NULL},
+         &m->calls},
         {"unit", 0, "LIST", "code: PATTERN=LETTERS,...: units of instructions", OPTION_TEXT,
-         &m->unit, NULL},
+         &m->unit},
         {"table", 0, "FILE", "code: such a list from a file, a pattern a line", OPTION_FILE,
-         &m->table, NULL},
-        {"nvcc", 0, "WORDS", "code: options for nvcc, for a .cu", OPTION_TEXT, &m->nvcc, NULL},
-        {"string", 0, NULL, "only print the string that the code comes to", OPTION_FLAG, &m->string,
-         NULL},
+         &m->table},
+        {"nvcc", 0, "WORDS", "code: options for nvcc, for a .cu", OPTION_TEXT, &m->nvcc},
+        {"string", 0, NULL, "only print the string that the code comes to", OPTION_FLAG,
+         &m->string},
         {"own", 0, NULL, "Gordian's own detection kernel: a bound for one event", OPTION_FLAG,
-         &m->own, NULL},
+         &m->own},
         {"event", 0, "KIND", "of --own: grant, block (default), hand-over, cancel,\nrebuild",
          OPTION_CHOICE, &m->event, m->events},
-        {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size,
-         NULL},
+        {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size},
     };
-    add_options(list, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
 static int makespan_main(struct cli *cli, int argc, char **argv)
@@ -603,7 +565,7 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
                          .event = GORDIAN_PTX_EVENT_BLOCK,
                          .size = OWN_SIZE,
                          .multiprocessors = NOT_GIVEN};
-    struct option_list options = {.count = 0}; /* the rest of the table is its end */
+    struct option options[64] = {0}; /* the rest of the table is its end */
     for (unsigned i = 0; gordian_ptx_event_text((gordian_ptx_event)i); i++)
         m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);
     for (unsigned i = 0; gordian_makespan_start_text((gordian_makespan_start)i); i++)
@@ -612,12 +574,8 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
     for (size_t i = 0;
          i + 1 < sizeof m.chips / sizeof *m.chips && gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
         m.chips[i] = chip.name;
-    model_options(&m, &options);
-    search_options(&m, &options);
-    shown_options(&m, &options);
-    code_options(&m, &options);
-    int code;
-    int operands = cli_parse(cli, options.table, argc, argv, &code);
+    code_options(&m, shown_options(&m, search_options(&m, model_options(&m, options))));
+    int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (m.list_chips)

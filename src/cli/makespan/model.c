@@ -2,7 +2,6 @@
 #include "cli/makespan/makespan.h"
 #include "foundation/base/io/reader.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,44 +37,31 @@ static const char *read_range(const char *text, size_t length, bool ranges, uint
     return NULL;
 }
 
-/* "L=1,C=4": calls `take` for each; the exit code. */
-static int read_list(struct makespan *makespan, const char *option, const char *text, bool ranges,
-                     void (*take)(gordian_unit *unit, uint32_t low, uint32_t high))
+/* "L=1,C=4": --units, --lanes or --latency; the exit code. */
+static int read_list(struct makespan *makespan, const char *option, const char *text)
 {
+    const bool units = strcmp(option, "units") == 0, latency = strcmp(option, "latency") == 0;
     for (bool more = text != NULL; more;) {
         size_t length = strcspn(text, ",");
         uint32_t low = 0, high = 0;
         const char *why = "is not LETTER=N";
         if (length >= 3 && text[0] >= 'A' && text[0] <= 'Z' && text[1] == '=')
-            why = read_range(text + 2, length - 2, ranges, &low, &high);
+            why = read_range(text + 2, length - 2, latency, &low, &high);
         if (why)
             return cli_misuse(makespan->cli, "--%s: '%.*s' %s", option,
                               (int)(length < 40 ? length : 40), text, why);
-        take(find_unit(makespan, text[0]), low, high);
+        gordian_unit *unit = find_unit(makespan, text[0]);
+        if (latency) {
+            unit->latency = low;
+            unit->latency_most = high == low ? 0 : high;
+        } else {
+            unit->units = units ? low : 0;
+            unit->lanes = units ? 0 : low;
+        }
         more = text[length] == ',';
         text += length + more;
     }
     return EXIT_NOTHING;
-}
-
-static void take_units(gordian_unit *unit, uint32_t low, uint32_t high)
-{
-    (void)high;
-    unit->units = low;
-    unit->lanes = 0;
-}
-
-static void take_lanes(gordian_unit *unit, uint32_t low, uint32_t high)
-{
-    (void)high;
-    unit->units = 0;
-    unit->lanes = low;
-}
-
-static void take_latency(gordian_unit *unit, uint32_t low, uint32_t high)
-{
-    unit->latency = low;
-    unit->latency_most = high == low ? 0 : high;
 }
 
 /* ------------------------------------------------------------------ presets */
@@ -187,20 +173,15 @@ int makespan_read_machine(struct makespan *makespan)
     int code = makespan->chip ? read_chip(makespan) : EXIT_NOTHING;
     if (code == EXIT_NOTHING && makespan->unpipelined && !makespan->chip)
         code = cli_misuse(makespan->cli, "--unpipelined takes its latencies from a --chip");
-    if (code == EXIT_NOTHING)
-        code = read_list(makespan, "units", makespan->units, false, take_units);
-    if (code == EXIT_NOTHING)
-        code = read_list(makespan, "lanes", makespan->lanes, false, take_lanes);
-    if (code == EXIT_NOTHING)
-        code = read_list(makespan, "latency", makespan->latency, true, take_latency);
+    THEN_CODE(code, read_list(makespan, "units", makespan->units));
+    THEN_CODE(code, read_list(makespan, "lanes", makespan->lanes));
+    THEN_CODE(code, read_list(makespan, "latency", makespan->latency));
     bool only_code = makespan->string || makespan->list_loops; /* needs no machine */
     if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes &&
         !only_code)
         code = cli_misuse(makespan->cli, "which units are there? Give --units, --lanes or --chip");
-    if (code == EXIT_NOTHING)
-        code = read_schedulers(makespan);
-    if (code == EXIT_NOTHING)
-        code = read_clock(makespan);
+    THEN_CODE(code, read_schedulers(makespan));
+    THEN_CODE(code, read_clock(makespan));
     return code;
 }
 

@@ -35,29 +35,6 @@ static void find_nvcc(char *path, size_t size)
     snprintf(path, size, "/usr/local/cuda/bin/nvcc");
 }
 
-/* Splits --nvcc at blanks, in place. */
-static size_t split_words(char *text, char **words, size_t room)
-{
-    size_t count = 0;
-    for (char *word = strtok(text, " \t"); word && count < room; word = strtok(NULL, " \t"))
-        words[count++] = word;
-    return count;
-}
-
-static int run_nvcc(char *const words[])
-{
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for results */
-        execv(words[0], words);
-        _exit(127);
-    }
-    int status = -1;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static int compile_to(struct makespan *makespan, const char *path, const char *to)
 {
     char nvcc[4096], extra[2048], *words[WORDS + 10];
@@ -74,13 +51,23 @@ static int compile_to(struct makespan *makespan, const char *path, const char *t
     words[count++] = (char *)"-lineinfo";
     if (makespan->nvcc) {
         snprintf(extra, sizeof extra, "%s", makespan->nvcc);
-        count += split_words(extra, words + count, WORDS);
+        for (char *word = strtok(extra, " \t"); word && count < WORDS; word = strtok(NULL, " \t"))
+            words[count++] = word;
     }
     words[count++] = (char *)"-o";
     words[count++] = (char *)to;
     words[count++] = (char *)path;
     words[count] = NULL;
-    int result = run_nvcc(words);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for results */
+        execv(words[0], words);
+        _exit(127);
+    }
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    int result = child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (result == 0)
         return EXIT_NOTHING;
     cli_say(makespan->cli, "nvcc could not compile '%s'", path);

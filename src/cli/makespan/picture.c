@@ -45,14 +45,8 @@ struct place {
     uint32_t slot;  /* how many of the warp are before it in the same cycle */
 };
 
-/* Do these two follow each other without a gap, in the same kind of unit? */
-static bool is_joined(const struct picture *picture, const struct place *places, size_t one)
-{
-    return picture->makespan->issue == 1 && places[one + 1].cycle == places[one].cycle + 1 &&
-           picture->kernel[one + 1] == picture->kernel[one];
-}
-
-/* The pieces of one warp: those that follow each other are one box. */
+/* The pieces of one warp: those that follow each other without a gap, in the same kind of unit, are
+ * one box. */
 static void draw_warp(const struct picture *picture, const struct place *places, uint32_t warp)
 {
     size_t length = gordian_makespan_length(picture->report->problem);
@@ -61,7 +55,9 @@ static void draw_warp(const struct picture *picture, const struct place *places,
         end = i + 1;
         if (places[i].cycle == 0)
             continue;
-        while (end < length && is_joined(picture, places, end - 1))
+        while (end < length && picture->makespan->issue == 1 &&
+               places[end].cycle == places[end - 1].cycle + 1 &&
+               picture->kernel[end] == picture->kernel[end - 1])
             end++;
         output_format(picture->out,
                       "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" fill=\"%s\">"
@@ -95,39 +91,16 @@ static struct place *sort_places(const struct picture *picture)
     return places;
 }
 
-static void draw_axis(const struct picture *picture, double width, unsigned bottom)
-{
-    uint32_t length = picture->report->length, step = 1;
-    while (step * picture->cell < 40)
-        step *= step % 3 == 2 ? 5 : 2; /* 1 2 10 20 100 ... */
-    for (uint32_t cycle = 0; cycle <= length; cycle += step)
-        output_format(picture->out,
-                      "<path d=\"M%.2f %uV%u\" stroke=\"#ddd\"/>"
-                      "<text x=\"%.2f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n",
-                      LEFT + cycle * picture->cell, TOP, bottom, LEFT + cycle * picture->cell,
-                      bottom + 16, cycle);
-    output_format(picture->out, "<path d=\"M%u %uH%.2f\" stroke=\"#000\"/>\n", LEFT, bottom,
-                  LEFT + width);
-}
+/* What the writers of files are given. */
+struct written {
+    const struct makespan *makespan;
+    const struct makespan_report *report;
+};
 
-static void draw_legend(const struct picture *picture, unsigned y)
+static gordian_status draw_picture(void *context, struct output *out, gordian_error *error)
 {
-    unsigned x = LEFT;
-    for (int i = 0; i < (int)LETTERS; i++) {
-        char letter = (char)('A' + i);
-        if (!strchr(picture->kernel, letter))
-            continue;
-        output_format(picture->out,
-                      "<rect x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" fill=\"%s\"/>"
-                      "<text x=\"%u\" y=\"%u\">%c</text>\n",
-                      x, y, color_of(letter), x + 16, y + 11, letter);
-        x += 40;
-    }
-}
-
-static bool draw_picture(struct output *out, const struct makespan *makespan,
-                         const struct makespan_report *report)
-{
+    const struct makespan *makespan = ((struct written *)context)->makespan;
+    const struct makespan_report *report = ((struct written *)context)->report;
     struct picture picture = {.out = out,
                               .makespan = makespan,
                               .report = report,
@@ -135,7 +108,7 @@ static bool draw_picture(struct output *out, const struct makespan *makespan,
                               .cell = CELL};
     struct place *places = sort_places(&picture);
     if (!places)
-        return false;
+        return fail_memory(error);
     if ((double)report->length * CELL > MOST_WIDTH)
         picture.cell = (double)MOST_WIDTH / report->length;
     double width = report->length * picture.cell;
@@ -146,57 +119,62 @@ static bool draw_picture(struct output *out, const struct makespan *makespan,
                   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
                   "<text x=\"%u\" y=\"24\" font-size=\"14\">%u warps, %u cycles</text>\n",
                   LEFT + width + 30, bottom + 60, LEFT, makespan->warps, report->length);
-    draw_axis(&picture, width, bottom);
+    uint32_t length = picture.report->length, step = 1;
+    while (step * picture.cell < 40)
+        step *= step % 3 == 2 ? 5 : 2; /* 1 2 10 20 100 ... */
+    for (uint32_t cycle = 0; cycle <= length; cycle += step)
+        output_format(picture.out,
+                      "<path d=\"M%.2f %uV%u\" stroke=\"#ddd\"/>"
+                      "<text x=\"%.2f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n",
+                      LEFT + cycle * picture.cell, TOP, bottom, LEFT + cycle * picture.cell,
+                      bottom + 16, cycle);
+    output_format(picture.out, "<path d=\"M%u %uH%.2f\" stroke=\"#000\"/>\n", LEFT, bottom,
+                  LEFT + width);
     for (uint32_t warp = 0; warp < makespan->warps; warp++) {
         output_format(out, "<text x=\"%u\" y=\"%u\" text-anchor=\"end\">warp %u</text>\n", LEFT - 6,
                       TOP + warp * CELL + 11, warp + 1);
         draw_warp(&picture, places + (size_t)warp * gordian_makespan_length(report->problem), warp);
     }
-    draw_legend(&picture, bottom + 32);
+    unsigned y = bottom + 32;
+    unsigned x = LEFT;
+    for (int i = 0; i < (int)LETTERS; i++) {
+        char letter = (char)('A' + i);
+        if (!strchr(picture.kernel, letter))
+            continue;
+        output_format(picture.out,
+                      "<rect x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" fill=\"%s\"/>"
+                      "<text x=\"%u\" y=\"%u\">%c</text>\n",
+                      x, y, color_of(letter), x + 16, y + 11, letter);
+        x += 40;
+    }
     output_text(out, "</svg>\n");
     free(places);
-    return true;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ CSV */
 
-static bool write_table(struct output *out, const struct makespan *makespan,
-                        const struct makespan_report *report)
+static gordian_status write_table(void *context, struct output *out, gordian_error *error)
 {
+    const struct makespan_report *report = ((struct written *)context)->report;
     const gordian_makespan_answer *answer = report->answer;
     const char *kernel = gordian_makespan_kernel(report->problem);
-    (void)makespan;
+    (void)error;
     output_text(out, "cycle,warp,instruction,unit\n");
     for (size_t i = 0; i < answer->witness_count; i++)
         output_format(out, "%u,%u,%u,%c\n", answer->cycles[i], answer->witness[i],
                       answer->pieces[i], kernel[answer->pieces[i] - 1]);
-    return true;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ files */
 
-typedef bool picture_writer(struct output *out, const struct makespan *makespan,
-                            const struct makespan_report *report);
-
-struct written {
-    const struct makespan *makespan;
-    const struct makespan_report *report;
-    picture_writer *write;
-};
-
-static gordian_status write_picture(void *context, struct output *out, gordian_error *error)
-{
-    const struct written *written = context;
-    return written->write(out, written->makespan, written->report) ? GORDIAN_OK
-                                                                   : fail_memory(error);
-}
-
 static int write_file(struct makespan *makespan, const char *path,
-                      const struct makespan_report *report, picture_writer *write)
+                      const struct makespan_report *report, cli_writer *write)
 {
     gordian_error error = {0};
-    struct written written = {makespan, report, write};
-    gordian_status status = cli_write_file(path, write_picture, &written, &error);
+    struct written written = {makespan, report};
+    gordian_status status = cli_write_file(path, write, &written, &error);
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }
 

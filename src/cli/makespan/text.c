@@ -63,17 +63,6 @@ static char *fill_grid(const struct makespan *makespan, const struct makespan_re
     return grid;
 }
 
-static void head_line(const struct table *table)
-{
-    struct output *out = &table->makespan->cli->out;
-    style_color(&table->makespan->style, out, COLOR_FAINT);
-    output_format(out, "%-*s", (int)NAME_WIDTH, "cycle");
-    for (uint32_t cycle = table->from; cycle < table->end; cycle++)
-        output_format(out, "%*u", (int)table->cell, cycle);
-    style_color(&table->makespan->style, out, COLOR_PLAIN);
-    output_char(out, '\n');
-}
-
 static void warp_line(const struct table *table, uint32_t warp)
 {
     struct output *out = &table->makespan->cli->out;
@@ -124,7 +113,13 @@ static void makespan_table(struct makespan *makespan, const struct makespan_repo
     for (table.from = 1; table.from <= report->length; table.from = table.end) {
         table.end = table.from + fit <= report->length ? table.from + fit : report->length + 1;
         output_char(&makespan->cli->out, '\n');
-        head_line(&table);
+        struct output *out = &table.makespan->cli->out;
+        style_color(&table.makespan->style, out, COLOR_FAINT);
+        output_format(out, "%-*s", (int)NAME_WIDTH, "cycle");
+        for (uint32_t cycle = table.from; cycle < table.end; cycle++)
+            output_format(out, "%*u", (int)table.cell, cycle);
+        style_color(&table.makespan->style, out, COLOR_PLAIN);
+        output_char(out, '\n');
         for (uint32_t warp = 0; warp < makespan->warps; warp++)
             warp_line(&table, warp);
     }
@@ -139,20 +134,6 @@ static void say_cycles(struct makespan *makespan, uint64_t cycles)
     output_format(out, "%llu cycle%s", (unsigned long long)cycles, cycles == 1 ? "" : "s");
     if (makespan->mhz > 0)
         output_format(out, " (%.3f us at %g MHz)", (double)cycles / makespan->mhz, makespan->mhz);
-}
-
-/* How long an instruction of this unit takes, if that is not one cycle. */
-static void say_latency(struct makespan *makespan, const gordian_unit *unit, uint64_t most)
-{
-    gordian_unit shortest = *unit;
-    uint64_t least;
-    shortest.latency_most = 0;
-    gordian_unit_starts(&shortest, makespan->warp_size, &least);
-    if (least < most)
-        output_format(&makespan->cli->out, " for %llu to %llu cycles", (unsigned long long)least,
-                      (unsigned long long)most);
-    else if (most > 1)
-        output_format(&makespan->cli->out, " for %llu cycles", (unsigned long long)most);
 }
 
 static void machine_line(struct makespan *makespan)
@@ -175,7 +156,16 @@ static void machine_line(struct makespan *makespan)
                              : !makespan->ptx.most[letter - 'A'])
             continue;
         output_format(out, "%s%c %u a cycle", first ? "" : ", ", letter, units);
-        say_latency(makespan, &makespan->unit_list[i], repeats);
+        /* How long an instruction of this unit takes, if that is not one cycle. */
+        gordian_unit shortest = makespan->unit_list[i];
+        uint64_t least;
+        shortest.latency_most = 0;
+        gordian_unit_starts(&shortest, makespan->warp_size, &least);
+        if (least < repeats)
+            output_format(&makespan->cli->out, " for %llu to %llu cycles",
+                          (unsigned long long)least, (unsigned long long)repeats);
+        else if (repeats > 1)
+            output_format(&makespan->cli->out, " for %llu cycles", (unsigned long long)repeats);
         first = false;
     }
     if (makespan->issue > 1)

@@ -1,5 +1,4 @@
 /* The watcher of databases, where it is a program of its own. */
-#include "cli/base/commands.h"
 #include "cli/parts/part.h"
 
 PART_COMMAND(watch, "SERVER...", "watch the lock waits of databases, and name their deadlocks",

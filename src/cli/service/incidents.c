@@ -14,7 +14,6 @@
 #include "service/serve/store/incidents_db.h"
 #include "service/serve/store/store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -40,15 +39,11 @@ struct listing {
 /* 90s, 15m, 12h, 30d: so long ago. */
 static bool parse_ago(const char *text, uint64_t *ms)
 {
-    static const char letters[] = "smhd";
-    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
-    size_t length = strlen(text);
-    const char *why, *letter = length > 1 ? strchr(letters, text[length - 1]) : NULL;
-    uint64_t number, now = wall_ms();
-    if (!letter || !parse_u64(text, length - 1, &number, &why) ||
-        number > now / factors[letter - letters])
+    uint64_t ago, now = wall_ms();
+    if (!*text || !strchr("smhd", text[strlen(text) - 1]) || !options_duration(text, &ago) ||
+        ago > now)
         return false;
-    *ms = now - number * factors[letter - letters];
+    *ms = now - ago;
     return true;
 }
 
@@ -92,18 +87,6 @@ static void print_date(struct output *out, uint64_t ms)
         output_format(out, "%s.%03u", text, (unsigned)(ms % 1000));
 }
 
-static void write_duration(struct output *out, uint64_t ms)
-{
-    if (ms < 60000)
-        output_format(out, "%.3g s", (double)ms / 1000);
-    else if (ms < 3600000)
-        output_format(out, "%.3g min", (double)ms / 60000);
-    else if (ms < 86400000)
-        output_format(out, "%.3g h", (double)ms / 3600000);
-    else
-        output_format(out, "%.3g days", (double)ms / 86400000);
-}
-
 /* ------------------------------------------------------------------ one incident */
 
 static gordian_status print_incident_json(void *context, const struct incident *incident)
@@ -128,7 +111,15 @@ static void print_end(struct listing *listing, const struct incident *incident)
     }
     output_text(out, incident->how ? incident->how : "ended");
     output_text(out, " after ");
-    write_duration(out, incident->ended > incident->at ? incident->ended - incident->at : 0);
+    uint64_t ms = incident->ended > incident->at ? incident->ended - incident->at : 0;
+    if (ms < 60000)
+        output_format(out, "%.3g s", (double)ms / 1000);
+    else if (ms < 3600000)
+        output_format(out, "%.3g min", (double)ms / 60000);
+    else if (ms < 86400000)
+        output_format(out, "%.3g h", (double)ms / 3600000);
+    else
+        output_format(out, "%.3g days", (double)ms / 86400000);
     if (incident->victim) {
         output_text(out, ", victim ");
         style_name(style, out, COLOR_PROCESS, incident->victim);
@@ -153,19 +144,6 @@ static void draw_incident(struct listing *listing, const struct incident *incide
     draw_witness(&drawing, &told->witness, first == GORDIAN_NONE ? 0 : first);
 }
 
-/* "  team:pay env:prod" */
-static void print_labels(struct listing *listing, const char *labels)
-{
-    struct arena arena;
-    const struct value *list = told_read(&arena, labels, strlen(labels));
-    for (size_t i = 0; i < value_count(list); i++) {
-        const char *label = value_text(value_item(list, i));
-        output_text(listing->out, i ? " " : "  ");
-        style_name(&listing->style, listing->out, COLOR_FAINT, label ? label : "");
-    }
-    arena_free(&arena);
-}
-
 static gordian_status print_incident_text(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
@@ -183,8 +161,17 @@ static gordian_status print_incident_text(void *context, const struct incident *
     style_name(style, out, COLOR_PLAIN, incident->system ? incident->system : "");
     output_text(out, "  ");
     print_end(listing, incident);
-    if (incident->labels)
-        print_labels(listing, incident->labels);
+    if (incident->labels) {
+        /* "  team:pay env:prod" */
+        struct arena arena;
+        const struct value *list = told_read(&arena, incident->labels, strlen(incident->labels));
+        for (size_t i = 0; i < value_count(list); i++) {
+            const char *label = value_text(value_item(list, i));
+            output_text(listing->out, i ? " " : "  ");
+            style_name(&listing->style, listing->out, COLOR_FAINT, label ? label : "");
+        }
+        arena_free(&arena);
+    }
     if (incident->damaged)
         output_text(out, "  damaged: its checksum is wrong");
     output_char(out, '\n');
@@ -252,8 +239,7 @@ static gordian_status run_query(struct listing *listing, bool as_json)
     gordian_status (*each)(void *, const struct incident *) =
         as_json ? print_incident_json : print_incident_text;
     gordian_status status = open_incidents(listing, &db);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (listing->audit)
         status = actions_query(db, &listing->filter, as_json ? audit_json : audit_text, listing,
                                &listing->error);
@@ -384,37 +370,36 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     int code;
     const struct option options[] = {
         {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_FOLDER,
-         &listing.folder, NULL},
+         &listing.folder},
         {"store", 0, "URI", "instead of a folder: PostgreSQL, as of gordian serve --store",
-         OPTION_TEXT, &listing.store, NULL},
+         OPTION_TEXT, &listing.store},
         {"store-schema", 0, "NAME", "where the tables are there (default: gordian)", OPTION_TEXT,
-         &listing.schema, NULL},
-        {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system, NULL},
-        {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT, &filter->process,
-         NULL},
+         &listing.schema},
+        {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system},
+        {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT,
+         &filter->process},
         {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: so long ago",
-         OPTION_TEXT, &listing.since, NULL},
-        {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until, NULL},
+         OPTION_TEXT, &listing.since},
+        {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until},
         {"label", 0, "KEY:VALUE", "only those with something in them that had this label",
-         OPTION_TEXT, &filter->label, NULL},
-        {"at", 0, "TIME", "only those that stood at this time", OPTION_TEXT, &listing.at, NULL},
+         OPTION_TEXT, &filter->label},
+        {"at", 0, "TIME", "only those that stood at this time", OPTION_TEXT, &listing.at},
         {"state", 0, NULL,
          "with --at: who held and waited for what then, as a trace\n"
          "(with --json as JSON), instead",
-         OPTION_FLAG, &listing.state, NULL},
-        {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open, NULL},
-        {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended, NULL},
-        {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id,
-         NULL},
-        {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit, NULL},
+         OPTION_FLAG, &listing.state},
+        {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open},
+        {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended},
+        {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id},
+        {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit},
         {"oldest-first", 0, NULL, "in order of time; otherwise the newest come first", OPTION_FLAG,
-         &filter->oldest_first, NULL},
+         &filter->oldest_first},
         {"audit", 0, NULL, "what operators did by hand, who and why, instead", OPTION_FLAG,
-         &listing.audit, NULL},
+         &listing.audit},
         {"export", 0, "FILE",
          "write them to a file (- standard output), a JSON object\n"
          "a line, with what led to each",
-         OPTION_FILE, &listing.export, NULL},
+         OPTION_FILE, &listing.export},
         {0},
     };
     int operands = cli_parse(cli, options, argc, argv, &code);
@@ -423,12 +408,9 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     if (operands > 0)
         return cli_misuse(cli, "'%.200s': no operands are taken; --data names the folder", argv[0]);
     code = take_time(&listing, "since", listing.since, &filter->since);
-    if (code == EXIT_NOTHING)
-        code = take_time(&listing, "until", listing.until, &filter->until);
-    if (code == EXIT_NOTHING)
-        code = take_time(&listing, "at", listing.at, &filter->stood);
-    if (code != EXIT_NOTHING)
-        return code;
+    THEN_CODE(code, take_time(&listing, "until", listing.until, &filter->until));
+    THEN_CODE(code, take_time(&listing, "at", listing.at, &filter->stood));
+    TRY_CODE(code);
     if (listing.state && !listing.at)
         return cli_misuse(cli, "--state: say which moment with --at");
     listing.style = cli_style(cli);

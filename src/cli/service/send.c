@@ -38,26 +38,6 @@ static gordian_status send_step(struct send *send, bool for_input, int timeout_m
     return send->failure.status;
 }
 
-/* Answers that are held back come when the service can keep things again: that is waited for, but
- * not in silence. */
-static void mind_silence(struct send *send)
-{
-    uint64_t now = clock_ns();
-    if (send->heard && send->said_silent)
-        cli_say(send->cli, "%.200s answers again", send->reach.uri);
-    if (send->heard || send->heard_at == 0) {
-        send->heard_at = now;
-        send->said_silent = false;
-    } else if (!send->said_silent && !send->cli->quiet && now - send->heard_at > SILENCE_NS) {
-        cli_say(send->cli,
-                "%.200s has not answered for %d seconds: perhaps its disk is full, its log and "
-                "/readyz tell; waiting",
-                send->reach.uri, (int)(SILENCE_NS / 1000000000));
-        send->said_silent = true;
-    }
-    send->heard = false;
-}
-
 /* Waits until no more than so many lines are without an answer. */
 static gordian_status send_drain(struct send *send, size_t most, gordian_error *error)
 {
@@ -66,7 +46,22 @@ static gordian_status send_drain(struct send *send, size_t most, gordian_error *
     while (status == GORDIAN_OK && !send->refused &&
            gordian_client_unanswered(send->client) > most) {
         status = send_step(send, false, 1000, error);
-        mind_silence(send);
+        /* Answers that are held back come when the service can keep things again: that is waited
+         * for, but not in silence. */
+        uint64_t now = clock_ns();
+        if (send->heard && send->said_silent)
+            cli_say(send->cli, "%.200s answers again", send->reach.uri);
+        if (send->heard || send->heard_at == 0) {
+            send->heard_at = now;
+            send->said_silent = false;
+        } else if (!send->said_silent && !send->cli->quiet && now - send->heard_at > SILENCE_NS) {
+            cli_say(send->cli,
+                    "%.200s has not answered for %d seconds: perhaps its disk is full, its log and "
+                    "/readyz tell; waiting",
+                    send->reach.uri, (int)(SILENCE_NS / 1000000000));
+            send->said_silent = true;
+        }
+        send->heard = false;
     }
     return status;
 }
@@ -253,8 +248,7 @@ static gordian_status finish_send(struct send *send, gordian_error *error)
 {
     const char *text;
     gordian_status status = send->wait ? wait_for_grants(send, error) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct arena arena;
     const struct value *state = ask_line(send, &arena, "state", &text, error);
     if (state)
@@ -304,9 +298,7 @@ static int ask_what_if(struct send *send, int operands, char **argv)
 static int run_send(struct send *send, const char *path)
 {
     gordian_error error = {0};
-    int code = input_open(&send->input, send->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(input_open(&send->input, send->cli, path));
     gordian_status status = send_open(send, &error);
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, NULL, &error);
@@ -331,46 +323,32 @@ static int run_send(struct send *send, const char *path)
                                                                                   : EXIT_NOTHING;
 }
 
-static void send_close(struct send *send)
-{
-    gordian_client_leave(send->client);
-    gordian_trace_close(&send->trace);
-    input_close(&send->input);
-    fifo_free(&send->memory, &send->sent);
-    fifo_free(&send->memory, &send->texts);
-    memory_free(&send->memory, send->waits);
-    names_free(&send->names);
-    send_labels_free(send);
-    told_witness_free(&send->told);
-}
-
 static int send_main(struct cli *cli, int argc, char **argv)
 {
     struct send send = {.cli = cli, .input.fd = -1, .memory = memory_allocator(NULL)};
     const struct option options[] = {
         REACH_TO(send.reach),
         {"system", 's', "NAME", "the system the trace is for (default: default)", OPTION_TEXT,
-         &send.reach.options.system, NULL},
+         &send.reach.options.system},
         {"open", 0, "KIND",
          "make the system if there is none: detect or avoid,\nwith options: "
          "'avoid queue=yes'",
          OPTION_WORD, &send.open, (const char *const[]){"detect", "avoid", NULL}},
         {"label", 0, "LABELS",
          "label the trace's processes: KEY:VALUE, several with\nblanks between", OPTION_TEXT,
-         &send.labels, NULL},
+         &send.labels},
         REACH_SAFELY(send.reach),
-        {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &send.all, NULL},
-        {"strict", 0, NULL, "stop at the first event that is refused", OPTION_FLAG, &send.strict,
-         NULL},
+        {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &send.all},
+        {"strict", 0, NULL, "stop at the first event that is refused", OPTION_FLAG, &send.strict},
         {"wait", 'w', NULL, "stay until every request that can be served is", OPTION_FLAG,
-         &send.wait, NULL},
-        {"timeout", 0, "SECONDS", "of --wait (default: no limit)", OPTION_U32, &send.timeout, NULL},
+         &send.wait},
+        {"timeout", 0, "SECONDS", "of --wait (default: no limit)", OPTION_U32, &send.timeout},
         {"drop", 0, NULL, "end the trace's processes at the end: they give\neverything back",
-         OPTION_FLAG, &send.drop, NULL},
+         OPTION_FLAG, &send.drop},
         {"what-if", 0, NULL,
          "only ask what a request would be answered:\ngordian send --what-if "
          "PROCESS RESOURCE[=N]...",
-         OPTION_FLAG, &send.what_if, NULL},
+         OPTION_FLAG, &send.what_if},
         {0},
     };
     const char *wrong;
@@ -391,7 +369,15 @@ static int send_main(struct cli *cli, int argc, char **argv)
     told_witness_init(&send.told);
     code = send.what_if ? ask_what_if(&send, operands, argv)
                         : run_send(&send, operands ? argv[0] : NULL);
-    send_close(&send);
+    gordian_client_leave(send.client);
+    gordian_trace_close(&send.trace);
+    input_close(&send.input);
+    fifo_free(&send.memory, &send.sent);
+    fifo_free(&send.memory, &send.texts);
+    memory_free(&send.memory, send.waits);
+    names_free(&send.names);
+    send_labels_free(&send);
+    told_witness_free(&send.told);
     return code;
 }
 

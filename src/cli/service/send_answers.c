@@ -3,7 +3,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Errors beyond these are only counted, unless --verbose. */

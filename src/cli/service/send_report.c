@@ -143,20 +143,6 @@ static void draw_sent_deadlock(struct send *send, const struct sent_line *line, 
                  told_witness_find(told, told_text(answer, "process")));
 }
 
-/* Those that the service has ended, by its policy. */
-static void write_victims(struct send *send, const struct value *victims)
-{
-    output_text(send_out(send), victims ? "\n" : "");
-    for (size_t i = 0; i < value_count(victims); i++) {
-        const struct value *victim = value_item(victims, i);
-        const char *policy = told_text(victim, "policy");
-        output_text(send_out(send), "  the service ends ");
-        style_name(&send->drawing.style, send_out(send), COLOR_PROCESS,
-                   told_text(victim, "process"));
-        output_format(send_out(send), "%s%s\n", *policy ? ": " : "", policy);
-    }
-}
-
 /* ------------------------------------------------------------------ the reports */
 
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
@@ -177,7 +163,17 @@ void send_report_event(struct send *send, const struct sent_line *line, const ch
         print_event_line(send, text, line->size, result, answer);
     if (result == SEND_DEADLOCK) {
         draw_sent_deadlock(send, line, text, answer);
-        write_victims(send, value_find(answer, "recovered"));
+        /* Those that the service has ended, by its policy. */
+        const struct value *victims = value_find(answer, "recovered");
+        output_text(send_out(send), victims ? "\n" : "");
+        for (size_t i = 0; i < value_count(victims); i++) {
+            const struct value *victim = value_item(victims, i);
+            const char *policy = told_text(victim, "policy");
+            output_text(send_out(send), "  the service ends ");
+            style_name(&send->drawing.style, send_out(send), COLOR_PROCESS,
+                       told_text(victim, "process"));
+            output_format(send_out(send), "%s%s\n", *policy ? ": " : "", policy);
+        }
         output_char(send_out(send), '\n');
     } else if (result == SEND_DOOMED && !send->all) {
         print_place(send, line);

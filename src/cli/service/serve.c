@@ -48,40 +48,25 @@ struct serve {
 
 /* ------------------------------------------------------------------ values */
 
-/* 90s, 15m, 12h, 30d; without a letter: seconds. */
-static bool parse_duration(const char *text, uint64_t *ms)
-{
-    static const char letters[] = "smhd";
-    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
-    size_t length = strlen(text);
-    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
-    uint64_t number, factor = letter ? factors[letter - letters] : 1000;
-    if (!parse_u64(text, length - (letter != NULL), &number, &why) ||
-        number > UINT64_MAX / 2 / factor)
-        return false;
-    *ms = number * factor;
-    return true;
-}
-
 /* What the options say in words. NULL: fine; otherwise which is wrong. */
 static const char *take_values(struct serve *serve)
 {
     struct server_options *options = &serve->options;
     uint64_t ms;
     if (serve->keep_incidents &&
-        !parse_duration(serve->keep_incidents, &options->keep_incidents_ms))
+        !options_duration(serve->keep_incidents, &options->keep_incidents_ms))
         return "--keep-incidents: expected a time such as 30d, 12h or 0 (for ever)";
-    if (serve->keep_history && !parse_duration(serve->keep_history, &options->keep_history_ms))
+    if (serve->keep_history && !options_duration(serve->keep_history, &options->keep_history_ms))
         return "--keep-history: expected a time such as 7d or 12h";
     if (serve->history_size &&
         !parse_size(serve->history_size, strlen(serve->history_size), &options->history_bytes))
         return "--history-size: expected a size such as 10G";
     if (serve->max_lease) {
-        if (!parse_duration(serve->max_lease, &ms) || ms > UINT32_MAX)
+        if (!options_duration(serve->max_lease, &ms) || ms > UINT32_MAX)
             return "--max-lease: expected a time such as 24h";
         options->limits.lease_max_ms = (uint32_t)ms;
     }
-    if (serve->leader_lease && (!parse_duration(serve->leader_lease, &options->leader_lease_ms) ||
+    if (serve->leader_lease && (!options_duration(serve->leader_lease, &options->leader_lease_ms) ||
                                 options->leader_lease_ms == 0))
         return "--leader-lease: expected a time such as 5s";
     if (serve->memory && !parse_size(serve->memory, strlen(serve->memory), &options->limits.memory))
@@ -97,11 +82,6 @@ static const char *take_values(struct serve *serve)
 }
 
 /* ------------------------------------------------------------------ the file */
-
-static ptrdiff_t read_option_file(void *context, char *buffer, size_t size)
-{
-    return read(*(int *)context, buffer, size);
-}
 
 static void free_words(char **words)
 {
@@ -135,7 +115,7 @@ static gordian_status read_words(const char *path, char **words, int *count, gor
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_INPUT, "cannot be read: %s", strerror(errno));
-    gordian_source source = {read_option_file, &fd};
+    gordian_source source = gordian_source_fd(&fd);
     gordian_status status = reader_open(&reader, &source, &memory, error);
     *count = 0;
     while (status == GORDIAN_OK && (status = reader_next(&reader, error)) == GORDIAN_OK) {
@@ -171,8 +151,7 @@ static int take_option_file(struct serve *serve, char **words)
 static int read_serve_options(struct serve *serve, char **words)
 {
     int code = serve->config ? take_option_file(serve, words) : EXIT_NOTHING;
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(code);
     int operands = cli_parse(serve->cli, serve->table, serve->argc, serve->argv, &code);
     return operands < 0 ? code : EXIT_NOTHING;
 }
@@ -189,20 +168,6 @@ static bool is_same_value(const struct option *option, const void *left, const v
         return memcmp(left, right, sizeof(bool)) == 0;
     default:
         return memcmp(left, right, sizeof(unsigned)) == 0;
-    }
-}
-
-/* Says what the file would have changed, had the service been started anew. */
-static void tell_unchanged(struct serve *serve)
-{
-    for (const struct option *option = serve->table; option->name; option++) {
-        size_t place = (size_t)((const char *)option->target - (const char *)serve);
-        /* Limits and times may change while it runs. */
-        if (!(strncmp(option->name, "max-", 4) == 0 ||
-              strcmp(option->name, "keep-incidents") == 0) &&
-            !is_same_value(option, option->target, (const char *)serve->given + place))
-            cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
-                    option->name);
     }
 }
 
@@ -225,7 +190,16 @@ static bool on_reload(void *context, struct server_options *now)
         cli_say(serve->cli, "%s: %s", path, wrong);
     good &= !wrong;
     if (good) {
-        tell_unchanged(serve);
+        /* Says what the file would have changed, had the service been started anew. */
+        for (const struct option *option = serve->table; option->name; option++) {
+            size_t place = (size_t)((const char *)option->target - (const char *)serve);
+            /* Limits and times may change while it runs. */
+            if (!(strncmp(option->name, "max-", 4) == 0 ||
+                  strcmp(option->name, "keep-incidents") == 0) &&
+                !is_same_value(option, option->target, (const char *)serve->given + place))
+                cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
+                        option->name);
+        }
         before.options.limits = now->limits = serve->options.limits;
         before.options.keep_incidents_ms = now->keep_incidents_ms =
             serve->options.keep_incidents_ms;
@@ -264,15 +238,6 @@ static void on_log(void *context, int level, const char *text)
     cli_say(serve->cli, "%s%s", when, text);
 }
 
-/* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
-static bool is_activated(void)
-{
-    const char *pid = getenv("LISTEN_PID"), *why;
-    uint64_t number;
-    return getenv("LISTEN_FDS") && pid && parse_u64(pid, strlen(pid), &number, &why) &&
-           number == (uint64_t)getpid();
-}
-
 /* The same place as gordian_client_usual_uri has. */
 static void usual_socket(struct serve *serve)
 {
@@ -282,7 +247,11 @@ static void usual_socket(struct serve *serve)
             serve->options.socket = NULL;
         return;
     }
-    if (is_activated())
+    /* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
+    const char *pid = getenv("LISTEN_PID"), *why;
+    uint64_t number;
+    if (getenv("LISTEN_FDS") && pid && parse_u64(pid, strlen(pid), &number, &why) &&
+        number == (uint64_t)getpid())
         return;
     if (folder && *folder)
         snprintf(serve->socket, sizeof serve->socket, "%.200s/gordian.sock", folder);
@@ -301,12 +270,6 @@ static void hold_signals(bool hold)
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR2);
     sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-static bool is_told_to_end(void)
-{
-    sigset_t set;
-    return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
 }
 
 /* *again: it has lost the lead to another, and is to stand by from here on. */
@@ -340,7 +303,9 @@ static int run_servers(struct serve *serve)
         status = run_server_once(serve, &again, &error);
         if (again && status == GORDIAN_STATUS_IO) { /* the database cannot be reached just now */
             on_log(serve, 4, error.message);
-            if (is_told_to_end()) {
+            sigset_t set;
+            if (sigpending(&set) == 0 &&
+                (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT))) {
                 status = GORDIAN_OK;
                 break;
             }
@@ -460,9 +425,7 @@ static int start_serving(struct serve *serve, int argc, char **argv)
         return verify_folder(serve);
     serve->argc = argc;
     serve->argv = argv;
-    code = read_serve_options(serve, serve->words[0]);
-    if (code != EXIT_NOTHING)
-        return code;
+    TRY_CODE(read_serve_options(serve, serve->words[0]));
     *serve->given = *serve;
     /* What the process list shows has no password in it from here on. */
     char *copy = hide_behind((char *)serve->options.store);
@@ -488,13 +451,7 @@ static int run_with(struct serve *serve, int argc, char **argv)
 }
 
 /* The options, in the order in which the help has them. */
-static size_t add_file_options(struct option *to, const struct option *from, size_t count)
-{
-    memcpy(to, from, count * sizeof *from);
-    return count;
-}
-
-static size_t keeping_options(struct option *to, struct serve *serve)
+static struct option *keeping_options(struct option *to, struct serve *serve)
 {
     static const char *const levels[] = {"none", "batch", "full", NULL};
     struct server_options *o = &serve->options;
@@ -502,113 +459,111 @@ static size_t keeping_options(struct option *to, struct serve *serve)
         {"socket", 's', "PATH",
          "Unix socket to listen on, or none (default:\n"
          "gordian.sock in $XDG_RUNTIME_DIR or /run/gordian)",
-         OPTION_FILE, &o->socket, NULL},
+         OPTION_FILE, &o->socket},
         {"listen", 'l', "ADDR:PORT", "listen on TCP, too; several with commas between", OPTION_TEXT,
-         &o->listen, NULL},
+         &o->listen},
         {"http", 0, "ADDR:PORT",
          "page, API and metrics, or none (default:\n" SERVER_DEFAULT_HTTP ")", OPTION_TEXT,
-         &o->http, NULL},
-        {"data", 'd', "DIR", "keep everything in this folder", OPTION_FOLDER, &o->data, NULL},
+         &o->http},
+        {"data", 'd', "DIR", "keep everything in this folder", OPTION_FOLDER, &o->data},
         {"store", 0, "URI",
          "keep everything in PostgreSQL instead, where several\nservers can share it: one leads, "
          "the others stand by",
-         OPTION_TEXT, &o->store, NULL},
+         OPTION_TEXT, &o->store},
         {"store-schema", 0, "NAME", "of our tables there (default: gordian)", OPTION_TEXT,
-         &o->schema, NULL},
+         &o->schema},
         {"advertise", 0, "ADDR:PORT",
          "what clients shall call this server (default: where\nit listens)", OPTION_TEXT,
-         &o->advertise, NULL},
+         &o->advertise},
         {"leader-lease", 0, "TIME", "silent for so long, a leader is replaced (default: 5s)",
-         OPTION_TEXT, &serve->leader_lease, NULL},
+         OPTION_TEXT, &serve->leader_lease},
         {"store-commits", 0, "N", "commits under way at once, at most (default: 4)", OPTION_U32,
-         &o->commits, NULL},
+         &o->commits},
         {"hand-over", 0, NULL,
          "ask the server that leads on this store to let another\ndo it, and end", OPTION_FLAG,
-         &serve->hand_over, NULL},
+         &serve->hand_over},
         {"durability", 0, "LEVEL",
          "acknowledged means: none, applied; batch (default),\n"
          "survives the end of the service; full, a power cut",
          OPTION_CHOICE, &serve->durability, levels},
         {"new", 0, NULL, "make a new database, also in a folder that has\nfiles of others",
-         OPTION_FLAG, &o->fresh, NULL},
+         OPTION_FLAG, &o->fresh},
         {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
-         OPTION_FLAG, &o->repair, NULL},
+         OPTION_FLAG, &o->repair},
         {"accept-loss", 0, NULL, "go on although acknowledged records are lost", OPTION_FLAG,
-         &o->accept_loss, NULL},
+         &o->accept_loss},
         {"verify", 0, "DIR",
          "look whether the folder of a service that has ended\nis whole, and end", OPTION_FOLDER,
-         &serve->verify, NULL},
+         &serve->verify},
     };
-    return add_file_options(to, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static size_t access_options(struct option *to, struct serve *serve)
+static struct option *access_options(struct option *to, struct serve *serve)
 {
     struct server_options *o = &serve->options;
     const struct option options[] = {
         {"keep-history", 0, "TIME",
          "keep the past for so long, for 'incidents --at' and\nthe page (default: as much as "
          "recovery needs)",
-         OPTION_TEXT, &serve->keep_history, NULL},
+         OPTION_TEXT, &serve->keep_history},
         {"history-size", 0, "SIZE",
          "... but no more than so much, such as 10G (default:\nno limit)", OPTION_TEXT,
-         &serve->history_size, NULL},
+         &serve->history_size},
         {"keep-incidents", 0, "TIME",
          "forget incidents so long after their end (default:\n30d; 0: never)", OPTION_TEXT,
-         &serve->keep_incidents, NULL},
+         &serve->keep_incidents},
         {"on-deadlock", 0, "URL", "POST deadlocks there, or give them to this command", OPTION_TEXT,
-         &o->on_deadlock, NULL},
+         &o->on_deadlock},
         {"on-deadlock-secret", 0, "FILE", "sign what is posted with this", OPTION_FILE,
-         &o->on_deadlock_secret, NULL},
+         &o->on_deadlock_secret},
         {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS\nTOKEN a line",
-         OPTION_FILE, &o->token_file, NULL},
+         OPTION_FILE, &o->token_file},
         {"tls-cert", 0, "FILE", "TLS on TCP and HTTP: the certificate (PEM)", OPTION_FILE,
-         &o->tls_cert, NULL},
-        {"tls-key", 0, "FILE", "and its key", OPTION_FILE, &o->tls_key, NULL},
+         &o->tls_cert},
+        {"tls-key", 0, "FILE", "and its key", OPTION_FILE, &o->tls_key},
         {"tls-clients", 0, "FILE", "clients must have a certificate from one of these", OPTION_FILE,
-         &o->tls_clients, NULL},
+         &o->tls_clients},
         {"insecure", 0, NULL, "tokens in the clear beyond this machine are fine", OPTION_FLAG,
-         &o->insecure, NULL},
+         &o->insecure},
         {"socket-group", 0, "GROUP", "members may use the Unix socket", OPTION_TEXT,
-         &o->socket_group, NULL},
+         &o->socket_group},
         {"allow-uid", 0, "USERS", "may use the Unix socket, with commas between", OPTION_TEXT,
-         &o->allow_uid, NULL},
-        {"allow-group", 0, "GROUPS", "likewise", OPTION_TEXT, &o->allow_group, NULL},
+         &o->allow_uid},
+        {"allow-group", 0, "GROUPS", "likewise", OPTION_TEXT, &o->allow_group},
     };
-    return add_file_options(to, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
-static size_t limit_options(struct option *to, struct serve *serve)
+static struct option *limit_options(struct option *to, struct serve *serve)
 {
     struct server_options *o = &serve->options;
     const struct option options[] = {
         {"max-clients", 0, "N", "connections at once (default: 10000)", OPTION_U32,
-         &o->limits.clients, NULL},
+         &o->limits.clients},
         {"max-events", 0, "N", "events a second of each client (default: 0, no limit)", OPTION_U32,
-         &o->limits.events_a_second, NULL},
-        {"max-systems", 0, "N", "systems at once (default: 64)", OPTION_U32, &o->limits.systems,
-         NULL},
+         &o->limits.events_a_second},
+        {"max-systems", 0, "N", "systems at once (default: 64)", OPTION_U32, &o->limits.systems},
         {"max-names", 0, "N", "processes and resources of a system (default: 16M)", OPTION_U32,
-         &o->limits.names, NULL},
+         &o->limits.names},
         {"max-processes", 0, "N", "processes of a session (default: 4M)", OPTION_U32,
-         &o->limits.session_names, NULL},
+         &o->limits.session_names},
         {"max-resources", 0, "N", "resources that a session adds (default: 4M)", OPTION_U32,
-         &o->limits.session_resources, NULL},
+         &o->limits.session_resources},
         {"max-opened", 0, "N", "systems that a session opens (default: 16)", OPTION_U32,
-         &o->limits.session_systems, NULL},
+         &o->limits.session_systems},
         {"max-sessions", 0, "N", "sessions at once (default: 65536)", OPTION_U32,
-         &o->limits.sessions, NULL},
-        {"max-lease", 0, "TIME", "longest lease (default: 24h)", OPTION_TEXT, &serve->max_lease,
-         NULL},
+         &o->limits.sessions},
+        {"max-lease", 0, "TIME", "longest lease (default: 24h)", OPTION_TEXT, &serve->max_lease},
         {"max-client-memory", 0, "SIZE",
          "what a session makes the service keep (default: 1G;\n0: no limit)", OPTION_TEXT,
-         &serve->client_memory, NULL},
+         &serve->client_memory},
         {"max-memory", 0, "SIZE", "of all systems together (default: 0, no limit)", OPTION_TEXT,
-         &serve->memory, NULL},
+         &serve->memory},
         {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_FILE,
-         &serve->config, NULL},
+         &serve->config},
     };
-    return add_file_options(to, options, sizeof options / sizeof *options);
+    return options_append(to, options, sizeof options / sizeof *options);
 }
 
 static int serve_main(struct cli *cli, int argc, char **argv)
@@ -619,10 +574,8 @@ static int serve_main(struct cli *cli, int argc, char **argv)
     o->log = on_log;
     o->log_context = o->reload_context = &serve;
     o->reload = on_reload;
-    struct option options[OPTIONS] = {0};
-    size_t count = keeping_options(options, &serve);
-    count += access_options(options + count, &serve);
-    limit_options(options + count, &serve); /* the last one ends the table */
+    struct option options[OPTIONS] = {0}; /* the last one ends the table */
+    limit_options(access_options(keeping_options(options, &serve), &serve), &serve);
     serve.table = options;
     return run_with(&serve, argc, argv);
 }

@@ -111,8 +111,7 @@ void told_witness_free(struct told_witness *told)
     gordian_allocator memory = memory_allocator(NULL);
     names_free(&told->processes);
     names_free(&told->resources);
-    memory_free(&memory, told->edges);
-    memory_free(&memory, told->waits);
+    memory_free_all(&memory, told->edges, told->waits);
     told->edges = NULL;
     told->waits = NULL;
 }

@@ -89,17 +89,6 @@ static void print_name(struct tail *tail, const char *name)
     style_name(&tail->drawing.style, tail_out(tail), COLOR_PROCESS, name);
 }
 
-static void print_event(struct tail *tail, const struct value *event)
-{
-    print_time(tail, wall_ms());
-    output_format(tail_out(tail), "%-8s", told_text(event, "op"));
-    print_name(tail, told_text(event, "process"));
-    output_format(tail_out(tail), " %s", told_text(event, "result"));
-    told_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
-                     ", served: ", " ");
-    output_char(tail_out(tail), '\n');
-}
-
 static void write_formed(struct tail *tail, const struct value *incident)
 {
     const char *requester = told_text(incident, "requester");
@@ -254,7 +243,14 @@ static void show_event(struct tail *tail, const char *text, size_t length)
         return;
     }
     struct arena arena;
-    print_event(tail, value_find(told_read(&arena, text, length), "event"));
+    const struct value *event = value_find(told_read(&arena, text, length), "event");
+    print_time(tail, wall_ms());
+    output_format(tail_out(tail), "%-8s", told_text(event, "op"));
+    print_name(tail, told_text(event, "process"));
+    output_format(tail_out(tail), " %s", told_text(event, "result"));
+    told_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
+                     ", served: ", " ");
+    output_char(tail_out(tail), '\n');
     arena_free(&arena);
 }
 
@@ -299,20 +295,6 @@ static void take_notice(void *context, gordian_notice notice, const char *text, 
 
 /* ------------------------------------------------------------------ what was before */
 
-/* 30s, 15m, 12h, 7d; without a letter: seconds. */
-static bool parse_since(const char *text, uint64_t *ms)
-{
-    static const char letters[] = "smhd";
-    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
-    size_t length = strlen(text);
-    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
-    uint64_t factor = letter ? factors[letter - letters] : 1000;
-    if (!parse_u64(text, length - (letter != NULL), ms, &why) || *ms > UINT64_MAX / factor)
-        return false;
-    *ms *= factor;
-    return true;
-}
-
 /* The end of one that was told is told in brief, as a notice has it. */
 static void show_before(struct tail *tail, const struct value *incident)
 {
@@ -334,15 +316,6 @@ static void show_before(struct tail *tail, const struct value *incident)
     output_text(tail_out(tail), "}\n");
 }
 
-/* Down to this number. */
-static uint64_t last_known(const struct tail *tail)
-{
-    uint64_t known = tail->newest;
-    for (size_t i = 0; i < tail->standing.count; i++)
-        known = tail->standing.items[i] <= known ? tail->standing.items[i] - 1 : known;
-    return known;
-}
-
 struct page {
     struct page *newer;
     struct arena arena;
@@ -353,7 +326,9 @@ struct page {
 static gordian_status fetch_before(struct tail *tail, const char *which, struct page **pages,
                                    gordian_error *error)
 {
-    uint64_t before = 0, known = last_known(tail);
+    uint64_t before = 0, known = tail->newest; /* down to this number */
+    for (size_t i = 0; i < tail->standing.count; i++)
+        known = tail->standing.items[i] <= known ? tail->standing.items[i] - 1 : known;
     do {
         char line[160];
         const char *text;
@@ -433,9 +408,17 @@ static gordian_status show_before_now(struct tail *tail, gordian_error *error)
     return tail->retry ? note_history(tail, error) : GORDIAN_OK;
 }
 
-/* What came meanwhile comes behind that. */
-static void show_later(struct tail *tail)
+/* Until the connection ends, or enough has been seen. */
+static gordian_status follow_events(struct tail *tail, gordian_error *error)
 {
+    unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
+    gordian_status status = reach_open(&tail->reach, &tail->client, error);
+    tail->asking = true;
+    THEN(status, gordian_client_subscribe(
+                     tail->client,
+                     tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error));
+    THEN(status, show_before_now(tail, error));
+    /* What came meanwhile comes behind that. */
     gordian_allocator memory = memory_allocator(NULL);
     tail->asking = false;
     while (fifo_count(&tail->later) > 0) {
@@ -447,27 +430,8 @@ static void show_later(struct tail *tail)
     }
     fifo_free(&memory, &tail->later);
     ids_free(&tail->caught_up);
-}
-
-static gordian_status open_tail(struct tail *tail, gordian_error *error)
-{
-    unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
-    gordian_status status = reach_open(&tail->reach, &tail->client, error);
-    tail->asking = true;
-    THEN(status, gordian_client_subscribe(
-                     tail->client,
-                     tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error));
-    THEN(status, show_before_now(tail, error));
-    show_later(tail);
     if (status == GORDIAN_OK && tail->cli->verbose)
         cli_say(tail->cli, "connected to %s", tail->reach.uri);
-    return status;
-}
-
-/* Until the connection ends, or enough has been seen. */
-static gordian_status follow_events(struct tail *tail, gordian_error *error)
-{
-    gordian_status status = open_tail(tail, error);
     tail->connected |= status == GORDIAN_OK;
     while (status == GORDIAN_OK && !tail_is_done(tail)) {
         int own = gordian_client_timeout(tail->client);
@@ -520,16 +484,14 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     const struct option options[] = {
         REACH_TO(tail.reach),
         {"system", 's', "NAME", "the system to look at (default: default)", OPTION_TEXT,
-         &tail.reach.options.system, NULL},
-        {"deadlocks", 'd', NULL, "deadlocks only, not every event", OPTION_FLAG, &tail.deadlocks,
-         NULL},
-        {"label", 0, "KEY:VALUE", "only deadlocks of what has this label", OPTION_TEXT, &tail.label,
-         NULL},
+         &tail.reach.options.system},
+        {"deadlocks", 'd', NULL, "deadlocks only, not every event", OPTION_FLAG, &tail.deadlocks},
+        {"label", 0, "KEY:VALUE", "only deadlocks of what has this label", OPTION_TEXT,
+         &tail.label},
         {"since", 0, "TIME", "begin with the deadlocks of so long ago: 30s, 15m,\n12h, 7d",
-         OPTION_TEXT, &tail.since, NULL},
-        {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count, NULL},
-        {"retry", 'F', NULL, "connect again when the service goes away", OPTION_FLAG, &tail.retry,
-         NULL},
+         OPTION_TEXT, &tail.since},
+        {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count},
+        {"retry", 'F', NULL, "connect again when the service goes away", OPTION_FLAG, &tail.retry},
         REACH_SAFELY(tail.reach),
         {0},
     };
@@ -545,7 +507,7 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     const char *system = tail.reach.options.system;
     if (system && (strlen(system) > GORDIAN_NAME_MAX || strpbrk(system, " \t\n#")))
         return cli_misuse(cli, "'%.60s' is not a name", system);
-    if (tail.since && !parse_since(tail.since, &tail.since_ms))
+    if (tail.since && !options_duration(tail.since, &tail.since_ms))
         return cli_misuse(cli, "--since: expected a time such as 30s, 15m, 12h or 7d");
     tail.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
     told_witness_init(&tail.told);

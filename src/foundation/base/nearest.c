@@ -9,32 +9,28 @@ static size_t least_of_three(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, with neighbours swapped as one step; both are below LENGTH_MAX. */
-static size_t edit_distance(const char *a, size_t m, const char *b, size_t n)
-{
-    size_t rows[3][LENGTH_MAX + 1];
-    for (size_t j = 0; j <= n; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= m; i++) {
-        size_t *now = rows[i % 3];
-        const size_t *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = before[j - 1] + (a[i - 1] != b[j - 1]);
-            now[j] = least_of_three(change, least_of_three(before[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least_of_three(now[j], earlier[j - 2] + 1);
-        }
-    }
-    return rows[m % 3][n];
-}
-
 void nearest_offer(struct nearest *nearest, const char *word)
 {
     size_t length = strlen(word);
     if (nearest->length >= LENGTH_MAX || length >= LENGTH_MAX)
         return;
-    size_t steps = edit_distance(nearest->typed, nearest->length, word, length);
+    /* Levenshtein's distance, with neighbours swapped as one step; both are below LENGTH_MAX. */
+    size_t rows[3][LENGTH_MAX + 1];
+    for (size_t j = 0; j <= length; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= nearest->length; i++) {
+        size_t *now = rows[i % 3];
+        const size_t *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            size_t change = before[j - 1] + (nearest->typed[i - 1] != word[j - 1]);
+            now[j] = least_of_three(change, least_of_three(before[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && nearest->typed[i - 1] == word[j - 2] &&
+                nearest->typed[i - 2] == word[j - 1])
+                now[j] = least_of_three(now[j], earlier[j - 2] + 1);
+        }
+    }
+    size_t steps = rows[nearest->length % 3][length];
     if (!nearest->word || steps < nearest->steps) {
         nearest->word = word;
         nearest->steps = steps;

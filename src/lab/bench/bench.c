@@ -46,20 +46,6 @@ const struct bench_info bench_list[] = {
 
 /* ------------------------------------------------------------------ the machine */
 
-/* When this is, and the command that does the same again. */
-static void describe_run(const struct bench_options *options, char *date, size_t date_size,
-                         char *command, size_t command_size)
-{
-    time_t now = time(NULL);
-    struct tm parts;
-    bool chosen = options->engine && strcmp(options->engine, "auto") != 0;
-    if (!gmtime_r(&now, &parts) || !strftime(date, date_size, "%Y-%m-%d", &parts))
-        date[0] = '\0';
-    snprintf(command, command_size, "gordian bench %s%s%s%s", options->name ? options->name : "all",
-             options->quick ? " --quick" : "", chosen ? " --engine " : "",
-             chosen ? options->engine : "");
-}
-
 static void print_machine(struct bench *bench)
 {
     struct machine machine;
@@ -71,7 +57,16 @@ static void print_machine(struct bench *bench)
         return;
     }
     char date[32], command[256];
-    describe_run(bench->options, date, sizeof date, command, sizeof command);
+    /* When this is, and the command that does the same again. */
+    time_t now = time(NULL);
+    struct tm parts;
+    bool chosen = bench->options->engine && strcmp(bench->options->engine, "auto") != 0;
+    if (!gmtime_r(&now, &parts) || !strftime(date, sizeof date, "%Y-%m-%d", &parts))
+        date[0] = '\0';
+    snprintf(command, sizeof command, "gordian bench %s%s%s%s",
+             bench->options->name ? bench->options->name : "all",
+             bench->options->quick ? " --quick" : "", chosen ? " --engine " : "",
+             chosen ? bench->options->engine : "");
     struct json json;
     json_begin(&json, bench->out);
     json_key_text(&json, "machine", machine.system);
@@ -119,17 +114,6 @@ static gordian_status check_bench_name(const char *name, gordian_error *error)
                 found ? "; did you mean '" : ": one of ", found ? found : list, found ? "'?" : "");
 }
 
-static void print_score(struct bench *bench)
-{
-    size_t bars = 0, met = 0;
-    for (size_t i = 0; i < bench->row_count; i++) {
-        bars += bench->rows[i].bar_kind != BAR_NONE;
-        met += bench->rows[i].bar_kind != BAR_NONE && bench_met(&bench->rows[i]);
-    }
-    if (bars && !bench->options->json)
-        output_format(bench->out, "\n%zu of %zu bars met\n", met, bars);
-}
-
 gordian_status bench_run(const struct bench_options *options, struct output *out,
                          gordian_error *error)
 {
@@ -141,10 +125,15 @@ gordian_status bench_run(const struct bench_options *options, struct output *out
         if (!options->name || strcmp(info->name, options->name) == 0)
             status = info->run(&bench);
     if (status == GORDIAN_OK) {
-        print_score(&bench);
+        size_t bars = 0, met = 0;
+        for (size_t i = 0; i < bench.row_count; i++) {
+            bars += bench.rows[i].bar_kind != BAR_NONE;
+            met += bench.rows[i].bar_kind != BAR_NONE && bench_met(&bench.rows[i]);
+        }
+        if (bars && !bench.options->json)
+            output_format(bench.out, "\n%zu of %zu bars met\n", met, bars);
         print_machine(&bench);
-        if (!output_flush(out))
-            status = fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
+        status = bench_flush(&bench);
     }
     if (status == GORDIAN_OK && options->svg)
         status = bench_plot(&bench, options->svg);

@@ -8,8 +8,7 @@
 
 void chart_close(struct chart *chart)
 {
-    memory_free(&chart->memory, chart->points);
-    memory_free(&chart->memory, chart->curves);
+    memory_free_all(&chart->memory, chart->points, chart->curves);
     arena_free(&chart->arena);
     *chart = (struct chart){0};
 }
@@ -95,7 +94,7 @@ static gordian_status add_measures(struct chart *chart, const struct papers_item
         if (!measure)
             return fail(error, GORDIAN_STATUS_INPUT, "%s: nothing measures '%s'", item->key,
                         item->measures.items[m]);
-        struct chart_curve *curve = add_chart_curve(chart, measure->label);
+        struct chart_curve *curve = add_chart_curve(chart, papers_label(measure));
         if (!curve)
             return fail_memory(error);
         curve->ours = true;
@@ -168,16 +167,6 @@ static bool is_speedup(const struct papers_item *item, const struct chart_curve 
     return new_one->measure->side > PAPERS_SIDE_PUBLISHED_GPU;
 }
 
-/* The paper's are named after their table where there are several. */
-static const char *name_speedup(struct chart *chart, const struct papers_item *source,
-                                const struct chart_curve *old, const struct chart_curve *new_one)
-{
-    const char *name = joined_text(chart, old->name, " / ", new_one->name);
-    if (!name || old->ours || chart->item->from.count < 2)
-        return name;
-    return joined_text(chart, name, ", ", source->number);
-}
-
 /* Times of two machines say nothing about two methods. The paper's have no values here. */
 static bool is_one_machine(const struct results *results, const struct results_value *old,
                            const struct results_value *new_one)
@@ -194,7 +183,10 @@ static gordian_status add_speedup(struct chart *chart, const struct papers_item 
                                   const struct results *results, const struct chart_curve *old,
                                   const struct chart_curve *new_one, gordian_error *error)
 {
-    const char *name = name_speedup(chart, source, old, new_one);
+    const char *name = joined_text(chart, old->name, " / ", new_one->name);
+    /* The paper's are named after their table where there are several. */
+    if (name && !old->ours && chart->item->from.count > 1)
+        name = joined_text(chart, name, ", ", source->number);
     /* One of ours that another table gave, too, has the same measures. */
     if (name && curve_named(chart, name, true))
         return GORDIAN_OK;

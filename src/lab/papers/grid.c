@@ -191,22 +191,18 @@ void grid_print_text(const struct grid *grid, struct output *out)
     }
 }
 
-/* A bar would end the cell. */
-static void print_escaped(struct output *out, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("|*<", *text))
-            output_char(out, '\\');
-        output_char(out, *text);
-    }
-}
-
 void grid_print_markdown(const struct grid *grid, struct output *out)
 {
     for (size_t r = 0; r < grid->rows; r++) {
         for (size_t c = 0; c < grid->columns; c++) {
             output_text(out, c ? " | " : "| ");
-            print_escaped(out, cell_text(grid, r, c));
+            /* A bar would end the cell. */
+            const char *text = cell_text(grid, r, c);
+            for (; *text; text++) {
+                if (strchr("|*<", *text))
+                    output_char(out, '\\');
+                output_char(out, *text);
+            }
         }
         output_text(out, " |\n");
         for (size_t c = 0; c < grid->columns && r == 0; c++)

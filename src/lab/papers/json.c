@@ -53,49 +53,6 @@ static void put_slips(struct json *json, const struct papers_item *item)
     json_shut(json);
 }
 
-/* The cells of a table without numbers. */
-static void put_words(struct json *json, const struct papers_item *item)
-{
-    json_open(json, "rows", '[');
-    for (size_t r = 0; r < item->row_count; r++) {
-        json_open(json, NULL, '[');
-        json_text(json, item->rows[r].label);
-        for (size_t c = 0; c < item->rows[r].count; c++)
-            json_text(json, item->rows[r].cells[c].text);
-        json_shut(json);
-    }
-    json_shut(json);
-}
-
-static void put_printed(struct json *json, const struct papers_item *item, size_t point,
-                        size_t series)
-{
-    const struct papers_cell *cell = papers_cell_at(item, point, series);
-    json_key_text(json, "printed", cell->text);
-    if (!isnan(cell->speedup))
-        json_key_number(json, "printed_speedup", cell->speedup);
-    const enum papers_agreement agreement = papers_agreement(item, point, series);
-    if (agreement != PAPERS_AGREEMENT_NONE)
-        json_key_bool(json, "speedup_agrees", agreement == PAPERS_AGREEMENT_GOOD);
-    const struct papers_slip *slip = papers_slip_at(item, point, series);
-    if (slip)
-        json_key_text(json, "slip", slip->text);
-}
-
-static void put_measured(struct json *json, const struct chart_curve *curve,
-                         const struct results_value *value, const struct results *results)
-{
-    const struct results_run *run = &results->runs[value->run];
-    if (value->p99 > 0)
-        json_key_number(json, "p99", value->p99);
-    json_key_u64(json, "samples", value->samples);
-    if (papers_side_is_gpu(curve->measure->side))
-        json_key_text(json, "device", run->device);
-    json_key_text(json, "cpu", run->cpu);
-    json_key_text(json, "date", run->date);
-    json_key_text(json, "commit", run->commit);
-}
-
 /* A curve and its points. */
 static void put_curve(struct json *json, const struct chart *chart, size_t index,
                       const struct results *results, const char *key, const char *why)
@@ -118,10 +75,29 @@ static void put_curve(struct json *json, const struct chart *chart, size_t index
         json_key_number(json, "x", chart->points[i].x);
         json_key_number(json, "y", chart->points[i].y);
         json_key_number(json, key, curve->y[i]);
-        if (printed)
-            put_printed(json, chart->item, i, index);
-        if (curve->values[i])
-            put_measured(json, curve, curve->values[i], results);
+        if (printed) {
+            const struct papers_cell *cell = papers_cell_at(chart->item, i, index);
+            json_key_text(json, "printed", cell->text);
+            if (!isnan(cell->speedup))
+                json_key_number(json, "printed_speedup", cell->speedup);
+            const enum papers_agreement agreement = papers_agreement(chart->item, i, index);
+            if (agreement != PAPERS_AGREEMENT_NONE)
+                json_key_bool(json, "speedup_agrees", agreement == PAPERS_AGREEMENT_GOOD);
+            const struct papers_slip *slip = papers_slip_at(chart->item, i, index);
+            if (slip)
+                json_key_text(json, "slip", slip->text);
+        }
+        if (curve->values[i]) {
+            const struct results_run *run = &results->runs[curve->values[i]->run];
+            if (curve->values[i]->p99 > 0)
+                json_key_number(json, "p99", curve->values[i]->p99);
+            json_key_u64(json, "samples", curve->values[i]->samples);
+            if (papers_side_is_gpu(curve->measure->side))
+                json_key_text(json, "device", run->device);
+            json_key_text(json, "cpu", run->cpu);
+            json_key_text(json, "date", run->date);
+            json_key_text(json, "commit", run->commit);
+        }
         json_shut(json);
     }
     json_shut(json);
@@ -176,7 +152,16 @@ gordian_status papers_item_json(const struct papers *papers, const struct papers
     if (item->kind == PAPERS_KIND_WORDS) {
         json_key_text(&json, "head", item->head);
         put_texts(&json, "columns", &item->columns);
-        put_words(&json, item);
+        /* The cells of a table without numbers. */
+        json_open(&json, "rows", '[');
+        for (size_t r = 0; r < item->row_count; r++) {
+            json_open(&json, NULL, '[');
+            json_text(&json, item->rows[r].label);
+            for (size_t c = 0; c < item->rows[r].count; c++)
+                json_text(&json, item->rows[r].cells[c].text);
+            json_shut(&json);
+        }
+        json_shut(&json);
     } else if (item->kind != PAPERS_KIND_DRAWING) {
         if (item->kind != PAPERS_KIND_SPEEDUPS)
             status = put_values(&json, papers, item, results, run, error);

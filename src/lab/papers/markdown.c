@@ -3,7 +3,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void print_paragraph(struct output *out, const char *text)
@@ -31,20 +30,6 @@ static void print_text_bullets(struct output *out, const char *head,
     }
 }
 
-static void print_slip_bullets(struct output *out, const struct papers_item *item)
-{
-    for (size_t i = 0; i < item->slip_count; i++) {
-        const struct papers_slip *slip = &item->slips[i];
-        output_text(out, "- error in the paper");
-        if (slip->point && strcmp(slip->point, "*") == 0)
-            output_format(out, ", %s", slip->series);
-        else if (slip->point)
-            output_format(out, ", %s, %s (\\*)", slip->point, slip->series);
-        output_text(out, ": ");
-        print_paragraph(out, slip->text);
-    }
-}
-
 static gordian_status print_item(const struct papers *papers, const struct papers_item *item,
                                  const struct results *results, const char *folder,
                                  struct output *out, gordian_error *error)
@@ -61,7 +46,16 @@ static gordian_status print_item(const struct papers *papers, const struct paper
                       papers_picture_name(picture, sizeof picture, item));
     if (papers_can_draw(item))
         status = papers_tell_sources(papers, item, results, NULL, out, print_bullet, error);
-    print_slip_bullets(out, item);
+    for (size_t i = 0; i < item->slip_count; i++) {
+        const struct papers_slip *slip = &item->slips[i];
+        output_text(out, "- error in the paper");
+        if (slip->point && strcmp(slip->point, "*") == 0)
+            output_format(out, ", %s", slip->series);
+        else if (slip->point)
+            output_format(out, ", %s, %s (\\*)", slip->point, slip->series);
+        output_text(out, ": ");
+        print_paragraph(out, slip->text);
+    }
     print_text_bullets(out, "difference", &item->differs);
     print_text_bullets(out, "note", &item->notes);
     print_text_bullets(out, "in Gordian", &item->shows);
@@ -75,11 +69,9 @@ static gordian_status print_paper_items(const struct papers *papers,
                                         const struct results *results, const char *folder,
                                         struct output *out, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < papers->item_count && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < papers->item_count; i++)
         if (papers->items[i].paper == paper && papers->items[i].kind != PAPERS_KIND_DRAWING)
-            status = print_item(papers, &papers->items[i], results, folder, out, error);
-    TRY(status);
+            TRY(print_item(papers, &papers->items[i], results, folder, out, error));
     output_format(out, "### Drawings of the %s\n\n| item | title | in Gordian |\n|---|---|---|\n",
                   paper->name);
     for (size_t i = 0; i < papers->item_count; i++) {
@@ -96,7 +88,7 @@ static gordian_status print_paper_items(const struct papers *papers,
         output_text(out, " |\n");
     }
     output_char(out, '\n');
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status papers_markdown(const struct papers *papers, const struct results *results,

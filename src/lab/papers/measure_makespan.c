@@ -1,10 +1,10 @@
 /* Makespans: the longest schedule that was found after so many milliseconds. */
 #include "foundation/base/error.h"
+#include "lab/bench/makespan/makespan.h"
 #include "lab/papers/measures.h"
 #include "lab/published/makespan/makespan.h"
 
-#define CASE_WARPS  16
-#define CASE_KERNEL "LLLLLCCCCCCCCCLLCCCCCCCCC"
+#define CASE_WARPS 16
 
 static void set_value(struct results_value *value, uint32_t cycles)
 {
@@ -76,12 +76,7 @@ gordian_status measure_chains_cuda(struct papers_run *run, const struct papers_m
                                    const struct papers_point *points, size_t count,
                                    struct results_value *values)
 {
-    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = CASE_KERNEL,
-                                              .length = sizeof CASE_KERNEL - 1,
-                                              .warps = CASE_WARPS,
-                                              .units = units,
-                                              .unit_count = 2};
+    const gordian_makespan_problem problem = makespan_case_problem(CASE_WARPS, 0);
     struct device_figure figure = {points, count, values, run->emulated};
     gordian_makespan *makespan;
     gordian_makespan_answer answer;

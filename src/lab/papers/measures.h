@@ -44,13 +44,13 @@ typedef gordian_status papers_all(struct papers_run *run, const struct papers_me
 struct papers_measure {
     const char *name;
     enum papers_side side;
-    const char *label; /* of its column: "ours, GPU" */
-    const char *what;  /* "the engine sparse" */
-    double quick_most; /* with --quick only points up to here; 0: all */
-    papers_one *one;   /* or `all` */
-    const char *with;  /* for them, who say what they make of these */
+    const char *what; /* "the engine sparse" */
+    papers_one *one;  /* or `all` */
+    const char *with; /* for them, who say what they make of these */
     unsigned how;
     papers_all *all;
+    double quick_most; /* with --quick only points up to here; 0: all */
+    const char *label; /* of its column; NULL: papers_label has that of its side */
 };
 
 /* By name; NULL: there is none. */
@@ -59,6 +59,8 @@ const struct papers_measure *papers_measure_named(const char *name);
 extern const struct papers_measure papers_measures[];
 
 bool papers_side_is_gpu(enum papers_side side);
+/* "ours, GPU" */
+const char *papers_label(const struct papers_measure *measure);
 const char *papers_side_text(enum papers_side side); /* "published-gpu" */
 
 /* Why it cannot be measured here, NULL: it can. */

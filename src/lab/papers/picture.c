@@ -4,7 +4,6 @@
 #include "lab/papers/print.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

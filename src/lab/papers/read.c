@@ -81,24 +81,19 @@ static const char *trimmed_text(struct text_reader *reader, const char *start, c
     return arena_text(&reader->papers->arena, start, (size_t)(end - start));
 }
 
-/* The fields of a text, separated by '|'. */
-static gordian_status split_fields(struct text_reader *reader, struct papers_texts *fields,
-                                   const char *text)
+static gordian_status add_fields(struct text_reader *reader, struct papers_texts *fields)
 {
-    gordian_status status = text ? GORDIAN_OK : fail_memory(reader->error);
-    for (bool more = true; more && status == GORDIAN_OK;) {
+    /* The fields of a text, separated by '|'. */
+    const char *text = rest_of_line(reader, 1);
+    TRY(text ? GORDIAN_OK : fail_memory(reader->error));
+    for (bool more = true; more;) {
         const char *bar = strchr(text, '|');
         more = bar != NULL;
         const char *end = more ? bar : text + strlen(text);
-        status = add_text(reader, fields, trimmed_text(reader, text, end));
+        TRY(add_text(reader, fields, trimmed_text(reader, text, end)));
         text = end + 1;
     }
-    return status;
-}
-
-static gordian_status add_fields(struct text_reader *reader, struct papers_texts *fields)
-{
-    return split_fields(reader, fields, rest_of_line(reader, 1));
+    return GORDIAN_OK;
 }
 
 static gordian_status add_words(struct text_reader *reader, struct papers_texts *texts)
@@ -398,8 +393,7 @@ void papers_close(struct papers *papers)
         free_item(&papers->memory, &papers->items[i]);
     for (size_t i = 0; i < papers->paper_count; i++)
         memory_free(&papers->memory, papers->papers[i].slips.items);
-    memory_free(&papers->memory, papers->items);
-    memory_free(&papers->memory, papers->papers);
+    memory_free_all(&papers->memory, papers->items, papers->papers);
     arena_free(&papers->arena);
     *papers = (struct papers){0};
 }

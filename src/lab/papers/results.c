@@ -20,8 +20,7 @@ void results_init(struct results *results)
 
 void results_free(struct results *results)
 {
-    memory_free(&results->memory, results->runs);
-    memory_free(&results->memory, results->values);
+    memory_free_all(&results->memory, results->runs, results->values);
     results->runs = NULL;
     results->values = NULL;
     results->run_count = results->run_room = results->value_count = results->value_room = 0;
@@ -197,16 +196,15 @@ gordian_status results_read(struct results *results, const char *text, size_t si
                             gordian_error *error)
 {
     const size_t first = results->run_count;
-    gordian_status status = GORDIAN_OK;
     const char *end = text + size;
-    for (uint64_t number = 1; text < end && status == GORDIAN_OK; number++) {
+    for (uint64_t number = 1; text < end; number++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t length = (size_t)((newline ? newline : end) - text);
         if (length > 0)
-            status = take_result_line(results, text, length, first, number, error);
+            TRY(take_result_line(results, text, length, first, number, error));
         text += length + 1;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status results_read_recorded(struct results *results, gordian_error *error)
@@ -215,23 +213,6 @@ gordian_status results_read_recorded(struct results *results, gordian_error *err
 }
 
 /* ------------------------------------------------------------------ writing */
-
-static void write_run(struct output *out, const struct results_run *run, size_t number)
-{
-    struct json json;
-    json_begin(&json, out);
-    json_key_u64(&json, "run", number);
-    json_key_text(&json, "system", run->system);
-    json_key_text(&json, "cpu", run->cpu);
-    json_key_u64(&json, "cores", run->cores);
-    if (run->device[0])
-        json_key_text(&json, "device", run->device);
-    json_key_text(&json, "compiler", run->compiler);
-    json_key_text(&json, "flags", run->flags);
-    json_key_text(&json, "commit", run->commit);
-    json_key_text(&json, "date", run->date);
-    json_end(&json);
-}
 
 static void write_value(struct output *out, const struct results_value *value, size_t run)
 {
@@ -279,8 +260,22 @@ static int by_place(const void *left, const void *right)
 void results_write(struct results *results, struct output *out)
 {
     for (size_t i = 0; i < results->run_count; i++)
-        if (run_is_used(results, i))
-            write_run(out, &results->runs[i], number_of_run(results, i));
+        if (run_is_used(results, i)) {
+            size_t number = number_of_run(results, i);
+            struct json json;
+            json_begin(&json, out);
+            json_key_u64(&json, "run", number);
+            json_key_text(&json, "system", results->runs[i].system);
+            json_key_text(&json, "cpu", results->runs[i].cpu);
+            json_key_u64(&json, "cores", results->runs[i].cores);
+            if (results->runs[i].device[0])
+                json_key_text(&json, "device", results->runs[i].device);
+            json_key_text(&json, "compiler", results->runs[i].compiler);
+            json_key_text(&json, "flags", results->runs[i].flags);
+            json_key_text(&json, "commit", results->runs[i].commit);
+            json_key_text(&json, "date", results->runs[i].date);
+            json_end(&json);
+        }
     if (results->value_count)
         qsort(results->values, results->value_count, sizeof *results->values, by_place);
     for (size_t i = 0; i < results->value_count; i++)

@@ -62,14 +62,6 @@ static void tell_missing(const struct chart_curve *curve, const struct papers_ru
     line(out, text);
 }
 
-static bool is_measured(const struct chart *chart, const struct chart_curve *curve)
-{
-    for (size_t i = 0; i < chart->point_count; i++)
-        if (curve->values[i])
-            return true;
-    return false;
-}
-
 /* Of one table; `seen`: what was told before. */
 static gordian_status tell_table(const struct papers *papers, const struct papers_item *item,
                                  const struct results *results, const struct papers_run *run,
@@ -81,7 +73,10 @@ static gordian_status tell_table(const struct papers *papers, const struct paper
         const struct chart_curve *curve = &chart.curves[c];
         if (!curve->measure)
             continue;
-        if (is_measured(&chart, curve))
+        bool measured = false;
+        for (size_t i = 0; i < chart.point_count; i++)
+            measured |= curve->values[i] != NULL;
+        if (measured)
             tell_curve(&chart, curve, results, out, line);
         else
             tell_missing(curve, run, out, line);
@@ -122,7 +117,7 @@ static void tell_unmeasured(const struct papers_item *item, const struct papers_
             continue;
         output_text(out, *heading);
         *heading = "";
-        snprintf(text, sizeof text, "%s, %s", measure->label, which);
+        snprintf(text, sizeof text, "%s, %s", papers_label(measure), which);
         line(out, text);
     }
 }

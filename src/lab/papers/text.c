@@ -72,7 +72,9 @@ static void print_slip_lines(struct output *out, const struct papers_item *item)
     }
 }
 
-static void print_head(struct output *out, const struct papers_item *item)
+gordian_status papers_item_text(const struct papers *papers, const struct papers_item *item,
+                                const struct results *results, const struct papers_run *run,
+                                struct output *out, gordian_error *error)
 {
     char title[64], text[512];
     const char *unit = papers_unit_name(item);
@@ -83,13 +85,6 @@ static void print_head(struct output *out, const struct papers_item *item)
     print_wrapped(out, "", text);
     if (item->measures.count)
         print_wrapped(out, "its machines: ", item->paper->machines);
-}
-
-gordian_status papers_item_text(const struct papers *papers, const struct papers_item *item,
-                                const struct results *results, const struct papers_run *run,
-                                struct output *out, gordian_error *error)
-{
-    print_head(out, item);
     gordian_status status = papers_tell_grids(papers, item, results, false, out, error);
     TRY(status);
     if (item->measures.count || item->from.count) {

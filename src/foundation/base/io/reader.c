@@ -127,10 +127,16 @@ static inline bool add_word(struct reader *reader, size_t count, const char *lin
     return true;
 }
 
-/* Splits line[0..] up to its newline or comment into words. */
-static gordian_status split_words(struct reader *reader, const char *line, const char *newline,
-                                  gordian_error *error)
+/* The next line, whatever it is like. */
+static gordian_status take_alone(struct reader *reader, gordian_error *error)
 {
+    char *newline;
+    TRY(find_line(reader, &newline, error));
+    const char *line = reader->buffer + reader->start;
+    reader->start = (size_t)(newline + 1 - reader->buffer);
+    reader->line++;
+    reader->equals = true;
+    /* Splits line[0..] up to its newline or comment into words. */
     const unsigned char *at = (const unsigned char *)line;
     size_t count = 0;
     for (;;) {
@@ -152,18 +158,6 @@ static gordian_status split_words(struct reader *reader, const char *line, const
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, (uint64_t)(nul - line) + 1,
                        "a NUL byte: this is not text");
     return GORDIAN_OK;
-}
-
-/* The next line, whatever it is like. */
-static gordian_status take_alone(struct reader *reader, gordian_error *error)
-{
-    char *newline;
-    TRY(find_line(reader, &newline, error));
-    const char *line = reader->buffer + reader->start;
-    reader->start = (size_t)(newline + 1 - reader->buffer);
-    reader->line++;
-    reader->equals = true;
-    return split_words(reader, line, newline, error);
 }
 
 /* ---- lines ahead */

@@ -1,5 +1,4 @@
 /* Sources and writers that everybody needs. */
-#include "foundation/base/io/output.h"
 #include "foundation/base/io/source.h"
 
 #include <gordian/gordian.h>
@@ -57,6 +56,19 @@ bool source_is_file(const gordian_source *source, struct source_file *file)
 static bool write_fd(void *context, const char *bytes, size_t size)
 {
     return write_whole(*(const int *)context, bytes, size);
+}
+
+static bool write_output(void *context, const char *bytes, size_t size)
+{
+    struct output *out = context;
+    output_bytes(out, bytes, size);
+    errno = out->failure;
+    return !out->failure;
+}
+
+gordian_writer output_as_writer(struct output *out)
+{
+    return (gordian_writer){write_output, NULL, out};
 }
 
 static bool rewrite_fd(void *context, uint64_t offset, const char *bytes, size_t size)

@@ -93,7 +93,6 @@ gordian_status text_copy(struct text *text, const char *name, const char *bytes,
 
 void text_free(struct text *text)
 {
-    memory_free(&text->memory, text->name);
-    memory_free(&text->memory, text->bytes);
+    memory_free_all(&text->memory, text->name, text->bytes);
     *text = (struct text){.memory = text->memory};
 }

@@ -29,11 +29,6 @@ size_t utf8_length(const unsigned char *at)
     return !bad && is_tail(at[2]) && is_tail(at[3]) ? 4 : 0;
 }
 
-static bool is_plain(unsigned char byte)
-{
-    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
-}
-
 static void write_escape(struct output *out, unsigned char byte)
 {
     static const char short_form[] = "\"\"\\\\\nn\tt\rr\bb\ff";
@@ -56,7 +51,7 @@ static void write_rest(struct output *out, const char *text)
     const unsigned char *at = (const unsigned char *)text;
     while (*at) {
         const unsigned char *start = at;
-        while (is_plain(*at))
+        while (*at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\')
             at++;
         output_bytes(out, (const char *)start, (size_t)(at - start));
         if (!*at)

@@ -116,8 +116,7 @@ void names_free(struct names *names)
 {
     gordian_allocator memory = names->memory;
     hash_free(&names->table, &memory);
-    memory_free(&memory, names->places);
-    memory_free(&memory, names->text);
+    memory_free_all(&memory, names->places, names->text);
     names_init(names, &memory);
 }
 

@@ -75,12 +75,6 @@ static const char *long_text(const struct crowd_name *name)
     return (const char *)(uintptr_t)name->words.low; // NOLINT(performance-no-int-to-ptr)
 }
 
-static uint64_t name_hash(const struct crowd_name *name)
-{
-    return name->length > SHORT_MAX ? hash_bytes(long_text(name), name->length)
-                                    : short_hash_words(name->words);
-}
-
 static bool is_entry(const char *entry, const struct crowd_name *name)
 {
     const char *text = entry + ENTRY_HEAD;
@@ -104,18 +98,6 @@ static uint32_t find_name_place(const struct crowd_part *part, const struct crow
     return 0;
 }
 
-static void write_entry(char *entry, const struct crowd_name *name)
-{
-    uint32_t none = NONE;
-    memcpy(entry, &none, sizeof none);
-    entry[4] = (char)name->length;
-    if (name->length > SHORT_MAX)
-        memcpy(entry + ENTRY_HEAD, long_text(name), name->length);
-    else
-        short_store(entry + ENTRY_HEAD, name->words); /* into the slack, if it is shorter */
-    entry[ENTRY_HEAD + name->length] = '\0';
-}
-
 /* 0: out of memory. */
 static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name *name,
                                uint64_t hash, const gordian_allocator *memory)
@@ -128,22 +110,18 @@ static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name 
     uint32_t place = (uint32_t)(used / 8);
     if (!hash_reserve(&part->table, memory, part->table.used + 1, place, put_name_entries, part))
         return 0;
-    write_entry(part_entry(part, place), name);
+    char *entry = part_entry(part, place);
+    uint32_t none = NONE;
+    memcpy(entry, &none, sizeof none);
+    entry[4] = (char)name->length;
+    if (name->length > SHORT_MAX)
+        memcpy(entry + ENTRY_HEAD, long_text(name), name->length);
+    else
+        short_store(entry + ENTRY_HEAD, name->words); /* into the slack, if it is shorter */
+    entry[ENTRY_HEAD + name->length] = '\0';
     part->used += size;
     hash_put(&part->table, hash, place - 1);
     return place;
-}
-
-/* Fetches what the names at hand will be looked for in. */
-static void expect_some(const struct crowd_part *part, const uint64_t *hashes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash_expect(&part->table, hashes[i]);
-    for (size_t i = 0; i < count; i++) {
-        struct hash_probe probe = hash_probe(&part->table, hashes[i]);
-        if (hash_meet(&part->table, &probe))
-            __builtin_prefetch(part_entry(part, probe.number + 1));
-    }
 }
 
 static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
@@ -152,8 +130,16 @@ static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
 {
     uint64_t hashes[AHEAD];
     for (size_t i = 0; i < count; i++)
-        hashes[i] = name_hash(&names[i]);
-    expect_some(part, hashes, count);
+        hashes[i] = names[i].length > SHORT_MAX ? hash_bytes(long_text(&names[i]), names[i].length)
+                                                : short_hash_words(names[i].words);
+    /* Fetches what the names at hand will be looked for in. */
+    for (size_t i = 0; i < count; i++)
+        hash_expect(&part->table, hashes[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct hash_probe probe = hash_probe(&part->table, hashes[i]);
+        if (hash_meet(&part->table, &probe))
+            __builtin_prefetch(part_entry(part, probe.number + 1));
+    }
     for (size_t i = 0; i < count; i++) {
         uint32_t place = find_name_place(part, &names[i], hashes[i]);
         if (place) {

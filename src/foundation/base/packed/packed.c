@@ -111,23 +111,6 @@ static bool pack_word(struct pack *pack, const gordian_word *word)
     return true;
 }
 
-/* A block holds whole lines. */
-static gordian_status close_pack_block(struct pack *pack, gordian_error *error)
-{
-    if (pack->block.used < BLOCK_FULL)
-        return GORDIAN_OK;
-    gordian_status status = write_block(pack, error);
-    if (pack->name_count > NAMES_MAX || pack->name_bytes > BYTES_MAX) {
-        gordian_allocator memory = pack->names.memory;
-        names_free(&pack->names);
-        names_init(&pack->names, &memory);
-        pack->name_count = 0;
-        pack->name_bytes = 0;
-        pack->renew = true;
-    }
-    return status;
-}
-
 gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t count,
                          gordian_error *error)
 {
@@ -144,7 +127,19 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
         packed = pack_word(pack, &words[i]);
     if (!packed || pack->block.failed)
         return fail_memory(error);
-    return close_pack_block(pack, error);
+    /* A block holds whole lines. */
+    if (pack->block.used < BLOCK_FULL)
+        return GORDIAN_OK;
+    gordian_status status = write_block(pack, error);
+    if (pack->name_count > NAMES_MAX || pack->name_bytes > BYTES_MAX) {
+        gordian_allocator memory = pack->names.memory;
+        names_free(&pack->names);
+        names_init(&pack->names, &memory);
+        pack->name_count = 0;
+        pack->name_bytes = 0;
+        pack->renew = true;
+    }
+    return status;
 }
 
 gordian_status pack_finish(struct pack *pack, gordian_error *error)
@@ -335,16 +330,6 @@ static void put_packed_text(struct unpack *unpack, struct bytes_in *in, const ch
     bytes_put(&unpack->text, text, length);
 }
 
-static void learn_name(struct unpack *unpack, const char *text, size_t length)
-{
-    bytes_put(&unpack->names, text, length);
-    if (!memory_grow(&unpack->names.memory, &unpack->name_ends, &unpack->name_room,
-                     unpack->name_count + 1, sizeof *unpack->name_ends))
-        unpack->names.failed = true;
-    else
-        unpack->name_ends[unpack->name_count++] = unpack->names.used;
-}
-
 static void unpack_name(struct unpack *unpack, struct bytes_in *in, uint64_t number)
 {
     if (number >= 2) {
@@ -361,8 +346,14 @@ static void unpack_name(struct unpack *unpack, struct bytes_in *in, uint64_t num
     if (!text)
         return;
     put_packed_text(unpack, in, text, length);
-    if (number == 0)
-        learn_name(unpack, text, length);
+    if (number == 0) {
+        bytes_put(&unpack->names, text, length);
+        if (!memory_grow(&unpack->names.memory, &unpack->name_ends, &unpack->name_room,
+                         unpack->name_count + 1, sizeof *unpack->name_ends))
+            unpack->names.failed = true;
+        else
+            unpack->name_ends[unpack->name_count++] = unpack->names.used;
+    }
 }
 
 static void unpack_value(struct unpack *unpack, struct bytes_in *in)

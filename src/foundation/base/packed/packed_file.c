@@ -131,8 +131,7 @@ static void close_cache(struct packed_file *file, enum image_part part)
         memory_free(&file->memory, cache->chunks[i]);
     for (uint64_t i = 0; i < count && cache->tails; i++)
         memory_free(&file->memory, cache->tails[i]);
-    memory_free(&file->memory, cache->chunks);
-    memory_free(&file->memory, cache->tails);
+    memory_free_all(&file->memory, cache->chunks, cache->tails);
 }
 
 void packed_file_close(struct packed_file *file)
@@ -145,8 +144,7 @@ void packed_file_close(struct packed_file *file)
     if (file->fd >= 0)
         close(file->fd);
     pthread_mutex_destroy(&file->lock);
-    memory_free(&memory, file->sums);
-    memory_free(&memory, file);
+    memory_free_all(&memory, file->sums, file);
 }
 
 const struct image_layout *packed_file_layout(const struct packed_file *file)

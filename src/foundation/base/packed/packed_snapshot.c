@@ -484,22 +484,6 @@ void image_end_section(struct image_writer *out)
     out->section = 0;
 }
 
-static void write_image_head(struct image_writer *out, const struct image_counts *counts)
-{
-    uint8_t head[IMAGE_HEAD] = {0};
-    packed_head(head, PACKED_SNAPSHOT);
-    packed_put32(head + 16, counts->lists ? IMAGE_LISTS : 0);
-    packed_put64(head + 24, counts->processes);
-    packed_put64(head + 32, counts->resources);
-    packed_put64(head + 40, counts->process_bytes);
-    packed_put64(head + 48, counts->resource_bytes);
-    packed_put64(head + 56, counts->holds);
-    packed_put64(head + 64, counts->waits);
-    packed_put64(head + 72, out->layout.size);
-    packed_put64(head + 80, crc32c(0, head + PACKED_HEAD, 80 - PACKED_HEAD));
-    write_image_bytes(out, head, sizeof head);
-}
-
 struct image_writer *image_begin(const gordian_writer *writer, const struct image_counts *counts,
                                  const gordian_allocator *memory)
 {
@@ -517,7 +501,18 @@ struct image_writer *image_begin(const gordian_writer *writer, const struct imag
         memory_free(memory, out);
         return NULL;
     }
-    write_image_head(out, counts);
+    uint8_t head[IMAGE_HEAD] = {0};
+    packed_head(head, PACKED_SNAPSHOT);
+    packed_put32(head + 16, counts->lists ? IMAGE_LISTS : 0);
+    packed_put64(head + 24, counts->processes);
+    packed_put64(head + 32, counts->resources);
+    packed_put64(head + 40, counts->process_bytes);
+    packed_put64(head + 48, counts->resource_bytes);
+    packed_put64(head + 56, counts->holds);
+    packed_put64(head + 64, counts->waits);
+    packed_put64(head + 72, out->layout.size);
+    packed_put64(head + 80, crc32c(0, head + PACKED_HEAD, 80 - PACKED_HEAD));
+    write_image_bytes(out, head, sizeof head);
     return out;
 }
 
@@ -530,7 +525,6 @@ bool image_end(struct image_writer *out)
     write_image_bytes(out, out->sums, bytes);
     write_image_bytes(out, tail, sizeof tail);
     bool written = !out->failed;
-    memory_free(&memory, out->sums);
-    memory_free(&memory, out);
+    memory_free_all(&memory, out->sums, out);
     return written;
 }

@@ -55,17 +55,6 @@ static void *member_lives(void *argument)
     return NULL;
 }
 
-static void make_locks(struct thread_pool *pool)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->begin, NULL);
-    pthread_cond_init(&pool->end, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 gordian_status thread_pool_open(struct thread_pool **out, unsigned wanted,
                                 const gordian_allocator *memory, gordian_error *error)
 {
@@ -78,14 +67,19 @@ gordian_status thread_pool_open(struct thread_pool **out, unsigned wanted,
     struct thread_pool *pool = memory_zeroed(memory, sizeof *pool);
     struct member *members = memory_alloc(memory, wanted * sizeof *members);
     if (!pool || !members) {
-        memory_free(memory, pool);
-        memory_free(memory, members);
+        memory_free_all(memory, pool, members);
         return fail_memory(error);
     }
     pool->memory = *memory;
     pool->members = members;
     pool->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)wanted ? MEET_SPINS : 0;
-    make_locks(pool);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->begin, NULL);
+    pthread_cond_init(&pool->end, &attributes);
+    pthread_condattr_destroy(&attributes);
     while (pool->size < wanted) {
         struct member *member = &members[pool->size];
         *member = (struct member){.pool = pool, .number = pool->size};
@@ -115,8 +109,7 @@ void thread_pool_close(struct thread_pool *pool)
     pthread_cond_destroy(&pool->begin);
     pthread_cond_destroy(&pool->end);
     pthread_mutex_destroy(&pool->lock);
-    memory_free(&memory, pool->members);
-    memory_free(&memory, pool);
+    memory_free_all(&memory, pool->members, pool);
 }
 
 void thread_pool_do(struct thread_pool *pool, void (*work)(void *context, unsigned member),

@@ -1,7 +1,6 @@
 /* Growable arrays on a GPU: the paper's experiment, its two methods, and what the parts cost. */
 #include "lab/bench/array/array.h"
 
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 #include "lab/published/published.h"
 
@@ -37,7 +36,7 @@ void array_cost(const struct array_bench *array, struct bench_row *row, const ch
                 const struct bench_side *side, double bar)
 {
     size_t length = strlen(row->note);
-    bench_against(row, baseline, side, 1e3);
+    bench_against_curve(row, baseline, side);
     row->ratio = row->baseline_value > 0 ? row->value / row->baseline_value : 0;
     snprintf(row->note + length, sizeof row->note - length, "%sratio: ours over %s",
              length ? "; " : "", baseline);
@@ -71,7 +70,7 @@ static gordian_status copy_row(struct array_bench *array)
     struct bench *bench = array->bench;
     struct copying copying = {.array = array,
                               .bytes = array->info.emulated ? 1 << 16 : (size_t)1 << 30};
-    struct bench_side side = {&copying, run_copy, 0, 0};
+    struct bench_side side = {&copying, run_copy};
     bench_progress(bench, "a copy on the device");
     gordian_status status = gpu_alloc(array->gpu, &copying.from, copying.bytes, bench->error);
     THEN(status, gpu_alloc(array->gpu, &copying.to, copying.bytes, bench->error));

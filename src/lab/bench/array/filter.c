@@ -68,20 +68,6 @@ static gordian_status fill_launch(const struct array_side *side, union arguments
                              world->array->bench->error);
 }
 
-/* Empty, without a page where it is to grow. */
-static gordian_status empty(const struct array_side *side, gordian_error *error)
-{
-    const struct array_world *world = side->world;
-    struct gpu *gpu = world->array->gpu;
-    struct gpu_array *array = array_of(side);
-    gordian_status status = array ? gpu_array_clear(array, error)
-                                  : gpu_zero(gpu, world->stored, sizeof(uint64_t), error);
-    if (status == GORDIAN_OK && array && side->way != ARRAY_WAY_FLAT)
-        status = gpu_array_shrink(array, error);
-    THEN(status, gpu_zero(gpu, world->marks, world->marks_bytes, error));
-    return status == GORDIAN_OK ? gpu_wait(gpu, error) : status;
-}
-
 /* How many elements there are, of the array or of plain memory. */
 static gordian_status count_kept(const struct array_side *side, uint64_t *size,
                                  gordian_error *error)
@@ -139,7 +125,16 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
 {
     struct array_side *side = context;
     uint64_t size = 0;
-    TRY(empty(side, error));
+    /* Empty, without a page where it is to grow. */
+    const struct array_world *world = side->world;
+    struct gpu *gpu = world->array->gpu;
+    struct gpu_array *array = array_of(side);
+    gordian_status status = array ? gpu_array_clear(array, error)
+                                  : gpu_zero(gpu, world->stored, sizeof(uint64_t), error);
+    if (status == GORDIAN_OK && array && side->way != ARRAY_WAY_FLAT)
+        status = gpu_array_shrink(array, error);
+    THEN(status, gpu_zero(gpu, world->marks, world->marks_bytes, error));
+    TRY(status == GORDIAN_OK ? gpu_wait(gpu, error) : status);
     TRY(side->way == ARRAY_WAY_WATCHED ? filter_watched(side, ns, error)
                                        : filter_once(side, ns, error));
     TRY(count_kept(side, &size, error));
@@ -156,7 +151,7 @@ static struct bench_row way_row(const struct array_world *world, const char *nam
 {
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, name);
     array_fill(world->array, &row, side, array_world_bytes(world));
-    bench_curve(&row, PLOT, name, (double)world->task.count);
+    bench_curve(&row, PLOT, (double)world->task.count, "%s", name);
     return row;
 }
 
@@ -182,13 +177,13 @@ static gordian_status filter_on_device(struct array_world *world, bool judged)
     struct bench_side sides[4];
     for (unsigned i = 0; i < 4; i++) {
         contexts[i] = (struct array_side){.world = world, .way = ways[i]};
-        sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
+        sides[i] = (struct bench_side){&contexts[i], array_filter_run};
     }
     TRY(bench_measure(array->bench, sides, 4, array_effort(array, 1)));
     for (unsigned i = 0; i < 4; i++) {
         struct bench_row row = way_row(world, way_names[ways[i]], &sides[i]);
         if (ways[i] != ARRAY_WAY_ATOMIC)
-            bench_against(&row, "atomic", &sides[1], 1e3);
+            bench_against(&row, "atomic", &sides[1]);
         if (ways[i] == ARRAY_WAY_CHUNKED && judged && array->bars)
             bench_bar(&row, BAR_VALUE_AT_MOST, 400);
         TRY(bench_add(array->bench, &row));
@@ -201,7 +196,7 @@ static gordian_status filter_on_device(struct array_world *world, bool judged)
 static gordian_status one_row(struct array_side *context, const char *name, const char *note)
 {
     const struct array_bench *array = context->world->array;
-    struct bench_side side = {context, array_filter_run, 0, 0};
+    struct bench_side side = {context, array_filter_run};
     TRY(bench_measure(array->bench, &side, 1, array_effort(array, 0.5)));
     struct bench_row row = way_row(context->world, name, &side);
     bench_note(&row, "%s", note);

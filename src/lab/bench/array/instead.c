@@ -143,16 +143,16 @@ static gordian_status instead_row(struct doing *doing)
     const struct array_bench *array = world->array;
     struct array_side chunked = {
         .world = world, .way = ARRAY_WAY_CHUNKED, .host = doing->way != INSTEAD_TWO_PASS};
-    struct bench_side sides[] = {{doing, run_instead, 0, 0}, {&chunked, array_filter_run, 0, 0}};
+    struct bench_side sides[] = {{doing, run_instead}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, ways[doing->way].name);
     array_fill(array, &row, &sides[0], 0);
-    bench_against(&row, ways[doing->way].baseline, &sides[1], 1e3);
-    row.plot = doing->way == INSTEAD_TWO_PASS ? "Keep the numbers below 90 (us)"
-                                              : "The same from the host, memory taken (us)";
-    row.x = (double)world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", ways[doing->way].name);
+    bench_against(&row, ways[doing->way].baseline, &sides[1]);
+    bench_curve(&row,
+                doing->way == INSTEAD_TWO_PASS ? "Keep the numbers below 90 (us)"
+                                               : "The same from the host, memory taken (us)",
+                (double)world->task.count, "%s", ways[doing->way].name);
     if (doing->way != INSTEAD_TWO_PASS)
         snprintf(row.baseline_series, sizeof row.baseline_series, "%s", ways[doing->way].baseline);
     bool over = doing->way == INSTEAD_OVER_HOST;

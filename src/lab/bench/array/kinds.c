@@ -7,7 +7,6 @@
 #include "lab/published/array/kinds.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static const struct {
     const char *name, *note;
@@ -36,15 +35,14 @@ static gordian_status filter_row(struct array_world *world, struct filtering *fi
 {
     const struct array_bench *array = world->array;
     struct array_side chunked = {.world = world, .way = ARRAY_WAY_CHUNKED};
-    struct bench_side sides[] = {{filtering, run_filtering, 0, 0},
-                                 {&chunked, array_filter_run, 0, 0}};
+    struct bench_side sides[] = {{filtering, run_filtering}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count,
                                      ways[filtering->way].name);
     array_fill(array, &row, &sides[0], 0);
-    bench_against(&row, "chunked", &sides[1], 1e3);
-    bench_curve(&row, "Keep the numbers below 90 (us)", ways[filtering->way].name,
-                (double)world->task.count);
+    bench_against(&row, "chunked", &sides[1]);
+    bench_curve(&row, "Keep the numbers below 90 (us)", (double)world->task.count, "%s",
+                ways[filtering->way].name);
     bench_note(&row, "%s", ways[filtering->way].note);
     return bench_add(array->bench, &row);
 }

@@ -18,17 +18,16 @@ static gordian_status run_paper_method(void *context, double *ns, gordian_error 
 {
     struct paper *paper = context;
     uint64_t lost = 0;
-    gordian_status status = array_paper_run(&paper->method, ns, &lost, error);
+    TRY(array_paper_run(&paper->method, ns, &lost, error));
     paper->lost = lost > paper->lost ? lost : paper->lost;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status method_row(const struct array_bench *array, struct paper *paper,
                                  const char *name, const char *note)
 {
     struct array_side chunked = {.world = paper->world, .way = ARRAY_WAY_CHUNKED};
-    struct bench_side sides[] = {{paper, run_paper_method, 0, 0},
-                                 {&chunked, array_filter_run, 0, 0}};
+    struct bench_side sides[] = {{paper, run_paper_method}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", paper->world->task.count, name);
@@ -39,8 +38,9 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
         return bench_skip(array->bench, row.id, why);
     }
     array_fill(array, &row, &sides[0], 0);
-    bench_against(&row, "chunked", &sides[1], 1e3);
-    bench_curve(&row, "Keep the numbers below 90 (us)", name, (double)paper->world->task.count);
+    bench_against(&row, "chunked", &sides[1]);
+    bench_curve(&row, "Keep the numbers below 90 (us)", (double)paper->world->task.count, "%s",
+                name);
     bench_note(&row, "%s", note);
     return bench_add(array->bench, &row);
 }

@@ -34,7 +34,7 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
                                   .kernel = at_random ? "array_read_random" : "array_read",
                                   .arguments = &arguments,
                                   .arguments_size = sizeof arguments};
-    struct bench_side sides[] = {{&plain, array_read_run, 0, 0}, {ours, array_read_run, 0, 0}};
+    struct bench_side sides[] = {{&plain, array_read_run}, {ours, array_read_run}};
     gordian_status status = bench_measure(array->bench, sides, 2, array_effort(array, 0.5));
     if (status == GORDIAN_OK &&
         (plain.sum != ours->sum || (!at_random && plain.sum != world->task.expected.sum)))
@@ -47,9 +47,8 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
     array_fill(array, &row, &sides[1],
                at_random ? 0 : world->task.expected.count * sizeof(uint32_t));
     array_cost(array, &row, "plain", &sides[0], bar);
-    bench_curve(&row, at_random ? "Read all about (us)" : "Read one after the other (us)", mode,
-                (double)world->task.count);
-    snprintf(row.baseline_series, sizeof row.baseline_series, "plain");
+    bench_curve(&row, at_random ? "Read all about (us)" : "Read one after the other (us)",
+                (double)world->task.count, "%s", mode);
     return bench_add(array->bench, &row);
 }
 

@@ -17,7 +17,7 @@ static gordian_status measure_shape(struct array_world *world, unsigned blocks, 
         {.world = world, .way = ARRAY_WAY_FLAT, .blocks = blocks},
     };
     for (unsigned i = 0; i < 3; i++)
-        sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
+        sides[i] = (struct bench_side){&contexts[i], array_filter_run};
     gordian_status status =
         bench_measure(array->bench, sides, flat ? 3 : 2, array_effort(array, 0.5));
     for (unsigned i = 0; i < 3; i++)
@@ -33,7 +33,6 @@ static gordian_status add_shape_row(const struct array_world *world, struct benc
     array_cost(world->array, &row, "plain", plain, 0);
     row.plot = plot;
     row.x = x;
-    snprintf(row.baseline_series, sizeof row.baseline_series, "plain");
     return bench_add(world->array->bench, &row);
 }
 
@@ -124,9 +123,9 @@ gordian_status array_shape_rows(const struct array_bench *array)
     static const uint32_t elements[] = {4, 8, 16, 64};
     const bool tiny = array->info.emulated, quick = array->bench->options->quick;
     const uint64_t count = tiny ? 10000 : quick ? 10000000 : 100000000;
-    gordian_status status = grid_rows(array, count);
-    for (size_t i = 0; i < 4 && status == GORDIAN_OK; i++)
-        status = element_rows(array, elements[i],
-                              tiny ? UINT64_C(3000) * elements[i] : count * sizeof(uint32_t));
-    return status == GORDIAN_OK ? page_rows(array, count) : status;
+    TRY(grid_rows(array, count));
+    for (size_t i = 0; i < 4; i++)
+        TRY(element_rows(array, elements[i],
+                         tiny ? UINT64_C(3000) * elements[i] : count * sizeof(uint32_t)));
+    return page_rows(array, count);
 }

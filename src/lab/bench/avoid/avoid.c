@@ -1,11 +1,8 @@
 /* Deadlock avoidance: the thesis's worst cases, a typical load, many requests at once. */
 #include "lab/bench/avoid/avoid.h"
 
-#include "engines/avoid/cuda/cuda.h"
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 bool avoid_wants(const struct avoid_bench *avoid, const char *engine)
@@ -36,10 +33,10 @@ gordian_status bench_avoid(struct bench *bench)
 {
     struct avoid_bench avoid = {.bench = bench,
                                 .cpu = bench_wants(bench, "holt") || bench_wants(bench, "dense")};
-    gordian_status status = look_at_device(&avoid);
+    TRY(look_at_device(&avoid));
     static gordian_status (*const parts[])(const struct avoid_bench *) = {
         avoid_load_rows, avoid_batch_rows, avoid_cuda_rows, avoid_published_rows, avoid_worst_rows};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
-        status = parts[i](&avoid);
-    return status;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        TRY(parts[i](&avoid));
+    return GORDIAN_OK;
 }

@@ -5,7 +5,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ many requests */
@@ -97,7 +96,7 @@ static gordian_status time_batch(const struct avoid_bench *avoid, struct batch *
     struct bench_effort effort = {few ? 0 : 1, few ? 1 : 3, few ? 1 : 200,
                                   bench->options->quick ? 0.3 : 2};
     gordian_status status = avoid_side_open(&batch->side, state, engine, bench->error);
-    *side = (struct bench_side){batch, run_batch, 0, 0};
+    *side = (struct bench_side){batch, run_batch};
     THEN(status, bench_measure(bench, side, 1, effort));
     avoid_side_close(&batch->side);
     return status;
@@ -107,9 +106,8 @@ static gordian_status add_batch_row(const struct avoid_bench *avoid, const struc
                                     const struct batch *batch, const char *engine,
                                     const struct bench_side *side, double dense_ns)
 {
-    struct bench_row row = bench_row("us", "avoid/what-if%s-%ux%u-%zu/%s", size->kind,
-                                     size->processes, size->resources, size->count, engine);
-    bench_fill(&row, side, 1e3);
+    struct bench_row row = bench_measured(side, "us", "avoid/what-if%s-%ux%u-%zu/%s", size->kind,
+                                          size->processes, size->resources, size->count, engine);
     if (dense_ns > 0 && strcmp(engine, "dense") != 0) {
         row.baseline = "dense";
         row.baseline_value = dense_ns / 1e3;

@@ -5,8 +5,6 @@
 #include "engines/avoid/cuda/cuda.h"
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-
 /* A sample is the first question to a new engine: all matrices are sent, all orders made. */
 static gordian_status run_first(void *context, double *ns, gordian_error *error)
 {
@@ -42,22 +40,21 @@ static gordian_status run_update(void *context, double *ns, gordian_error *error
     side->engine->took(side->opened, change);
     ledger_return(ledger, change->process, change->wants, change->count);
     side->engine->returned(side->opened, change->process, change->wants, change->count);
-    gordian_status status = avoid_ask(side, ns, error);
-    return status;
+    return avoid_ask(side, ns, error);
 }
 
 static gordian_status add(const struct avoid_bench *avoid, const char *id, uint32_t processes,
                           uint32_t resources, const char *note, void *context,
                           gordian_status (*run)(void *, double *, gordian_error *))
 {
-    struct bench_side side = {context, run, 0, 0};
+    struct bench_side side = {context, run};
     struct bench_effort effort = {1, 3, 1000, avoid->bench->options->quick ? 0.3 : 1};
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(avoid->bench, "the device: %s", id);
     TRY(bench_measure(avoid->bench, &side, 1, effort));
-    struct bench_row row = bench_row("us", "avoid/device/%s-%ux%u", id, processes, resources);
-    bench_fill(&row, &side, 1e3);
+    struct bench_row row =
+        bench_measured(&side, "us", "avoid/device/%s-%ux%u", id, processes, resources);
     bench_note(&row, "%s", note);
     return bench_add(avoid->bench, &row);
 }

@@ -6,7 +6,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SIDES 3
@@ -75,16 +74,6 @@ static gordian_status add_customer(struct load *load)
     return GORDIAN_OK;
 }
 
-static void close_load(struct load *load)
-{
-    for (size_t s = 0; s < load->sides; s++) {
-        gordian_bank_close(load->banks[s]);
-        memory_free(&load->avoid->bench->memory, load->samples[s]);
-    }
-    memory_free(&load->avoid->bench->memory, load->wants);
-    memory_free(&load->avoid->bench->memory, load->loans);
-}
-
 /* ------------------------------------------------------------------ events */
 
 /* A few resources that the process may still ask for, a few units each. */
@@ -108,17 +97,16 @@ static size_t choose_wants(struct load *load, uint32_t process)
 static gordian_status return_units(struct load *load, uint32_t process)
 {
     size_t count = 0;
-    gordian_status status = GORDIAN_OK;
     for (uint32_t j = 0; j < load->shape->resources; j++) {
         uint64_t held = gordian_bank_held(load->banks[0], process, j);
         if (held > 0)
             load->wants[count++] = (gordian_want){.resource = j, .units = held};
     }
-    for (size_t s = 0; s < load->sides && status == GORDIAN_OK && count > 0; s++)
-        status = gordian_bank_release(load->banks[s], process, load->wants, count, NULL,
-                                      load->avoid->bench->error);
+    for (size_t s = 0; s < load->sides && count > 0; s++)
+        TRY(gordian_bank_release(load->banks[s], process, load->wants, count, NULL,
+                                 load->avoid->bench->error));
     load->loans[process] = 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status request_units(struct load *load, uint32_t process, size_t count)
@@ -169,12 +157,10 @@ static gordian_status load_step(struct load *load)
 static gordian_status run_load(struct load *load, size_t requests, double seconds)
 {
     uint64_t start = clock_ns();
-    gordian_status status = GORDIAN_OK;
     load->requests = load->lent = load->unsafe = 0;
-    while (status == GORDIAN_OK && load->requests < requests &&
-           (double)(clock_ns() - start) < seconds * 1e9)
-        status = load_step(load);
-    return status;
+    while (load->requests < requests && (double)(clock_ns() - start) < seconds * 1e9)
+        TRY(load_step(load));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -247,7 +233,11 @@ static gordian_status avoid_load_engine_rows(const struct avoid_bench *avoid,
             status = add_load_row(&load, s, true);
             THEN(status, add_load_row(&load, s, false));
         }
-    close_load(&load);
+    for (size_t s = 0; s < load.sides; s++) {
+        gordian_bank_close(load.banks[s]);
+        memory_free(&load.avoid->bench->memory, load.samples[s]);
+    }
+    memory_free_all(&load.avoid->bench->memory, load.wants, load.loans);
     return status;
 }
 

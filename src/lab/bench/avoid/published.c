@@ -6,8 +6,6 @@
 #include "foundation/base/error.h"
 #include "lab/published/avoid/measure_pba.h"
 
-#include <stdio.h>
-
 #define BAR_RATIO 10 /* at the thesis's largest size */
 
 struct published_side {
@@ -23,37 +21,27 @@ static gordian_status run_published_pba(void *context, double *ns, gordian_error
     return status;
 }
 
-static gordian_status add_published_row(const struct avoid_bench *avoid,
-                                        const struct avoid_worst_size *size,
-                                        const struct bench_side sides[2],
-                                        const struct published_side *side)
-{
-    struct bench_row row =
-        bench_row("ms", "avoid/published/worst-%ux%u/cuda", size->processes, size->resources);
-    bench_fill(&row, &sides[0], 1e6);
-    bench_against(&row, "GPU-PBA", &sides[1], 1e6);
-    row.paper_cpu = size->cpu_s * 1e3;
-    row.paper_gpu = size->k20c_s * 1e3;
-    if (avoid->bars && size->processes == 8192 && size->resources == 1024)
-        bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
-    bench_note(&row, "as published: a launch a round, %.3g ms between the device's marks",
-               side->time.device / 1e6);
-    return bench_add(avoid->bench, &row);
-}
-
 /* Ours and theirs in turn. */
 static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct avoid_side *ours,
                                        struct published_side *theirs,
                                        const struct avoid_worst_size *size)
 {
     struct bench *bench = avoid->bench;
-    struct bench_side sides[] = {{ours, avoid_ask, 0, 0}, {theirs, run_published_pba, 0, 0}};
+    struct bench_side sides[] = {{ours, avoid_ask}, {theirs, run_published_pba}};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.3 : 1};
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(bench, "as published: worst request, %u x %u", size->processes, size->resources);
     TRY(bench_measure(bench, sides, 2, effort));
-    return add_published_row(avoid, size, sides, theirs);
+    struct bench_row row = bench_measured(&sides[0], "ms", "avoid/published/worst-%ux%u/cuda",
+                                          size->processes, size->resources);
+    bench_against(&row, "GPU-PBA", &sides[1]);
+    bench_paper(&row, size->cpu_s * 1e3, size->k20c_s * 1e3);
+    if (avoid->bars && size->processes == 8192 && size->resources == 1024)
+        bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
+    bench_note(&row, "as published: a launch a round, %.3g ms between the device's marks",
+               theirs->time.device / 1e6);
+    return bench_add(avoid->bench, &row);
 }
 
 static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,

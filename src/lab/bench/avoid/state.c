@@ -152,7 +152,7 @@ gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *s
     struct avoid_side side;
     struct bench *bench = avoid->bench;
     TRY(avoid_side_open(&side, state, engine, bench->error));
-    *result = (struct bench_side){&side, avoid_ask, 0, 0};
+    *result = (struct bench_side){&side, avoid_ask};
     gordian_status status = bench_measure(bench, result, 1, effort);
     result->context = NULL;
     avoid_side_close(&side);

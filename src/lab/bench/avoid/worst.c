@@ -6,8 +6,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/machine.h"
 
-#include <stdio.h>
-
 const struct avoid_worst_size avoid_thesis[AVOID_THESIS_SIZES] = {
     {512, 256, 0.03, 0.02},   {1024, 256, 0.13, 0.05},  {2048, 256, 0.51, 0.16},
     {4096, 256, 2.05, 0.55},  {8192, 256, 8.34, 1.99},  {512, 512, 0.05, 0.02},
@@ -47,13 +45,11 @@ static const char *plot_of(uint32_t resources)
 static struct bench_row worst_row(const struct avoid_worst_size *size, const char *kind,
                                   const char *engine, const struct bench_side *side)
 {
-    struct bench_row row =
-        bench_row("ms", "avoid/worst%s-%ux%u/%s", kind, size->processes, size->resources, engine);
-    bench_fill(&row, side, 1e6);
-    row.paper_cpu = size->cpu_s * 1e3;
-    row.paper_gpu = size->k20c_s * 1e3;
+    struct bench_row row = bench_measured(side, "ms", "avoid/worst%s-%ux%u/%s", kind,
+                                          size->processes, size->resources, engine);
+    bench_paper(&row, size->cpu_s * 1e3, size->k20c_s * 1e3);
     if (!kind[0])
-        bench_curve(&row, plot_of(size->resources), engine, size->processes);
+        bench_curve(&row, plot_of(size->resources), size->processes, "%s", engine);
     return row;
 }
 
@@ -159,22 +155,21 @@ gordian_status avoid_worst_rows(const struct avoid_bench *avoid)
 {
     static const struct avoid_worst_size small = {40, 70, 0, 0};
     const bool quick = avoid->bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (avoid->emulated) {
-        status = rows_of_state(avoid, &small, AVOID_ALL, "", true);
-        return status == GORDIAN_OK ? rows_of_shapes(avoid, small) : status;
+        TRY(rows_of_state(avoid, &small, AVOID_ALL, "", true));
+        return rows_of_shapes(avoid, small);
     }
-    for (size_t i = 0; i < AVOID_THESIS_SIZES && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < AVOID_THESIS_SIZES; i++) {
         bool large = avoid_thesis[i].processes > 1024;
         if (!quick || !large || is_bar(&avoid_thesis[i]))
-            status = rows_of_state(avoid, &avoid_thesis[i], AVOID_ALL, "", !quick || !large);
-        if (status == GORDIAN_OK && is_bar(&avoid_thesis[i]))
-            status = rows_of_shapes(avoid, avoid_thesis[i]);
+            TRY(rows_of_state(avoid, &avoid_thesis[i], AVOID_ALL, "", !quick || !large));
+        if (is_bar(&avoid_thesis[i]))
+            TRY(rows_of_shapes(avoid, avoid_thesis[i]));
     }
-    for (size_t i = 0; i < sizeof beyond / sizeof *beyond && status == GORDIAN_OK && !quick; i++)
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond && !quick; i++)
         if (has_memory(avoid, &beyond[i]))
-            status = rows_of_state(avoid, &beyond[i], AVOID_ALL, "", false);
+            TRY(rows_of_state(avoid, &beyond[i], AVOID_ALL, "", false));
         else
-            status = bench_skip(avoid->bench, beyond_ids[i], "too little memory");
-    return status;
+            TRY(bench_skip(avoid->bench, beyond_ids[i], "too little memory"));
+    return GORDIAN_OK;
 }

@@ -5,8 +5,6 @@
 #include "lab/bench/compose/compose.h"
 #include "sources/gen/gen.h"
 
-#include <string.h>
-
 static gordian_status read_circuit_text(gordian_circuit **out, const struct output *text,
                                         bool automata, const char *data, const char *main,
                                         gordian_error *error)
@@ -99,22 +97,6 @@ struct compose_side compose_side_of(const struct compose_engine *engine,
     return side;
 }
 
-static gordian_status check_side(const struct compose_side *side, gordian_error *error)
-{
-    const gordian_compose_result *result = &side->result;
-    if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
-        return fail(error, GORDIAN_STATUS_MEMORY, "%s did not finish composing %s",
-                    side->engine->about.name, side->circuit->title);
-    if ((side->states && result->states != side->states) ||
-        (side->transitions && result->transitions != side->transitions))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "%s: %llu states and %llu transitions where there are %llu and %llu",
-                    side->engine->about.name, (unsigned long long)result->states,
-                    (unsigned long long)result->transitions, (unsigned long long)side->states,
-                    (unsigned long long)side->transitions);
-    return GORDIAN_OK;
-}
-
 /* Where threads work for it the clock on the wall counts. */
 gordian_status compose_side_run(void *context, double *ns, gordian_error *error)
 {
@@ -127,7 +109,19 @@ gordian_status compose_side_run(void *context, double *ns, gordian_error *error)
         status = side->engine->run(side->circuit, &side->options, NULL, &side->result, error);
     }
     *ns = (double)(now() - start);
-    return status == GORDIAN_OK ? check_side(side, error) : status;
+    TRY(status);
+    const gordian_compose_result *result = &side->result;
+    if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
+        return fail(error, GORDIAN_STATUS_MEMORY, "%s did not finish composing %s",
+                    side->engine->about.name, side->circuit->title);
+    if ((side->states && result->states != side->states) ||
+        (side->transitions && result->transitions != side->transitions))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%s: %llu states and %llu transitions where there are %llu and %llu",
+                    side->engine->about.name, (unsigned long long)result->states,
+                    (unsigned long long)result->transitions, (unsigned long long)side->states,
+                    (unsigned long long)side->transitions);
+    return GORDIAN_OK;
 }
 
 void compose_side_free(struct compose_side *side)

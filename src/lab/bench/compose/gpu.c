@@ -3,7 +3,6 @@
 #include "lab/bench/compose/compose.h"
 
 #include "engines/compose/cuda/cuda.h"
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 
 #include <stdio.h>
@@ -58,7 +57,7 @@ static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_sid
                                      const char *id, uint32_t size, double bar)
 {
     struct bench *bench = gpu->compose->bench;
-    struct bench_side measured = {side, run_side, 0, 0};
+    struct bench_side measured = {side, run_side};
     struct bench_effort effort = {2, 5, 1000, bench->options->quick ? 0.5 : 2};
     if (gpu->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
@@ -70,9 +69,7 @@ static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_sid
     if (bar > 0 && gpu->bars)
         bench_bar(&row, BAR_VALUE_AT_MOST, bar);
     if (side->what == EXPLORE) {
-        row.plot = PLOT_CUDA;
-        row.x = size;
-        snprintf(row.series, sizeof row.series, "cuda, %.20s", id);
+        bench_curve(&row, PLOT_CUDA, size, "cuda, %.20s", id);
     }
     bench_note(&row, "%s; %.3g G/s, %.3g in %.3g ms",
                side->what == EXPLORE ? "a state"

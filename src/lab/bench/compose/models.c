@@ -34,7 +34,6 @@ static const char readers[] =
     "token(s?,e?,x?,y?) { #CA f* -> r : {s} r -> f : {e} f -> r : {x} r -> f : {y} }"
     "main<n:int>() { { user(w[i],s[i],e[i]) token(s[i],e[i],x,y) | i:<1..n> } user(a,x,y) }";
 
-/* How many states there are, worked out by hand. */
 static uint64_t integer_power(uint64_t base, uint32_t exponent)
 {
     uint64_t power = 1;
@@ -43,36 +42,15 @@ static uint64_t integer_power(uint64_t base, uint32_t exponent)
     return power;
 }
 
-static uint64_t dining_states(uint32_t n)
-{
-    return integer_power(3, n) - 1;
-}
-
-static uint64_t scheduler_states(uint32_t n)
-{
-    return n * integer_power(2, n + 1);
-}
-
-static uint64_t alternating_states(uint32_t n)
-{
-    return integer_power(2, 5 * n + 1);
-}
-
-static uint64_t readers_states(uint32_t n)
-{
-    return 2 * integer_power(3, n) + integer_power(2, n);
-}
-
 static const struct model {
     const char *name, *kind, *text; /* a kind of `gordian gen`, or a text */
     uint32_t sizes[COMPOSE_MODEL_SIZES];
-    uint64_t (*states)(uint32_t size); /* NULL: they are not known beforehand */
 } models[] = {
-    {"dining", "circuit-dining", NULL, {13, 9, 17, 4}, dining_states},
-    {"ring", "circuit-ring", NULL, {22, 16, 60, 8}, NULL},
-    {"scheduler", NULL, milner, {15, 9, 20, 4}, scheduler_states},
-    {"alternating-bit", NULL, alternating, {4, 2, 5, 1}, alternating_states},
-    {"readers", NULL, readers, {12, 7, 16, 3}, readers_states},
+    {"dining", "circuit-dining", NULL, {13, 9, 17, 4}},
+    {"ring", "circuit-ring", NULL, {22, 16, 60, 8}},
+    {"scheduler", NULL, milner, {15, 9, 20, 4}},
+    {"alternating-bit", NULL, alternating, {4, 2, 5, 1}},
+    {"readers", NULL, readers, {12, 7, 16, 3}},
 };
 
 static gordian_status open_named_model(gordian_circuit **out, const struct model *model,
@@ -90,13 +68,13 @@ bool compose_model_open(struct compose_model *out, size_t number, enum compose_m
 {
     if (number >= sizeof models / sizeof *models)
         return false;
-    uint32_t size = models[number].sizes[which];
-    *out = (struct compose_model){
-        .name = models[number].name,
-        .size = size,
-        .states = models[number].states ? models[number].states(size) : 0,
-    };
-    *status = open_named_model(&out->circuit, &models[number], size, error);
+    const uint32_t n = models[number].sizes[which];
+    /* How many states there are, worked out by hand; 0: it is not known beforehand. */
+    const uint64_t states[] = {integer_power(3, n) - 1, 0, n * integer_power(2, n + 1),
+                               integer_power(2, 5 * n + 1),
+                               2 * integer_power(3, n) + integer_power(2, n)};
+    *out = (struct compose_model){.name = models[number].name, .size = n, .states = states[number]};
+    *status = open_named_model(&out->circuit, &models[number], n, error);
     return true;
 }
 
@@ -110,7 +88,7 @@ static gordian_status add_model(struct bench *bench, const struct compose_model 
     int used = snprintf(row.note, sizeof row.note, "a state of %llu, one thread; %.3g million/s",
                         (unsigned long long)states, count / ours->median * 1e3);
     if (theirs) {
-        bench_against(&row, "SPIN", theirs, count);
+        bench_against(&row, "SPIN", theirs);
         snprintf(row.note + used, sizeof row.note - (size_t)used, ", SPIN %.3g",
                  count / theirs->median * 1e3);
     } else {
@@ -123,7 +101,7 @@ static gordian_status measure_model(struct bench *bench, const struct compose_mo
 {
     struct spin spin;
     struct compose_side cpu = compose_side_of(compose_engine_named("cpu"), model->circuit);
-    struct bench_side sides[2] = {{&cpu, compose_side_run, 0, 0}, {&spin, spin_run, 0, 0}};
+    struct bench_side sides[2] = {{&cpu, compose_side_run}, {&spin, spin_run}};
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 15,
                                   bench->options->quick ? 1 : 10};
     bool have_spin = spin_open_circuit(&spin, model->circuit);

@@ -6,8 +6,6 @@
 #include "lab/bench/harness/child.h"
 #include "sources/gen/gen.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +43,7 @@ static gordian_status run_mpi_ranks(void *context, double *ns, gordian_error *er
         ranks->program,
         ranks->file,
         NULL};
-    if (!child_run("/", words, text, sizeof text))
+    if (child_status("/", words, text, sizeof text) != 0)
         return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
                     ranks->count, text);
     *ns = number_in_report(text, "\"seconds\":") * 1e9;
@@ -55,23 +53,6 @@ static gordian_status run_mpi_ranks(void *context, double *ns, gordian_error *er
     return GORDIAN_OK;
 }
 
-static gordian_status write_circuit_file(struct ranks *ranks, gordian_error *error)
-{
-    struct output out;
-    int fd;
-    TRY(temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error));
-    char kind[32];
-    snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
-    struct gen_options options = gen_options_of(kind, 1, ranks->size);
-    gordian_status status =
-        output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
-    if (!output_close(&out) && status == GORDIAN_OK)
-        status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
-                      strerror(out.failure));
-    close(fd);
-    return status;
-}
-
 static gordian_status add_mpi_rows(const struct compose_bench *compose, struct ranks ranks[],
                                    struct bench_side sides[], size_t count)
 {
@@ -79,13 +60,12 @@ static gordian_status add_mpi_rows(const struct compose_bench *compose, struct r
     uint32_t size = ranks[0].size;
     for (size_t i = 0; i < count; i++) {
         unsigned number = 1u << i;
-        struct bench_row row = bench_row("ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
-        bench_fill(&row, &sides[i], 1e6);
-        row.plot = "MPI ranks on one machine: reachable states (ms)";
-        row.x = number;
-        snprintf(row.series, sizeof row.series, "mpi, %s of %u", kind, size);
+        struct bench_row row =
+            bench_measured(&sides[i], "ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
+        bench_curve(&row, "MPI ranks on one machine: reachable states (ms)", number,
+                    "mpi, %s of %u", kind, size);
         if (i > 0)
-            bench_against(&row, "1 rank", &sides[0], 1e6);
+            bench_against(&row, "1 rank", &sides[0]);
         if (number == 2 && compose->cores >= 2)
             bench_bar(&row, BAR_AT_LEAST, 1.7);
         if (number == 16 && !compose->bench->options->quick)
@@ -113,7 +93,7 @@ static gordian_status measure_rank_counts(const struct compose_bench *compose,
     for (size_t i = 0; i < count; i++) {
         ranks[i] = *first;
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_mpi_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_mpi_ranks};
     }
     bench_progress(bench, "compose: %s of %u on MPI ranks", first->kind, first->size);
     TRY(bench_measure(bench, sides, count, effort));
@@ -122,7 +102,19 @@ static gordian_status measure_rank_counts(const struct compose_bench *compose,
 
 static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
 {
-    gordian_status status = write_circuit_file(ranks, compose->bench->error);
+    struct output out;
+    int fd;
+    TRY(temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd,
+                       compose->bench->error));
+    char kind[32];
+    snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
+    struct gen_options options = gen_options_of(kind, 1, ranks->size);
+    gordian_status status = output_open(&out, fd) ? gen_write(&options, &out, compose->bench->error)
+                                                  : fail_memory(compose->bench->error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status = fail(compose->bench->error, GORDIAN_STATUS_IO, "cannot write '%s': %s",
+                      ranks->file, strerror(out.failure));
+    close(fd);
     THEN(status, measure_rank_counts(compose, ranks));
     unlink(ranks->file);
     return status;
@@ -134,8 +126,7 @@ gordian_status compose_mpi_rows(const struct compose_bench *compose)
     bool quick = bench->options->quick;
     struct ranks chain = {.kind = "chain", .size = quick ? 22 : 28};
     struct ranks dining = {.kind = "dining", .size = quick ? 9 : 14, .states = 1};
-    const char *only = bench->options->engine;
-    if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
+    if (!bench_wants(bench, "cpu"))
         return GORDIAN_OK;
     if (!child_beside("gordian-mpi", chain.program, sizeof chain.program))
         return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not built beside gordian");

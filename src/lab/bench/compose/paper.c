@@ -7,8 +7,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
 
-#include <stdio.h>
-
 /* Its averages, in milliseconds: GTX 570 (table 4.4, 4.5), E8400 (4.6, 4.7), T7100 (4.8, 4.9). */
 const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES] = {
     {100, 1.5566304, 3.92294, 6.6391209},      {200, 3.06376, 7.8126685, 13.2874831},
@@ -40,21 +38,6 @@ static void fill_pair(struct compose_cell *cells, unsigned first_name)
         }
 }
 
-static void multiply_cells_once(struct compose_cells *cells)
-{
-    const uint32_t size = PAIR * PAIR;
-    for (uint32_t row = 0; row < size; row++)
-        for (uint32_t column = 0; column < size; column++) {
-            const struct compose_cell *left = &cells->left[row / PAIR * PAIR + column / PAIR];
-            const struct compose_cell *right = &cells->right[row % PAIR * PAIR + column % PAIR];
-            struct compose_cell *cell = &cells->product[row * size + column];
-            bool empty = left->fires == NOTHING || right->fires == NOTHING;
-            bool contradict = (left->fires & right->must_not) || (left->must_not & right->fires);
-            cell->fires = empty || contradict ? NOTHING : left->fires | right->fires;
-            cell->must_not = left->must_not | right->must_not;
-        }
-}
-
 void compose_cells_init(struct compose_cells *cells, unsigned repeat)
 {
     *cells = (struct compose_cells){.repeat = repeat};
@@ -67,7 +50,18 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
     struct compose_cells *cells = context;
     uint64_t start = work_ns();
     for (unsigned i = 0; i < cells->repeat; i++) {
-        multiply_cells_once(cells);
+        const uint32_t size = PAIR * PAIR;
+        for (uint32_t row = 0; row < size; row++)
+            for (uint32_t column = 0; column < size; column++) {
+                const struct compose_cell *left = &cells->left[row / PAIR * PAIR + column / PAIR];
+                const struct compose_cell *right = &cells->right[row % PAIR * PAIR + column % PAIR];
+                struct compose_cell *cell = &cells->product[row * size + column];
+                bool empty = left->fires == NOTHING || right->fires == NOTHING;
+                bool contradict =
+                    (left->fires & right->must_not) || (left->must_not & right->fires);
+                cell->fires = empty || contradict ? NOTHING : left->fires | right->fires;
+                cell->must_not = left->must_not | right->must_not;
+            }
         __asm__ volatile("" : : "r"(cells) : "memory"); /* each of them is wanted */
     }
     *ns = (double)(work_ns() - start);
@@ -84,12 +78,11 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
 static gordian_status add_result(struct bench *bench, const struct compose_thesis *paper,
                                  const char *who, const struct bench_side *side)
 {
-    struct bench_row row = bench_row("ms", "compose/paper/products-%u/%s", paper->iterations, who);
-    bench_fill(&row, side, 1e6);
-    row.paper_cpu = paper->e8400;
-    row.paper_gpu = paper->gtx570;
-    bench_curve(&row, "The thesis's products of two four-state automata (ms)", who,
-                paper->iterations);
+    struct bench_row row =
+        bench_measured(side, "ms", "compose/paper/products-%u/%s", paper->iterations, who);
+    bench_paper(&row, paper->e8400, paper->gtx570);
+    bench_curve(&row, "The thesis's products of two four-state automata (ms)", paper->iterations,
+                "%s", who);
     bench_note(&row, "256 cells each; the thesis's are the E8400 and the GTX 570; T7100: %.3g ms",
                paper->t7100);
     return bench_add(bench, &row);
@@ -98,7 +91,7 @@ static gordian_status add_result(struct bench *bench, const struct compose_thesi
 static gordian_status add_cells(struct bench *bench, const struct compose_thesis *paper)
 {
     struct compose_cells cells;
-    struct bench_side side = {&cells, compose_cells_run, 0, 0};
+    struct bench_side side = {&cells, compose_cells_run};
     compose_cells_init(&cells, paper->iterations);
     TRY(bench_measure(bench, &side, 1, (struct bench_effort){5, 10, 10, 0}));
     return add_result(bench, paper, "cells", &side);
@@ -109,7 +102,7 @@ static gordian_status add_table_row(struct bench *bench, const struct compose_th
                                     const gordian_circuit *circuit)
 {
     struct compose_side run = compose_side_of(engine, circuit);
-    struct bench_side side = {&run, compose_side_run, 0, 0};
+    struct bench_side side = {&run, compose_side_run};
     /* As there: ten runs that count, after five that do not. */
     run.options.full = true;
     run.options.max_deadlocks = 0;

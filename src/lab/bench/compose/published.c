@@ -8,7 +8,6 @@
 #include "lab/published/compose/circuit.h"
 #include "lab/published/compose/measure_product.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define BAR_RATIO 10 /* at the largest product that is always done */
@@ -74,22 +73,6 @@ static gordian_status run_ours(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status make_tree(struct published_side *side, gordian_error *error)
-{
-    struct product_place place = {memory_allocator(NULL), side->gpu};
-    struct product_factor *factors;
-    struct product_matrix product = {0};
-    uint32_t states;
-    size_t count = side->circuit->factor_count;
-    TRY(product_of_circuit(&factors, side->circuit, &place.memory, error));
-    gordian_status status = product_states(factors, count, &states, error);
-    THEN(status, product_tree(&place, factors, count, 0, states, &product, error));
-    THEN(status, gpu_wait(side->gpu, error));
-    product_free(&place, &product);
-    product_factors_free(factors, count, &place.memory);
-    return status;
-}
-
 static gordian_status run_published_product(void *context, double *ns, gordian_error *error)
 {
     struct published_side *side = context;
@@ -98,7 +81,17 @@ static gordian_status run_published_product(void *context, double *ns, gordian_e
         status = measure_product_run(side->measure, side->iterations, &side->time, error);
     } else if (side->circuit) {
         uint64_t start = clock_ns();
-        status = make_tree(side, error);
+        struct product_place place = {memory_allocator(NULL), side->gpu};
+        struct product_factor *factors;
+        struct product_matrix product = {0};
+        uint32_t states;
+        size_t count = side->circuit->factor_count;
+        TRY(product_of_circuit(&factors, side->circuit, &place.memory, error));
+        status = product_states(factors, count, &states, error);
+        THEN(status, product_tree(&place, factors, count, 0, states, &product, error));
+        THEN(status, gpu_wait(side->gpu, error));
+        product_free(&place, &product);
+        product_factors_free(factors, count, &place.memory);
         side->time = (struct measure_time){.wall = (double)(clock_ns() - start)};
     } else {
         status = measure_product_tree(side->gpu, side->fifos, NULL, &side->time, error);
@@ -132,12 +125,12 @@ static gordian_status measure_both_products(const struct published_bench *publis
                                             struct bench_row *row)
 {
     struct bench *bench = published->compose->bench;
-    struct bench_side sides[] = {{ours, run_ours, 0, 0}, {theirs, run_published_product, 0, 0}};
+    struct bench_side sides[] = {{ours, run_ours}, {theirs, run_published_product}};
     bench_progress(bench, "%s", row->id);
     gordian_status status =
         bench_measure(bench, sides, 2, effort_for_fifos(published, theirs->fifos));
     bench_fill(row, &sides[0], 1e6);
-    bench_against(row, "as published", &sides[1], 1e6);
+    bench_against(row, "as published", &sides[1]);
     return status;
 }
 
@@ -150,8 +143,7 @@ static gordian_status published_table_row(const struct published_bench *publishe
         bench_row("ms", "compose/published/products-%u/cuda", thesis->iterations);
     ours->repeat = theirs->iterations = published->emulated ? 2 : thesis->iterations;
     TRY(measure_both_products(published, ours, theirs, &row));
-    row.paper_cpu = thesis->e8400;
-    row.paper_gpu = thesis->gtx570;
+    bench_paper(&row, thesis->e8400, thesis->gtx570);
     bench_note(
         &row,
         "256 cells, the factors there already; as published a launch each, %.3g ms between the "
@@ -187,14 +179,13 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
 {
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/core", thesis->iterations);
-    struct bench_side side = {theirs, run_published_product, 0, 0};
+    struct bench_side side = {theirs, run_published_product};
     struct bench_effort effort = {5, 10, 10, 0}; /* as there */
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);
     TRY(bench_measure(bench, &side, 1, effort));
     bench_fill(&row, &side, 1e6);
-    row.paper_cpu = thesis->e8400;
-    row.paper_gpu = thesis->gtx570;
+    bench_paper(&row, thesis->e8400, thesis->gtx570);
     bench_note(
         &row,
         "as published, one core, from matrices that are there; compose/paper/products-%u is ours",

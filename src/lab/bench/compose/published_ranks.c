@@ -29,15 +29,6 @@ static gordian_status open_rank_device(struct gpu **gpu, int rank, gordian_error
     return gpu_add_kernels(*gpu, &published_kernels, error);
 }
 
-/* What all ranks have found, on rank 0; false: one of them failed. */
-static bool reduce_ranks(uint64_t mine, bool good, uint64_t *all)
-{
-    int each = good, everybody = 0;
-    MPI_Reduce(&mine, all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Allreduce(&each, &everybody, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    return everybody != 0;
-}
-
 static int make_rank_product(uint32_t fifos, bool on_device)
 {
     gordian_error error = {0};
@@ -52,7 +43,10 @@ static int make_rank_product(uint32_t fifos, bool on_device)
     uint64_t start = clock_ns();
     THEN(status, measure_product_part(gpu, fifos, (uint32_t)rank, (uint32_t)ranks, NULL, &mine,
                                       &time, &error));
-    bool good = reduce_ranks(mine, status == GORDIAN_OK, &all);
+    /* What all ranks have found, on rank 0, and whether none of them failed. */
+    int each = status == GORDIAN_OK, good = 0;
+    MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Allreduce(&each, &good, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     double seconds = (double)(clock_ns() - start) / 1e9;
     gpu_close(gpu);
     if (status != GORDIAN_OK)

@@ -19,7 +19,7 @@ static gordian_status run_published_ranks(void *context, double *ns, gordian_err
     const struct published_ranks *ranks = context;
     char text[4096];
     const char *const words[] = {"mpirun", "-n", ranks->count, ranks->program, ranks->fifos, NULL};
-    if (!child_run("/", words, text, sizeof text))
+    if (child_status("/", words, text, sizeof text) != 0)
         return fail(error, GORDIAN_STATUS_INPUT, "published_ranks failed on %s ranks: %.150s",
                     ranks->count, text);
     const char *found = strstr(text, "\"transitions\":"), *seconds = strstr(text, "\"seconds\":");
@@ -35,10 +35,9 @@ static gordian_status add_rank_rows(const struct compose_bench *compose,
 {
     for (size_t i = 0; i < count; i++) {
         struct bench_row row =
-            bench_row("ms", "compose/published/apart-%u-%u/ranks", fifos, 1u << i);
-        bench_fill(&row, &sides[i], 1e6);
+            bench_measured(&sides[i], "ms", "compose/published/apart-%u-%u/ranks", fifos, 1u << i);
         if (i > 0)
-            bench_against(&row, "1 rank", &sides[0], 1e6);
+            bench_against(&row, "1 rank", &sides[0]);
         bench_note(&row,
                    "rows of the published product, each rank's its own; only counts are sent");
         TRY(bench_add(compose->bench, &row));
@@ -56,8 +55,7 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
     size_t count = compose->cores >= 4 ? 3 : 2;
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 9,
                                   bench->options->quick ? 2 : 10};
-    const char *only = bench->options->engine;
-    if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
+    if (!bench_wants(bench, "cpu"))
         return GORDIAN_OK;
     if (!child_beside("published_ranks", ranks[0].program, sizeof ranks[0].program))
         return bench_skip(bench, "compose/published/*/ranks", "published_ranks was not built");
@@ -67,7 +65,7 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
         ranks[i] = ranks[0];
         snprintf(ranks[i].fifos, sizeof ranks[i].fifos, "%u", fifos);
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_published_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_published_ranks};
     }
     bench_progress(bench, "compose: the published product on MPI ranks");
     TRY(bench_measure(bench, sides, count, effort));

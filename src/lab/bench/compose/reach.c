@@ -13,13 +13,11 @@ static gordian_status add_speed(struct bench *bench, uint32_t size, unsigned thr
     double states = (double)(UINT64_C(1) << size);
     struct bench_row row = bench_row("ns", "compose/reach/chain-%u/cpu", size);
     bench_fill(&row, ours, states);
-    row.plot = PLOT_REACH;
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "cpu, %u threads", threads);
+    bench_curve(&row, PLOT_REACH, size, "cpu, %u threads", threads);
     bench_note(&row, "a state; %.3g million states/s, %u threads%s%s", states / ours->median * 1e3,
                threads, why ? "; no SPIN: " : "", why ? why : "");
     if (theirs) {
-        bench_against(&row, "SPIN", theirs, states);
+        bench_against(&row, "SPIN", theirs);
         snprintf(row.baseline_series, sizeof row.baseline_series, "SPIN, 1 thread");
         bench_bar(&row, BAR_AT_LEAST, 30);
     }
@@ -47,7 +45,7 @@ static gordian_status measure_reachable(const struct compose_bench *compose,
     struct bench *bench = compose->bench;
     struct spin spin;
     struct compose_side cpu = compose_side_of(compose_engine_named("cpu"), circuit);
-    struct bench_side sides[2] = {{&cpu, compose_side_run, 0, 0}, {&spin, spin_run, 0, 0}};
+    struct bench_side sides[2] = {{&cpu, compose_side_run}, {&spin, spin_run}};
     struct bench_effort effort = {0, bench->options->quick || size >= 24 ? 1 : 3, 15,
                                   bench->options->quick ? 1 : 10};
     unsigned threads = compose->cores < 2 ? compose->cores : 2;

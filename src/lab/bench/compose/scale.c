@@ -13,7 +13,7 @@ static gordian_status time_side(struct bench *bench, struct compose_side *run, d
                                 struct bench_side *side)
 {
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? seconds / 10 : seconds};
-    *side = (struct bench_side){run, compose_side_run, 0, 0};
+    *side = (struct bench_side){run, compose_side_run};
     return bench_measure(bench, side, 1, effort);
 }
 
@@ -23,13 +23,11 @@ static gordian_status add_threads_row(const struct compose_bench *compose, const
                                       uint32_t size, unsigned threads,
                                       const struct bench_side *side, double alone)
 {
-    struct bench_row row = bench_row("ms", "compose/threads/%s-%u-%u/cpu", kind, size, threads);
-    bench_fill(&row, side, 1e6);
+    struct bench_row row =
+        bench_measured(side, "ms", "compose/threads/%s-%u-%u/cpu", kind, size, threads);
     row.baseline = threads > 1 ? "1 thread" : NULL;
     row.baseline_value = alone / 1e6;
-    row.plot = "Threads: reachable states (ms)";
-    row.x = threads;
-    snprintf(row.series, sizeof row.series, "cpu, %s of %u", kind, size);
+    bench_curve(&row, "Threads: reachable states (ms)", threads, "cpu, %s of %u", kind, size);
     if (threads == 16 && compose->cores >= 16 && !compose->bench->options->quick)
         bench_bar(&row, BAR_AT_LEAST, 10);
     return bench_add(compose->bench, &row);
@@ -80,8 +78,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     words.options.threads = 1;
     struct compose_side states = words;
     states.engine = &cpu_by_states;
-    struct bench_side sides[2] = {{&words, compose_side_run, 0, 0},
-                                  {&states, compose_side_run, 0, 0}};
+    struct bench_side sides[2] = {{&words, compose_side_run}, {&states, compose_side_run}};
     bench_progress(bench, "compose: %s of %u by words and by states", kind, size);
     gordian_status status = bench_measure(bench, sides, 2, effort);
     double count = (double)words.result.states;
@@ -96,7 +93,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     TRY(status);
     struct bench_row row = bench_row("ns", "compose/words/%s-%u/cpu", kind + 8, size);
     bench_fill(&row, &sides[0], count);
-    bench_against(&row, "a table of states", &sides[1], count);
+    bench_against(&row, "a table of states", &sides[1]);
     bench_bar(&row, bench->options->quick ? BAR_NONE : BAR_AT_LEAST, 3);
     bench_note(&row, "a state, 1 thread; %.4g states, %.3g bytes each, not %.3g", count, memory,
                more);
@@ -130,9 +127,8 @@ static gordian_status size_row(struct bench *bench, uint32_t size)
     compose_side_free(&run);
     gordian_circuit_close(circuit);
     TRY(status);
-    struct bench_row row = bench_row("ms", "compose/joint/chain-%u/cpu", size);
-    bench_fill(&row, &side, 1e6);
-    bench_curve(&row, "A chain's whole product, transitions counted (ms)", "cpu", size);
+    struct bench_row row = bench_measured(&side, "ms", "compose/joint/chain-%u/cpu", size);
+    bench_curve(&row, "A chain's whole product, transitions counted (ms)", size, "cpu");
     bench_note(&row, "%.4g transitions, %.3g million a second", (double)run.transitions,
                (double)run.transitions / side.median * 1e3);
     return bench_add(bench, &row);
@@ -216,12 +212,11 @@ static gordian_status graph_run(void *context, double *ns, gordian_error *error)
 static gordian_status graph_row(struct bench *bench, const char *what, uint32_t size,
                                 struct graph_side *work)
 {
-    struct bench_side side = {work, graph_run, 0, 0};
+    struct bench_side side = {work, graph_run};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.2 : 2};
     bench_progress(bench, "compose: %s, chain of %u", what, size);
     TRY(bench_measure(bench, &side, 1, effort));
-    struct bench_row row = bench_row("ms", "compose/%s/chain-%u", what, size);
-    bench_fill(&row, &side, 1e6);
+    struct bench_row row = bench_measured(&side, "ms", "compose/%s/chain-%u", what, size);
     bench_note(&row, "of %u states and %zu transitions", work->graph->state_count,
                work->graph->arc_count);
     return bench_add(bench, &row);

@@ -56,9 +56,9 @@ static bool open_spin_model(struct spin *spin, const gordian_circuit *circuit, u
     if (temporary_folder("gordian-spin", spin->folder, sizeof spin->folder, NULL) != GORDIAN_OK)
         return false;
     if (!write_promela_model(spin->folder, circuit, size) ||
-        !child_run(spin->folder, translate, output, sizeof output))
+        child_status(spin->folder, translate, output, sizeof output) != 0)
         spin->why = "SPIN is not installed";
-    else if (!child_run(spin->folder, compile, output, sizeof output))
+    else if (child_status(spin->folder, compile, output, sizeof output) != 0)
         spin->why = "there is no C compiler for SPIN's verifier";
     else
         return true;
@@ -97,7 +97,7 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     struct spin *spin = context;
     char report[8192];
     uint64_t start = clock_ns();
-    if (!child_run(spin->folder, verify, report, sizeof report))
+    if (child_status(spin->folder, verify, report, sizeof report) != 0)
         return fail(error, GORDIAN_STATUS_INPUT, "SPIN's verifier failed");
     *ns = (double)(clock_ns() - start);
     const char *elapsed = strstr(report, "elapsed time ");

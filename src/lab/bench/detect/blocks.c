@@ -170,12 +170,12 @@ static gordian_status device_memory_row(const struct occasion *at, struct load *
 static gordian_status timed_row(const struct occasion *at, struct load *loads, size_t count,
                                 const struct timed *timed)
 {
-    struct bench_side sides[] = {{&loads[0], timed->run, 0, 0}, {&loads[1], timed->run, 0, 0}};
+    struct bench_side sides[] = {{&loads[0], timed->run}, {&loads[1], timed->run}};
     TRY(bench_measure(at->cuda->bench, sides, count, cuda_effort(at->cuda, 1)));
     struct bench_row row = begin_holders_row(at, "us", timed->id);
     bench_fill(&row, &sides[0], 1e3);
     if (count > 1)
-        cuda_compare(&row, "cuda", &sides[1], 1e3);
+        bench_against_curve(&row, "cuda", &sides[1]);
     bench_note(&row, "%s", timed->note);
     snprintf(row.series, sizeof row.series, "cuda-blocks");
     return cuda_add(at->cuda, &row, 0);
@@ -220,14 +220,14 @@ gordian_status detect_blocks_rows(struct bench *bench)
     if (!gpu_available(&why))
         return bench_skip(bench, "detect/cuda-blocks", why);
     struct cuda_bench cuda;
-    gordian_status status = cuda_begin(bench, &cuda);
+    TRY(cuda_begin(bench, &cuda));
     for (size_t i = 0; i < 2 * sizeof all_holders / sizeof *all_holders; i++)
         if (cuda_takes(&cuda, all_holders[i / 2].scale)) {
             const struct holders *holders = &all_holders[i / 2];
             struct occasion at = {&cuda, holders, i % 2 ? "multi/" : "", "short"};
-            THEN(status, holders_load_rows(&at, SHORT, i % 2 ? 2 : 1));
+            TRY(holders_load_rows(&at, SHORT, i % 2 ? 2 : 1));
             at.chains = "long";
-            THEN(status, holders_load_rows(&at, holders->held, i % 2 ? 2 : 1));
+            TRY(holders_load_rows(&at, holders->held, i % 2 ? 2 : 1));
         }
-    return status;
+    return GORDIAN_OK;
 }

@@ -94,7 +94,7 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
         return fail_memory(bench->error);
     breaks->trace = trace;
     gordian_status status = open_breaks(bench, breaks);
-    struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
+    struct bench_side sides[2] = {{breaks, run_sparse}, {breaks, run_chase}};
     struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
     make_cancel_rounds(breaks);
     THEN(status, bench_measure(bench, sides, 2, effort));
@@ -102,12 +102,11 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     chase_close(&breaks->chase, &bench->memory);
     memory_free(&bench->memory, breaks);
     TRY(status);
-    struct bench_row row = bench_row("us", "detect/single/cancel-%u/sparse", trace->processes);
-    bench_fill(&row, &sides[0], 1000);
-    bench_against(&row, "chase", &sides[1], 1000);
-    bench_curve(&row, "A wait given up in the middle of a chain, and what follows", "sparse",
-                trace->processes);
-    snprintf(row.baseline_series, sizeof row.baseline_series, "chase");
+    struct bench_row row =
+        bench_measured(&sides[0], "us", "detect/single/cancel-%u/sparse", trace->processes);
+    bench_against_curve(&row, "chase", &sides[1]);
+    bench_curve(&row, "A wait given up in the middle of a chain, and what follows",
+                trace->processes, "sparse");
     return bench_add(bench, &row);
 }
 

@@ -9,7 +9,6 @@
 #include "foundation/base/error.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct chain {
     const struct gen_trace *trace;
@@ -131,17 +130,17 @@ static gordian_status measure_last_block(struct bench *bench, struct chain *chai
                                          struct bench_row *row)
 {
     const bool quick = bench->options->quick;
-    struct bench_side sides[2] = {{chain, again ? sparse_again : sparse_fresh, 0, 0},
-                                  {chain, again ? chase_again : chase_fresh, 0, 0}};
+    struct bench_side sides[2] = {{chain, again ? sparse_again : sparse_fresh},
+                                  {chain, again ? chase_again : chase_fresh}};
     struct bench_effort effort = {3, 15, 400, quick ? 0.4 : 3};
     if (again) { /* the fresh runs left the chase with the last wait standing */
         chase_clear(&chain->chase, chain->trace->processes, chain->trace->resources);
         chase_place(&chain->chase, chain->trace->events, chain->trace->event_count - 1);
     }
-    gordian_status status = bench_measure(bench, sides, 2, effort);
+    TRY(bench_measure(bench, sides, 2, effort));
     bench_fill(row, &sides[0], 1000);
-    bench_against(row, "chase", &sides[1], 1000);
-    return status;
+    bench_against(row, "chase", &sides[1]);
+    return GORDIAN_OK;
 }
 
 /* The four rows of one size: rows[2 * order + again]. */
@@ -162,8 +161,7 @@ static gordian_status chain_size_rows(struct bench *bench, unsigned size, unsign
         status = measure_last_block(bench, &chain, again, row);
         if (sizes[size] == 8192)
             bench_bar(row, BAR_AT_LEAST, 10);
-        row->paper_cpu = paper_cpu_us[size];
-        row->paper_gpu = paper_gpu_us[size];
+        bench_paper(row, paper_cpu_us[size], paper_gpu_us[size]);
         row->plot = "Last block of a chain";
         snprintf(row->series, sizeof row->series, "sparse, %s%s", orders[order],
                  again ? ", again" : "");
@@ -174,8 +172,7 @@ static gordian_status chain_size_rows(struct bench *bench, unsigned size, unsign
     }
     gordian_close(chain.system);
     chase_close(&chain.chase, &bench->memory);
-    memory_free(&bench->memory, chain.pairs);
-    memory_free(&bench->memory, chain.outcomes);
+    memory_free_all(&bench->memory, chain.pairs, chain.outcomes);
     gen_trace_free(&trace);
     return status;
 }
@@ -207,9 +204,8 @@ gordian_status detect_chains(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return GORDIAN_OK;
     struct bench_row rows[SIZES][4];
-    gordian_status status = GORDIAN_OK;
-    for (unsigned size = 0; size < SIZES && status == GORDIAN_OK; size++)
-        for (unsigned order = 0; order < 2 && status == GORDIAN_OK; order++)
-            status = chain_size_rows(bench, size, order, &rows[size][2 * order]);
-    return status == GORDIAN_OK ? summary_rows(bench, rows) : status;
+    for (unsigned size = 0; size < SIZES; size++)
+        for (unsigned order = 0; order < 2; order++)
+            TRY(chain_size_rows(bench, size, order, &rows[size][2 * order]));
+    return summary_rows(bench, rows);
 }

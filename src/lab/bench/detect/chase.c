@@ -15,8 +15,7 @@ bool chase_open(struct chase *chase, const gordian_allocator *memory, uint32_t p
 
 void chase_close(struct chase *chase, const gordian_allocator *memory)
 {
-    memory_free(memory, chase->wait);
-    memory_free(memory, chase->holder);
+    memory_free_all(memory, chase->wait, chase->holder);
 }
 
 void chase_clear(struct chase *chase, uint32_t processes, uint32_t resources)

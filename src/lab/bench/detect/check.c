@@ -4,8 +4,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-
 #ifdef HAVE_IGRAPH
 #include <igraph.h>
 #endif
@@ -50,9 +48,9 @@ static gordian_status add_snapshot_edge(void *context, const gordian_event *even
 gordian_status detect_snapshot(gordian_snapshot **snapshot, const struct gen_options *options,
                                gordian_error *error)
 {
-    gordian_status status = gordian_snapshot_open(snapshot, NULL, error);
+    TRY(gordian_snapshot_open(snapshot, NULL, error));
     struct gen_sink sink = {*snapshot, begin_snapshot, add_snapshot_edge};
-    return status == GORDIAN_OK ? gen_stream(options, &sink, error) : status;
+    return gen_stream(options, &sink, error);
 }
 
 static gordian_status same_cycles(struct check *check, size_t cycles, const char *who,
@@ -184,14 +182,13 @@ static gordian_status run_igraph(void *context, double *ns, gordian_error *error
 static gordian_status measure_snapshot(struct bench *bench, struct check *check)
 {
     const bool quick = bench->options->quick;
-    struct bench_side sides[2] = {{check, run_snapshot_check, 0, 0}, {check, run_igraph, 0, 0}};
+    struct bench_side sides[2] = {{check, run_snapshot_check}, {check, run_igraph}};
     /* igraph takes long: the median of three drops a cold first run. */
     struct bench_effort effort = {0, 3, 20, quick ? 2 : 20};
     TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, effort));
-    struct bench_row row = bench_row("ms", "detect/check/%s-%u/sparse", check->options->kind,
-                                     check->options->processes);
-    bench_fill(&row, &sides[0], 1e6);
-    bench_against(&row, BASELINE, &sides[1], 1e6);
+    struct bench_row row = bench_measured(&sides[0], "ms", "detect/check/%s-%u/sparse",
+                                          check->options->kind, check->options->processes);
+    bench_against(&row, BASELINE, &sides[1]);
     bench_bar(&row, BASELINE ? BAR_AT_LEAST : BAR_NONE, 3);
     bench_note(&row, "%u processes + %u resources, %zu cycles%s", check->options->processes,
                check->options->processes, check->cycles,

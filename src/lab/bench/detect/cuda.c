@@ -24,13 +24,6 @@ struct bench_effort cuda_effort(const struct cuda_bench *cuda, double seconds)
     return (struct bench_effort){3, 5, 1000, cuda->bench->options->quick ? seconds / 4 : seconds};
 }
 
-void cuda_compare(struct bench_row *row, const char *baseline, const struct bench_side *side,
-                  double per_unit)
-{
-    bench_against(row, baseline, side, per_unit);
-    snprintf(row->baseline_series, sizeof row->baseline_series, "%s", baseline);
-}
-
 gordian_status cuda_add(const struct cuda_bench *cuda, struct bench_row *row, double bar)
 {
     if (bar > 0 && cuda->bars)
@@ -80,21 +73,17 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
                                      const struct bench_side *sides, double round_trip)
 {
     const struct detect_paper paper = detect_paper_at(size->size);
-    struct bench_row answer = bench_row("us", "detect/cuda/block-%u", size->size);
-    struct bench_row settled = bench_row("us", "detect/cuda/block-%u-settled", size->size);
+    struct bench_row answer = bench_measured(&sides[0], "us", "detect/cuda/block-%u", size->size);
+    struct bench_row settled =
+        bench_measured(&sides[1], "us", "detect/cuda/block-%u-settled", size->size);
     struct bench_row computing = bench_row("us", "detect/cuda/block-%u-computing", size->size);
-    bench_fill(&answer, &sides[0], 1e3);
-    bench_fill(&settled, &sides[1], 1e3);
-    cuda_compare(&answer, "sparse", &sides[2], 1e3);
-    cuda_compare(&settled, "sparse", &sides[2], 1e3);
+    bench_against_curve(&answer, "sparse", &sides[2]);
+    bench_against_curve(&settled, "sparse", &sides[2]);
     computing.value = (sides[1].median > round_trip ? sides[1].median - round_trip : 0) / 1e3;
-    answer.plot = settled.plot = BLOCK_PLOT;
-    answer.x = settled.x = size->size;
-    snprintf(answer.series, sizeof answer.series, "cuda, answered");
-    snprintf(settled.series, sizeof settled.series, "cuda, settled");
+    bench_curve(&answer, BLOCK_PLOT, size->size, "cuda, answered");
+    bench_curve(&settled, BLOCK_PLOT, size->size, "cuda, settled");
     /* The papers wait for all of the update. */
-    settled.paper_cpu = paper.block_cpu_ms * 1e3;
-    settled.paper_gpu = paper.block_gpu_ms * 1e3;
+    bench_paper(&settled, paper.block_ms.cpu * 1e3, paper.block_ms.gpu * 1e3);
     bench_note(&computing,
                "settled less the round trip: half of the resources gain half of the chain");
     TRY(cuda_add(cuda, &answer, size->answer_bar));
@@ -109,13 +98,12 @@ static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t s
     gordian_error *error = cuda->bench->error;
     TRY(long_chain_open(&chain, "matrix", size, 1, error));
     struct block block = {&chain, true};
-    struct bench_side side = {&block, run_chain_block, 0, 0};
+    struct bench_side side = {&block, run_chain_block};
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     THEN(status, bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1)));
     long_chain_close(&chain);
-    struct bench_row row = bench_row("us", "detect/cuda/block-%u/matrix", size);
-    bench_fill(&row, &side, 1e3);
-    bench_curve(&row, BLOCK_PLOT, "matrix", size);
+    struct bench_row row = bench_measured(&side, "us", "detect/cuda/block-%u/matrix", size);
+    bench_curve(&row, BLOCK_PLOT, size, "matrix");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -131,9 +119,8 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
     THEN(status, long_chain_build(&chain, true, NULL, &built, error));
     THEN(status, long_chain_build(&plain, true, NULL, &built, error));
     struct block answer = {&chain, false}, settled = {&chain, true}, sparse = {&plain, true};
-    struct bench_side sides[] = {{&answer, run_chain_block, 0, 0},
-                                 {&settled, run_chain_block, 0, 0},
-                                 {&sparse, run_chain_block, 0, 0}};
+    struct bench_side sides[] = {
+        {&answer, run_chain_block}, {&settled, run_chain_block}, {&sparse, run_chain_block}};
     THEN(status, bench_measure(cuda->bench, sides, 3, cuda_effort(cuda, 2)));
     long_chain_close(&chain);
     long_chain_close(&plain);
@@ -143,25 +130,19 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
     return status;
 }
 
-static gordian_status add_round_trip(const struct cuda_bench *cuda, double *median)
-{
-    struct long_chain chain;
-    TRY(long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error));
-    struct bench_side side = {&chain, long_chain_round_trip, 0, 0};
-    gordian_status status = bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1));
-    long_chain_close(&chain);
-    struct bench_row row = bench_row("us", "detect/cuda/round-trip");
-    bench_fill(&row, &side, 1e3);
-    *median = side.median;
-    bench_note(&row,
-               "a granted request, and word from the device that it is done: communication alone");
-    return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
-}
-
 static gordian_status all_block_rows(const struct cuda_bench *cuda)
 {
     double round_trip = 0;
-    gordian_status status = add_round_trip(cuda, &round_trip);
+    struct long_chain chain;
+    TRY(long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error));
+    struct bench_side side = {&chain, long_chain_round_trip};
+    gordian_status status = bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1));
+    long_chain_close(&chain);
+    struct bench_row row = bench_measured(&side, "us", "detect/cuda/round-trip");
+    round_trip = side.median;
+    bench_note(&row,
+               "a granted request, and word from the device that it is done: communication alone");
+    THEN(status, cuda_add(cuda, &row, 0));
     for (size_t i = 0; i < sizeof block_sizes / sizeof *block_sizes; i++)
         if (status == GORDIAN_OK && cuda_takes(cuda, block_sizes[i].scale))
             status = block_rows(cuda, &block_sizes[i], round_trip);
@@ -188,12 +169,12 @@ static struct bench_row list_row(const char *id, const struct cuda_list *list, c
 {
     const struct detect_paper paper = detect_paper_at(list->size);
     const bool multi = list->first_units > 1;
-    struct bench_row row = bench_row("ms", "detect/cuda/%s-%u%s", id, list->size, engine);
-    bench_fill(&row, side, 1e6);
-    row.paper_cpu = (multi ? paper.multi_cpu_s : paper.list_cpu_s) * 1e3;
-    row.paper_gpu = (multi ? paper.multi_gpu_s : paper.list_gpu_s) * 1e3;
+    const struct detect_paper_times theirs = multi ? paper.multi_s : paper.list_s;
+    struct bench_row row =
+        bench_measured(side, "ms", "detect/cuda/%s-%u%s", id, list->size, engine);
+    bench_paper(&row, theirs.cpu * 1e3, theirs.gpu * 1e3);
     bench_curve(&row, multi ? "2M events, multi-unit (ms)" : "The papers' 2M events (ms)",
-                list->engine, list->size);
+                list->size, "%s", list->engine);
     return row;
 }
 
@@ -202,9 +183,8 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
 {
     struct cuda_list lists[] = {
         {"cuda", size, first_units}, {"sparse", size, first_units}, {"matrix", size, first_units}};
-    struct bench_side sides[] = {{&lists[0], cuda_run_list, 0, 0},
-                                 {&lists[1], cuda_run_list, 0, 0},
-                                 {&lists[2], cuda_run_list, 0, 0}};
+    struct bench_side sides[] = {
+        {&lists[0], cuda_run_list}, {&lists[1], cuda_run_list}, {&lists[2], cuda_run_list}};
     /* Every sample opens the device anew, which takes a third of a second; the longest lists take
      * half a minute. */
     const bool once = cuda->info.emulated || size > 16384, few = matrix && size > 4096;
@@ -213,7 +193,7 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     bench_progress(cuda->bench, "%s, M = %u", id, size);
     TRY(bench_measure(cuda->bench, sides, 2, effort));
     struct bench_row row = list_row(id, &lists[0], "", &sides[0]);
-    cuda_compare(&row, "sparse", &sides[1], 1e6);
+    bench_against_curve(&row, "sparse", &sides[1]);
     if (first_units > 1 && !cuda->info.emulated)
         bench_note(&row, "the papers do not tell which events theirs were; these are a chain's");
     gordian_status status = cuda_add(cuda, &row, bar);
@@ -265,17 +245,14 @@ static gordian_status add_releases(const struct cuda_bench *cuda, struct release
                                    const char *kind, const char *note, double bar)
 {
     const uint32_t size = both[0].chain.length;
-    struct bench_side sides[] = {{&both[0], run_chain_releases, 0, 0},
-                                 {&both[1], run_chain_releases, 0, 0}};
+    struct bench_side sides[] = {{&both[0], run_chain_releases}, {&both[1], run_chain_releases}};
     struct bench_effort effort = cuda_effort(cuda, 2);
     effort.warmups = 0;
     TRY(bench_measure(cuda->bench, sides, 2, effort));
     const struct detect_paper paper = detect_paper_at(size);
-    struct bench_row row = bench_row("us", "detect/cuda/release-%u%s", size, kind);
-    bench_fill(&row, &sides[0], 1e3);
-    cuda_compare(&row, "sparse", &sides[1], 1e3);
-    row.paper_cpu = paper.release_cpu_ms * 1e3;
-    row.paper_gpu = paper.release_gpu_ms * 1e3;
+    struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/release-%u%s", size, kind);
+    bench_against_curve(&row, "sparse", &sides[1]);
+    bench_paper(&row, paper.release_ms.cpu * 1e3, paper.release_ms.gpu * 1e3);
     bench_note(&row, "%s", note);
     return cuda_add(cuda, &row, bar);
 }

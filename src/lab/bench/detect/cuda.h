@@ -23,9 +23,6 @@ gordian_status cuda_begin(struct bench *bench, struct cuda_bench *cuda);
 bool cuda_takes(const struct cuda_bench *cuda, enum cuda_scale scale);
 /* How long to measure: twice in the emulator. */
 struct bench_effort cuda_effort(const struct cuda_bench *cuda, double seconds);
-/* Fills a baseline in, with its curve. */
-void cuda_compare(struct bench_row *row, const char *baseline, const struct bench_side *side,
-                  double per_unit);
 /* Adds the row; bar 0: none. */
 gordian_status cuda_add(const struct cuda_bench *cuda, struct bench_row *row, double bar);
 

@@ -3,7 +3,6 @@
 
 #include "engines/detect/check/cuda.h"
 #include "engines/detect/check/snapshot.h"
-#include "engines/detect/cuda/cuda.h"
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
@@ -82,10 +81,8 @@ static gordian_status add_stage_rows(const struct cuda_bench *cuda, struct judge
         row.p99 = bench_p99(samples, judged->count) / 1e3;
         if (stage == KERNELS) {
             struct bench_side side = {.median = judged->cpu_ns};
-            cuda_compare(&row, "sparse", &side, 1e6);
-            row.plot = "check of a snapshot (ms)";
-            row.x = size;
-            snprintf(row.series, sizeof row.series, "%s, kernels", kind->name);
+            bench_against_curve(&row, "sparse", &side);
+            bench_curve(&row, "check of a snapshot (ms)", size, "%s, kernels", kind->name);
             bench_note(&row, "%u processes + %u resources: %zu dead, %zu deadlocks", size,
                        judged->snapshot->resource_count, judged->dead, judged->parts);
         }

@@ -59,7 +59,7 @@ static gordian_status measure_releases(const struct cuda_bench *cuda, struct lon
                                        unsigned most, struct bench_side *side)
 {
     struct run_off off = {chain, chain->length - 1};
-    *side = (struct bench_side){&off, run_one_release, 0, 0};
+    *side = (struct bench_side){&off, run_one_release};
     if (most > chain->length / 2)
         most = chain->length / 2;
     return bench_measure(cuda->bench, side, 1, (struct bench_effort){0, 1, most, 1});
@@ -75,9 +75,8 @@ static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     THEN(status, measure_releases(cuda, &chain, 10, &side));
     long_chain_close(&chain);
-    struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u/matrix", size);
-    bench_fill(&row, &side, 1e3);
-    bench_curve(&row, "Reachability after a release (us)", "matrix", size);
+    struct bench_row row = bench_measured(&side, "us", "detect/cuda/multi/reach-%u/matrix", size);
+    bench_curve(&row, "Reachability after a release (us)", size, "matrix");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -93,8 +92,8 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     struct bench_effort effort = cuda_effort(cuda, 2);
     struct hop_options options;
     hop_options_init(&options, &cuda->info);
-    sides[0] = (struct bench_side){&alone, run_reach, 0, 0};
-    sides[1] = (struct bench_side){&whole, run_reach, 0, 0};
+    sides[0] = (struct bench_side){&alone, run_reach};
+    sides[1] = (struct bench_side){&whole, run_reach};
     sides[2] = sides[0];
     gordian_status status = bench_measure(cuda->bench, sides, 2, effort);
     THEN(status, check_reach(state, length, error));
@@ -108,16 +107,15 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
 static gordian_status add_reach(const struct cuda_bench *cuda, uint32_t size,
                                 const struct bench_side *sides, double bar)
 {
-    struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u", size);
-    struct bench_row whole = bench_row("us", "detect/cuda/multi/reach-%u-waited", size);
-    struct bench_row words = bench_row("us", "detect/cuda/multi/reach-%u-words", size);
-    bench_fill(&row, &sides[0], 1e3);
-    bench_fill(&whole, &sides[1], 1e3);
-    bench_fill(&words, &sides[2], 1e3);
-    cuda_compare(&row, "sparse", &sides[3], 1e3);
-    row.plot = words.plot = "Reachability after a release (us)";
-    row.x = words.x = size;
-    snprintf(words.series, sizeof words.series, "cuda, words");
+    const char *plot = "Reachability after a release (us)";
+    struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/multi/reach-%u", size);
+    struct bench_row whole =
+        bench_measured(&sides[1], "us", "detect/cuda/multi/reach-%u-waited", size);
+    struct bench_row words =
+        bench_measured(&sides[2], "us", "detect/cuda/multi/reach-%u-words", size);
+    bench_against_curve(&row, "sparse", &sides[3]);
+    bench_curve(&row, plot, size, "cuda");
+    bench_curve(&words, plot, size, "cuda, words");
     bench_note(&row,
                "all of RP made anew, on the device; sparse: the release, which needs none of it");
     bench_note(&whole, "the same with launches, transfers and waiting");
@@ -144,7 +142,20 @@ static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     return status == GORDIAN_OK && matrix ? add_matrix(cuda, size) : status;
 }
 
-static gordian_status all_reach_rows(const struct cuda_bench *cuda)
+static gordian_status multi_list_rows(const struct cuda_bench *cuda)
+{
+    static const struct {
+        uint32_t size;
+        enum cuda_scale scale;
+    } sizes[] = {{24, CUDA_EMULATED}, {64, CUDA_FULL},  {128, CUDA_FULL},
+                 {256, CUDA_FULL},    {512, CUDA_FULL}, {1024, CUDA_QUICK}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0));
+    return GORDIAN_OK;
+}
+
+gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
 {
     static const struct {
         uint32_t size;
@@ -164,24 +175,6 @@ static gordian_status all_reach_rows(const struct cuda_bench *cuda)
         if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
             status = reach_rows(cuda, gpu, sizes[i].size, sizes[i].matrix, sizes[i].bar);
     gpu_close(gpu);
-    return status;
-}
-
-static gordian_status multi_list_rows(const struct cuda_bench *cuda)
-{
-    static const struct {
-        uint32_t size;
-        enum cuda_scale scale;
-    } sizes[] = {{24, CUDA_EMULATED}, {64, CUDA_FULL},  {128, CUDA_FULL},
-                 {256, CUDA_FULL},    {512, CUDA_FULL}, {1024, CUDA_QUICK}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (cuda_takes(cuda, sizes[i].scale))
-            TRY(cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0));
-    return GORDIAN_OK;
-}
-
-gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
-{
-    TRY(all_reach_rows(cuda));
+    TRY(status);
     return multi_list_rows(cuda);
 }

@@ -5,8 +5,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-
 #define WANTED_RATIO 10 /* at the papers' largest sizes */
 
 struct contest {
@@ -27,63 +25,18 @@ static gordian_status run_contest(void *context, double *ns, gordian_error *erro
 
 static const struct {
     const char *id, *unit;
-    double per_unit; /* nanoseconds */
 } experiments[] = {
-    [PAPER_EXPERIMENT_LIST] = {"events", "ms", 1e6},
-    [PAPER_EXPERIMENT_BLOCK] = {"block", "us", 1e3},
-    [PAPER_EXPERIMENT_RELEASE] = {"release", "us", 1e3},
-    [PAPER_EXPERIMENT_LIST_AND_RELEASE] = {"events-and-release", "ms", 1e6},
+    [PAPER_EXPERIMENT_LIST] = {"events", "ms"},
+    [PAPER_EXPERIMENT_BLOCK] = {"block", "us"},
+    [PAPER_EXPERIMENT_RELEASE] = {"release", "us"},
+    [PAPER_EXPERIMENT_LIST_AND_RELEASE] = {"events-and-release", "ms"},
 };
-
-/* The papers' own figures are those of the bit-packed form. */
-static void fill_paper(struct bench_row *row, const struct contest *published)
-{
-    const struct detect_paper paper = detect_paper_at(published->size);
-    switch (published->experiment) {
-    case PAPER_EXPERIMENT_LIST:
-        row->paper_cpu = paper.list_cpu_s * 1e3;
-        row->paper_gpu = paper.list_gpu_s * 1e3;
-        break;
-    case PAPER_EXPERIMENT_BLOCK:
-        row->paper_cpu = paper.block_cpu_ms * 1e3;
-        row->paper_gpu = paper.block_gpu_ms * 1e3;
-        break;
-    case PAPER_EXPERIMENT_RELEASE:
-        row->paper_cpu = paper.release_cpu_ms * 1e3;
-        row->paper_gpu = paper.release_gpu_ms * 1e3;
-        break;
-    case PAPER_EXPERIMENT_LIST_AND_RELEASE:
-        row->paper_cpu = paper.multi_cpu_s * 1e3;
-        row->paper_gpu = paper.multi_gpu_s * 1e3;
-        break;
-    }
-}
-
-static gordian_status add_contest(const struct cuda_bench *cuda, const struct contest *published,
-                                  const struct bench_side *sides, bool largest)
-{
-    const char *name = paper_player_name(&published->player);
-    const double per_unit = experiments[published->experiment].per_unit;
-    struct bench_row row =
-        bench_row(experiments[published->experiment].unit, "detect/published/%s-%u/%s",
-                  experiments[published->experiment].id, published->size, name);
-    bench_fill(&row, &sides[0], per_unit);
-    cuda_compare(&row, name, &sides[1], per_unit);
-    if (published->player.method == PUBLISHED_METHOD_OSDDA_BITS ||
-        published->player.method == PUBLISHED_METHOD_LMDDA_BITS)
-        fill_paper(&row, published);
-    bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
-               published->time.device / per_unit, experiments[published->experiment].unit);
-    if (largest && cuda->bars)
-        bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);
-    return cuda_add(cuda, &row, 0);
-}
 
 static gordian_status measure_contest(const struct cuda_bench *cuda, const struct contest *wanted,
                                       bool once, bool largest)
 {
     struct contest published = *wanted, ours = *wanted;
-    struct bench_side sides[] = {{&ours, run_contest, 0, 0}, {&published, run_contest, 0, 0}};
+    struct bench_side sides[] = {{&ours, run_contest}, {&published, run_contest}};
     const bool quick = cuda->bench->options->quick;
     const struct bench_effort effort = {0, once || quick ? 1 : 3, once ? 1 : 10,
                                         once    ? 0
@@ -93,7 +46,28 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
     bench_progress(cuda->bench, "%s as published, %s, M = %u", paper_player_name(&published.player),
                    experiments[published.experiment].id, published.size);
     TRY(bench_measure(cuda->bench, sides, 2, effort));
-    return add_contest(cuda, &published, sides, largest);
+    const char *name = paper_player_name(&published.player);
+    const struct detect_paper paper = detect_paper_at(published.size);
+    const struct detect_paper_times theirs[] = {
+        [PAPER_EXPERIMENT_LIST] = paper.list_s,
+        [PAPER_EXPERIMENT_BLOCK] = paper.block_ms,
+        [PAPER_EXPERIMENT_RELEASE] = paper.release_ms,
+        [PAPER_EXPERIMENT_LIST_AND_RELEASE] = paper.multi_s,
+    };
+    struct bench_row row = bench_measured(
+        &sides[0], experiments[published.experiment].unit, "detect/published/%s-%u/%s",
+        experiments[published.experiment].id, published.size, name);
+    bench_against_curve(&row, name, &sides[1]);
+    /* The papers' own figures are those of the bit-packed form. */
+    if (published.player.method == PUBLISHED_METHOD_OSDDA_BITS ||
+        published.player.method == PUBLISHED_METHOD_LMDDA_BITS)
+        bench_paper(&row, theirs[published.experiment].cpu * 1e3,
+                    theirs[published.experiment].gpu * 1e3);
+    bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
+               published.time.device / row.per_unit, experiments[published.experiment].unit);
+    if (largest && cuda->bars)
+        bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);
+    return cuda_add(cuda, &row, 0);
 }
 
 struct published_size {
@@ -132,20 +106,19 @@ static gordian_status all_methods(const struct cuda_bench *cuda, struct gpu *gpu
 {
     const size_t singles = sizeof single_sizes / sizeof *single_sizes;
     const size_t multis = sizeof multi_sizes / sizeof *multi_sizes;
-    gordian_status status = GORDIAN_OK;
     for (int i = 0; i < PUBLISHED_METHODS; i++) {
         const enum published_method method = (enum published_method)i;
         const bool multi = published_is_multi_unit(method);
         const bool packed =
             method == PUBLISHED_METHOD_OSDDA_BITS || method == PUBLISHED_METHOD_LMDDA_BITS;
         const size_t count = multi ? multis : singles;
-        for (size_t k = 0; k < count && status == GORDIAN_OK; k++) {
+        for (size_t k = 0; k < count; k++) {
             const struct published_size *size = multi ? &multi_sizes[k] : &single_sizes[k];
             if (cuda_takes(cuda, packed ? size->packed : size->initial))
-                status = published_method_rows(cuda, gpu, method, size, k + 1 == count);
+                TRY(published_method_rows(cuda, gpu, method, size, k + 1 == count));
         }
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status cuda_published_rows(const struct cuda_bench *cuda)

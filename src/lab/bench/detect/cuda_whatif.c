@@ -5,7 +5,6 @@
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct what_if {
@@ -42,7 +41,7 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
     struct bench *bench = cuda->bench;
     const char *multi = first_units > 1 ? "multi/" : "";
     struct what_if both[2] = {0};
-    struct bench_side sides[] = {{&both[0], run_what_if, 0, 0}, {&both[1], run_what_if, 0, 0}};
+    struct bench_side sides[] = {{&both[0], run_what_if}, {&both[1], run_what_if}};
     bench_progress(bench, "what would deadlock, %u x %u, cuda", size, size);
     gordian_status status = open_what_if(&both[0], bench, "cuda", size, first_units);
     THEN(status, open_what_if(&both[1], bench, "sparse", size, first_units));
@@ -54,9 +53,8 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
         long_chain_close(&both[i].chain);
         memory_free(&bench->memory, both[i].pairs);
     }
-    struct bench_row row = bench_row("us", "detect/cuda/%swhat-if-%u", multi, size);
-    bench_fill(&row, &sides[0], 1e3);
-    cuda_compare(&row, "sparse", &sides[1], 1e3);
+    struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/%swhat-if-%u", multi, size);
+    bench_against_curve(&row, "sparse", &sides[1]);
     bench_note(&row, "all pairs, the array of answers filled in here");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }

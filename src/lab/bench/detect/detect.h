@@ -31,10 +31,9 @@ gordian_status detect_snapshot(gordian_snapshot **snapshot, const struct gen_opt
  * (milliseconds for an event). GPU: the best of theirs. */
 struct detect_paper {
     uint32_t size;
-    double list_cpu_s, list_gpu_s;
-    double block_cpu_ms, block_gpu_ms;
-    double release_cpu_ms, release_gpu_ms;
-    double multi_cpu_s, multi_gpu_s;
+    struct detect_paper_times {
+        double cpu, gpu;
+    } list_s, block_ms, release_ms, multi_s;
 };
 
 /* All zero for a size they did not have. */

@@ -19,10 +19,7 @@ bool keeper_open(struct keeper *keeper, const gordian_allocator *memory, uint32_
 
 void keeper_close(struct keeper *keeper, const gordian_allocator *memory)
 {
-    memory_free(memory, keeper->wait);
-    memory_free(memory, keeper->holder);
-    memory_free(memory, keeper->processes);
-    memory_free(memory, keeper->resources);
+    memory_free_all(memory, keeper->wait, keeper->holder, keeper->processes, keeper->resources);
 }
 
 void keeper_clear(struct keeper *keeper, uint32_t processes, uint32_t resources)

@@ -9,9 +9,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define SHORT 32 /* hops, on average: beyond, chains are not short, and there is no bar */
 
 struct load {
@@ -42,41 +39,39 @@ static gordian_status ours(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status bare(void *context, double *ns, gordian_error *error)
+/* The bare loop, or the one that also keeps queues and holdings. */
+static gordian_status run_loop(struct load *load, bool keeps, double *ns, gordian_error *error)
 {
-    struct load *load = context;
     const size_t count = load->trace.event_count;
-    chase_clear(&load->bare, load->trace.processes, load->trace.resources);
+    if (keeps)
+        keeper_clear(&load->keeper, load->trace.processes, load->trace.resources);
+    else
+        chase_clear(&load->bare, load->trace.processes, load->trace.resources);
     uint64_t sum = 0, start = work_ns();
     for (size_t at = 0; at < count; at += DETECT_SLICE) {
         size_t slice = count - at < DETECT_SLICE ? count - at : DETECT_SLICE;
-        chase_feed(&load->bare, &load->resolved[at], slice, load->outcomes);
+        if (keeps)
+            keeper_feed(&load->keeper, &load->trace.events[at], slice, load->outcomes);
+        else
+            chase_feed(&load->bare, &load->resolved[at], slice, load->outcomes);
         for (size_t i = 0; i < slice; i++)
             sum += load->outcomes[i];
     }
     *ns = (double)(work_ns() - start) / (double)count;
     if (load->sum && sum != load->sum)
-        return fail(error, GORDIAN_STATUS_INPUT, "bare: the same events ended differently");
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the same events ended differently",
+                    keeps ? "keeper" : "bare");
     return GORDIAN_OK;
 }
 
-/* The same for the loop that also keeps queues and holdings. */
+static gordian_status bare(void *context, double *ns, gordian_error *error)
+{
+    return run_loop(context, false, ns, error);
+}
+
 static gordian_status keeps(void *context, double *ns, gordian_error *error)
 {
-    struct load *load = context;
-    const size_t count = load->trace.event_count;
-    keeper_clear(&load->keeper, load->trace.processes, load->trace.resources);
-    uint64_t sum = 0, start = work_ns();
-    for (size_t at = 0; at < count; at += DETECT_SLICE) {
-        size_t slice = count - at < DETECT_SLICE ? count - at : DETECT_SLICE;
-        keeper_feed(&load->keeper, &load->trace.events[at], slice, load->outcomes);
-        for (size_t i = 0; i < slice; i++)
-            sum += load->outcomes[i];
-    }
-    *ns = (double)(work_ns() - start) / (double)count;
-    if (load->sum && sum != load->sum)
-        return fail(error, GORDIAN_STATUS_INPUT, "keeper: the same events ended differently");
-    return GORDIAN_OK;
+    return run_loop(context, true, ns, error);
 }
 
 struct load_facts {
@@ -84,16 +79,17 @@ struct load_facts {
     uint64_t hops;
 };
 
-/* Replays one by one: says who gets each release, and compares every single outcome. */
-static gordian_status resolve(struct load *load, struct load_facts *facts, gordian_error *error)
+static gordian_status short_chain_row(struct bench *bench, struct load *load)
 {
+    struct load_facts facts = {0};
+    /* Replays one by one: says who gets each release, and compares every single outcome. */
     gordian_system *system;
-    gordian_status status = detect_open(&system, "sparse", &load->trace, error);
+    gordian_status status = detect_open(&system, "sparse", &load->trace, bench->error);
     for (size_t i = 0; i < load->trace.event_count && status == GORDIAN_OK; i++) {
         gordian_event *event = &load->resolved[i];
         gordian_result result;
         *event = load->trace.events[i];
-        status = gordian_feed(system, event, &result, error);
+        status = gordian_feed(system, event, &result, bench->error);
         if (status != GORDIAN_OK)
             break;
         size_t served_count;
@@ -102,33 +98,25 @@ static gordian_status resolve(struct load *load, struct load_facts *facts, gordi
             event->to = served_count ? served[0] : GORDIAN_NONE;
         chase_feed(&load->bare, event, 1, load->outcomes);
         if (result.outcome != load->outcomes[0])
-            status =
-                fail(error, GORDIAN_STATUS_INPUT, "event %zu: sparse says %s, bare says %s", i,
-                     gordian_outcome_text(result.outcome), gordian_outcome_text(load->outcomes[0]));
-        facts->requests += event->op == GORDIAN_OP_REQUEST;
-        facts->deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
+            status = fail(
+                bench->error, GORDIAN_STATUS_INPUT, "event %zu: sparse says %s, bare says %s", i,
+                gordian_outcome_text(result.outcome), gordian_outcome_text(load->outcomes[0]));
+        facts.requests += event->op == GORDIAN_OP_REQUEST;
+        facts.deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
         if (result.outcome == GORDIAN_OUTCOME_BLOCKED) {
-            facts->blocks++;
-            facts->hops += chase_length(&load->bare, event->process);
+            facts.blocks++;
+            facts.hops += chase_length(&load->bare, event->process);
         }
     }
     gordian_close(system);
-    return status;
-}
-
-static gordian_status short_chain_row(struct bench *bench, struct load *load)
-{
-    struct load_facts facts = {0};
-    gordian_status status = resolve(load, &facts, bench->error);
-    struct bench_side sides[3] = {{load, ours, 0, 0}, {load, bare, 0, 0}, {load, keeps, 0, 0}};
+    struct bench_side sides[3] = {{load, ours}, {load, bare}, {load, keeps}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     THEN(status, bench_measure(bench, sides, 3, effort));
     TRY(status);
     double hops = (double)facts.hops / (double)(facts.blocks ? facts.blocks : 1);
-    struct bench_row row = bench_row("ns", "detect/single/random-%u%s/sparse",
-                                     load->trace.processes, load->busy ? "-busy" : "");
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "bare", &sides[1], 1);
+    struct bench_row row = bench_measured(&sides[0], "ns", "detect/single/random-%u%s/sparse",
+                                          load->trace.processes, load->busy ? "-busy" : "");
+    bench_against(&row, "bare", &sides[1]);
     bench_bar(&row, hops < SHORT ? BAR_AT_LEAST : BAR_NONE, 0.8);
     bench_note(
         &row,
@@ -137,10 +125,9 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
         load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
         facts.deadlocks);
     TRY(bench_add(bench, &row));
-    struct bench_row floor = bench_row("ns", "detect/single/random-%u%s/keeper",
-                                       load->trace.processes, load->busy ? "-busy" : "");
-    bench_fill(&floor, &sides[2], 1);
-    bench_against(&floor, "bare", &sides[1], 1);
+    struct bench_row floor = bench_measured(&sides[2], "ns", "detect/single/random-%u%s/keeper",
+                                            load->trace.processes, load->busy ? "-busy" : "");
+    bench_against(&floor, "bare", &sides[1]);
     bench_note(
         &floor,
         "the bare loop with queues and holdings kept, nothing checked: the floor of the above");
@@ -167,8 +154,7 @@ static gordian_status short_chains(struct bench *bench, uint32_t size, uint64_t 
         status = short_chain_row(bench, &load);
     chase_close(&load.bare, &bench->memory);
     keeper_close(&load.keeper, &bench->memory);
-    memory_free(&bench->memory, load.resolved);
-    memory_free(&bench->memory, load.outcomes);
+    memory_free_all(&bench->memory, load.resolved, load.outcomes);
     gen_trace_free(&load.trace);
     return status;
 }
@@ -190,14 +176,13 @@ static gordian_status engine_row(struct bench *bench, const struct engine_load *
     bench_progress(bench, "%s load, %u x %u, %s", wanted->model, wanted->size, wanted->size,
                    wanted->engine);
     gordian_status status = gen_events(&options, &load.trace, bench->error);
-    struct bench_side side = {&load, ours, 0, 0};
+    struct bench_side side = {&load, ours};
     struct bench_effort effort = {1, 3, 30, bench->options->quick ? 0.3 : 2};
     THEN(status, bench_measure(bench, &side, 1, effort));
     gen_trace_free(&load.trace);
     TRY(status);
-    struct bench_row row =
-        bench_row("ns", "detect/%s/load-%u/%s", wanted->model, wanted->size, wanted->engine);
-    bench_fill(&row, &side, 1);
+    struct bench_row row = bench_measured(&side, "ns", "detect/%s/load-%u/%s", wanted->model,
+                                          wanted->size, wanted->engine);
     return bench_add(bench, &row);
 }
 

@@ -137,13 +137,13 @@ gordian_status long_chain_block(struct long_chain *chain, uint32_t process, doub
                                 double *settled, gordian_error *error)
 {
     double ignored;
-    gordian_status status = long_chain_cancel(chain, process, &ignored, error);
+    TRY(long_chain_cancel(chain, process, &ignored, error));
     uint64_t start = clock_ns();
-    THEN(status, request_in_chain(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error));
+    TRY(request_in_chain(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error));
     *answer = since(start);
-    THEN(status, long_chain_settle(chain, error));
+    TRY(long_chain_settle(chain, error));
     *settled = since(start);
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ releases */
@@ -181,25 +181,13 @@ gordian_status long_chain_release_all(struct long_chain *chain, double *ns, gord
 static gordian_status ask_at_random(struct long_chain *chain, struct random *random,
                                     gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t i = 0; i < chain->length && status == GORDIAN_OK; i++) {
+    for (uint32_t i = 0; i < chain->length; i++) {
         uint32_t process = (uint32_t)random_below(random, chain->length);
         uint32_t resource = (uint32_t)random_below(random, chain->length);
         if (!gordian_is_waiting(chain->system, process))
-            status = gordian_request(chain->system, process, resource, 1, NULL, error);
+            TRY(gordian_request(chain->system, process, resource, 1, NULL, error));
     }
-    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
-}
-
-/* Everything held by those who do not wait. */
-static size_t list_holds(struct long_chain *chain, gordian_edge *list)
-{
-    size_t count = 0;
-    for (uint32_t q = 0; q < chain->length; q++)
-        if (gordian_holders(chain->system, q, &list[count], 1) &&
-            !gordian_is_waiting(chain->system, list[count].process))
-            count++;
-    return count;
+    return long_chain_settle(chain, error);
 }
 
 gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed, unsigned rounds,
@@ -216,7 +204,12 @@ gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed
         status = ask_at_random(chain, &random, error);
         if (status != GORDIAN_OK)
             break;
-        size_t count = list_holds(chain, list);
+        /* Everything held by those who do not wait. */
+        size_t count = 0;
+        for (uint32_t q = 0; q < chain->length; q++)
+            if (gordian_holders(chain->system, q, &list[count], 1) &&
+                !gordian_is_waiting(chain->system, list[count].process))
+                count++;
         uint64_t start = clock_ns();
         for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
             status =

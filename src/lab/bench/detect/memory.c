@@ -24,21 +24,20 @@ static gordian_status begin_loaded(void *context, uint32_t processes, uint32_t r
                                    const uint64_t *units, uint64_t units_each, gordian_error *error)
 {
     struct loaded *loaded = context;
-    gordian_status status = GORDIAN_OK;
     char name[16];
     uint32_t id;
     if (loaded->load->reserved)
-        status = gordian_reserve(loaded->system, processes, resources, error);
-    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++) {
+        TRY(gordian_reserve(loaded->system, processes, resources, error));
+    for (uint32_t q = 0; q < resources; q++) {
         snprintf(name, sizeof name, "q%u", q);
-        status = gordian_add_resource(loaded->system, loaded->load->named ? name : NULL,
-                                      units ? units[q] : units_each, &id, error);
+        TRY(gordian_add_resource(loaded->system, loaded->load->named ? name : NULL,
+                                 units ? units[q] : units_each, &id, error));
     }
-    for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++) {
+    for (uint32_t p = 0; p < processes; p++) {
         snprintf(name, sizeof name, "p%u", p);
-        status = gordian_add_process(loaded->system, loaded->load->named ? name : NULL, &id, error);
+        TRY(gordian_add_process(loaded->system, loaded->load->named ? name : NULL, &id, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status feed_loaded(void *context, const gordian_event *event, gordian_error *error)

@@ -9,18 +9,18 @@
 #include <stdio.h>
 
 static const struct detect_paper papers[] = {
-    {512, 0.22, 0.04, 0.819, 0.075, 0.016, 0.050, 389.03, 1.22},
-    {1024, 2.57, 0.09, 5.251, 0.081, 0.046, 0.052, 6688.14, 77.55},
-    {2048, 18.60, 0.23, 14.64, 0.109, 0.240, 0.060, 0, 0},
-    {4096, 170.81, 0.81, 62.68, 0.192, 0.921, 0.067, 0, 0},
-    {8192, 1383.97, 4.36, 253.58, 0.426, 3.334, 0.133, 0, 0},
+    {512, {0.22, 0.04}, {0.819, 0.075}, {0.016, 0.050}, {389.03, 1.22}},
+    {1024, {2.57, 0.09}, {5.251, 0.081}, {0.046, 0.052}, {6688.14, 77.55}},
+    {2048, {18.60, 0.23}, {14.64, 0.109}, {0.240, 0.060}, {0, 0}},
+    {4096, {170.81, 0.81}, {62.68, 0.192}, {0.921, 0.067}, {0, 0}},
+    {8192, {1383.97, 4.36}, {253.58, 0.426}, {3.334, 0.133}, {0, 0}},
 };
 
 /* Smaller ones, multi-unit alone. */
 static const struct detect_paper small_papers[] = {
-    {.size = 64, .multi_cpu_s = 0.10, .multi_gpu_s = 0.001},
-    {.size = 128, .multi_cpu_s = 1.80, .multi_gpu_s = 0.003},
-    {.size = 256, .multi_cpu_s = 32.54, .multi_gpu_s = 0.04},
+    {.size = 64, .multi_s = {0.10, 0.001}},
+    {.size = 128, .multi_s = {1.80, 0.003}},
+    {.size = 256, .multi_s = {32.54, 0.04}},
 };
 
 struct detect_paper detect_paper_at(uint32_t size)
@@ -112,37 +112,20 @@ static gordian_status time_paper_release(void *context, double *ns, gordian_erro
 
 static gordian_status add_paper_row(struct bench *bench, struct run *run, const char *what,
                                     gordian_status (*body)(void *, double *, gordian_error *),
-                                    double per_unit, const char *unit, double cpu, double gpu)
+                                    const char *unit, struct detect_paper_times theirs)
 {
     const bool quick = bench->options->quick;
     const uint32_t size = run->trace.processes;
-    struct bench_side side = {run, body, 0, 0};
+    struct bench_side side = {run, body};
     struct bench_effort effort = {1, 3, 200, quick ? 0.2 : 2};
     bench_progress(bench, "the papers' %s, M = %u, %s", what, size, run->engine);
     TRY(bench_measure(bench, &side, 1, effort));
-    struct bench_row row = bench_row(unit, "detect/paper/%s-%u/%s", what, size, run->engine);
-    bench_fill(&row, &side, per_unit);
-    row.paper_cpu = cpu;
-    row.paper_gpu = gpu;
-    row.plot = body == whole_list ? "The papers' 2M events (ms)" : NULL;
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "%s", run->engine);
+    struct bench_row row =
+        bench_measured(&side, unit, "detect/paper/%s-%u/%s", what, size, run->engine);
+    bench_paper(&row, theirs.cpu * 1e3, theirs.gpu * 1e3);
+    bench_curve(&row, body == whole_list ? "The papers' 2M events (ms)" : NULL, size, "%s",
+                run->engine);
     return bench_add(bench, &row);
-}
-
-static gordian_status paper_rows(struct bench *bench, const struct detect_paper *paper,
-                                 const char *engine)
-{
-    struct run run = {.engine = engine};
-    gordian_status status = detect_paper_list(paper->size, &run.trace, bench->error);
-    THEN(status, add_paper_row(bench, &run, "events", whole_list, 1e6, "ms",
-                               paper->list_cpu_s * 1e3, paper->list_gpu_s * 1e3));
-    THEN(status, add_paper_row(bench, &run, "block", last_block, 1e3, "us",
-                               paper->block_cpu_ms * 1e3, paper->block_gpu_ms * 1e3));
-    THEN(status, add_paper_row(bench, &run, "release", time_paper_release, 1e3, "us",
-                               paper->release_cpu_ms * 1e3, paper->release_gpu_ms * 1e3));
-    gen_trace_free(&run.trace);
-    return status;
 }
 
 gordian_status detect_papers(struct bench *bench)
@@ -156,7 +139,13 @@ gordian_status detect_papers(struct bench *bench)
                 (bench->options->quick &&
                  (papers[i].size % 1024 || (dense && papers[i].size > 1024))))
                 continue;
-            status = paper_rows(bench, &papers[i], engines[e]);
+            struct run run = {.engine = engines[e]};
+            status = detect_paper_list(papers[i].size, &run.trace, bench->error);
+            THEN(status, add_paper_row(bench, &run, "events", whole_list, "ms", papers[i].list_s));
+            THEN(status, add_paper_row(bench, &run, "block", last_block, "us", papers[i].block_ms));
+            THEN(status, add_paper_row(bench, &run, "release", time_paper_release, "us",
+                                       papers[i].release_ms));
+            gen_trace_free(&run.trace);
         }
     return status;
 }

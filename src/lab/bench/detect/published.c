@@ -107,11 +107,11 @@ static gordian_status settle_play(struct play *play, gordian_error *error)
 
 static gordian_status start_clock(struct play *play, gordian_error *error)
 {
-    gordian_status status = settle_play(play, error);
-    if (status == GORDIAN_OK && play->published)
-        status = gpu_timer_start(play->player->gpu, error);
+    TRY(settle_play(play, error));
+    if (play->published)
+        TRY(gpu_timer_start(play->player->gpu, error));
     play->start = clock_ns();
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status stop_clock(struct play *play, struct measure_time *time, gordian_error *error)

@@ -6,7 +6,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SIZE      1024u
@@ -52,8 +51,8 @@ static gordian_status make_state(struct bench *bench, struct releases *releases,
         status = gordian_request(system, p, resource, 1, &outcome, bench->error);
         if (status == GORDIAN_OK && outcome == GORDIAN_OUTCOME_BLOCKED)
             status = push(bench, releases, p, resource);
-        else if (status == GORDIAN_OK)
-            status = gordian_cancel(system, p, &outcome, bench->error);
+        else
+            THEN(status, gordian_cancel(system, p, &outcome, bench->error));
     }
     return status;
 }
@@ -172,10 +171,7 @@ gordian_status detect_releases(struct bench *bench)
     double *samples = memory_alloc(&bench->memory, (PASSES + 1) * releases.count * sizeof *samples);
     gordian_status status = samples ? make(bench, &releases) : fail_memory(bench->error);
     THEN(status, measure_passes(bench, &releases, samples, &samples[PASSES * releases.count]));
-    memory_free(&bench->memory, samples);
-    memory_free(&bench->memory, releases.list);
-    memory_free(&bench->memory, releases.served);
-    memory_free(&bench->memory, releases.state.units);
-    memory_free(&bench->memory, releases.state.events);
+    memory_free_all(&bench->memory, samples, releases.list, releases.served, releases.state.units,
+                    releases.state.events);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "lab/bench/harness/harness.h"
 
 #include "foundation/base/error.h"
+#include "foundation/base/io/source.h"
 #include "foundation/base/io/temporary.h"
 #include "foundation/base/machine.h"
 #include "foundation/base/random.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -79,9 +79,8 @@ static gordian_status build_load(gordian_snapshot *snapshot, const struct load *
 static struct bench_row check_row_of(const struct bench_side sides[2], const char *what,
                                      uint32_t size)
 {
-    struct bench_row row = bench_row("ms", "check/%s-%u", what, size);
-    bench_fill(&row, &sides[0], 1e6);
-    bench_against(&row, "one thread", &sides[1], 1e6);
+    struct bench_row row = bench_measured(&sides[0], "ms", "check/%s-%u", what, size);
+    bench_against(&row, "one thread", &sides[1]);
     return row;
 }
 
@@ -93,8 +92,7 @@ static gordian_status judge_row(struct bench *bench, const struct load *load, ui
     gordian_status status = gordian_snapshot_open(&snapshot, NULL, bench->error);
     THEN(status, build_load(snapshot, load, size, bench->options->seed, bench->error));
     struct judging many = {snapshot, 0, &dead}, one = {snapshot, 1, &dead};
-    struct bench_side sides[2] = {{&many, run_threaded_judgement, 0, 0},
-                                  {&one, run_threaded_judgement, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_threaded_judgement}, {&one, run_threaded_judgement}};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 2 : 10};
     THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
@@ -113,18 +111,6 @@ struct command {
     const char *engine, *threads;
 };
 
-static void become_command(const struct command *command)
-{
-    const char *words[] = {"gordian",        "check",         "--quiet",
-                           "--engine",       command->engine, "--threads",
-                           command->threads, command->path,   NULL};
-    char gordian[PATH_MAX];
-    int nowhere = open("/dev/null", O_WRONLY);
-    if (nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0 && child_gordian(gordian, sizeof gordian))
-        execv(gordian, (char *const *)(uintptr_t)words);
-    _exit(127);
-}
-
 /* From its start to its end, which is behind the report. */
 static gordian_status run_check_command(void *context, double *ns, gordian_error *error)
 {
@@ -132,8 +118,17 @@ static gordian_status run_check_command(void *context, double *ns, gordian_error
     int status;
     uint64_t start = clock_ns();
     pid_t child = fork();
-    if (child == 0)
-        become_command(command);
+    if (child == 0) {
+        const char *words[] = {"gordian",        "check",         "--quiet",
+                               "--engine",       command->engine, "--threads",
+                               command->threads, command->path,   NULL};
+        char gordian[PATH_MAX];
+        int nowhere = open("/dev/null", O_WRONLY);
+        if (nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0 &&
+            child_gordian(gordian, sizeof gordian))
+            execv(gordian, (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
     while (child > 0 && waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             child = -1;
@@ -145,13 +140,6 @@ static gordian_status run_check_command(void *context, double *ns, gordian_error
     return GORDIAN_OK;
 }
 
-static bool write_to_output(void *context, const char *bytes, size_t size)
-{
-    struct output *out = context;
-    output_bytes(out, bytes, size);
-    return !out->failure;
-}
-
 static gordian_status write_snapshot_file(struct command *command,
                                           const struct gen_options *options, bool packed,
                                           gordian_error *error)
@@ -160,7 +148,7 @@ static gordian_status write_snapshot_file(struct command *command,
     int fd;
     TRY(temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error));
     gordian_status status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
-    const gordian_writer writer = {write_to_output, NULL, &out};
+    const gordian_writer writer = output_as_writer(&out);
     THEN(status, packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error));
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "%s: %s", command->path, strerror(out.failure));
@@ -191,8 +179,7 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
     gordian_status status = write_snapshot_file(&many, &options, packed, bench->error);
     struct command one = many;
     one.threads = "1";
-    struct bench_side sides[2] = {{&many, run_check_command, 0, 0},
-                                  {&one, run_check_command, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_check_command}, {&one, run_check_command}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 3 : 40};
     THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
@@ -223,7 +210,7 @@ static gordian_status gpu_row(struct bench *bench, uint32_t size)
     gordian_status status = write_snapshot_file(&gpu, &options, true, bench->error);
     struct command cpu = gpu;
     cpu.engine = "sparse";
-    struct bench_side sides[2] = {{&gpu, run_check_command, 0, 0}, {&cpu, run_check_command, 0, 0}};
+    struct bench_side sides[2] = {{&gpu, run_check_command}, {&cpu, run_check_command}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 5 : 60};
     THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
@@ -242,10 +229,9 @@ gordian_status bench_check(struct bench *bench)
 {
     static const struct load loads[] = {{"single", 1, 1}, {"multi", 3, 1}, {"general", 3, 2}};
     const bool quick = bench->options->quick;
-    gordian_status status = GORDIAN_OK;
-    for (unsigned i = 0; i < 3 && status == GORDIAN_OK; i++)
-        status = judge_row(bench, &loads[i], quick ? 1000000 : i ? 3000000 : 10000000);
-    THEN(status, command_row(bench, quick ? 1000000 : TEXT_SIZE, false));
-    THEN(status, command_row(bench, quick ? 1000000 : 10000000, true));
-    return status == GORDIAN_OK ? gpu_row(bench, quick ? 10000000 : GPU_SIZE) : status;
+    for (unsigned i = 0; i < 3; i++)
+        TRY(judge_row(bench, &loads[i], quick ? 1000000 : i ? 3000000 : 10000000));
+    TRY(command_row(bench, quick ? 1000000 : TEXT_SIZE, false));
+    TRY(command_row(bench, quick ? 1000000 : 10000000, true));
+    return gpu_row(bench, quick ? 10000000 : GPU_SIZE);
 }

@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -227,12 +226,6 @@ static int start_command(const struct reading *reading, pid_t *child)
     return failure;
 }
 
-static double cpu_ns(const struct rusage *usage)
-{
-    return 1e9 * (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-           1e3 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
-}
-
 /* The time it had a core for. */
 static gordian_status run_pinned_command(void *context, double *ns, gordian_error *error)
 {
@@ -248,7 +241,8 @@ static gordian_status run_pinned_command(void *context, double *ns, gordian_erro
         return fail(error, GORDIAN_STATUS_IO, "cannot run gordian: %s", strerror(failure));
     if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) /* 1: deadlocks were found */
         return fail(error, GORDIAN_STATUS_INPUT, "gordian %s failed", reading->words[0]);
-    *ns = cpu_ns(&usage);
+    *ns = 1e9 * (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+          1e3 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     return GORDIAN_OK;
 }
 
@@ -257,20 +251,6 @@ static gordian_status run_pinned_command(void *context, double *ns, gordian_erro
 static gordian_status make_reading_file(struct reading *reading, int *fd, gordian_error *error)
 {
     return temporary_file("gordian-read", "", reading->path, sizeof reading->path, fd, error);
-}
-
-static gordian_status write_trace_text(struct reading *reading, const struct gen_options *options,
-                                       gordian_error *error)
-{
-    struct output out;
-    int fd;
-    TRY(make_reading_file(reading, &fd, error));
-    gordian_status status =
-        output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
-    if (!output_close(&out) && status == GORDIAN_OK)
-        status = fail(error, GORDIAN_STATUS_IO, "%s: %s", reading->path, strerror(out.failure));
-    close(fd);
-    return status;
 }
 
 static struct bench_row reading_row_of(const struct reading *reading, const struct bench_side *side,
@@ -327,24 +307,6 @@ static gordian_status run_core_judgement(void *context, double *ns, gordian_erro
     return status;
 }
 
-/* The text again, packed, in a file of its own. */
-static gordian_status pack_text(const struct reading *text, struct reading *packed,
-                                gordian_error *error)
-{
-    int from, to;
-    TRY(make_reading_file(packed, &to, error));
-    from = open(text->path, O_RDONLY | O_CLOEXEC);
-    gordian_source source = gordian_source_fd(&from);
-    gordian_writer writer = gordian_writer_fd(&to);
-    gordian_status status =
-        from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
-                  : fail_reading_file(text, error);
-    if (from >= 0)
-        close(from);
-    close(to);
-    return status;
-}
-
 static gordian_status open_judging(struct judging *judging, const struct reading *packed,
                                    gordian_error *error)
 {
@@ -361,9 +323,9 @@ static gordian_status open_judging(struct judging *judging, const struct reading
 static gordian_status add_packed(struct bench *bench, const struct reading *packed,
                                  const struct bench_side sides[2], const char *kind)
 {
-    struct bench_row row = bench_row("ms", "read/check-packed/%s-%u", kind, packed->names);
-    bench_fill(&row, &sides[0], 1e6);
-    bench_against(&row, "judging", &sides[1], 1e6);
+    struct bench_row row =
+        bench_measured(&sides[0], "ms", "read/check-packed/%s-%u", kind, packed->names);
+    bench_against(&row, "judging", &sides[1]);
     bench_bar(&row, packed->names >= PACKED_BAR_NAMES ? BAR_AT_LEAST : BAR_NONE, 1 / 1.5);
     bench_note(&row, "from the packed file to the answer, beside the judgement alone, on one core");
     return bench_add(bench, &row);
@@ -373,10 +335,20 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
 {
     struct reading packed = *text;
     struct judging judging = {0};
-    struct bench_side sides[2] = {{&packed, run_pinned_command, 0, 0},
-                                  {&judging, run_core_judgement, 0, 0}};
+    struct bench_side sides[2] = {{&packed, run_pinned_command}, {&judging, run_core_judgement}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
-    gordian_status status = pack_text(text, &packed, bench->error);
+    /* The text again, packed, in a file of its own. */
+    int from, to;
+    TRY(make_reading_file(&packed, &to, bench->error));
+    from = open(text->path, O_RDONLY | O_CLOEXEC);
+    gordian_source source = gordian_source_fd(&from);
+    gordian_writer writer = gordian_writer_fd(&to);
+    gordian_status status =
+        from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, bench->error)
+                  : fail_reading_file(text, bench->error);
+    if (from >= 0)
+        close(from);
+    close(to);
     THEN(status, open_judging(&judging, &packed, bench->error));
     THEN(status, bench_measure(bench, sides, 2, effort));
     THEN(status, add_packed(bench, &packed, sides, kind));
@@ -392,14 +364,21 @@ static gordian_status reading_rows(struct bench *bench, const struct gen_options
 {
     struct reading reading = {.names = options->processes + options->resources};
     bench_progress(bench, "reading, %s with %u names", options->kind, reading.names);
-    gordian_status status = write_trace_text(&reading, options, bench->error);
+    struct output out;
+    int fd;
+    TRY(make_reading_file(&reading, &fd, bench->error));
+    gordian_status status =
+        output_open(&out, fd) ? gen_write(options, &out, bench->error) : fail_memory(bench->error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status =
+            fail(bench->error, GORDIAN_STATUS_IO, "%s: %s", reading.path, strerror(out.failure));
+    close(fd);
     reading.words[0] = snapshot ? "check" : "detect";
     reading.words[1] = "--quiet";
     struct reading json = reading;
     json.words[1] = "--json";
-    struct bench_side sides[3] = {{&reading, run_pinned_command, 0, 0},
-                                  {&reading, run_floor, 0, 0},
-                                  {&json, run_pinned_command, 0, 0}};
+    struct bench_side sides[3] = {
+        {&reading, run_pinned_command}, {&reading, run_floor}, {&json, run_pinned_command}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 3 : 30};
     THEN(status, bench_measure(bench, sides, snapshot ? 2 : 3, effort));
     THEN(status, add_reading_rows(bench, &reading, sides, options->kind));
@@ -419,20 +398,17 @@ static gordian_status trace_rows(struct bench *bench, uint32_t names, uint64_t e
     return reading_rows(bench, &options, false);
 }
 
-static gordian_status snapshot_rows(struct bench *bench, uint32_t size)
+gordian_status bench_read(struct bench *bench)
 {
+    const bool quick = bench->options->quick;
+    gordian_status status = trace_rows(bench, 3000, quick ? 2000000 : 10000000);
+    THEN(status, trace_rows(bench, 3000000, quick ? 4000000 : 10000000));
+    TRY(status);
+    uint32_t size = quick ? 1000000 : 10000000;
     struct gen_options options = gen_options_of("chains", bench->options->seed, size);
     options.resources = options.processes;
     options.length = 100;
     options.cycles = 10;
     options.snapshot = true;
     return reading_rows(bench, &options, true);
-}
-
-gordian_status bench_read(struct bench *bench)
-{
-    const bool quick = bench->options->quick;
-    gordian_status status = trace_rows(bench, 3000, quick ? 2000000 : 10000000);
-    THEN(status, trace_rows(bench, 3000000, quick ? 4000000 : 10000000));
-    return status == GORDIAN_OK ? snapshot_rows(bench, quick ? 1000000 : 10000000) : status;
 }

@@ -44,11 +44,6 @@ int child_status(const char *folder, const char *const *words, char *text, size_
                : -1;
 }
 
-bool child_run(const char *folder, const char *const *words, char *text, size_t size)
-{
-    return child_status(folder, words, text, size) == 0;
-}
-
 bool child_beside(const char *name, char *path, size_t size)
 {
     char folder[PATH_MAX], built[PATH_MAX];
@@ -98,5 +93,5 @@ bool child_mpirun(void)
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
-    return child_run("/", version, text, sizeof text);
+    return child_status("/", version, text, sizeof text) == 0;
 }

@@ -7,8 +7,6 @@
 /* Runs a program in the folder; what it prints, as far as it fits. Its exit status; -1: it could
  * not be run, or was ended. */
 int child_status(const char *folder, const char *const *words, char *text, size_t size);
-/* The same; false: it failed. */
-bool child_run(const char *folder, const char *const *words, char *text, size_t size);
 
 /* The path of a program that was built with this one, or installed next to `gordian`; false: it is
  * not there. */

@@ -72,16 +72,15 @@ double bench_p99(double *samples, size_t count)
 static gordian_status measure_round(struct bench_side *sides, size_t count, double *samples,
                                     size_t stride, struct random *random, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     size_t order[BENCH_SIDES_MOST];
     for (size_t i = 0; i < count; i++) {
         size_t j = random_below(random, i + 1);
         order[i] = order[j];
         order[j] = i;
     }
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = sides[order[i]].run(sides[order[i]].context, &samples[order[i] * stride], error);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        TRY(sides[order[i]].run(sides[order[i]].context, &samples[order[i] * stride], error));
+    return GORDIAN_OK;
 }
 
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
@@ -116,9 +115,18 @@ gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size
 
 /* ------------------------------------------------------------------ rows */
 
+/* Nanoseconds in a unit; 1 for what is no time. */
+static double unit_ns(const char *unit)
+{
+    return strcmp(unit, "s") == 0    ? 1e9
+           : strcmp(unit, "ms") == 0 ? 1e6
+           : strcmp(unit, "us") == 0 ? 1e3
+                                     : 1;
+}
+
 struct bench_row bench_row(const char *unit, const char *id, ...)
 {
-    struct bench_row row = {.unit = unit};
+    struct bench_row row = {.unit = unit, .per_unit = unit_ns(unit)};
     va_list arguments;
     va_start(arguments, id);
     vsnprintf(row.id, sizeof row.id, id, arguments);
@@ -126,17 +134,35 @@ struct bench_row bench_row(const char *unit, const char *id, ...)
     return row;
 }
 
+struct bench_row bench_measured(const struct bench_side *side, const char *unit, const char *id,
+                                ...)
+{
+    struct bench_row row = {.unit = unit};
+    va_list arguments;
+    va_start(arguments, id);
+    vsnprintf(row.id, sizeof row.id, id, arguments);
+    va_end(arguments);
+    bench_fill(&row, side, unit_ns(unit));
+    return row;
+}
+
 void bench_fill(struct bench_row *row, const struct bench_side *side, double per_unit)
 {
+    row->per_unit = per_unit;
     row->value = side->median / per_unit;
     row->p99 = side->p99 / per_unit;
 }
 
-void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side,
-                   double per_unit)
+void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side)
 {
     row->baseline = baseline;
-    row->baseline_value = side->median / per_unit;
+    row->baseline_value = side->median / row->per_unit;
+}
+
+void bench_against_curve(struct bench_row *row, const char *baseline, const struct bench_side *side)
+{
+    bench_against(row, baseline, side);
+    snprintf(row->baseline_series, sizeof row->baseline_series, "%s", baseline);
 }
 
 void bench_times(struct bench_row *row, const char *baseline, double value)
@@ -144,6 +170,12 @@ void bench_times(struct bench_row *row, const char *baseline, double value)
     row->baseline = baseline;
     row->baseline_value = value;
     row->ratio = row->value / value;
+}
+
+void bench_paper(struct bench_row *row, double cpu, double gpu)
+{
+    row->paper_cpu = cpu;
+    row->paper_gpu = gpu;
 }
 
 void bench_bar(struct bench_row *row, enum bench_bar kind, double bar)
@@ -160,11 +192,14 @@ void bench_note(struct bench_row *row, const char *format, ...)
     va_end(arguments);
 }
 
-void bench_curve(struct bench_row *row, const char *plot, const char *series, double x)
+void bench_curve(struct bench_row *row, const char *plot, double x, const char *series, ...)
 {
+    va_list arguments;
     row->plot = plot;
     row->x = x;
-    snprintf(row->series, sizeof row->series, "%s", series);
+    va_start(arguments, series);
+    vsnprintf(row->series, sizeof row->series, series, arguments);
+    va_end(arguments);
 }
 
 bool bench_met(const struct bench_row *row)
@@ -174,37 +209,6 @@ bool bench_met(const struct bench_row *row)
     if (row->bar_kind == BAR_VALUE_AT_MOST)
         return row->value <= row->bar;
     return row->bar_kind == BAR_AT_LEAST ? row->ratio >= row->bar : row->ratio <= row->bar;
-}
-
-static void print_json(struct output *out, const struct bench_row *row)
-{
-    struct json json;
-    json_begin(&json, out);
-    json_key_text(&json, "id", row->id);
-    json_key_number(&json, "value", row->value);
-    json_key_text(&json, "unit", row->unit);
-    if (row->p99 > 0)
-        json_key_number(&json, "p99", row->p99);
-    if (row->baseline) {
-        json_key_text(&json, "baseline", row->baseline);
-        json_key_number(&json, "baseline_value", row->baseline_value);
-        json_key_number(&json, "ratio", row->ratio);
-    }
-    if (row->bar_kind != BAR_NONE) {
-        json_key_number(&json, "bar", row->bar);
-        json_key_text(&json, "bar_is",
-                      row->bar_kind == BAR_AT_LEAST  ? "at least"
-                      : row->bar_kind == BAR_AT_MOST ? "at most"
-                                                     : "value at most");
-        json_key_bool(&json, "met", bench_met(row));
-    }
-    if (row->paper_cpu > 0)
-        json_key_number(&json, "paper_cpu", row->paper_cpu);
-    if (row->paper_gpu > 0)
-        json_key_number(&json, "paper_gpu", row->paper_gpu);
-    if (row->note[0])
-        json_key_text(&json, "note", row->note);
-    json_end(&json);
 }
 
 /* Three digits that count, in at most eight columns. */
@@ -248,6 +252,14 @@ static void print_text(struct output *out, const struct bench_row *row)
         output_format(out, "    %s\n", row->note);
 }
 
+gordian_status bench_flush(struct bench *bench)
+{
+    if (!output_flush(bench->out))
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
+                    strerror(bench->out->failure));
+    return GORDIAN_OK;
+}
+
 gordian_status bench_add(struct bench *bench, struct bench_row *row)
 {
     if (row->baseline && row->ratio == 0 && row->value > 0)
@@ -257,7 +269,33 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
         return fail_memory(bench->error);
     bench->rows[bench->row_count++] = *row;
     if (bench->options->json) {
-        print_json(bench->out, row);
+        struct json json;
+        json_begin(&json, bench->out);
+        json_key_text(&json, "id", row->id);
+        json_key_number(&json, "value", row->value);
+        json_key_text(&json, "unit", row->unit);
+        if (row->p99 > 0)
+            json_key_number(&json, "p99", row->p99);
+        if (row->baseline) {
+            json_key_text(&json, "baseline", row->baseline);
+            json_key_number(&json, "baseline_value", row->baseline_value);
+            json_key_number(&json, "ratio", row->ratio);
+        }
+        if (row->bar_kind != BAR_NONE) {
+            json_key_number(&json, "bar", row->bar);
+            json_key_text(&json, "bar_is",
+                          row->bar_kind == BAR_AT_LEAST  ? "at least"
+                          : row->bar_kind == BAR_AT_MOST ? "at most"
+                                                         : "value at most");
+            json_key_bool(&json, "met", bench_met(row));
+        }
+        if (row->paper_cpu > 0)
+            json_key_number(&json, "paper_cpu", row->paper_cpu);
+        if (row->paper_gpu > 0)
+            json_key_number(&json, "paper_gpu", row->paper_gpu);
+        if (row->note[0])
+            json_key_text(&json, "note", row->note);
+        json_end(&json);
     } else {
         if (bench->row_count == 1)
             output_format(bench->out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s\n", "",
@@ -265,10 +303,7 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
                           "papers: CPU, GPU");
         print_text(bench->out, row);
     }
-    if (!output_flush(bench->out))
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
-                    strerror(bench->out->failure));
-    return GORDIAN_OK;
+    return bench_flush(bench);
 }
 
 gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
@@ -282,10 +317,7 @@ gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
     } else {
         output_format(bench->out, "%s: left out: %s\n", id, why);
     }
-    if (!output_flush(bench->out))
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
-                    strerror(bench->out->failure));
-    return GORDIAN_OK;
+    return bench_flush(bench);
 }
 
 /* ------------------------------------------------------------------ memory */

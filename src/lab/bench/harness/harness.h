@@ -49,6 +49,7 @@ struct bench_row {
     char id[96]; /* "detect/single/chain-8192/sparse" */
     double value;
     const char *unit;
+    double per_unit;      /* nanoseconds in one of the unit */
     double p99;           /* 0: none */
     const char *baseline; /* NULL: none */
     double baseline_value;
@@ -95,18 +96,28 @@ gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_
 /* Starts a row: id from a format, everything else zero. */
 struct bench_row bench_row(const char *unit, const char *id, ...)
     __attribute__((format(printf, 2, 3)));
-/* Fills the median and the 99th percentile in; `per_unit`: nanoseconds in the row's unit. */
+/* Starts a row with the median and the 99th percentile of a side; the unit is one of time. */
+struct bench_row bench_measured(const struct bench_side *side, const char *unit, const char *id,
+                                ...) __attribute__((format(printf, 3, 4)));
+/* Fills them in where the row is not of one run; `per_unit`: nanoseconds in the row's unit. */
 void bench_fill(struct bench_row *row, const struct bench_side *side, double per_unit);
-/* Fills a baseline in, likewise. */
-void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side,
-                   double per_unit);
+/* Fills a baseline in, in the unit of the row. */
+void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side);
+/* The same; the baseline has a curve of its name, too. */
+void bench_against_curve(struct bench_row *row, const char *baseline,
+                         const struct bench_side *side);
 /* The same; the ratio says how many times the baseline the row is. */
 void bench_times(struct bench_row *row, const char *baseline, double value);
+/* Fills the papers' own figures in, in the unit of the row. */
+void bench_paper(struct bench_row *row, double cpu, double gpu);
 void bench_bar(struct bench_row *row, enum bench_bar kind, double bar);
 void bench_note(struct bench_row *row, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Makes the row a point of a curve. */
-void bench_curve(struct bench_row *row, const char *plot, const char *series, double x);
+void bench_curve(struct bench_row *row, const char *plot, double x, const char *series, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Flushes what was printed. */
+gordian_status bench_flush(struct bench *bench);
 /* Prints and keeps the row; works the ratio out. */
 gordian_status bench_add(struct bench *bench, struct bench_row *row);
 /* Says, where rows with ids that start so would be, why they are not there. */

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,19 +39,6 @@ struct panel {
     int top; /* where the panel starts */
 };
 
-/* Room for whole steps: 1, 2 or 5 times a power of ten, four to ten of them. */
-static void round_linear(struct panel *panel)
-{
-    double range = fmax(panel->high_y - panel->low_y, 1);
-    panel->step = pow(10, floor(log10(range)));
-    if (range / panel->step < 2)
-        panel->step /= 5;
-    else if (range / panel->step < 5)
-        panel->step /= 2;
-    panel->low_y = floor(panel->low_y / panel->step) * panel->step;
-    panel->high_y = ceil(panel->high_y / panel->step) * panel->step;
-}
-
 static void add_plot_series(struct panel *panel, const char *name)
 {
     for (size_t i = 0; i < panel->series_count; i++)
@@ -82,8 +68,17 @@ static void measure_panel(struct panel *panel)
             panel->low_y = fmin(panel->low_y, panel->linear ? y : floor(log10(y)));
             panel->high_y = fmax(panel->high_y, panel->linear ? y : ceil(log10(y)));
         }
-    if (panel->linear)
-        round_linear(panel);
+    if (panel->linear) {
+        /* Room for whole steps: 1, 2 or 5 times a power of ten, four to ten of them. */
+        double range = fmax(panel->high_y - panel->low_y, 1);
+        panel->step = pow(10, floor(log10(range)));
+        if (range / panel->step < 2)
+            panel->step /= 5;
+        else if (range / panel->step < 5)
+            panel->step /= 2;
+        panel->low_y = floor(panel->low_y / panel->step) * panel->step;
+        panel->high_y = ceil(panel->high_y / panel->step) * panel->step;
+    }
     if (panel->high_x <= panel->low_x)
         panel->high_x = panel->low_x + 1;
     if (panel->high_y <= panel->low_y)
@@ -102,9 +97,19 @@ static double place_y(const struct panel *panel, double y)
                (HEIGHT - TOP - BOTTOM);
 }
 
-/* Where there is a point; those too close to the one before go without their number. */
-static void draw_ticks(struct output *out, const struct panel *panel, int bottom)
+static void draw_axes(struct output *out, const struct panel *panel)
 {
+    const int bottom = panel->top + HEIGHT - BOTTOM;
+    output_format(out, "<text x=\"%d\" y=\"%d\" font-size=\"15\">%s</text>\n", LEFT,
+                  panel->top + 22, panel->title);
+    for (double e = panel->low_y; e <= panel->high_y; e += panel->linear ? panel->step : 1) {
+        double value = panel->linear ? e : pow(10, e), y = place_y(panel, value);
+        output_format(out,
+                      "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>"
+                      "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                      LEFT, y, LEFT + INNER, LEFT - 6, y + 4, value);
+    }
+    /* Where there is a point; those too close to the one before go without their number. */
     double last = 0, shown = -INFINITY;
     for (size_t i = 0; i < panel->plot->count; i++) {
         const struct plot_point *point = &panel->plot->points[i];
@@ -120,35 +125,8 @@ static void draw_ticks(struct output *out, const struct panel *panel, int bottom
         }
         output_char(out, '\n');
     }
-}
-
-static void draw_axes(struct output *out, const struct panel *panel)
-{
-    const int bottom = panel->top + HEIGHT - BOTTOM;
-    output_format(out, "<text x=\"%d\" y=\"%d\" font-size=\"15\">%s</text>\n", LEFT,
-                  panel->top + 22, panel->title);
-    for (double e = panel->low_y; e <= panel->high_y; e += panel->linear ? panel->step : 1) {
-        double value = panel->linear ? e : pow(10, e), y = place_y(panel, value);
-        output_format(out,
-                      "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>"
-                      "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                      LEFT, y, LEFT + INNER, LEFT - 6, y + 4, value);
-    }
-    draw_ticks(out, panel, bottom);
     output_format(out, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#000\"/>\n", LEFT,
                   panel->top + TOP, bottom, LEFT + INNER);
-}
-
-/* Characters that mean something to SVG. */
-static void print_name(struct output *out, const char *name)
-{
-    for (; *name; name++)
-        if (*name == '<')
-            output_text(out, "&lt;");
-        else if (*name == '&')
-            output_text(out, "&amp;");
-        else
-            output_char(out, *name);
 }
 
 static bool is_point_of(const struct plot_point *point, const struct panel *panel, size_t series)
@@ -181,7 +159,15 @@ static void draw_series(struct output *out, const struct panel *panel, size_t in
                   "<path d=\"M%d %dh18\" stroke=\"%s\" stroke-width=\"2\"%s/>"
                   "<text x=\"%d\" y=\"%d\">",
                   LEFT + INNER + 12, line, colour, dashes, LEFT + INNER + 36, line + 4);
-    print_name(out, panel->series[index]);
+    /* Characters that mean something to SVG. */
+    const char *name = panel->series[index];
+    for (; *name; name++)
+        if (*name == '<')
+            output_text(out, "&lt;");
+        else if (*name == '&')
+            output_text(out, "&amp;");
+        else
+            output_char(out, *name);
     output_text(out, "</text>\n");
 }
 

@@ -9,8 +9,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
-
 struct device {
     struct bench *bench;
     struct gpu *gpu;
@@ -40,7 +38,7 @@ static gordian_status evaluation_row(const struct device *device, uint32_t warps
     struct makespan_model *model;
     gordian_makespan_options options;
     struct chains_side side = {.steps = device->emulated ? 4 : 200};
-    struct bench_side measured = {&side, run_gpu_chains, 0, 0};
+    struct bench_side measured = {&side, run_gpu_chains};
     struct bench_effort effort = {3, 10, 100, bench->options->quick ? 0.5 : 2};
     char name[16];
     if (device->emulated)
@@ -95,7 +93,7 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
     struct bench *bench = device->bench;
     struct makespan_model *model;
     struct sweep_side side = {.gpu = device->gpu};
-    struct bench_side measured = {&side, run_sweep, 0, 0};
+    struct bench_side measured = {&side, run_sweep};
     struct bench_effort effort = {0, 1, 5, bench->options->quick ? 0 : 3};
     char name[16];
     TRY(makespan_case(&model, warps, schedulers, bench->error));
@@ -106,9 +104,9 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
         sweep_tables_open(&side.tables, model, detail, &model->memory, bench->error);
     THEN(status, bench_measure(bench, &measured, 1, effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = bench_row("ms", "makespan/bound-%s-%s/cuda", name, details[detail]);
+        struct bench_row row =
+            bench_measured(&measured, "ms", "makespan/bound-%s-%s/cuda", name, details[detail]);
         double states = (double)side.outcome.states;
-        bench_fill(&row, &measured, 1e6);
         bench_note(&row, "%u cycles; %.3g states, %.2f ns each, %.3g bytes", side.outcome.value,
                    states, measured.median / states, (double)side.outcome.memory);
         status = bench_add(bench, &row);

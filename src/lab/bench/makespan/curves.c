@@ -9,7 +9,6 @@
 #include "lab/bench/makespan/makespan.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define CHAINS 8u
 #define TIMES  9u
@@ -34,26 +33,6 @@ static void note_reached(struct curve *curve, double ms, uint32_t best)
             curve->best[i] = best;
 }
 
-/* Runs a chain to its end, with its own clock, or until the last time of the picture. */
-static void follow(struct anneal_chain *chain, struct curve *curve, struct curve *all)
-{
-    uint64_t begin = work_ns();
-    double ms = 0;
-    anneal_chain_begin(chain);
-    note_reached(curve, 0, chain->best);
-    note_reached(all, 0, chain->best);
-    while (!anneal_chain_over(chain) && ms < times[TIMES - 1]) {
-        bool better = anneal_chain_run(chain, 2000);
-        ms = (double)(work_ns() - begin) / 1e6;
-        if (better) {
-            note_reached(curve, ms, chain->best);
-            note_reached(all, ms, chain->best);
-        }
-    }
-    curve->steps += chain->step;
-    curve->seconds += ms / 1e3;
-}
-
 struct figure {
     struct bench *bench;
     struct makespan_model *model;
@@ -73,7 +52,7 @@ static gordian_status add_curve_rows(const struct figure *figure, const struct c
             bench_row("cycles", "makespan/found-%s-%gms/%s", figure->name, times[i], id);
         row.value = curve->best[i];
         bench_times(&row, "exact", figure->exact);
-        bench_curve(&row, figure->plot, series, times[i]);
+        bench_curve(&row, figure->plot, times[i], "%s", series);
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)
             return fail(figure->bench->error, GORDIAN_STATUS_INPUT,
@@ -107,21 +86,36 @@ static gordian_status run_figure_chains(const struct figure *figure, struct eval
                                      .order = room + 2 * work};
         bench_progress(figure->bench, "makespan: %s warps, %s chain %u", figure->name,
                        figure->published ? "published" : "our", (unsigned)number + 1);
-        follow(&chain, &curves[number % ORDER_TEMPLATES], &all);
+        /* Runs a chain to its end, with its own clock, or until the last time of the picture. */
+        struct curve *curve = &curves[number % ORDER_TEMPLATES];
+        uint64_t begin = work_ns();
+        double ms = 0;
+        anneal_chain_begin(&chain);
+        note_reached(curve, 0, chain.best);
+        note_reached(&all, 0, chain.best);
+        while (!anneal_chain_over(&chain) && ms < times[TIMES - 1]) {
+            bool better = anneal_chain_run(&chain, 2000);
+            ms = (double)(work_ns() - begin) / 1e6;
+            if (better) {
+                note_reached(curve, ms, chain.best);
+                note_reached(&all, ms, chain.best);
+            }
+        }
+        curve->steps += chain.step;
+        curve->seconds += ms / 1e3;
     }
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < ORDER_TEMPLATES; i++) {
         all.steps += curves[i].steps;
         all.seconds += curves[i].seconds;
         char id[40], series[32];
         snprintf(id, sizeof id, "published-%s", starts[i]);
         snprintf(series, sizeof series, "published, %s", starts[i]);
-        if (figure->published && status == GORDIAN_OK)
-            status = add_curve_rows(figure, &curves[i], id, series);
+        if (figure->published)
+            TRY(add_curve_rows(figure, &curves[i], id, series));
     }
-    if (status == GORDIAN_OK && !figure->published)
-        status = add_curve_rows(figure, &all, "anneal", "ours, best of 8");
-    return status;
+    if (!figure->published)
+        TRY(add_curve_rows(figure, &all, "anneal", "ours, best of 8"));
+    return GORDIAN_OK;
 }
 
 static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint32_t exact,

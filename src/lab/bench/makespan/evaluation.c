@@ -8,7 +8,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define STATES  8u   /* chains that the moves are taken from */
@@ -29,16 +28,6 @@ struct evaluation {
     struct sample samples[STATES];
     uint32_t expected; /* sum of all values */
 };
-
-static void forget(struct evaluation *e, const gordian_allocator *memory)
-{
-    for (size_t i = 0; i < STATES; i++) {
-        evaluator_close(e->evaluators[i]);
-        memory_free(memory, e->samples[i].windows);
-        memory_free(memory, e->samples[i].candidates);
-        memory_free(memory, e->samples[i].order);
-    }
-}
 
 /* Draws moves from where the chain is now. */
 static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
@@ -150,14 +139,13 @@ static gordian_status run_plain(void *context, double *ns, gordian_error *error)
 static gordian_status add_evaluation_rows(struct bench *bench, struct evaluation *e,
                                           const char *name, bool bar)
 {
-    struct bench_side sides[] = {
-        {e, run_incremental, 0, 0}, {e, run_scratch, 0, 0}, {e, run_plain, 0, 0}};
+    struct bench_side sides[] = {{e, run_incremental}, {e, run_scratch}, {e, run_plain}};
     const struct bench_effort effort = {2, 20, 400, bench->options->quick ? 0.5 : 3};
     TRY(bench_measure(bench, sides, 3, effort));
     bool plain = sides[2].median < sides[1].median;
-    struct bench_row row = bench_row("ns", "makespan/evaluation-%s/incremental", name);
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, plain ? "scratch, plain" : "scratch", &sides[plain ? 2 : 1], 1);
+    struct bench_row row =
+        bench_measured(&sides[0], "ns", "makespan/evaluation-%s/incremental", name);
+    bench_against(&row, plain ? "scratch, plain" : "scratch", &sides[plain ? 2 : 1]);
     bench_bar(&row, bar ? BAR_AT_LEAST : BAR_NONE, 3);
     bench_note(&row,
                "%.2f M evaluations/s on one core; from scratch: %.0f ns, in the plain way %.0f ns",
@@ -183,7 +171,11 @@ static gordian_status measure_evaluations(struct bench *bench, uint32_t warps, u
     for (size_t i = 0; i < STATES && status == GORDIAN_OK; i++)
         status = prepare_state(e, i, &bench->memory, bench->error);
     THEN(status, add_evaluation_rows(bench, e, name, warps == 16));
-    forget(e, &bench->memory);
+    for (size_t i = 0; i < STATES; i++) {
+        evaluator_close(e->evaluators[i]);
+        memory_free_all(&bench->memory, e->samples[i].windows, e->samples[i].candidates,
+                        e->samples[i].order);
+    }
     memory_free(&bench->memory, e);
     model_close(model);
     return status;

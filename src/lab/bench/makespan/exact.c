@@ -2,8 +2,6 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
-
 struct exact_case {
     uint32_t warps, schedulers;
     uint32_t value;  /* what it must be; 0: nobody knows */

@@ -4,24 +4,10 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
-
 #define MOST_WARPS 4u
 
 /* Cycles, with four schedulers and without: the same for so few warps. */
 static const uint32_t exact_values[MOST_WARPS] = {25, 31, 37, 45};
-
-static gordian_status open_lp_case(gordian_makespan **makespan, uint32_t warps,
-                                   gordian_error *error)
-{
-    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
-                                              .length = 25,
-                                              .warps = warps,
-                                              .units = units,
-                                              .unit_count = 2};
-    return gordian_makespan_open(makespan, &problem, NULL, error);
-}
 
 static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
                                  const gordian_makespan_answer *ours,
@@ -42,14 +28,6 @@ static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
     return bench_add(bench, &row);
 }
 
-/* Neither may contradict what is known. */
-static bool agrees(uint32_t value, const gordian_makespan_answer *ours,
-                   const struct lp_solver_answer *lp)
-{
-    return ours->exact && ours->lower == value && lp->found <= value &&
-           (lp->bound == 0 || lp->bound >= value) && (!lp->optimal || lp->found == value);
-}
-
 static gordian_status compare_lp(struct bench *bench, uint32_t warps, double limit)
 {
     gordian_makespan *makespan;
@@ -60,14 +38,19 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     options.engine = "exact";
     options.seed = bench->options->seed;
     bench_progress(bench, "makespan: integer program, %u warps", warps);
-    TRY(open_lp_case(&makespan, warps, bench->error));
+    const gordian_makespan_problem problem = makespan_case_problem(warps, 0);
+    TRY(gordian_makespan_open(&makespan, &problem, NULL, bench->error));
     gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
     THEN(status,
          lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error));
-    if (status == GORDIAN_OK && !agrees(exact_values[warps - 1], &ours, &lp))
+    /* Neither may contradict what is known. */
+    const uint32_t value = exact_values[warps - 1];
+    if (status == GORDIAN_OK &&
+        (!ours.exact || ours.lower != value || lp.found > value ||
+         (lp.bound != 0 && lp.bound < value) || (lp.optimal && lp.found != value)))
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%u warps: %u cycles, %s %u to %u, where %u are exact", warps, ours.lower,
-                      lp.solver, lp.found, lp.bound, exact_values[warps - 1]);
+                      lp.solver, lp.found, lp.bound, value);
     THEN(status, add_lp_row(bench, warps, &ours, &lp));
     gordian_makespan_close(makespan);
     return status;

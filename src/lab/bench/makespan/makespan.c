@@ -4,18 +4,22 @@
 #include "lab/bench/makespan/cuda.h"
 
 #include <stdio.h>
-#include <string.h>
+
+gordian_makespan_problem makespan_case_problem(uint32_t warps, uint32_t schedulers)
+{
+    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
+    return (gordian_makespan_problem){.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
+                                      .length = 25,
+                                      .warps = warps,
+                                      .schedulers = schedulers,
+                                      .units = units,
+                                      .unit_count = 2};
+}
 
 gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint32_t schedulers,
                              gordian_error *error)
 {
-    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
-                                              .length = 25,
-                                              .warps = warps,
-                                              .schedulers = schedulers,
-                                              .units = units,
-                                              .unit_count = 2};
+    const gordian_makespan_problem problem = makespan_case_problem(warps, schedulers);
     return model_open(model, &problem, NULL, error);
 }
 
@@ -30,21 +34,20 @@ const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedul
 
 gordian_status bench_makespan(struct bench *bench)
 {
-    gordian_status status = GORDIAN_OK;
     if (bench_wants(bench, "anneal"))
-        status = makespan_evaluation_rows(bench);
-    if (status == GORDIAN_OK && bench_wants(bench, "anneal"))
-        status = makespan_curve_rows(bench);
-    if (status == GORDIAN_OK && bench_wants(bench, "exact"))
-        status = makespan_exact_rows(bench);
-    if (status == GORDIAN_OK && bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
-        status = makespan_lp_rows(bench); /* no engine of ours: with all of them */
-    if (status == GORDIAN_OK && bench_wants(bench, "relax"))
-        status = makespan_relax_rows(bench);
+        TRY(makespan_evaluation_rows(bench));
+    if (bench_wants(bench, "anneal"))
+        TRY(makespan_curve_rows(bench));
+    if (bench_wants(bench, "exact"))
+        TRY(makespan_exact_rows(bench));
+    if (bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
+        TRY(makespan_lp_rows(bench)); /* no engine of ours: with all of them */
+    if (bench_wants(bench, "relax"))
+        TRY(makespan_relax_rows(bench));
     const char *why = NULL;
-    if (status == GORDIAN_OK && bench_wants(bench, "cuda"))
-        status = engine_usable(&makespan_cuda.about, NULL, &why)
-                     ? makespan_cuda_rows(bench)
-                     : bench_skip(bench, "makespan/*/cuda", why);
-    return status;
+    if (bench_wants(bench, "cuda"))
+        TRY(engine_usable(&makespan_cuda.about, NULL, &why)
+                ? makespan_cuda_rows(bench)
+                : bench_skip(bench, "makespan/*/cuda", why));
+    return GORDIAN_OK;
 }

@@ -5,6 +5,7 @@
 #include "lab/bench/harness/harness.h"
 
 /* The paper's case study: L5 C9 L2 C9, one load a cycle, four others; `schedulers` 0: no bound. */
+gordian_makespan_problem makespan_case_problem(uint32_t warps, uint32_t schedulers);
 gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint32_t schedulers,
                              gordian_error *error);
 /* "16", or "16-4" with four schedulers. */

@@ -3,30 +3,12 @@
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
-#include <stdio.h>
-
 struct relaxed_case {
     const char *name;
     uint32_t warps, issue;
     uint32_t latency_most; /* of loads */
     double seconds;
 };
-
-static gordian_status open_relaxed(struct makespan_model **model, const struct relaxed_case *wanted,
-                                   gordian_error *error)
-{
-    const gordian_unit units[] = {
-        {.letter = 'L', .units = 1, .latency = 1, .latency_most = wanted->latency_most},
-        {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
-                                              .length = 25,
-                                              .warps = wanted->warps,
-                                              .schedulers = 4,
-                                              .issue = wanted->issue,
-                                              .units = units,
-                                              .unit_count = 2};
-    return model_open(model, &problem, NULL, error);
-}
 
 static gordian_status add_relaxed_row(struct bench *bench, const struct relaxed_case *wanted,
                                       const struct makespan_result *result, double seconds)
@@ -52,7 +34,13 @@ static gordian_status relax_case(struct bench *bench, const struct relaxed_case 
     struct makespan_model *model;
     struct makespan_result result;
     gordian_makespan_options options;
-    TRY(open_relaxed(&model, wanted, bench->error));
+    const gordian_unit units[] = {
+        {.letter = 'L', .units = 1, .latency = 1, .latency_most = wanted->latency_most},
+        {.letter = 'C', .units = 4}};
+    gordian_makespan_problem problem = makespan_case_problem(wanted->warps, 4);
+    problem.issue = wanted->issue;
+    problem.units = units;
+    TRY(model_open(&model, &problem, NULL, bench->error));
     bench_progress(bench, "makespan: %s, %u warps", wanted->name, wanted->warps);
     gordian_makespan_options_init(&options);
     options.seed = bench->options->seed;

@@ -70,8 +70,7 @@ static gordian_status declare_by_library(struct library *library, gordian_alloca
             .name = names[i], .is_resource = resource, .units = resource ? 1 : 0};
     }
     THEN(status, gordian_client_declare(library->client, list, count, library->ids, error));
-    memory_free(memory, list);
-    memory_free(memory, names);
+    memory_free_all(memory, list, names);
     return status;
 }
 

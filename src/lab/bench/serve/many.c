@@ -40,18 +40,6 @@ static gordian_status make_load(struct serve_load *load, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static void disperse(struct crowd *crowd)
-{
-    for (size_t i = 0; i < crowd->count; i++)
-        peer_close(&crowd->peers[i]);
-    if (crowd->epoll >= 0)
-        close(crowd->epoll);
-    serve_load_free(&crowd->load);
-    free(crowd->peers);
-    free(crowd->started);
-    free(crowd->latencies);
-}
-
 static gordian_status gather(struct crowd *crowd, const char *socket, bool redis, size_t operations,
                              gordian_error *error)
 {
@@ -145,7 +133,14 @@ static gordian_status measure_clients(struct bench *bench, const char *socket, b
             .median = bench_median(crowd.latencies, crowd.latency_count),
             .p99 = bench_p99(crowd.latencies, crowd.latency_count),
         };
-    disperse(&crowd);
+    for (size_t i = 0; i < crowd.count; i++)
+        peer_close(&crowd.peers[i]);
+    if (crowd.epoll >= 0)
+        close(crowd.epoll);
+    serve_load_free(&crowd.load);
+    free(crowd.peers);
+    free(crowd.started);
+    free(crowd.latencies);
     return status;
 }
 
@@ -167,10 +162,9 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
     struct crowd_result mine = {0}, theirs = {0};
     if (!may_open_enough())
         return bench_skip(bench, "serve/clients-1000", "too few descriptors (ulimit -n)");
-    gordian_status status = measure_clients(bench, ours->socket, false, &mine);
-    if (status == GORDIAN_OK && redis)
-        status = measure_clients(bench, redis->socket, true, &theirs);
-    TRY(status);
+    TRY(measure_clients(bench, ours->socket, false, &mine));
+    if (redis)
+        TRY(measure_clients(bench, redis->socket, true, &theirs));
     struct bench_row rate = bench_row("/s", "serve/clients-%d/rate", CLIENTS);
     rate.value = mine.rate;
     struct bench_row latency = bench_row("us", "serve/clients-%d/latency", CLIENTS);
@@ -184,6 +178,6 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
         latency.ratio = mine.median / theirs.median;
         bench_note(&latency, "redis p99 %.0f us", theirs.p99);
     }
-    status = bench_add(bench, &rate);
-    return status == GORDIAN_OK ? bench_add(bench, &latency) : status;
+    TRY(bench_add(bench, &rate));
+    return bench_add(bench, &latency);
 }

@@ -216,12 +216,12 @@ static gordian_status greet(struct peer *peer, gordian_error *error)
     memcpy(to, WIRE_START, WIRE_START_SIZE);
     peer->talk.out_used += WIRE_START_SIZE;
     peer->talk.out_used += wire_put_hello(to + WIRE_START_SIZE, 200, &hello);
-    gordian_status status = declare_by_wire(peer, error);
-    THEN(status, talk_flush(&peer->talk, error));
-    THEN(status, next_answer(peer, &frame, error));
-    if (status == GORDIAN_OK && frame.kind != WIRE_WELCOME)
-        status = fail(error, GORDIAN_STATUS_IO, "an unexpected answer to HELLO");
-    return status == GORDIAN_OK ? take_declared_ids(peer, error) : status;
+    TRY(declare_by_wire(peer, error));
+    TRY(talk_flush(&peer->talk, error));
+    TRY(next_answer(peer, &frame, error));
+    if (frame.kind != WIRE_WELCOME)
+        return fail(error, GORDIAN_STATUS_IO, "an unexpected answer to HELLO");
+    return take_declared_ids(peer, error);
 }
 
 static gordian_status put_events(struct peer *peer, size_t count, gordian_error *error)
@@ -360,13 +360,13 @@ gordian_status peer_verify(struct peer *peer, gordian_error *error)
         return fail_memory(error);
     memcpy(to, get, (size_t)size);
     talk->out_used += (size_t)size;
-    gordian_status status = talk_flush(talk, error);
-    while (status == GORDIAN_OK && talk->in_end - talk->in_start < (size_t)wanted)
-        status = talk_fill(talk, true, error);
-    if (status == GORDIAN_OK && memcmp(talk->in + talk->in_start, expected, (size_t)wanted) != 0)
-        status = fail(error, GORDIAN_STATUS_INPUT, "redis does not have what it was given");
+    TRY(talk_flush(talk, error));
+    while (talk->in_end - talk->in_start < (size_t)wanted)
+        TRY(talk_fill(talk, true, error));
+    if (memcmp(talk->in + talk->in_start, expected, (size_t)wanted) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "redis does not have what it was given");
     talk->in_start = talk->in_end;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ either */
@@ -402,12 +402,12 @@ gordian_status peer_take(struct peer *peer, size_t *taken, gordian_error *error)
 gordian_status peer_exchange(struct peer *peer, size_t count, gordian_error *error)
 {
     size_t taken = 0;
-    gordian_status status = peer_put(peer, count, error);
-    THEN(status, talk_flush(&peer->talk, error));
-    while (status == GORDIAN_OK && count > 0) {
-        status = talk_fill(&peer->talk, true, error);
-        THEN(status, peer_take(peer, &taken, error));
+    TRY(peer_put(peer, count, error));
+    TRY(talk_flush(&peer->talk, error));
+    while (count > 0) {
+        TRY(talk_fill(&peer->talk, true, error));
+        TRY(peer_take(peer, &taken, error));
         count -= taken;
     }
-    return status;
+    return GORDIAN_OK;
 }

@@ -4,7 +4,6 @@
 #include "foundation/base/error.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define RATE_BAR    0.5 /* of redis's rate, at least */
 #define LATENCY_BAR 1.2 /* times redis's median, at most */
@@ -60,8 +59,8 @@ static gordian_status add_rate(struct world *world, enum side which, size_t dept
         bench_row("/s", "serve/pipelined/%s/depth-%zu", side_names[which], depth);
     row.value = 1e9 / side->median;
     row.p99 = 1e9 / side->p99;
-    bench_curve(&row, "serve: operations a second, over the depth of the pipeline",
-                side_names[which], (double)depth);
+    bench_curve(&row, "serve: operations a second, over the depth of the pipeline", (double)depth,
+                "%s", side_names[which]);
     if (which != SIDE_REDIS && redis_ns > 0)
         bench_times(&row, "redis", 1e9 / redis_ns);
     if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16)
@@ -98,19 +97,6 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     return GORDIAN_OK;
 }
 
-static gordian_status measure_pipelined(struct world *world)
-{
-    static const size_t depths[] = {1, 4, 16, 64, 256, 1024};
-    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
-        double redis_ns = 0;
-        TRY(measure_depth(world, depths[i], SIDE_BATCH, SIDE_REDIS, &redis_ns));
-        TRY(measure_depth(world, depths[i], SIDE_FULL, SIDE_FULL, &redis_ns));
-    }
-    if (world->open[SIDE_REDIS])
-        TRY(peer_verify(&world->peers[SIDE_REDIS], world->bench->error));
-    return GORDIAN_OK;
-}
-
 /* ------------------------------------------------------------------ one at a time */
 
 struct latencies {
@@ -123,15 +109,14 @@ static gordian_status time_side_chunk(struct world *world, enum side side,
                                       struct latencies *latencies, size_t count)
 {
     gordian_error *error = world->bench->error;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint64_t start = clock_ns();
-        status = side == SIDE_SINGLE ? library_single(&world->library, error)
-                                     : peer_exchange(&world->peers[side], 1, error);
+        TRY(side == SIDE_SINGLE ? library_single(&world->library, error)
+                                : peer_exchange(&world->peers[side], 1, error));
         if (latencies->count < latencies->room)
             latencies->samples[latencies->count++] = (double)(clock_ns() - start) / 1e3;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status add_latency(struct world *world, enum side which, struct latencies *latencies,
@@ -222,22 +207,18 @@ static gordian_status start_all(struct world *world, gordian_error *error)
     return library_open(&world->library, bench, uri, NULL, &world->load, error);
 }
 
-static void stop_services(struct world *world)
-{
-    library_close(&world->library, world->bench);
-    for (int s = 0; s < SIDE_COUNT; s++)
-        if (world->open[s])
-            peer_close(&world->peers[s]);
-    for (int s = 0; s < SIDE_COUNT; s++)
-        serve_stop(&world->services[s]);
-    serve_load_free(&world->load);
-}
-
 static gordian_status measure_all(struct world *world)
 {
     struct bench *bench = world->bench;
     TRY(measure_latencies(world));
-    TRY(measure_pipelined(world));
+    static const size_t depths[] = {1, 4, 16, 64, 256, 1024};
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        double redis_ns = 0;
+        TRY(measure_depth(world, depths[i], SIDE_BATCH, SIDE_REDIS, &redis_ns));
+        TRY(measure_depth(world, depths[i], SIDE_FULL, SIDE_FULL, &redis_ns));
+    }
+    if (world->open[SIDE_REDIS])
+        TRY(peer_verify(&world->peers[SIDE_REDIS], world->bench->error));
     TRY(library_stream(&world->library, bench));
     TRY(serve_tls(bench, &world->load));
     return serve_many(bench, &world->services[SIDE_BATCH],
@@ -265,6 +246,12 @@ gordian_status bench_serve(struct bench *bench)
         status = bench_skip(bench, "serve/", error.message);
     else
         fail(bench->error, status, "%s", error.message);
-    stop_services(&world);
+    library_close(&world.library, world.bench);
+    for (int s = 0; s < SIDE_COUNT; s++)
+        if (world.open[s])
+            peer_close(&world.peers[s]);
+    for (int s = 0; s < SIDE_COUNT; s++)
+        serve_stop(&world.services[s]);
+    serve_load_free(&world.load);
     return status;
 }

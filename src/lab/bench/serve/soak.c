@@ -4,7 +4,6 @@
 
 #include "foundation/base/error.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define DEPTH      64
@@ -26,13 +25,12 @@ struct soak {
 static gordian_status find_top(struct soak *soak, double seconds, gordian_error *error)
 {
     uint64_t start = clock_ns(), end = start + (uint64_t)(seconds * 1e9), operations = 0;
-    gordian_status status = GORDIAN_OK;
-    while (clock_ns() < end && status == GORDIAN_OK) {
-        status = peer_exchange(&soak->peer, DEPTH, error);
+    while (clock_ns() < end) {
+        TRY(peer_exchange(&soak->peer, DEPTH, error));
         operations += DEPTH;
     }
     soak->top = (double)operations / ((double)(clock_ns() - start) / 1e9);
-    return status;
+    return GORDIAN_OK;
 }
 
 static void look_at_memory(struct bench *bench, struct soak *soak, uint32_t second)
@@ -66,23 +64,6 @@ static gordian_status run_long(struct bench *bench, struct soak *soak)
     return status;
 }
 
-static gordian_status add_soak_rows(struct bench *bench, const struct soak *soak)
-{
-    struct bench_row rate = bench_row("/s", "serve/soak-%u/rate", bench->options->soak);
-    rate.value = soak->rate;
-    bench_times(&rate, "asked", soak->top * SHARE);
-    bench_bar(&rate, BAR_AT_LEAST, RATE_BAR);
-    bench_note(&rate, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
-    gordian_status status = bench_add(bench, &rate);
-    struct bench_row memory = bench_row("MiB", "serve/soak-%u/memory", bench->options->soak);
-    memory.value = (double)soak->memory_after / 1048576;
-    bench_times(&memory, "early", (double)soak->memory_before / 1048576);
-    bench_bar(&memory, BAR_AT_MOST, GROWTH_BAR);
-    bench_note(&memory, "resident at the end, and after the first tenth; at most %.1f MiB",
-               (double)soak->memory_most / 1048576);
-    return status == GORDIAN_OK ? bench_add(bench, &memory) : status;
-}
-
 gordian_status serve_soak(struct bench *bench)
 {
     struct soak soak = {0};
@@ -105,5 +86,18 @@ gordian_status serve_soak(struct bench *bench)
     }
     serve_stop(&soak.service);
     serve_load_free(&soak.load);
-    return status == GORDIAN_OK ? add_soak_rows(bench, &soak) : status;
+    TRY(status);
+    struct bench_row rate = bench_row("/s", "serve/soak-%u/rate", bench->options->soak);
+    rate.value = soak.rate;
+    bench_times(&rate, "asked", soak.top * SHARE);
+    bench_bar(&rate, BAR_AT_LEAST, RATE_BAR);
+    bench_note(&rate, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
+    TRY(bench_add(bench, &rate));
+    struct bench_row memory = bench_row("MiB", "serve/soak-%u/memory", bench->options->soak);
+    memory.value = (double)soak.memory_after / 1048576;
+    bench_times(&memory, "early", (double)soak.memory_before / 1048576);
+    bench_bar(&memory, BAR_AT_MOST, GROWTH_BAR);
+    bench_note(&memory, "resident at the end, and after the first tenth; at most %.1f MiB",
+               (double)soak.memory_most / 1048576);
+    return bench_add(bench, &memory);
 }

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -30,19 +29,6 @@ gordian_status serve_make_folder(struct service_process *process, gordian_error 
     return GORDIAN_OK;
 }
 
-/* Ends with us, says what it has to say into a file. */
-static _Noreturn void exec_service(const struct service_process *process, const char *const *words)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGPIPE, SIG_DFL);
-    if (chdir(process->folder) == 0) {
-        int out = open("log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (out >= 0 && dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0)
-            execvp(words[0], (char *const *)(uintptr_t)words);
-    }
-    _exit(127);
-}
-
 static bool can_connect(const char *path)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -54,26 +40,22 @@ static bool can_connect(const char *path)
     return good;
 }
 
-/* The first line that the service left behind, for a message. */
-static void read_service_log(const struct service_process *process, char *text, size_t size)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/log", process->folder);
-    FILE *file = fopen(path, "r");
-    text[0] = '\0';
-    if (file && fgets(text, (int)size, file))
-        text[strcspn(text, "\n")] = '\0';
-    if (file)
-        fclose(file);
-}
-
 static gordian_status launch(struct service_process *process, const char *const *words,
                              gordian_error *error)
 {
     int status = 0;
     pid_t child = fork();
-    if (child == 0)
-        exec_service(process, words);
+    if (child == 0) {
+        /* Ends with us, says what it has to say into a file. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGPIPE, SIG_DFL);
+        if (chdir(process->folder) == 0) {
+            int out = open("log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+            if (out >= 0 && dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0)
+                execvp(words[0], (char *const *)(uintptr_t)words);
+        }
+        _exit(127);
+    }
     if (child < 0) {
         serve_stop(process);
         return fail(error, GORDIAN_STATUS_IO, "cannot start %s: %s", words[0], strerror(errno));
@@ -85,7 +67,15 @@ static gordian_status launch(struct service_process *process, const char *const 
         if (waitpid(child, &status, WNOHANG) == child) {
             char text[200];
             process->pid = 0;
-            read_service_log(process, text, sizeof text);
+            /* The first line that the service left behind, for a message. */
+            char path[256];
+            snprintf(path, sizeof path, "%s/log", process->folder);
+            FILE *file = fopen(path, "r");
+            text[0] = '\0';
+            if (file && fgets(text, (int)(sizeof text), file))
+                text[strcspn(text, "\n")] = '\0';
+            if (file)
+                fclose(file);
             serve_stop(process);
             bool missing =
                 WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 3);

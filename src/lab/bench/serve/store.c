@@ -8,7 +8,6 @@
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,24 +110,6 @@ static gordian_status start_side(struct store_world *world, int side, gordian_er
                              side == SIDE_ONE ? "1" : "4", error);
 }
 
-static gordian_status start_sides(struct store_world *world, gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    for (int side = 0; side < SIDES && status == GORDIAN_OK; side++) {
-        char uri[256];
-        bench_progress(world->bench, "serve: starting %s", names[side]);
-        status = start_side(world, side, error);
-        snprintf(uri, sizeof uri, "unix:%s", world->services[side].socket);
-        THEN(status, peer_open(&world->peers[side], world->services[side].socket, false,
-                               world->load, names[side], error));
-        world->open[side] = status == GORDIAN_OK;
-        THEN(status,
-             library_open(&world->streams[side], world->bench, uri, NULL, world->load, error));
-        world->streams[side].operations = world->bench->options->quick ? 20000 : 100000;
-    }
-    return status;
-}
-
 static gordian_status run_exchange(void *context, double *ns, gordian_error *error)
 {
     struct peer *peer = context;
@@ -201,16 +182,15 @@ static gordian_status wait_for_leader(const struct store_world *world, int *lead
 /* Events one by one: the longest time between two answers, in ms. */
 static gordian_status longest_gap(struct library *library, double *ms, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     uint64_t last = clock_ns(), most = 0;
-    for (int i = 0; i < AROUND && status == GORDIAN_OK; i++) {
-        status = library_single(library, error);
+    for (int i = 0; i < AROUND; i++) {
+        TRY(library_single(library, error));
         uint64_t now = clock_ns();
         most = now - last > most ? now - last : most;
         last = now;
     }
     *ms = (double)most / 1e6;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status measure_gap(struct store_world *world, struct library *library,
@@ -225,7 +205,7 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
     /* Until another answers: who hands over goes on for a moment. */
     *ms = 0;
     for (int now = leader; status == GORDIAN_OK && (now == leader || now < 0);) {
-        double gap;
+        double gap = 0;
         status = longest_gap(library, &gap, error);
         *ms = gap > *ms ? gap : *ms;
         now = find_leading_server(world);
@@ -284,7 +264,19 @@ static gordian_status measure_cluster(struct store_world *world)
 gordian_status serve_store(struct bench *bench, const char *store, const struct serve_load *load)
 {
     struct store_world world = {.bench = bench, .store = store, .load = load};
-    gordian_status status = start_sides(&world, bench->error);
+    gordian_status status = GORDIAN_OK;
+    for (int side = 0; side < SIDES && status == GORDIAN_OK; side++) {
+        char uri[256];
+        bench_progress(world.bench, "serve: starting %s", names[side]);
+        status = start_side(&world, side, bench->error);
+        snprintf(uri, sizeof uri, "unix:%s", world.services[side].socket);
+        THEN(status, peer_open(&world.peers[side], world.services[side].socket, false, world.load,
+                               names[side], bench->error));
+        world.open[side] = status == GORDIAN_OK;
+        THEN(status,
+             library_open(&world.streams[side], world.bench, uri, NULL, world.load, bench->error));
+        world.streams[side].operations = world.bench->options->quick ? 20000 : 100000;
+    }
     THEN(status, measure_rates(&world, "depth-1024", false));
     THEN(status, measure_rates(&world, "stream", true));
     for (int i = 0; i < SIDES; i++) {

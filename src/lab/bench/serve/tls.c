@@ -4,7 +4,6 @@
 
 #include "foundation/base/error.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,31 +82,28 @@ static gordian_status start_way(struct way *way, bool secure, struct bench *benc
     char uri[64], authority[240];
     unsigned port = 0;
     gordian_client_options_init(&options);
-    gordian_status status = serve_make_folder(&way->service, error);
-    TRY(status);
+    TRY(serve_make_folder(&way->service, error));
     snprintf(authority, sizeof authority, "%s/cert.pem", way->service.folder);
     if (secure) {
         options.tls_ca = authority;
-        status = make_certificate(way->service.folder, error);
+        TRY(make_certificate(way->service.folder, error));
     }
-    THEN(status, serve_start_with(&way->service, "batch", secure ? with : plain, error));
-    THEN(status, find_logged_port(&way->service, &port, error));
+    TRY(serve_start_with(&way->service, "batch", secure ? with : plain, error));
+    TRY(find_logged_port(&way->service, &port, error));
     snprintf(uri, sizeof uri, "%s://127.0.0.1:%u", secure ? "tls" : "tcp", port);
-    return status == GORDIAN_OK ? library_open(&way->library, bench, uri, &options, load, error)
-                                : status;
+    return library_open(&way->library, bench, uri, &options, load, error);
 }
 
 /* ------------------------------------------------------------------ measuring */
 
 static gordian_status time_way_chunk(struct way *way, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < CHUNK && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < CHUNK; i++) {
         uint64_t begin = clock_ns();
-        status = library_single(&way->library, error);
+        TRY(library_single(&way->library, error));
         way->latencies[way->count++] = (double)(clock_ns() - begin) / 1e3;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The first round warms up. */

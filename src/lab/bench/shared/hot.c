@@ -6,7 +6,6 @@
 #include "foundation/base/error.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct hot {
@@ -207,9 +206,8 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
     bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
     TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row =
-        bench_row("ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "depth-first", &sides[1], 1);
+        bench_measured(&sides[0], "ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
+    bench_against(&row, "depth-first", &sides[1]);
     bench_note(&row,
                threads ? "a hand-over, %u threads that sleep until served"
                        : "a hand-over, %u waiting, one thread for all",
@@ -220,9 +218,8 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
 gordian_status shared_hot_rows(struct bench *bench)
 {
     static const uint32_t sizes[] = {16, 128, 512, 2048};
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++)
-        status = hot_row(bench, sizes[i], false);
-    THEN(status, hot_row(bench, 16, true));
-    return status == GORDIAN_OK ? hot_row(bench, 256, true) : status;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        TRY(hot_row(bench, sizes[i], false));
+    TRY(hot_row(bench, 16, true));
+    return hot_row(bench, 256, true);
 }

@@ -6,9 +6,7 @@
 #include "foundation/base/machine.h"
 #include "foundation/base/random.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define THREADS_MOST 64
 #define OWN          1024 /* resources of a thread */
@@ -102,22 +100,6 @@ static void *work(void *context)
     return NULL;
 }
 
-/* From the first who began to the last who ended. */
-static gordian_status time_workers(const struct disjoint *load, const struct worker *workers,
-                                   double *ns, gordian_error *error)
-{
-    uint64_t began = UINT64_MAX, ended = 0, wrong = 0;
-    for (unsigned i = 0; i < load->threads; i++) {
-        began = workers[i].began < began ? workers[i].began : began;
-        ended = workers[i].ended > ended ? workers[i].ended : ended;
-        wrong += workers[i].wrong;
-    }
-    *ns = (double)(ended - began) / (double)(load->turns * 2 * AT_ONCE * load->threads);
-    return wrong ? fail(error, GORDIAN_STATUS_INPUT, "shared: %llu wrong answers",
-                        (unsigned long long)wrong)
-                 : GORDIAN_OK;
-}
-
 /* Nanoseconds an event, all threads together. */
 static gordian_status run_disjoint(void *context, double *ns, gordian_error *error)
 {
@@ -142,7 +124,17 @@ static gordian_status run_disjoint(void *context, double *ns, gordian_error *err
         pthread_join(workers[i].thread, NULL);
     pthread_barrier_destroy(&start);
     gordian_close(system);
-    return time_workers(load, workers, ns, error);
+    /* From the first who began to the last who ended. */
+    uint64_t began = UINT64_MAX, ended = 0, wrong = 0;
+    for (unsigned i = 0; i < load->threads; i++) {
+        began = workers[i].began < began ? workers[i].began : began;
+        ended = workers[i].ended > ended ? workers[i].ended : ended;
+        wrong += workers[i].wrong;
+    }
+    *ns = (double)(ended - began) / (double)(load->turns * 2 * AT_ONCE * load->threads);
+    return wrong ? fail(error, GORDIAN_STATUS_INPUT, "shared: %llu wrong answers",
+                        (unsigned long long)wrong)
+                 : GORDIAN_OK;
 }
 
 static gordian_status one_thread_row(struct bench *bench, uint64_t turns, bool batches)
@@ -154,9 +146,9 @@ static gordian_status one_thread_row(struct bench *bench, uint64_t turns, bool b
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     bench_progress(bench, "one thread, shared and not");
     TRY(bench_measure(bench, sides, 2, effort));
-    struct bench_row row = bench_row("ns", "shared/disjoint/1-thread%s", batches ? "-batches" : "");
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "unshared", &sides[1], 1);
+    struct bench_row row =
+        bench_measured(&sides[0], "ns", "shared/disjoint/1-thread%s", batches ? "-batches" : "");
+    bench_against(&row, "unshared", &sides[1]);
     row.bar_kind =
         batches ? BAR_NONE : BAR_AT_LEAST; /* an atomic operation costs more than such an event */
     row.bar = 0.77;
@@ -174,24 +166,11 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
     struct bench_effort effort = {1, 5, 30, bench->options->quick ? 2 : 8};
     bench_progress(bench, "%u threads on resources of their own", threads);
     TRY(bench_measure(bench, sides, 2, effort));
-    struct bench_row row = bench_row("ns", "shared/disjoint/%u-threads", threads);
-    bench_fill(&row, &sides[0], 1);
-    bench_against(&row, "1 thread", &sides[1], 1);
+    struct bench_row row = bench_measured(&sides[0], "ns", "shared/disjoint/%u-threads", threads);
+    bench_against(&row, "1 thread", &sides[1]);
     bench_bar(&row, threads == 16 ? BAR_AT_LEAST : BAR_NONE, 10);
     bench_note(&row, "an event, all threads together");
     return bench_add(bench, &row);
-}
-
-static gordian_status shared_disjoint_rows(struct bench *bench)
-{
-    struct machine machine;
-    machine_describe(&machine);
-    const uint64_t turns = bench->options->quick ? 50000 : 200000;
-    gordian_status status = one_thread_row(bench, turns, false);
-    THEN(status, one_thread_row(bench, turns, true));
-    for (unsigned threads = 2; threads <= machine.cores && threads <= THREADS_MOST; threads *= 2)
-        THEN(status, many_threads_row(bench, threads, turns));
-    return status;
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -234,7 +213,13 @@ gordian_status bench_shared(struct bench *bench)
     gordian_status status = GORDIAN_OK;
     if (!bench_wants(bench, "sparse"))
         return status;
-    status = shared_disjoint_rows(bench);
+    struct machine machine;
+    machine_describe(&machine);
+    const uint64_t turns = bench->options->quick ? 50000 : 200000;
+    status = one_thread_row(bench, turns, false);
+    THEN(status, one_thread_row(bench, turns, true));
+    for (unsigned threads = 2; threads <= machine.cores && threads <= THREADS_MOST; threads *= 2)
+        THEN(status, many_threads_row(bench, threads, turns));
     THEN(status, shared_hot_rows(bench));
     THEN(status, shared_memory_row(bench));
     return status;

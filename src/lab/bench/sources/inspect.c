@@ -5,7 +5,6 @@
 #include "lab/bench/harness/harness.h"
 
 #include "foundation/base/error.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/harness/child.h"
 
 #include <errno.h>
@@ -37,15 +36,6 @@ struct looker {
 
 /* ------------------------------------------------------------------ the program that hangs */
 
-static _Noreturn void become_target(const char *program, unsigned threads, int in, int out)
-{
-    char count[12];
-    snprintf(count, sizeof count, "%u", threads);
-    if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
-        execl(program, program, count, (char *)NULL);
-    _exit(127);
-}
-
 static void close_target(struct target *target)
 {
     if (target->orders)
@@ -55,34 +45,6 @@ static void close_target(struct target *target)
     if (target->pid > 0)
         waitpid(target->pid, NULL, 0);
     *target = (struct target){0};
-}
-
-static gordian_status open_target(struct target *target, const char *program, unsigned threads,
-                                  gordian_error *error)
-{
-    int in[2], out[2];
-    char text[16] = "";
-    *target = (struct target){0};
-    if (pipe2(in, O_CLOEXEC) != 0)
-        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
-    if (pipe2(out, O_CLOEXEC) != 0) {
-        close(in[0]);
-        close(in[1]);
-        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
-    }
-    target->pid = fork();
-    if (target->pid == 0)
-        become_target(program, threads, in[0], out[1]);
-    close(in[0]);
-    close(out[1]);
-    target->orders = fdopen(in[1], "w");
-    target->answers = fdopen(out[0], "r");
-    if (target->pid < 0 || !target->orders || !target->answers ||
-        !fgets(text, sizeof text, target->answers) || strcmp(text, "ready\n") != 0) {
-        close_target(target);
-        return fail(error, GORDIAN_STATUS_IO, "the program that hangs does not start");
-    }
-    return GORDIAN_OK;
 }
 
 /* The longest pause since the last time, in nanoseconds; below 0: it is gone. */
@@ -139,7 +101,33 @@ static gordian_status measure_target(struct bench *bench, const char *gordian, c
                                   {.context = &lookers[1], .run = look_at_target}};
     struct bench_effort effort = {1, 3, SAMPLES_MOST, bench->options->quick ? 2 : 15};
     bench_progress(bench, "inspect: %u threads", threads);
-    TRY(open_target(&target, program, threads, bench->error));
+    int in[2], out[2];
+    char text[16] = "";
+    target = (struct target){0};
+    if (pipe2(in, O_CLOEXEC) != 0)
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        close(in[0]);
+        close(in[1]);
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
+    }
+    target.pid = fork();
+    if (target.pid == 0) {
+        char count[12];
+        snprintf(count, sizeof count, "%u", threads);
+        if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
+            execl(program, program, count, (char *)NULL);
+        _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    target.orders = fdopen(in[1], "w");
+    target.answers = fdopen(out[0], "r");
+    if (target.pid < 0 || !target.orders || !target.answers ||
+        !fgets(text, sizeof text, target.answers) || strcmp(text, "ready\n") != 0) {
+        close_target(&target);
+        return fail(bench->error, GORDIAN_STATUS_IO, "the program that hangs does not start");
+    }
     snprintf(pid, sizeof pid, "%d", (int)target.pid);
     gordian_status status = bench_measure(bench, sides, gdb ? 2 : 1, effort);
     close_target(&target);

@@ -105,18 +105,6 @@ static void *partner(void *unused)
     return unused;
 }
 
-/* Wall time: most of a round is spent asleep. */
-static uint64_t condition_round(void)
-{
-    pthread_t other;
-    uint64_t start = loop_ns(CLOCK_MONOTONIC);
-    if (pthread_create(&other, NULL, partner, NULL) != 0)
-        exit(3);
-    take_turns_at_condition(0);
-    pthread_join(other, NULL);
-    return loop_ns(CLOCK_MONOTONIC) - start;
-}
-
 static void *bystander(void *unused)
 {
     pause();
@@ -158,7 +146,14 @@ int main(int argc, char **argv)
         time = contended(threads);
         all = pairs * threads;
     } else if (strcmp(what, "condition-round") == 0) {
-        time = condition_round();
+        /* Wall time: most of a round is spent asleep. */
+        pthread_t other;
+        uint64_t start = loop_ns(CLOCK_MONOTONIC);
+        if (pthread_create(&other, NULL, partner, NULL) != 0)
+            exit(3);
+        take_turns_at_condition(0);
+        pthread_join(other, NULL);
+        time = loop_ns(CLOCK_MONOTONIC) - start;
     } else {
         return 2;
     }

@@ -6,7 +6,6 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/harness/child.h"
 
 #include <errno.h>
@@ -32,36 +31,6 @@ struct job {
     pid_t child; /* 0: none */
 };
 
-/* Root, in a container, with more ranks than cores: fine for a measurement. */
-static void set_mpi_environment(void)
-{
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
-    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    setenv("HWLOC_COMPONENTS", "-gl", 0);
-}
-
-static _Noreturn void exec_mpirun(const struct job *job, int out)
-{
-    const char *words[10] = {NULL};
-    size_t count = 0;
-    dup2(out, STDOUT_FILENO);
-    set_mpi_environment();
-    if (job->watched) {
-        words[count++] = job->gordian;
-        words[count++] = "run";
-        words[count++] = "--quiet";
-    }
-    words[count++] = "mpirun";
-    words[count++] = "-n";
-    words[count++] = "2";
-    words[count++] = job->program;
-    words[count++] = job->folder;
-    execvp(words[0], (char *const *)(uintptr_t)words);
-    _exit(127);
-}
-
 /* ------------------------------------------------------------------ the program */
 
 static bool make_pipes(struct job *job)
@@ -86,8 +55,29 @@ static gordian_status start_job(struct job *job, gordian_error *error)
     if (!make_pipes(job) || pipe2(pipes, O_CLOEXEC) != 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     job->child = fork();
-    if (job->child == 0)
-        exec_mpirun(job, pipes[1]);
+    if (job->child == 0) {
+        const char *words[10] = {NULL};
+        size_t count = 0;
+        dup2(pipes[1], STDOUT_FILENO);
+        /* Root, in a container, with more ranks than cores: fine for a measurement. */
+        setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+        setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+        setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+        setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+        setenv("HWLOC_COMPONENTS", "-gl", 0);
+        if (job->watched) {
+            words[count++] = job->gordian;
+            words[count++] = "run";
+            words[count++] = "--quiet";
+        }
+        words[count++] = "mpirun";
+        words[count++] = "-n";
+        words[count++] = "2";
+        words[count++] = job->program;
+        words[count++] = job->folder;
+        execvp(words[0], (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
     close(pipes[1]);
     job->out = fdopen(pipes[0], "r");
     if (!job->out)
@@ -133,9 +123,8 @@ static gordian_status add_messages_row(struct bench *bench, const char *name,
                                        const struct bench_side *side,
                                        const struct bench_side *native)
 {
-    struct bench_row row = bench_row("ns", "mpi/ping-pong/%s", name);
-    bench_fill(&row, side, 1);
-    bench_against(&row, side == native ? NULL : "native", native, 1);
+    struct bench_row row = bench_measured(side, "ns", "mpi/ping-pong/%s", name);
+    bench_against(&row, side == native ? NULL : "native", native);
     row.ratio = side->median / native->median;
     if (side != native)
         bench_bar(&row, BAR_AT_MOST, RATIO_MOST);

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static void play(int rank, int rounds)

@@ -5,7 +5,6 @@
 #include "lab/bench/harness/harness.h"
 
 #include "foundation/base/error.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/harness/child.h"
 
 #include <errno.h>
@@ -47,45 +46,6 @@ struct job {
 
 /* ------------------------------------------------------------------ children */
 
-static _Noreturn void exec_tool(const struct job *job, int out)
-{
-    const struct files *files = job->files;
-    char *loop = (char *)(uintptr_t)files->loop;
-    char *words[10] = {NULL};
-    size_t count = 0;
-    dup2(out, STDOUT_FILENO);
-    switch (job->tool) {
-    case TOOL_SITES:
-    case TOOL_NO_SITES:
-        words[count++] = (char *)(uintptr_t)files->gordian;
-        words[count++] = (char *)(uintptr_t) "run";
-        words[count++] = (char *)(uintptr_t) "--quiet";
-        words[count++] = (char *)(uintptr_t) "--on-unwatchable=stop";
-        if (job->tool == TOOL_NO_SITES)
-            words[count++] = (char *)(uintptr_t) "--no-sites";
-        break;
-    case TOOL_TSAN:
-        personality(ADDR_NO_RANDOMIZE); /* older ones need it */
-        loop = (char *)(uintptr_t)files->loop_tsan;
-        break;
-    case TOOL_HELGRIND:
-        words[count++] = (char *)(uintptr_t) "valgrind";
-        words[count++] = (char *)(uintptr_t) "--quiet";
-        words[count++] = (char *)(uintptr_t) "--tool=helgrind";
-        /* It warns of conditions that are signalled after unlocking. */
-        words[count++] = (char *)(uintptr_t) "--log-file=/dev/null";
-        break;
-    default:
-        break;
-    }
-    words[count++] = loop;
-    words[count++] = (char *)(uintptr_t)job->what;
-    words[count++] = (char *)(uintptr_t)job->pairs;
-    words[count++] = (char *)(uintptr_t)job->threads;
-    execvp(words[0], words);
-    _exit(127);
-}
-
 static size_t read_figure(int fd, char *text, size_t size)
 {
     size_t used = 0;
@@ -110,8 +70,29 @@ static gordian_status run_tool_job(void *context, double *ns, gordian_error *err
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     pid_t child = fork();
-    if (child == 0)
-        exec_tool(job, pipes[1]);
+    if (child == 0) {
+        /* Helgrind warns of conditions that are signalled after unlocking: not here. */
+        static const char *const prefixes[TOOL_COUNT][5] = {
+            [TOOL_SITES] = {"run", "--quiet", "--on-unwatchable=stop"},
+            [TOOL_NO_SITES] = {"run", "--quiet", "--on-unwatchable=stop", "--no-sites"},
+            [TOOL_HELGRIND] = {"valgrind", "--quiet", "--tool=helgrind", "--log-file=/dev/null"},
+        };
+        const char *words[10] = {NULL};
+        size_t count = 0;
+        dup2(pipes[1], STDOUT_FILENO);
+        if (job->tool == TOOL_SITES || job->tool == TOOL_NO_SITES)
+            words[count++] = job->files->gordian;
+        for (const char *const *word = prefixes[job->tool]; *word; word++)
+            words[count++] = *word;
+        if (job->tool == TOOL_TSAN)
+            personality(ADDR_NO_RANDOMIZE); /* older ones need it */
+        words[count++] = job->tool == TOOL_TSAN ? job->files->loop_tsan : job->files->loop;
+        words[count++] = job->what;
+        words[count++] = job->pairs;
+        words[count++] = job->threads;
+        execvp(words[0], (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
     close(pipes[1]);
     size_t length = child > 0 ? read_figure(pipes[0], text, sizeof text) : 0;
     close(pipes[0]);
@@ -157,8 +138,7 @@ struct plan {
 static gordian_status add_tool_row(struct bench *bench, const struct plan *plan, enum tool tool,
                                    const struct bench_side *side, double native)
 {
-    struct bench_row row = bench_row("ns", "run/%s/%s", plan->what, tool_names[tool]);
-    bench_fill(&row, side, 1);
+    struct bench_row row = bench_measured(side, "ns", "run/%s/%s", plan->what, tool_names[tool]);
     row.baseline = tool == TOOL_NATIVE ? NULL : "native";
     row.baseline_value = native;
     row.ratio = side->median / native;

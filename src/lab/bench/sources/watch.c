@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,22 +69,6 @@ static void end_phase(const struct phase *phase, struct trial *trial)
         trial->without[trial->without_count++] = mean;
 }
 
-static void read_trial(FILE *lines, struct trial *trial)
-{
-    char line[200];
-    double value;
-    struct phase phase = {0};
-    while (fgets(line, sizeof line, lines)) {
-        bool watched = strcmp(line, "with\n") == 0, alone = strcmp(line, "without\n") == 0;
-        if (watched || alone || strcmp(line, "end\n") == 0) {
-            end_phase(&phase, trial);
-            phase = (struct phase){.counts = watched || alone, .watched = watched};
-        } else if (sscanf(line, "tps %lf", &value) == 1 && phase.seconds++ >= PHASE_SKIPPED) {
-            phase.sum += value;
-        }
-    }
-}
-
 /* The script as a child, its lines through a pipe. */
 static bool run_script(const char *const *words, struct trial *trial)
 {
@@ -100,8 +83,20 @@ static bool run_script(const char *const *words, struct trial *trial)
     }
     close(ends[1]);
     FILE *lines = fdopen(ends[0], "r");
-    if (lines && child > 0)
-        read_trial(lines, trial);
+    if (lines && child > 0) {
+        char line[200];
+        double value;
+        struct phase phase = {0};
+        while (fgets(line, sizeof line, lines)) {
+            bool watched = strcmp(line, "with\n") == 0, alone = strcmp(line, "without\n") == 0;
+            if (watched || alone || strcmp(line, "end\n") == 0) {
+                end_phase(&phase, trial);
+                phase = (struct phase){.counts = watched || alone, .watched = watched};
+            } else if (sscanf(line, "tps %lf", &value) == 1 && phase.seconds++ >= PHASE_SKIPPED) {
+                phase.sum += value;
+            }
+        }
+    }
     if (lines)
         fclose(lines);
     else

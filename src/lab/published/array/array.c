@@ -90,39 +90,13 @@ static gordian_status open_heap(struct published_array *array,
     struct gpu *gpu = array->gpu;
     uint64_t most =
         options->heap_most > options->heap_bytes ? options->heap_most : options->heap_bytes;
-    gordian_status status = gpu_range_create(&array->range, gpu, most ? most : 1, error);
-    THEN(status, gpu_range_grow(array->range, options->heap_bytes, error));
+    TRY(gpu_range_create(&array->range, gpu, most ? most : 1, error));
+    TRY(gpu_range_grow(array->range, options->heap_bytes, error));
     array->heap_bytes = options->heap_bytes;
-    THEN(status, gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error));
-    if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_LFVECTOR)
-        status = gpu_alloc(gpu, &array->tables, (2 * PIECES_MOST + 1) * sizeof(uint64_t), error);
-    return status != GORDIAN_OK ? status : write_heap(array, error);
-}
-
-static gordian_status open_array_layout(struct published_array *array,
-                                        const struct published_array_options *options,
-                                        gordian_error *error)
-{
-    gordian_status status = gpu_alloc(array->gpu, &array->control, control_bytes(array), error);
-    if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_SUBARRAYS)
-        status = gpu_alloc(array->gpu, &array->starts,
-                           ((size_t)array->blocks + 1) * sizeof(uint64_t), error);
-    THEN(status, write_control(array, error));
-    if (status == GORDIAN_OK && !array->heap_of)
-        status = open_heap(array, options, error);
-    return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
-}
-
-static gordian_status check_layout_options(const struct published_array_options *options,
-                                           gordian_error *error)
-{
-    bool blocks = options->kind == PUBLISHED_ARRAY_SUBARRAYS;
-    if (options->element == 0 || blocks != (options->blocks != 0))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "elements have at least a byte, and sub-arrays alone have blocks");
-    if (options->heap_of && (blocks || options->heap_of->kind != options->kind))
-        return fail(error, GORDIAN_STATUS_INPUT, "only LFVectors share a heap");
-    return GORDIAN_OK;
+    TRY(gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error));
+    if (array->kind == PUBLISHED_ARRAY_LFVECTOR)
+        TRY(gpu_alloc(gpu, &array->tables, (2 * PIECES_MOST + 1) * sizeof(uint64_t), error));
+    return write_heap(array, error);
 }
 
 gordian_status published_array_create(struct published_array **out, struct gpu *gpu,
@@ -130,7 +104,12 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
                                       gordian_error *error)
 {
     *out = NULL;
-    TRY(check_layout_options(options, error));
+    bool blocks = options->kind == PUBLISHED_ARRAY_SUBARRAYS;
+    if (options->element == 0 || blocks != (options->blocks != 0))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "elements have at least a byte, and sub-arrays alone have blocks");
+    if (options->heap_of && (blocks || options->heap_of->kind != options->kind))
+        return fail(error, GORDIAN_STATUS_INPUT, "only LFVectors share a heap");
     struct published_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
         return fail_memory(error);
@@ -141,7 +120,14 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
     array->heap_of = options->heap_of;
     if (array->heap_of)
         array->heap_of->guests++;
-    gordian_status status = open_array_layout(array, options, error);
+    gordian_status status = gpu_alloc(array->gpu, &array->control, control_bytes(array), error);
+    if (array->kind == PUBLISHED_ARRAY_SUBARRAYS)
+        THEN(status, gpu_alloc(array->gpu, &array->starts,
+                               ((size_t)array->blocks + 1) * sizeof(uint64_t), error));
+    THEN(status, write_control(array, error));
+    if (!array->heap_of)
+        THEN(status, open_heap(array, options, error));
+    THEN(status, gpu_wait(array->gpu, error));
     if (status != GORDIAN_OK) {
         published_array_destroy(array);
         return status;

@@ -30,10 +30,10 @@ struct figure {
 static gordian_status run_figure_paper(struct figure *figure, double *ns, gordian_error *error)
 {
     uint64_t lost = 0;
-    gordian_status status = array_paper_run(&figure->paper, ns, &lost, error);
+    TRY(array_paper_run(&figure->paper, ns, &lost, error));
     if (lost > figure->cell->refused)
         figure->cell->refused = lost;
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status run_bound(struct figure *figure, double *ns, gordian_error *error)
@@ -97,10 +97,10 @@ static gordian_status open_pages(struct figure *figure, gordian_error *error)
     struct gpu *gpu = figure->task.gpu;
     uint64_t chunks = figure->task.expected.count * sizeof(uint32_t) / PAGE_BYTES + 2;
     struct gpu_pool_options pool = {.chunk_bytes = PAGE_BYTES, .most = chunks, .chunks = chunks};
-    gordian_status status = gpu_pool_create(&figure->pool, gpu, &pool, error);
+    TRY(gpu_pool_create(&figure->pool, gpu, &pool, error));
     struct gpu_array_options options = {
         .mode = GPU_ARRAY_CHUNKED, .element = sizeof(uint32_t), .pool = figure->pool};
-    return status != GORDIAN_OK ? status : gpu_array_create(&figure->pages, gpu, &options, error);
+    return gpu_array_create(&figure->pages, gpu, &options, error);
 }
 
 static gordian_status open_figure_method(struct figure *figure, gordian_error *error)
@@ -131,17 +131,6 @@ static gordian_status open_figure(struct figure *figure, struct gpu *gpu, gordia
     THEN(status, gpu_alloc(gpu, &figure->plain, cell->kept * sizeof(uint32_t) + 16, error));
     THEN(status, gpu_alloc(gpu, &figure->stored, sizeof(uint64_t), error));
     return status != GORDIAN_OK ? status : open_figure_method(figure, error);
-}
-
-static void close_figure(struct figure *figure)
-{
-    gpu_array_destroy(figure->pages);
-    gpu_pool_destroy(figure->pool);
-    published_array_destroy(figure->array);
-    array_paper_close(&figure->paper);
-    gpu_free(figure->task.gpu, figure->plain);
-    gpu_free(figure->task.gpu, figure->stored);
-    array_task_close(&figure->task);
 }
 
 /* ---- measuring */
@@ -179,7 +168,13 @@ gordian_status published_array_measure(struct gpu *gpu, struct published_array_c
     THEN(status, run_method(&figure, &warm, error));
     for (unsigned i = 0; i < cell->samples && status == GORDIAN_OK; i++)
         status = run_method(&figure, &samples[i], error);
-    close_figure(&figure);
+    gpu_array_destroy(figure.pages);
+    gpu_pool_destroy(figure.pool);
+    published_array_destroy(figure.array);
+    array_paper_close(&figure.paper);
+    gpu_free(figure.task.gpu, figure.plain);
+    gpu_free(figure.task.gpu, figure.stored);
+    array_task_close(&figure.task);
     TRY(status);
     qsort(samples, cell->samples, sizeof *samples, compare_samples);
     cell->ns = samples[cell->samples / 2];

@@ -35,12 +35,11 @@ gordian_status array_kinds_open(struct published_array **out, const struct array
     struct published_array_options options = {.kind = subarrays ? PUBLISHED_ARRAY_SUBARRAYS
                                                                 : PUBLISHED_ARRAY_LFVECTOR,
                                               .element = task->element};
-    gordian_status status = GORDIAN_OK;
     *out = NULL;
     if (subarrays)
-        status = find_blocks(task, way, &options.blocks, error);
+        TRY(find_blocks(task, way, &options.blocks, error));
     options.heap_bytes = published_array_needs(&options, task->expected.count);
-    return status != GORDIAN_OK ? status : published_array_create(out, task->gpu, &options, error);
+    return published_array_create(out, task->gpu, &options, error);
 }
 
 static gordian_status time_filter(const struct array_task *task, struct published_array *array,

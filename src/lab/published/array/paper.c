@@ -33,11 +33,11 @@ static gordian_status end_run(const struct array_paper_method *method, struct gp
     struct gpu *gpu = method->task->gpu;
     struct array_paper vector = {0};
     launch.kernel = "array_paper_end";
-    gordian_status status = gpu_launch(gpu, &launch, error);
-    THEN(status, gpu_read(gpu, answer, method->task->answer, sizeof *answer, error));
-    THEN(status, gpu_read(gpu, &vector, method->vector, sizeof vector, error));
+    TRY(gpu_launch(gpu, &launch, error));
+    TRY(gpu_read(gpu, answer, method->task->answer, sizeof *answer, error));
+    TRY(gpu_read(gpu, &vector, method->vector, sizeof vector, error));
     *lost = vector.lost;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status array_paper_run(const struct array_paper_method *method, double *ns, uint64_t *lost,

@@ -85,28 +85,9 @@ gordian_status array_task_check(const struct array_task *task, const char *who,
                                 gordian_error *error)
 {
     struct array_task_answer answer = {.count = size};
-    gordian_status status = GORDIAN_OK;
     if (size <= task->expected.count) /* more than there is memory for cannot be looked at */
-        status = add_task_up(task, array, array ? 0 : plain, size, &answer, error);
-    return status == GORDIAN_OK ? array_task_check_answer(task, who, &answer, error) : status;
-}
-
-/* The same worked out here, from the numbers themselves. */
-static struct array_task_answer answer_here(const struct array_task *task)
-{
-    struct array_task_answer answer = {0};
-    for (uint64_t i = 0; i < task->count; i++) {
-        uint32_t number = array_task_word(task->seed, i, 0);
-        uint64_t hash = 0;
-        if (number >= ARRAY_BELOW)
-            continue;
-        for (uint32_t w = 0; w < task->element / 4; w++)
-            hash = array_task_hash(hash, array_task_word(task->seed, i, w));
-        answer.count++;
-        answer.sum += number;
-        answer.hash += hash;
-    }
-    return answer;
+        TRY(add_task_up(task, array, array ? 0 : plain, size, &answer, error));
+    return array_task_check_answer(task, who, &answer, error);
 }
 
 /* ---- opening */
@@ -117,16 +98,28 @@ gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_
     *task = (struct array_task){.gpu = gpu, .seed = seed, .count = count, .element = element};
     gpu_get_info(gpu, &task->info);
     struct array_numbers_arguments arguments = {.count = count, .seed = seed, .words = element / 4};
-    gordian_status status = gpu_alloc(gpu, &task->numbers, count * element + 16, error);
-    THEN(status, gpu_alloc(gpu, &task->answer, sizeof task->expected, error));
+    TRY(gpu_alloc(gpu, &task->numbers, count * element + 16, error));
+    TRY(gpu_alloc(gpu, &task->answer, sizeof task->expected, error));
     arguments.to = task->numbers;
-    THEN(status, launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
-    THEN(status, add_task_up(task, NULL, task->numbers, count, &task->expected, error));
-    if (status == GORDIAN_OK && count * (element / 4) <= HOST_MOST) {
-        struct array_task_answer here = answer_here(task);
-        status = array_task_check_answer(task, "the host", &here, error);
+    TRY(launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
+    TRY(add_task_up(task, NULL, task->numbers, count, &task->expected, error));
+    if (count * (element / 4) <= HOST_MOST) {
+        /* The same worked out here, from the numbers themselves. */
+        struct array_task_answer here = {0};
+        for (uint64_t i = 0; i < task->count; i++) {
+            uint32_t number = array_task_word(task->seed, i, 0);
+            uint64_t hash = 0;
+            if (number >= ARRAY_BELOW)
+                continue;
+            for (uint32_t w = 0; w < task->element / 4; w++)
+                hash = array_task_hash(hash, array_task_word(task->seed, i, w));
+            here.count++;
+            here.sum += number;
+            here.hash += hash;
+        }
+        TRY(array_task_check_answer(task, "the host", &here, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 void array_task_close(struct array_task *task)

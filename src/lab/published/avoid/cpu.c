@@ -89,25 +89,20 @@ static uint32_t count_able(struct pba_cpu *pba)
     return count;
 }
 
-static void pba_return_units(struct pba_cpu *pba)
-{
-    for (uint32_t i = 0; i < pba->now.processes; i++) {
-        const uint32_t *allocation = pba->now.allocation + (size_t)i * pba->now.resources;
-        if (!pba->able[i])
-            continue;
-        pba->finish[i] = true;
-        for (uint32_t j = 0; j < pba->now.resources; j++)
-            pba->work[j] += allocation[j];
-    }
-}
-
 static bool pba_cpu_find_order(struct pba_cpu *pba)
 {
     uint32_t finished = 0, count;
     memcpy(pba->work, pba->now.available, pba->now.resources * sizeof *pba->work);
     memset(pba->finish, 0, pba->now.processes);
     while ((count = count_able(pba)) > 0) {
-        pba_return_units(pba);
+        for (uint32_t i = 0; i < pba->now.processes; i++) {
+            const uint32_t *allocation = pba->now.allocation + (size_t)i * pba->now.resources;
+            if (!pba->able[i])
+                continue;
+            pba->finish[i] = true;
+            for (uint32_t j = 0; j < pba->now.resources; j++)
+                pba->work[j] += allocation[j];
+        }
         finished += count;
         if (finished == pba->now.processes)
             return true;

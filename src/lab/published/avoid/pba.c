@@ -4,8 +4,6 @@
 #include "lab/published/kernels/published_pba.h"
 #include "lab/published/published.h"
 
-#include <string.h>
-
 #define BLOCK_MOST 1024u /* threads of a block */
 
 struct pba {
@@ -127,10 +125,10 @@ static gordian_status ask_phase(struct pba *pba, const char *kernel, uint32_t pr
                                 gordian_error *error)
 {
     uint32_t answer = 0;
-    gordian_status status = launch_phase(pba, kernel, 1, process, error);
-    THEN(status, gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error));
+    TRY(launch_phase(pba, kernel, 1, process, error));
+    TRY(gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error));
     *go_on = answer != 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the search */
@@ -154,38 +152,7 @@ static gordian_status scan_round(struct pba *pba, uint32_t *finished, gordian_er
     return GORDIAN_OK;
 }
 
-static gordian_status pba_find_order(struct pba *pba, bool *safe, gordian_error *error)
-{
-    uint32_t finished = 0, before = 0;
-    gordian_status status = zero_column(pba, pba->on_device.finish, error);
-    THEN(status, zero_column(pba, pba->on_device.able, error));
-    while (status == GORDIAN_OK) {
-        before = finished;
-        status = launch_phase(pba, "published_pba_check", pba->processes, 0, error);
-        THEN(status, scan_round(pba, &finished, error));
-        pba->effort.rounds++;
-        if (status != GORDIAN_OK || finished == pba->processes || finished == before)
-            break;
-        status = zero_column(pba, pba->on_device.able, error);
-    }
-    *safe = finished == pba->processes;
-    return status;
-}
-
 /* ------------------------------------------------------------------ events */
-
-/* From the tentative loan on. */
-static gordian_status try_loan(struct pba *pba, uint32_t process, enum pba_answer *answer,
-                               gordian_error *error)
-{
-    bool safe = false;
-    gordian_status status = launch_phase(pba, "published_pba_allocate", 1, process, error);
-    THEN(status, pba_find_order(pba, &safe, error));
-    *answer = safe ? PBA_GRANTED : PBA_UNSAFE;
-    if (status == GORDIAN_OK && !safe)
-        status = launch_phase(pba, "published_pba_roll_back", 1, process, error);
-    return status == GORDIAN_OK ? gpu_wait(pba->gpu, error) : status;
-}
 
 gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *units,
                            enum pba_answer *answer, gordian_error *error)
@@ -201,7 +168,27 @@ gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *un
     *answer = PBA_MISSING;
     if (status != GORDIAN_OK || !go_on)
         return status;
-    return try_loan(pba, process, answer, error);
+    /* From the tentative loan on. */
+    bool safe = false;
+    TRY(launch_phase(pba, "published_pba_allocate", 1, process, error));
+    uint32_t finished = 0, before = 0;
+    status = zero_column(pba, pba->on_device.finish, error);
+    THEN(status, zero_column(pba, pba->on_device.able, error));
+    while (status == GORDIAN_OK) {
+        before = finished;
+        status = launch_phase(pba, "published_pba_check", pba->processes, 0, error);
+        THEN(status, scan_round(pba, &finished, error));
+        pba->effort.rounds++;
+        if (status != GORDIAN_OK || finished == pba->processes || finished == before)
+            break;
+        status = zero_column(pba, pba->on_device.able, error);
+    }
+    safe = finished == pba->processes;
+    TRY(status);
+    *answer = safe ? PBA_GRANTED : PBA_UNSAFE;
+    if (!safe)
+        TRY(launch_phase(pba, "published_pba_roll_back", 1, process, error));
+    return gpu_wait(pba->gpu, error);
 }
 
 gordian_status pba_release(struct pba *pba, uint32_t process, const uint32_t *units,

@@ -12,12 +12,6 @@ static void copy_halves(uint32_t *to, uint32_t words, const uint64_t *label, con
     }
 }
 
-static uint32_t set_words(const gordian_circuit *circuit)
-{
-    uint32_t bits = circuit->name_count * (1 + circuit->value_bits);
-    return bits > 0 ? (bits + 31) / 32 : 1;
-}
-
 /* Transitions of the fullest cell, with the idle loops. `counts`: of the cells of a row. */
 static uint32_t fullest_cell(const struct shape *shape, uint32_t *counts)
 {
@@ -53,11 +47,12 @@ static gordian_status make_factor(struct product_factor *factor, const gordian_c
 {
     const struct shape *shape = factor_shape(circuit, number);
     size_t words = circuit->label_words ? circuit->label_words : 1;
+    uint32_t bits = circuit->name_count * (1 + circuit->value_bits);
     uint32_t *counts = memory_alloc(memory, shape->state_count * sizeof *counts);
     uint64_t *label = memory_zeroed(memory, words * sizeof *label);
     uint64_t *mask = memory_zeroed(memory, words * sizeof *mask);
     gordian_status status = counts && label && mask ? GORDIAN_OK : fail_memory(error);
-    THEN(status, product_factor_new(factor, shape->state_count, set_words(circuit),
+    THEN(status, product_factor_new(factor, shape->state_count, bits > 0 ? (bits + 31) / 32 : 1,
                                     fullest_cell(shape, counts), memory, error));
     if (status == GORDIAN_OK)
         fill_factor(factor, circuit, number, label, mask);

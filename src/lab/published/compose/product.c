@@ -17,15 +17,6 @@ static void *host_pointer(gpu_address address)
     return (void *)(uintptr_t)address;
 }
 
-static gordian_status place_alloc(const struct product_place *place, gpu_address *out, size_t bytes,
-                                  gordian_error *error)
-{
-    if (place->gpu)
-        return gpu_alloc(place->gpu, out, bytes, error);
-    *out = (gpu_address)(uintptr_t)memory_zeroed(&place->memory, bytes);
-    return *out ? GORDIAN_OK : fail_memory(error);
-}
-
 void product_free(const struct product_place *place, struct product_matrix *matrix)
 {
     if (place->gpu)
@@ -56,7 +47,11 @@ static gordian_status alloc_cells(const struct product_place *place, struct prod
     if (slots >= UINT32_MAX || cells > SIZE_MAX / bytes)
         return fail(error, GORDIAN_STATUS_MEMORY, "out of memory: %llu cells of %llu bytes",
                     (unsigned long long)cells, (unsigned long long)bytes);
-    return place_alloc(place, &matrix->cells, product_matrix_bytes(matrix), error);
+    if (place->gpu)
+        return gpu_alloc(place->gpu, &matrix->cells, product_matrix_bytes(matrix), error);
+    matrix->cells =
+        (gpu_address)(uintptr_t)memory_zeroed(&place->memory, product_matrix_bytes(matrix));
+    return matrix->cells ? GORDIAN_OK : fail_memory(error);
 }
 
 gordian_status product_read(const struct product_place *place, const struct product_matrix *matrix,
@@ -110,11 +105,11 @@ gordian_status product_make(const struct product_place *place, const struct prod
     return GORDIAN_OK;
 }
 
-static struct published_product_arguments product_arguments(const struct product_matrix *left,
-                                                            const struct product_matrix *right,
-                                                            const struct product_matrix *product)
+gordian_status product_fill(const struct product_place *place, const struct product_matrix *left,
+                            const struct product_matrix *right,
+                            const struct product_matrix *product, gordian_error *error)
 {
-    return (struct published_product_arguments){
+    struct published_product_arguments arguments = {
         .left = left->cells,
         .right = right->cells,
         .product = product->cells,
@@ -129,13 +124,6 @@ static struct published_product_arguments product_arguments(const struct product
         .first = product->first,
         .rows = product->rows,
     };
-}
-
-gordian_status product_fill(const struct product_place *place, const struct product_matrix *left,
-                            const struct product_matrix *right,
-                            const struct product_matrix *product, gordian_error *error)
-{
-    struct published_product_arguments arguments = product_arguments(left, right, product);
     uint64_t blocks = (product_cell_count(product) + BLOCK_CELLS - 1) / BLOCK_CELLS;
     if (!place->gpu) {
         product_fill_cpu(&arguments);

@@ -84,24 +84,17 @@ static gordian_status make_method_matrices(struct published_detect *d, gordian_e
     return methods[d->method].multi ? make_lmdda(d, error) : make_osdda(d, error);
 }
 
-static gordian_status check_published_units(enum published_method method, uint64_t units,
-                                            gordian_error *error)
+gordian_status published_detect_open(struct published_detect **out, struct gpu *gpu,
+                                     enum published_method method, uint32_t processes,
+                                     uint32_t resources, uint64_t units, gordian_error *error)
 {
+    *out = NULL;
     if (units > 1 && !methods[method].multi)
         return fail(error, GORDIAN_STATUS_INPUT, "%s: every resource has one unit",
                     methods[method].name);
     if (units > (methods[method].form == FORM_CHARS ? UINT8_MAX : UINT32_MAX))
         return fail(error, GORDIAN_STATUS_INPUT, "%s: %llu units of a resource are too many",
                     methods[method].name, (unsigned long long)units);
-    return GORDIAN_OK;
-}
-
-gordian_status published_detect_open(struct published_detect **out, struct gpu *gpu,
-                                     enum published_method method, uint32_t processes,
-                                     uint32_t resources, uint64_t units, gordian_error *error)
-{
-    *out = NULL;
-    TRY(check_published_units(method, units, error));
     gordian_allocator memory = memory_allocator(NULL);
     struct published_detect *d = memory_zeroed(&memory, sizeof *d);
     if (!d)
@@ -145,9 +138,9 @@ gordian_status published_detect_flag(struct published_detect *d, enum flag flag,
                                      gordian_error *error)
 {
     uint32_t word = 0;
-    gordian_status status = gpu_read(d->gpu, &word, flag_address(d, flag), sizeof word, error);
+    TRY(gpu_read(d->gpu, &word, flag_address(d, flag), sizeof word, error));
     *value = word != 0;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status published_detect_launch(struct published_detect *d, const struct step *step,
@@ -199,9 +192,9 @@ gordian_status published_detect_block(struct published_detect *d, uint32_t proce
 {
     const struct published_event event = {process, resource, PUBLISHED_NOBODY};
     bool deadlock = false;
-    gordian_status status = method_events(d)->block(d, &event, &deadlock, error);
+    TRY(method_events(d)->block(d, &event, &deadlock, error));
     *outcome = deadlock ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status published_detect_release(struct published_detect *d, uint32_t process,
@@ -255,13 +248,6 @@ static struct layout find_matrix_layout(const struct published_detect *d,
     return of_processes;
 }
 
-static uint32_t element_of(const struct layout *layout, const void *row, uint32_t column)
-{
-    if (layout->packed)
-        return ((const uint32_t *)row)[column / 32] >> column % 32 & 1;
-    return layout->bytes == 1 ? ((const uint8_t *)row)[column] : ((const uint32_t *)row)[column];
-}
-
 gordian_status published_detect_read(struct published_detect *d, enum published_matrix which,
                                      uint32_t *values, gordian_error *error)
 {
@@ -275,7 +261,10 @@ gordian_status published_detect_read(struct published_detect *d, enum published_
     for (uint32_t r = 0; r < layout.rows && status == GORDIAN_OK; r++) {
         status = gpu_read(d->gpu, row, layout.at + r * bytes, bytes, error);
         for (uint32_t c = 0; c < layout.columns && status == GORDIAN_OK; c++)
-            values[(size_t)r * layout.columns + c] = element_of(&layout, row, c);
+            values[(size_t)r * layout.columns + c] =
+                layout.packed       ? ((const uint32_t *)row)[c / 32] >> c % 32 & 1
+                : layout.bytes == 1 ? ((const uint8_t *)row)[c]
+                                    : ((const uint32_t *)row)[c];
     }
     memory_free(&d->memory, row);
     return status;

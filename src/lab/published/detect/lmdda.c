@@ -3,10 +3,11 @@
 
 #include "foundation/base/error.h"
 
-static struct published_lmdda_arguments lmdda_arguments(const struct published_detect *d,
-                                                        const struct published_event *event)
+static gordian_status launch_lmdda(struct published_detect *d, const struct step *step,
+                                   unsigned blocks, uint32_t threads,
+                                   const struct published_event *event, gordian_error *error)
 {
-    return (struct published_lmdda_arguments){
+    const struct published_lmdda_arguments a = {
         .event = *event,
         .processes = d->processes,
         .padded_processes = d->process_tiles * PUBLISHED_TILE,
@@ -24,13 +25,6 @@ static struct published_lmdda_arguments lmdda_arguments(const struct published_d
         .waiting = flag_address(d, FLAG_WAITING),
         .reach = flag_address(d, FLAG_REACH),
     };
-}
-
-static gordian_status launch_lmdda(struct published_detect *d, const struct step *step,
-                                   unsigned blocks, uint32_t threads,
-                                   const struct published_event *event, gordian_error *error)
-{
-    const struct published_lmdda_arguments a = lmdda_arguments(d, event);
     return published_detect_launch(d, step, (struct grid){blocks, threads}, &a, sizeof a, error);
 }
 

@@ -4,10 +4,11 @@
 
 #include "foundation/base/error.h"
 
-static struct published_osdda_arguments osdda_arguments(const struct published_detect *d,
-                                                        const struct published_event *event)
+static gordian_status launch_osdda(struct published_detect *d, const struct step *step,
+                                   struct grid grid, const struct published_event *event,
+                                   gordian_error *error)
 {
-    return (struct published_osdda_arguments){
+    const struct published_osdda_arguments a = {
         .event = *event,
         .across_processes = d->across_processes,
         .across_resources = d->across_resources,
@@ -19,13 +20,6 @@ static struct published_osdda_arguments osdda_arguments(const struct published_d
         .ar = d->ar,
         .flag = flag_address(d, FLAG_DEADLOCK),
     };
-}
-
-static gordian_status launch_osdda(struct published_detect *d, const struct step *step,
-                                   struct grid grid, const struct published_event *event,
-                                   gordian_error *error)
-{
-    const struct published_osdda_arguments a = osdda_arguments(d, event);
     return published_detect_launch(d, step, grid, &a, sizeof a, error);
 }
 
@@ -95,17 +89,16 @@ static gordian_status published_osdda_release(struct published_detect *d,
                              hand_over = STEP("osdda_hand_over"),
                              reach = STEP("osdda_release_reach");
     bool waited = false;
-    gordian_status status = launch_single(d, &release, event, error);
-    THEN(status, reduce_column(d, d->ar, d->process_tiles, d->resource_tiles, event->resource,
-                               FLAG_WAITING, &waited, error));
-    TRY(status);
+    TRY(launch_single(d, &release, event, error));
+    TRY(reduce_column(d, d->ar, d->process_tiles, d->resource_tiles, event->resource, FLAG_WAITING,
+                      &waited, error));
     if (waited != (event->heir != PUBLISHED_NOBODY))
         return fail(error, GORDIAN_STATUS_INPUT, "q%u is %swaited for", event->resource,
                     waited ? "" : "not ");
     if (!waited)
         return launch_single(d, &isolate, event, error);
-    status = launch_single(d, &hand_over, event, error);
-    return status == GORDIAN_OK ? launch_osdda(d, &reach, grid_of_rows(d), event, error) : status;
+    TRY(launch_single(d, &hand_over, event, error));
+    return launch_osdda(d, &reach, grid_of_rows(d), event, error);
 }
 
 const struct detect_events published_osdda_events = {published_osdda_grant, published_osdda_block,

@@ -38,19 +38,6 @@ static bool figure_goes_on(void *context, const gordian_makespan_progress *progr
            (!options->go_on || options->go_on(options->context, progress));
 }
 
-static gordian_status open_case(gordian_makespan **makespan,
-                                const struct published_fig7_options *options, gordian_error *error)
-{
-    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
-    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
-                                              .length = 25,
-                                              .warps = options->warps,
-                                              .schedulers = options->schedulers,
-                                              .units = units,
-                                              .unit_count = 2};
-    return gordian_makespan_open(makespan, &problem, NULL, error);
-}
-
 static gordian_status run_instances(struct drawing *drawing, gordian_makespan *makespan,
                                     gordian_error *error)
 {
@@ -86,7 +73,14 @@ gordian_status published_fig7_run(struct published_fig7 *figure,
                               .memory = memory_allocator(NULL)};
     gordian_makespan *makespan;
     *figure = (struct published_fig7){0};
-    TRY(open_case(&makespan, drawing.options, error));
+    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
+    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
+                                              .length = 25,
+                                              .warps = drawing.options->warps,
+                                              .schedulers = drawing.options->schedulers,
+                                              .units = units,
+                                              .unit_count = 2};
+    TRY(gordian_makespan_open(&makespan, &problem, NULL, error));
     gordian_status status = run_instances(&drawing, makespan, error);
     gordian_makespan_close(makespan);
     if (status != GORDIAN_OK)
