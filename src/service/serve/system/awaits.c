@@ -20,14 +20,9 @@ static void note_await_change(struct served *served, enum recent_kind kind, uint
                                                      .units = units});
 }
 
-static gordian_want *wants_of(struct served_process *record)
-{
-    return record->want_count == 1 ? &record->want : record->wants;
-}
-
 static gordian_want *find_want(struct served_process *record, uint32_t resource)
 {
-    gordian_want *wants = wants_of(record);
+    gordian_want *wants = (gordian_want *)served_waits(record);
     for (uint32_t i = 0; i < record->want_count; i++)
         if (wants[i].resource == resource)
             return &wants[i];
@@ -110,7 +105,7 @@ void served_begin_await(struct served *served, uint32_t process, uint64_t now)
 void served_restore_await(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
-    gordian_want *wants = wants_of(record);
+    gordian_want *wants = (gordian_want *)served_waits(record);
     record->awaits = record->want_count > 0 && served_is_await(served, wants[0].resource);
     record->acts = 0;
     for (uint32_t i = 0; record->awaits && i < record->want_count; i++) {
@@ -153,9 +148,7 @@ void served_note_drops(struct served *served)
         served_charge(served, record->owner, before, served_wait_cost(record));
     }
     if (system->drops_lost)
-        recent_put(&served->recent, (struct recent_item){.kind = RECENT_OTHER,
-                                                         .process = GORDIAN_NONE,
-                                                         .resource = GORDIAN_NONE});
+        recent_change(&served->recent, RECENT_OTHER, GORDIAN_NONE, GORDIAN_NONE, 0);
     system->drop_count = 0;
     system->drops_lost = false;
 }
@@ -163,7 +156,7 @@ void served_note_drops(struct served *served)
 void served_drop_awaits(struct served *served, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
-    const gordian_want *wants = record->want_count == 1 ? &record->want : record->wants;
+    const gordian_want *wants = served_waits(record);
     for (uint32_t i = 0; i < record->want_count; i++)
         if (wants[i].units > 0) /* not enough have acted */
             note_await_change(served, RECENT_DROP_WAIT, process, wants[i].resource, wants[i].units);

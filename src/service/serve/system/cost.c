@@ -89,22 +89,18 @@ uint64_t served_event_cost(const gordian_event *event)
 
 /* ------------------------------------------------------------------ holds of several units */
 
-/* How much of a resource a request asks for: it may name it several times. */
-static uint64_t asked_for(const gordian_want *wants, size_t count, uint32_t resource)
+/* How much of the resource of wants[index] a request asks for: it may name it several times. 0, if
+ * it was named before. */
+static uint64_t asked_for(const gordian_want *wants, size_t count, size_t index)
 {
     uint64_t units = 0;
-    for (size_t i = 0; i < count; i++)
-        if (wants[i].resource == resource)
-            units += wants[i].units;
-    return units;
-}
-
-static bool is_first_owned(const gordian_want *wants, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (wants[i].resource == wants[index].resource && i < index)
+            return 0;
         if (wants[i].resource == wants[index].resource)
-            return false;
-    return true;
+            units += wants[i].units;
+    }
+    return units;
 }
 
 static bool has_several(const struct rag *graph, uint32_t resource)
@@ -134,11 +130,11 @@ void served_count_granted(struct served *served, uint32_t process, const gordian
         served_recount_held(served, process);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        if (has_several(graph, wants[i].resource) && is_first_owned(wants, i) &&
-            rag_held_units(graph, process, wants[i].resource) ==
-                asked_for(wants, count, wants[i].resource))
+    for (size_t i = 0; i < count; i++) {
+        uint64_t units = has_several(graph, wants[i].resource) ? asked_for(wants, count, i) : 0;
+        if (units > 0 && rag_held_units(graph, process, wants[i].resource) == units)
             served->processes[process].held++;
+    }
 }
 
 void served_count_released(struct served *served, uint32_t process, uint32_t resource)

@@ -37,13 +37,9 @@ static inline void note_wants(struct served *served, enum recent_kind kind,
 static inline void note_waits(struct served *served, enum recent_kind kind, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
-    if (record->want_count == 1) {
-        recent_change(&served->recent, kind, process, record->want.resource, record->want.units);
-        return;
-    }
+    const gordian_want *wants = served_waits(record);
     for (uint32_t i = 0; i < record->want_count; i++)
-        recent_change(&served->recent, kind, process, record->wants[i].resource,
-                      record->wants[i].units);
+        recent_change(&served->recent, kind, process, wants[i].resource, wants[i].units);
 }
 
 /* ------------------------------------------------------------------ who waits */
@@ -70,16 +66,12 @@ static inline void begin_process_wait(struct served *served, const gordian_event
         return;
     }
     record->since = now ? now : 1;
-    if (!event->wants) {
-        record->want = (gordian_want){event->units, event->resource};
-        record->want_count = 1;
-    } else if (event->want_count == 1) {
-        record->want = event->wants[0];
-        record->want_count = 1;
-    } else {
+    record->want_count = event->wants ? (uint32_t)event->want_count : 1;
+    if (record->want_count != 1)
         memcpy(record->wants, event->wants, event->want_count * sizeof *event->wants);
-        record->want_count = (uint32_t)event->want_count;
-    }
+    else
+        record->want =
+            event->wants ? event->wants[0] : (gordian_want){event->units, event->resource};
     served->waiting++;
     note_wants(served, RECENT_ADD_WAIT, event);
 }
@@ -127,8 +119,7 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
         struct served_process *record = &served->processes[process];
         uint64_t before = served_wait_cost(record);
         if (!record->awaits) { /* what was awaited is nothing to have */
-            count_grant(served, process, record->want_count == 1 ? &record->want : record->wants,
-                        record->want_count);
+            count_grant(served, process, served_waits(record), record->want_count);
             note_waits(served, RECENT_ADD_HOLD, process);
         }
         end_process_wait(served, process);
@@ -159,11 +150,9 @@ static gordian_status look_at_leaving(struct served *served, uint32_t process,
     const char *name =
         served->operations->forgets ? served_process_name(served, process, buffer) : NULL;
     leaving->name_length = name ? strlen(name) : 0;
-    gordian_status status =
-        served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error);
-    if (status == GORDIAN_OK) /* acts for others are noted apart */
-        leaving->count = served_without_awaits(served, served->edges, leaving->count);
-    return status;
+    TRY(served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error));
+    leaving->count = served_without_awaits(served, served->edges, leaving->count); /* noted apart */
+    return GORDIAN_OK;
 }
 
 static void note_leaving(struct served *served, uint32_t process, const struct leaving *leaving)
@@ -242,17 +231,6 @@ static inline void note_effect(struct served *served, const gordian_event *event
     }
 }
 
-/* Whoever runs can end, and would give back all it has: whether it has more or less of it changes
- * nothing for those who wait. (An act is told apart: one that waits may act.) */
-static bool is_calm(const struct served *served, const gordian_event *event,
-                    const struct served_result *result)
-{
-    bool granted = event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED;
-    bool released = event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED;
-    return (granted || released) && result->served == 0 && event->to == GORDIAN_NONE &&
-           event->process < served->process_room && !served->processes[event->process].since;
-}
-
 static gordian_status take_event(struct served *served, const gordian_event *event, uint64_t now,
                                  struct served_result *result, gordian_error *error)
 {
@@ -271,7 +249,13 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
     note_event(served, event, now, result->outcome);
     served_note_drops(served);
     note_effect(served, event, now, result, &leaving);
-    served->calm += is_calm(served, event, result);
+    /* A process that does not wait can exit and release all it holds. So the waiting processes are
+     * the same whether it holds more or less. (An act is different: a waiting process may act.) */
+    bool calm = (event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED) ||
+                (event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED);
+    served->calm += calm && result->served == 0 && event->to == GORDIAN_NONE &&
+                    event->process < served->process_room &&
+                    !served->processes[event->process].since;
     /* Before those whom that lets run are noted: they are members until then. */
     if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
         note_left(served, event->process);
@@ -438,5 +422,6 @@ const char *served_outcome_text(const struct served *served, uint8_t outcome)
         return "duplicate";
     if (outcome == WIRE_NOT_TAKEN)
         return "not taken";
-    return served->operations->outcome_text(outcome);
+    return served->bank ? gordian_verdict_text((gordian_verdict)outcome)
+                        : gordian_outcome_text((gordian_outcome)outcome);
 }

@@ -68,22 +68,6 @@ static gordian_status open_detecting_system(struct served *served, gordian_error
     return GORDIAN_OK;
 }
 
-static gordian_status keep_units(struct served *served, uint32_t resource, const char *name,
-                                 uint64_t units, gordian_error *error)
-{
-    (void)units;
-    return fail(error, GORDIAN_STATUS_INPUT, "'%.60s' exists already, with %llu units", name,
-                (unsigned long long)served_units(served, resource));
-}
-
-static gordian_status add_bank_process(struct served *served, const char *name,
-                                       const gordian_want *claims, size_t count, uint32_t *id,
-                                       gordian_error *error)
-{
-    (void)claims, (void)count;
-    return *id == GORDIAN_NONE ? gordian_add_process(served->system, name, id, error) : GORDIAN_OK;
-}
-
 /* What the library leaves to its callers: a release or a hold names one resource. */
 static bool is_odd_event(const gordian_event *event)
 {
@@ -134,21 +118,13 @@ static gordian_status ask_system(struct served *served, const gordian_event *req
     return status;
 }
 
-static const char *outcome_text(uint8_t outcome)
-{
-    return gordian_outcome_text((gordian_outcome)outcome);
-}
-
 const struct served_operations served_detection = {
     .kind = "detect",
     .engines = &detect_family,
     .open = open_detecting_system,
-    .set_units = keep_units,
-    .declare_process = add_bank_process,
     .feed = feed_system,
     .note_served = note_served_by_system,
     .ask = ask_system,
-    .outcome_text = outcome_text,
     .effects =
         {
             [GORDIAN_OUTCOME_GRANTED] = EFFECT_GRANTS,
@@ -205,24 +181,22 @@ static gordian_status bank_said(struct served *served, const char *name, gordian
     }
 }
 
-static gordian_status set_units(struct served *served, uint32_t resource, const char *name,
-                                uint64_t units, gordian_error *error)
+gordian_status bank_set_units(struct served *served, uint32_t resource, const char *name,
+                              uint64_t units, gordian_error *error)
 {
-    gordian_status status =
-        gordian_bank_set_units(served->bank, resource, units, &served->answer, error);
-    return status != GORDIAN_OK ? status : bank_said(served, name, error);
+    TRY(gordian_bank_set_units(served->bank, resource, units, &served->answer, error));
+    return bank_said(served, name, error);
 }
 
-static gordian_status set_claims(struct served *served, const char *name,
-                                 const gordian_want *claims, size_t count, uint32_t *id,
-                                 gordian_error *error)
+gordian_status bank_set_claims(struct served *served, const char *name, const gordian_want *claims,
+                               size_t count, uint32_t *id, gordian_error *error)
 {
-    gordian_status status =
-        *id == GORDIAN_NONE
-            ? gordian_bank_add_process(served->bank, name, claims, count, id, &served->answer,
-                                       error)
-            : gordian_bank_set_claims(served->bank, *id, claims, count, &served->answer, error);
-    return status != GORDIAN_OK ? status : bank_said(served, name, error);
+    gordian_answer *answer = &served->answer;
+    if (*id == GORDIAN_NONE)
+        TRY(gordian_bank_add_process(served->bank, name, claims, count, id, answer, error));
+    else
+        TRY(gordian_bank_set_claims(served->bank, *id, claims, count, answer, error));
+    return bank_said(served, name, error);
 }
 
 static gordian_status call_bank(struct served *served, const gordian_event *event,
@@ -272,22 +246,14 @@ static gordian_status ask_bank_event(struct served *served, const gordian_event 
     return GORDIAN_OK;
 }
 
-static const char *verdict_text(uint8_t outcome)
-{
-    return gordian_verdict_text((gordian_verdict)outcome);
-}
-
 const struct served_operations served_avoidance = {
     .kind = "avoid",
     .engines = &avoid_family,
     .forgets = true,
     .open = open_bank,
-    .set_units = set_units,
-    .declare_process = set_claims,
     .feed = feed_bank,
     .note_served = note_served_by_bank,
     .ask = ask_bank_event,
-    .outcome_text = verdict_text,
     .effects =
         {
             [GORDIAN_VERDICT_GRANTED] = EFFECT_GRANTS,

@@ -77,6 +77,12 @@ static inline uint64_t served_waited(const struct served_process *process, uint6
     return process->since && now > process->since ? now - process->since : 0;
 }
 
+/* The `want_count` wants that it waits for. */
+static inline const gordian_want *served_waits(const struct served_process *process)
+{
+    return process->want_count == 1 ? &process->want : process->wants;
+}
+
 /* A place for an incident that has not ended: see core/incident.c. */
 struct open_incident {
     uint64_t id; /* 0: the place is free */
@@ -169,6 +175,11 @@ static inline uint32_t served_incident(const struct served *served, uint32_t pro
 gordian_status served_open(struct served **out, const char *name, size_t length,
                            const struct served_config *config, const gordian_allocator *allocator,
                            gordian_error *error);
+/* The same for a system that was open before. If its engine is not available here now, the default
+ * engine replaces it, which gives the same answers. The configuration keeps the name. */
+gordian_status served_reopen(struct served **out, const char *name, size_t length,
+                             const struct served_config *config, const gordian_allocator *allocator,
+                             gordian_error *error);
 void served_close(struct served *served);
 
 /* "sparse", ...: the engine that runs; what there is to say about it, or NULL (valid until the next
@@ -319,13 +330,6 @@ struct served_operations {
     bool forgets;        /* who exits is forgotten; declarations of what is known change it */
     uint8_t effects[16]; /* enum served_effect, by outcome */
     gordian_status (*open)(struct served *served, gordian_error *error);
-    /* Of a resource that is known, a number that it does not have. */
-    gordian_status (*set_units)(struct served *served, uint32_t resource, const char *name,
-                                uint64_t units, gordian_error *error);
-    /* *id: of one that is known, or GORDIAN_NONE. */
-    gordian_status (*declare_process)(struct served *served, const char *name,
-                                      const gordian_want *claims, size_t count, uint32_t *id,
-                                      gordian_error *error);
     /* Beside GORDIAN_STATUS_MEMORY, a failure means that the engine cannot represent it. If
      * result->served is not 0, note_served is called next, and says whom. */
     gordian_status (*feed)(struct served *served, const gordian_event *event,
@@ -333,10 +337,16 @@ struct served_operations {
     void (*note_served)(struct served *served);
     gordian_status (*ask)(struct served *served, const gordian_event *request, uint8_t *outcome,
                           gordian_error *error);
-    const char *(*outcome_text)(uint8_t outcome);
 };
 
 extern const struct served_operations served_detection, served_avoidance;
+
+/* Sets the units of a resource of a bank that is known; declares a process of a bank: *id is the id
+ * of one that is known, or GORDIAN_NONE. */
+gordian_status bank_set_units(struct served *served, uint32_t resource, const char *name,
+                              uint64_t units, gordian_error *error);
+gordian_status bank_set_claims(struct served *served, const char *name, const gordian_want *claims,
+                               size_t count, uint32_t *id, gordian_error *error);
 
 /* The library's calls, without anything being written down. */
 gordian_status engine_add_resource(const struct served *served, const char *name, uint64_t units,

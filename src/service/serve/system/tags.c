@@ -23,10 +23,9 @@ void tags_free(struct tags *tags)
             memory_free(&tags->memory, tags->sets[of][id]);
         memory_free(&tags->memory, tags->sets[of]);
     }
-    memory_free(&tags->memory, tags->list);
     if (tags->texts)
         names_free(tags->texts);
-    memory_free(&tags->memory, tags->texts);
+    memory_free_all(&tags->memory, tags->list, tags->texts);
 }
 
 /* ------------------------------------------------------------------ texts */
@@ -47,24 +46,18 @@ static uint32_t find_text(const struct tags *tags, const char *text, size_t leng
     return fits ? names_find(tags->texts, text, length) : NOBODY;
 }
 
-static bool open_texts(struct tags *tags)
-{
-    if (tags->texts)
-        return true;
-    tags->texts = memory_zeroed(&tags->memory, sizeof *tags->texts);
-    if (tags->texts)
-        names_init(tags->texts, &tags->memory);
-    return tags->texts;
-}
-
 /* The number of a text, which is new if need be; NOBODY: no memory. */
 static uint32_t take_free_number(struct tags *tags, const struct wire_text *text)
 {
     uint32_t number = find_text(tags, text->text, text->length);
     if (number != NOBODY)
         return number;
-    if (!open_texts(tags))
-        return NOBODY;
+    if (!tags->texts) {
+        tags->texts = memory_alloc(&tags->memory, sizeof *tags->texts);
+        if (!tags->texts)
+            return NOBODY;
+        names_init(tags->texts, &tags->memory);
+    }
     bool used_before = tags->free_one != NOBODY;
     number = used_before ? tags->free_one : tags->limit;
     if (!memory_grow32(&tags->memory, &tags->list, &tags->room, number + 1, sizeof *tags->list) ||
@@ -263,18 +256,13 @@ void tags_json(struct json *json, const struct tags *tags, enum tags_of of, uint
 
 /* ------------------------------------------------------------------ snapshots */
 
-static uint64_t count_label_sets(const struct tags *tags, enum tags_of of)
-{
-    uint64_t count = 0;
-    for (uint32_t id = 0; id < tags->set_room[of]; id++)
-        count += tags->sets[of][id] != NULL;
-    return count;
-}
-
 void tags_save(const struct tags *tags, struct bytes *bytes)
 {
     for (int of = 0; of < TAGS_SIDES; of++) {
-        bytes_u64(bytes, count_label_sets(tags, (enum tags_of)of));
+        uint64_t sets = 0;
+        for (uint32_t id = 0; id < tags->set_room[of]; id++)
+            sets += tags->sets[of][id] != NULL;
+        bytes_u64(bytes, sets);
         for (uint32_t id = 0; id < tags->set_room[of]; id++) {
             uint32_t count = tags_count(tags, (enum tags_of)of, id);
             if (count == 0)
