@@ -52,17 +52,6 @@ void session_touch(struct service *service, struct session *session)
 
 /* ------------------------------------------------------------------ whose is over */
 
-static void end_lease(struct service *service, uint32_t slot)
-{
-    struct client *client = service->sessions[slot].client;
-    session_lost(service, slot);
-    if (!client)
-        return;
-    client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
-    client->closing = true;
-    client_wake(client);
-}
-
 static bool lease_is_over(const struct service *service, const struct session *session)
 {
     return session->in_use && !session->ending && session->deadline <= service->work->lease;
@@ -85,15 +74,6 @@ static bool session_is_unheard(const struct service *service)
            options->unheard(options->unheard_context, work->steady - late);
 }
 
-/* May it have said something that was not read yet? */
-static bool may_have_spoken(const struct service *service, const struct session *session,
-                            bool unheard)
-{
-    const struct client *client = session->client;
-    return client ? client->has_more && client->has_more(client)
-                  : unheard && service->work->lease - session->deadline < DOOR_MS;
-}
-
 void lease_judge(struct service *service)
 {
     struct service_work *work = service->work;
@@ -101,9 +81,21 @@ void lease_judge(struct service *service)
     work->deadline = UINT64_MAX;
     for (uint32_t i = 0; i < service->session_limit; i++) {
         const struct session *session = &service->sessions[i];
-        if (lease_is_over(service, session) && !may_have_spoken(service, session, unheard))
-            end_lease(service, i);
-        else if (session->in_use && !session->ending && session->deadline < work->deadline)
+        struct client *client = session->client;
+        bool over = lease_is_over(service, session);
+        /* May it have sent something that was not read yet? */
+        if (over && (client ? client->has_more && client->has_more(client)
+                            : unheard && work->lease - session->deadline < DOOR_MS))
+            over = false;
+        if (over) {
+            session_lost(service, i);
+            if (client) {
+                client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
+                client->closing = true;
+                client_wake(client);
+            }
+        } else if (session->in_use && !session->ending && session->deadline < work->deadline) {
             work->deadline = session->deadline;
+        }
     }
 }
