@@ -2,7 +2,6 @@
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
@@ -11,19 +10,10 @@
 
 unsigned char *client_room(struct client *client, size_t size)
 {
-    struct output *out = &client->out;
-    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
-    if (out->failure)
-        return NULL;
-    if (out->room - out->used < size &&
-        (size > SIZE_MAX - out->used ||
-         !memory_grow(&memory, &out->buffer, &out->room, out->used + size, 1))) {
-        out->failure = ENOMEM;
-        client->closing = true;
-        return NULL;
-    }
-    out->used += size;
-    return (unsigned char *)out->buffer + out->used - size;
+    char *to = output_room(&client->out, size);
+    client->closing |= !to && size > 0;
+    client->out.used += to ? size : 0;
+    return (unsigned char *)to;
 }
 
 void client_put(struct client *client, const void *bytes, size_t size)
@@ -69,59 +59,38 @@ void client_wake(struct client *client)
 
 /* ------------------------------------------------------------------ errors */
 
-static bool is_fatal_code(unsigned code)
-{
-    switch (code) {
-    case WIRE_MALFORMED:
-    case WIRE_BAD_VERSION:
-    case WIRE_NOT_ALLOWED:
-    case WIRE_TAKEN_OVER:
-    case WIRE_TOO_SLOW:
-    case WIRE_STOPPING:
-    case WIRE_TOO_LARGE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void line_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
-                       const char *text)
-{
-    struct json json;
-    json_begin(&json, &client->out);
-    json_key_text(&json, "error", text);
-    json_key_u64(&json, "code", code);
-    if (client->lines) {
-        json_key_u64(&json, "line", client->lines);
-        json_key_u64(&json, "column", column);
-    }
-    if (retry_ms)
-        json_key_u64(&json, "retry_ms", retry_ms);
-    json_end(&json);
-}
-
 void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
                   const char *text)
 {
+    static const bool fatal_codes[] = {
+        [WIRE_MALFORMED] = true,  [WIRE_BAD_VERSION] = true, [WIRE_NOT_ALLOWED] = true,
+        [WIRE_TAKEN_OVER] = true, [WIRE_TOO_SLOW] = true,    [WIRE_STOPPING] = true,
+        [WIRE_TOO_LARGE] = true,  [WIRE_NOT_LEADER] = false,
+    };
     if (code == WIRE_NOT_KEPT && client->service->standing_by[0])
         code = WIRE_NOT_LEADER;
-    bool fatal = is_fatal_code(code) || client->closing;
+    bool fatal = fatal_codes[code] || client->closing;
     size_t start = client->out.used;
     client->service->counters.errors++;
-    client->erred = true;
     if (client->form == CLIENT_BINARY) {
-        struct wire_error error = {.code = (uint16_t)code,
-                                   .fatal = fatal,
-                                   .retry_ms = retry_ms,
-                                   .text = {text, strlen(text)}};
-        size_t size = wire_put_error(NULL, 0, &error);
-        unsigned char *to = client_room(client, size);
-        if (to)
-            wire_put_error(to, size, &error);
+        const struct wire_error error = {.code = (uint16_t)code,
+                                         .fatal = fatal,
+                                         .retry_ms = retry_ms,
+                                         .text = {text, strlen(text)}};
+        CLIENT_PUT(client, wire_put_error, &error);
         client->closing |= fatal;
     } else {
-        line_error(client, code, retry_ms, column, text);
+        struct json json;
+        json_begin(&json, &client->out);
+        json_key_text(&json, "error", text);
+        json_key_u64(&json, "code", code);
+        if (client->lines) {
+            json_key_u64(&json, "line", client->lines);
+            json_key_u64(&json, "column", column);
+        }
+        if (retry_ms)
+            json_key_u64(&json, "retry_ms", retry_ms);
+        json_end(&json);
         /* A person's mistake in a line does not end the conversation. */
         client->closing |= fatal && code != WIRE_MALFORMED;
     }
@@ -133,39 +102,23 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
 void client_fail(struct client *client, const gordian_error *error)
 {
     struct service_work *work = client->service->work;
+    gordian_status status = error->status;
     unsigned code = work->code;
     uint32_t retry_ms = work->retry_ms;
-    if (code == 0)
-        switch (error->status) {
-        case GORDIAN_STATUS_UNAVAILABLE:
-            code = WIRE_NOT_AVAILABLE;
-            break;
-        case GORDIAN_STATUS_MEMORY:
-            code = WIRE_NO_MEMORY;
+    if (code == 0) {
+        code = status == GORDIAN_STATUS_UNAVAILABLE ? WIRE_NOT_AVAILABLE
+               : status == GORDIAN_STATUS_MEMORY    ? WIRE_NO_MEMORY
+               : status == GORDIAN_STATUS_IO        ? WIRE_NOT_KEPT
+                                                    : WIRE_BAD_VALUE;
+        if (status == GORDIAN_STATUS_MEMORY || status == GORDIAN_STATUS_IO)
             retry_ms = 1000;
-            break;
-        case GORDIAN_STATUS_IO:
-            code = WIRE_NOT_KEPT;
-            retry_ms = 1000;
-            break;
-        default:
-            code = WIRE_BAD_VALUE;
-            break;
-        }
+    }
     work->code = 0;
     work->retry_ms = 0;
     client_error(client, code, retry_ms, error->column ? error->column : 1, error->message);
 }
 
 /* ------------------------------------------------------------------ grants */
-
-static struct client *owner_session(const struct service *service, const struct served *served,
-                                    uint32_t process)
-{
-    uint32_t owner = served->processes[process].owner;
-    struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
-    return client && client->system == served->slot ? client : NULL;
-}
 
 #define GRANTED_LOOK 4096 /* items of what happened last that are looked at for it */
 
@@ -204,9 +157,7 @@ static void tell_granted(struct client *client, const struct served *served, uin
     frame_swap_output(client);
     if (client->form == CLIENT_BINARY) {
         fence_put(client, fence);
-        unsigned char *to = client_room(client, WIRE_HEAD_SIZE + 4);
-        if (to)
-            wire_put_u32(to, WIRE_HEAD_SIZE + 4, WIRE_GRANTED, process);
+        CLIENT_PUT(client, wire_put_u32, WIRE_GRANTED, process);
     } else {
         char buffer[GORDIAN_NAME_MAX + 1];
         struct json json;
@@ -227,9 +178,10 @@ void notify_granted(struct service *service, struct served *served, const uint32
     if (service->replaying)
         return;
     for (size_t i = 0; i < count; i++) {
-        struct client *client = owner_session(service, served, processes[i]);
-        if (client && client != except && client->subscriptions & WIRE_MY_GRANTS &&
-            may_tell(client))
+        uint32_t owner = served->processes[processes[i]].owner;
+        struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
+        if (client && client->system == served->slot && client != except &&
+            client->subscriptions & WIRE_MY_GRANTS && may_tell(client))
             tell_granted(client, served, processes[i]);
     }
 }
@@ -240,14 +192,10 @@ void notify_granted(struct service *service, struct served *served, const uint32
 static void send_notice_text(struct client *client, uint8_t kind, const struct output *text)
 {
     frame_swap_output(client);
-    if (client->form == CLIENT_BINARY) {
-        size_t size = WIRE_HEAD_SIZE + text->used - 1; /* without the newline */
-        unsigned char *to = client_room(client, size);
-        if (to)
-            wire_put_frame(to, size, kind, text->buffer, text->used - 1);
-    } else {
+    if (client->form == CLIENT_BINARY)
+        CLIENT_PUT(client, wire_put_frame, kind, text->buffer, text->used - 1); /* no newline */
+    else
         client_put(client, text->buffer, text->used);
-    }
     frame_swap_output(client);
     client_wake(client);
 }

@@ -94,7 +94,7 @@ struct service_work {
     uint64_t notices;    /* of incidents, so far */
     uint32_t ending;     /* sessions whose processes are being dropped */
     uint32_t walking;    /* incidents whose cycles have not been looked at to the end */
-    bool later;          /* the line that was taken has no answer yet: it is taken again */
+    bool later;          /* the frame or line has no answer yet: it is taken again */
     unsigned code;     /* enum wire_error_code of the failure under way; 0: what its status says */
     uint32_t retry_ms; /* of it */
     /* Of the output of the client that is being served: so much of it waits for no record. */
@@ -104,6 +104,10 @@ struct service_work {
 /* Fails with a code of the protocol's own. */
 #define FAIL_WITH(service, wire_code, error, ...)                                                  \
     ((service)->work->code = (wire_code), fail((error), GORDIAN_STATUS_INPUT, __VA_ARGS__))
+/* The same with the position of a word in its line. */
+#define FAIL_AT_WORD(service, wire_code, word, error, ...)                                         \
+    ((service)->work->code = (wire_code),                                                          \
+     fail_at((error), GORDIAN_STATUS_INPUT, 0, (word)->column, __VA_ARGS__))
 
 static inline void text_clear(struct output *text)
 {
@@ -189,8 +193,8 @@ struct served *client_find_system(const struct client *client, const char *name,
 
 /* ---- session.c */
 
-/* The session of a client, made if it has none. NULL: it could not be; the error says why. */
-struct session *session_of(struct client *client, gordian_error *error);
+/* Opens a session for a client that has none. */
+gordian_status session_of(struct client *client, gordian_error *error);
 /* A new session, or changed lease, flags and name of one that is known; journaled. */
 gordian_status session_hello(struct service *service, const struct wire_hello *hello,
                              uint32_t *slot, gordian_error *error);
@@ -313,12 +317,17 @@ void apply_not_taken(struct service *service, struct apply_events *events);
 gordian_status apply_event(struct service *service, struct apply_events *events,
                            const gordian_event *event, gordian_error *error);
 
-/* Records: begin, with room for `more` bytes; put them behind; append. False: not now. */
-bool record_begin(struct service *service, enum record_kind kind, uint32_t slot, uint32_t session,
-                  size_t more);
+/* Begins a record and reserves `more` bytes for its body. */
+gordian_status record_begin(struct service *service, enum record_kind kind, uint32_t slot,
+                            uint32_t session, size_t more, gordian_error *error);
 void record_append(struct service *service);
-/* The body of a frame that wire_put_* has put at the end of the record (within its room). */
-void record_take_body(struct service *service, size_t frame_size);
+/* Appends the record with the body of a frame that wire_put_* has put at record_end. */
+void record_append_body(struct service *service, size_t frame_size);
+
+static inline uint8_t *record_end(const struct service *service)
+{
+    return service->work->record.data + service->work->record.used;
+}
 
 /* ---- events.c */
 
@@ -336,16 +345,12 @@ void fence_put(struct client *client, uint64_t fence);
 void slice_begin(struct service *service);
 /* Has it taken its time by now (clock_ns)? */
 bool slice_is_over(struct service_work *work, uint64_t now);
-/* After a slice: the rest comes when the same frame is taken again. `list`: all of the frame. */
-void frame_yield_events(struct client *client, const struct apply_events *events,
-                        const struct wire_list *list);
-void frame_yield_declare(struct client *client, const struct apply_declare *declare,
-                         const struct wire_list *list);
-void frame_yield_remove(struct client *client, const struct apply_remove *remove);
-/* Before the next one: what there was. False: not now. *cut: the rest must not be applied. */
-bool frame_resume_events(struct client *client, struct apply_events *events, bool *cut);
-bool frame_resume_declare(struct client *client, struct apply_declare *declare);
-bool frame_resume_remove(struct client *client, struct apply_remove *remove);
+/* After a slice: the rest is applied when the same frame is taken again. `all`: the whole list of
+ * the frame; `rest`: what is left of it. */
+void frame_yield(struct client *client, const struct wire_list *rest, const struct wire_list *all);
+/* Before the next slice: restores the results so far and skips what was applied. False: the journal
+ * takes no records now. */
+bool frame_resume(struct client *client, struct wire_list *list);
 /* It has been answered: the notices that waited for that. Fine without slices. */
 void frame_end(struct client *client);
 void frame_free(struct client *client);
@@ -401,6 +406,14 @@ bool notify_wanted(const struct service *service, const struct served *served);
  * memory, and the client will be closed. */
 void client_put(struct client *client, const void *bytes, size_t size);
 unsigned char *client_room(struct client *client, size_t size);
+/* Appends the frame that `encode` (wire_put_...) makes of the arguments. */
+#define CLIENT_PUT(client, encode, ...)                                                            \
+    do {                                                                                           \
+        size_t frame_size = encode(NULL, 0, __VA_ARGS__);                                          \
+        unsigned char *frame_start = client_room((client), frame_size);                            \
+        if (frame_start)                                                                           \
+            encode(frame_start, frame_size, __VA_ARGS__);                                          \
+    } while (0)
 /* What was put from `start` on shows nothing that a record after `number` has yet to keep: it need
  * not wait for one, unless it would overtake. */
 void client_sure(struct client *client, size_t start, uint64_t number);
@@ -421,17 +434,21 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
                   size_t *wanted);
 
-/* LINE of the binary form. False: not now. */
-bool lines_take_frame(struct client *client, const struct wire_frame *frame);
+/* LINE of the binary form. */
+gordian_status lines_take_frame(struct client *client, const struct wire_frame *frame,
+                                gordian_error *error);
 gordian_status lines_open(struct service *service, gordian_error *error);
-void lines_close(struct service *service);
 
 void client_bye(struct client *client);
 gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error);
-/* False: the error was sent; this server tells nobody. */
-bool client_subscribe(struct client *client, uint8_t mask);
+/* Fails on a server that is not the leader: it sends no notifications. */
+gordian_status client_subscribe(struct client *client, uint8_t mask, gordian_error *error);
 bool client_may_write(const struct client *client);
+/* May this client change something now? */
+gordian_status client_may_change(struct client *client, gordian_error *error);
+/* The system in use. */
+gordian_status client_system(struct client *client, struct served **served, gordian_error *error);
 /* May it open this system, end (exit, cancel, release) this process, remove this? Otherwise
  * WIRE_NOT_ALLOWED. */
 gordian_status client_may_open(const struct client *client, const struct wire_open *open,
@@ -445,8 +462,18 @@ gordian_status client_may_label(const struct client *client, const struct served
 /* ---- the form of lines: core/lines.c (lines, events), core/line_json.c (answers),
  * core/line_verbs.c (everything but events) */
 
-/* A line that is not an event: its words are in work->trace. False: there is no such verb. */
-bool verb_take(struct client *client);
+static inline struct wire_text word_text(const gordian_word *word)
+{
+    return (struct wire_text){word->text, word->length};
+}
+
+static inline const struct reader *words_of(const struct client *client)
+{
+    return &client->service->work->trace.inside->reader;
+}
+
+/* A line that is not an event: its words are in work->trace. *known: there is such a verb. */
+gordian_status verb_take(struct client *client, bool *known, gordian_error *error);
 /* {"seq":..,"op":..,"process":..,"result":..,"granted_to":[..] */
 void line_event_begin(struct json *json, const struct served *served, gordian_op op,
                       const char *process, const struct served_result *result,
@@ -456,12 +483,13 @@ void line_stuck(struct json *json, struct served *served, const gordian_event *e
                 uint8_t outcome);
 /* "sequence", "stuck" or "short": the reasons of the bank's last answer. */
 void line_reasons(struct json *json, const struct served *served);
-void line_state(struct client *client, struct served *served, const gordian_word *name);
-void line_systems(struct client *client);
-void line_stats(struct client *client);
+gordian_status line_state(struct client *client, gordian_error *error);
+gordian_status line_systems(struct client *client, gordian_error *error);
+gordian_status line_stats(struct client *client, gordian_error *error);
 
-/* HELLO of either form: token, session. False: the error was sent. */
-bool client_hello(struct client *client, const struct wire_hello *hello);
+/* HELLO of either form: token, session. */
+gordian_status client_hello(struct client *client, const struct wire_hello *hello,
+                            gordian_error *error);
 /* Its answer has been put, from `start` on. It tells how far the session's events have come, and
  * must wait for them, but for nothing else while the journal cannot be written. */
 void client_welcomed(struct client *client, size_t start);

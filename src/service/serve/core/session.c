@@ -108,8 +108,7 @@ void sessions_free(struct service *service)
 {
     for (uint32_t i = 0; i < service->session_limit; i++)
         memory_free(&service->memory, service->sessions[i].shares);
-    memory_free(&service->memory, service->sessions);
-    memory_free(&service->memory, service->accounts);
+    memory_free_all(&service->memory, service->sessions, service->accounts);
     hash_free(&service->session_ids, &service->memory);
 }
 
@@ -142,12 +141,9 @@ static gordian_status record_hello(struct service *service, uint32_t slot,
                                    const struct wire_hello *hello, gordian_error *error)
 {
     size_t size = wire_put_hello(NULL, 0, hello);
-    if (!record_begin(service, RECORD_SESSION, slot, NOBODY, size))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_SESSION, slot, NOBODY, size, error));
     TRY(session_put(service, slot, hello, error));
-    struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_hello(record->data + record->used, size, hello));
-    record_append(service);
+    record_append_body(service, wire_put_hello(record_end(service), size, hello));
     return GORDIAN_OK;
 }
 
@@ -157,23 +153,19 @@ static uint32_t granted_lease(const struct service *service, const struct wire_h
     return hello->lease_ms < most ? hello->lease_ms : most;
 }
 
-static bool is_holder(const struct service *service, const struct session *session,
-                      struct wire_text name)
-{
-    const char *holder = holder_name(service, session->holder);
-    return strlen(holder) == name.length && memcmp(holder, name.text, name.length) == 0;
-}
-
 uint32_t session_same(const struct service *service, const struct wire_hello *hello)
 {
     uint32_t slot = session_find(service, hello->session);
     if (slot == NOBODY)
         return NOBODY;
     const struct session *session = &service->sessions[slot];
+    const char *holder = holder_name(service, session->holder);
     size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
     bool same = !session->ending && session->lease_ms == granted_lease(service, hello) &&
                 session->keep == ((hello->flags & WIRE_KEEP) != 0) &&
-                is_holder(service, session, hello->token) && strlen(session->name) == length &&
+                strlen(holder) == hello->token.length &&
+                memcmp(holder, hello->token.text, hello->token.length) == 0 &&
+                strlen(session->name) == length &&
                 memcmp(session->name, hello->name.text, length) == 0;
     return same ? slot : NOBODY;
 }
@@ -212,21 +204,20 @@ gordian_status session_hello(struct service *service, const struct wire_hello *h
     return record_hello(service, *slot, &next, error);
 }
 
-struct session *session_of(struct client *client, gordian_error *error)
+gordian_status session_of(struct client *client, gordian_error *error)
 {
     struct service *service = client->service;
+    uint32_t slot;
     if (client->session != NOBODY)
-        return &service->sessions[client->session];
+        return GORDIAN_OK;
     const char *holder = holder_name(service, client->holder);
     const struct wire_hello hello = {.token = {holder, strlen(holder)},
                                      .name = {client->label, strlen(client->label)}};
-    uint32_t slot;
-    if (session_hello(service, &hello, &slot, error))
-        return NULL;
+    TRY(session_hello(service, &hello, &slot, error));
     client->session = slot;
     service->sessions[slot].client = client;
     session_touch(service, &service->sessions[slot]);
-    return &service->sessions[slot];
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ what it owns */
@@ -354,7 +345,7 @@ static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
             p = next;
         }
     }
-    if (!record_begin(service, RECORD_END, slot, NOBODY, 0))
+    if (record_begin(service, RECORD_END, slot, NOBODY, 0, NULL))
         return false;
     session_forget(service, slot);
     record_append(service);

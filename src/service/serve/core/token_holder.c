@@ -29,7 +29,7 @@ uint32_t holder_find(struct service *service, const char *name, size_t length)
                        service->holder_count + 1, sizeof *service->holders))
         return NOBODY;
     struct holder *holder = &service->holders[service->holder_count];
-    *holder = (struct holder){.refilled = service->work->steady};
+    *holder = (struct holder){.events.refilled = service->work->steady};
     memcpy(holder->name, name, length);
     return service->holder_count++;
 }
@@ -51,7 +51,7 @@ void holder_set(struct service *service, uint32_t place, const struct service_gr
     holder->max_names = grant->max_names;
     holder->max_memory = grant->max_memory;
     if (holder->max_events != grant->max_events)
-        holder->allowance = (int64_t)grant->max_events * 1000;
+        holder->events.level = (int64_t)grant->max_events * 1000;
     holder->max_events = grant->max_events;
 }
 
