@@ -120,8 +120,13 @@ static enum auth_rights rights_of(const gordian_word *word)
 /* NULL, or what is wrong with it. */
 static const char *take_setting(struct token *token, const gordian_word *word)
 {
+    const struct {
+        const char *name;
+        uint64_t *limit;
+    } limits[] = {{"max-systems", &token->grant.max_systems},
+                  {"max-names", &token->grant.max_names},
+                  {"max-events", &token->grant.max_events}};
     gordian_word name, value;
-    uint64_t *number = NULL;
     const char *why;
     word_split(word, &name, &value);
     if (!value.text || value.length == 0)
@@ -140,52 +145,51 @@ static const char *take_setting(struct token *token, const gordian_word *word)
                        token->grant.max_memory > 0
                    ? NULL
                    : "max-memory is a size such as 512M";
-    if (word_is(&name, "max-systems"))
-        number = &token->grant.max_systems;
-    else if (word_is(&name, "max-names"))
-        number = &token->grant.max_names;
-    else if (word_is(&name, "max-events"))
-        number = &token->grant.max_events;
-    if (!number)
-        return "expected systems=, max-systems=, max-names=, max-memory= or max-events=";
-    if (!parse_u64(value.text, value.length, number, &why) || *number == 0 || *number > UINT32_MAX)
-        return "a limit is a number from 1 on";
-    return NULL;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (word_is(&name, limits[i].name))
+            return parse_u64(value.text, value.length, limits[i].limit, &why) &&
+                           *limits[i].limit > 0 && *limits[i].limit <= UINT32_MAX
+                       ? NULL
+                       : "a limit is a number from 1 on";
+    return "expected systems=, max-systems=, max-names=, max-memory= or max-events=";
+}
+
+/* NULL, or what is wrong with the line. */
+static const char *parse_token_line(const struct reader *reader, struct token *token)
+{
+    const gordian_word *words = reader->words;
+    const char *wrong = NULL;
+    if (reader->word_count < 3)
+        return "expected NAME, its rights, and the token";
+    if (words[0].length > AUTH_NAME_MAX)
+        return "the name is too long";
+    memcpy(token->name, words[0].text, words[0].length);
+    token->grant.rights = rights_of(&words[1]);
+    if (token->grant.rights == AUTH_NONE)
+        return "the second word must be 'read', 'write', or of 'send', 'administer' and "
+               "'end-others', with commas";
+    if (words[2].length < AUTH_TOKEN_MIN || words[2].length > AUTH_TOKEN_MAX)
+        return "a token has 16 to 512 characters";
+    for (size_t i = 0; i < words[2].length; i++)
+        if (words[2].text[i] <= ' ' || words[2].text[i] > '~')
+            return "a token consists of printable ASCII characters";
+    for (size_t i = 3; i < reader->word_count && !wrong; i++)
+        wrong = take_setting(token, &words[i]);
+    return wrong;
 }
 
 static gordian_status take_token_line(struct auth *auth, const struct reader *reader,
                                       gordian_error *error)
 {
-    const gordian_word *words = reader->words;
     struct token token = {0};
-    if (reader->word_count < 3)
-        return bad_token_line(auth, reader, "expected NAME, its rights, and the token", error);
-    if (words[0].length > AUTH_NAME_MAX)
-        return bad_token_line(auth, reader, "the name is too long", error);
-    memcpy(token.name, words[0].text, words[0].length);
-    token.grant.rights = rights_of(&words[1]);
-    if (token.grant.rights == AUTH_NONE)
-        return bad_token_line(
-            auth, reader,
-            "the second word must be 'read', 'write', or of 'send', 'administer' and "
-            "'end-others', with commas",
-            error);
-    if (words[2].length < AUTH_TOKEN_MIN || words[2].length > AUTH_TOKEN_MAX)
-        return bad_token_line(auth, reader, "a token has 16 to 512 characters", error);
-    for (size_t i = 0; i < words[2].length; i++)
-        if (words[2].text[i] <= ' ' || words[2].text[i] > '~')
-            return bad_token_line(auth, reader, "a token consists of printable ASCII characters",
-                                  error);
-    for (size_t i = 3; i < reader->word_count; i++) {
-        const char *wrong = take_setting(&token, &words[i]);
-        if (wrong)
-            return bad_token_line(auth, reader, wrong, error);
-    }
-    if (auth->token_count == AUTH_TOKENS_MAX)
-        return bad_token_line(auth, reader, "more than 256 tokens", error);
-    if (!digest_of(words[2].text, words[2].length, token.digest) ||
-        !memory_grow(&auth->memory, &auth->tokens, &auth->token_room, auth->token_count + 1,
-                     sizeof token))
+    const gordian_word *secret = &reader->words[2];
+    const char *wrong = parse_token_line(reader, &token);
+    if (!wrong && auth->token_count == AUTH_TOKENS_MAX)
+        wrong = "more than 256 tokens";
+    if (wrong)
+        return bad_token_line(auth, reader, wrong, error);
+    if (!digest_of(secret->text, secret->length, token.digest) ||
+        !memory_extend(&auth->memory, auth->tokens, auth->token_room, auth->token_count))
         return fail_memory(error);
     auth->tokens[auth->token_count++] = token;
     return GORDIAN_OK;
@@ -246,10 +250,7 @@ void auth_close(struct auth *auth)
     if (!auth)
         return;
     gordian_allocator memory = auth->memory;
-    memory_free(&memory, auth->path);
-    memory_free(&memory, auth->tokens);
-    memory_free(&memory, auth->cookies);
-    memory_free(&memory, auth);
+    memory_free_all(&memory, auth->path, auth->tokens, auth->cookies, auth);
 }
 
 static const struct token *token_with(const struct auth *auth, const unsigned char *digest)

@@ -23,23 +23,15 @@
 
 /* ------------------------------------------------------------------ names and numbers */
 
-static bool find_user(const char *name, uint32_t *id)
+static bool find_id(const char *name, bool group, uint32_t *id)
 {
     char buffer[LOOKUP_BUFFER];
-    struct passwd entry, *found = NULL;
-    if (getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found)
+    struct passwd user, *found_user = NULL;
+    struct group entry, *found_group = NULL;
+    if (group ? getgrnam_r(name, &entry, buffer, sizeof buffer, &found_group) != 0 || !found_group
+              : getpwnam_r(name, &user, buffer, sizeof buffer, &found_user) != 0 || !found_user)
         return false;
-    *id = found->pw_uid;
-    return true;
-}
-
-static bool find_group_id(const char *name, uint32_t *id)
-{
-    char buffer[LOOKUP_BUFFER];
-    struct group entry, *found = NULL;
-    if (getgrnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found)
-        return false;
-    *id = found->gr_gid;
+    *id = group ? entry.gr_gid : user.pw_uid;
     return true;
 }
 
@@ -58,7 +50,7 @@ static gordian_status parse_id(const char *text, size_t length, bool group, uint
         *id = (uint32_t)number;
         return GORDIAN_OK;
     }
-    if (group ? find_group_id(name, id) : find_user(name, id))
+    if (find_id(name, group, id))
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_INPUT, "there is no %s '%s'", group ? "group" : "user", name);
 }
@@ -104,8 +96,7 @@ gordian_status auth_peers_open(struct auth_peers *peers, const char *socket_grou
 void auth_peers_close(struct auth_peers *peers)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    memory_free(&memory, peers->users);
-    memory_free(&memory, peers->groups);
+    memory_free_all(&memory, peers->users, peers->groups);
     *peers = (struct auth_peers){.socket_group = NO_GROUP};
 }
 

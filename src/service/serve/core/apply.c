@@ -322,23 +322,6 @@ static gordian_status reserve_declare(struct service *service, const struct appl
     return GORDIAN_OK;
 }
 
-/* The next one of the list; true: it changed something, and belongs into the record. */
-static bool take_declaration(struct service *service, struct apply_declare *declare,
-                             const struct wire_declaration *declaration, gordian_error *error)
-{
-    bool changed = false;
-    uint32_t id = NOBODY;
-    if (declare_one(service, declare->served, declare->session, declaration, &changed, &id,
-                    error)) {
-        id = NOBODY;
-        changed = false;
-    }
-    declare->accepted |= id != NOBODY;
-    tell_served(service, declare->served);
-    service->work->ids[declare->count++] = id;
-    return changed;
-}
-
 gordian_status apply_declare(struct service *service, struct apply_declare *declare,
                              gordian_error *error)
 {
@@ -359,7 +342,17 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
         return status;
     const unsigned char *start = list->at;
     while (!declare->yields && wire_next_declaration(list, &declaration, work->wants, WANTS)) {
-        if (take_declaration(service, declare, &declaration, error)) {
+        bool changed = false;
+        uint32_t id = NOBODY;
+        if (declare_one(service, declare->served, declare->session, &declaration, &changed, &id,
+                        error)) {
+            id = NOBODY;
+            changed = false;
+        }
+        tell_served(service, declare->served);
+        declare->accepted |= id != NOBODY;
+        work->ids[declare->count++] = id;
+        if (changed) {
             bytes_put(&work->record, start, (size_t)(list->at - start));
             kept++;
         }

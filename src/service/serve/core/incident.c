@@ -140,16 +140,12 @@ static uint32_t take_incident_place(struct served *served)
     return place;
 }
 
-/* One that stands, the same as long as it does. */
-static struct open_incident *some_incident(struct served *served)
-{
-    while (served->some_place >= served->incident_limit ||
-           served->incidents[served->some_place].id == 0)
-        served->some_place = (served->some_place + 1) % served->incident_limit;
-    return &served->incidents[served->some_place];
-}
-
 /* ------------------------------------------------------------------ members */
+
+static bool is_incident_member(const struct served *served, uint32_t place, uint32_t process)
+{
+    return process != NOBODY && served_incident(served, process) == place;
+}
 
 static void join_incident(struct served *served, uint32_t place, uint32_t process)
 {
@@ -157,27 +153,20 @@ static void join_incident(struct served *served, uint32_t place, uint32_t proces
     served->processes[process].serial = served->incidents[place].serial;
 }
 
-static bool is_incident_member(const struct served *served, uint32_t place, uint32_t process)
-{
-    return process != NOBODY && served_incident(served, process) == place;
-}
-
-/* Lists everybody who waits in the witness as a member, each once. False: no memory. */
+/* Lists the processes that wait in the witness as members, each once. False: no memory. */
 static bool list_incident_members(struct served *served, uint32_t place,
                                   const gordian_witness *witness)
 {
     struct open_incident *open = &served->incidents[place];
     open->members = memory_alloc(&served->memory, (witness->count + 1) * sizeof(uint32_t));
-    if (!open->members)
-        return false;
-    for (size_t i = 0; i < witness->count; i++) {
+    for (size_t i = 0; open->members && i < witness->count; i++) {
         uint32_t process = witness->edges[i].process;
         if (!witness->edges[i].waits || served_incident(served, process) != NOBODY)
             continue;
         join_incident(served, place, process);
         open->members[open->member_count++] = process;
     }
-    return true;
+    return open->members;
 }
 
 /* The first of them, for texts: of a cycle, as the witness has them. */
@@ -222,16 +211,6 @@ static void walk_some(struct service *service, struct served *served, uint32_t p
         open->walked = NOBODY;
 }
 
-static void begin_cycle(struct service *service, struct served *served, uint32_t place)
-{
-    struct open_incident *open = &served->incidents[place];
-    open->cycle = true;
-    served->cycles++;
-    open->walked = open->requester;
-    walk_some(service, served, place);
-    service->work->walking += open->walked != NOBODY;
-}
-
 /* ------------------------------------------------------------------ the beginning */
 
 /* Of the incidents of one second only so many are kept with what led to them. */
@@ -244,16 +223,6 @@ static bool keep_replay(struct service *service)
         work->replays = 0;
     }
     return work->replays++ < service->options.limits.incidents_second;
-}
-
-/* Marks the sessions that it concerns: `leaver` has just left. */
-static void mark_concerned(struct service *service, const struct served *served,
-                           const struct open_incident *open, uint32_t leaver)
-{
-    notify_begin(service);
-    notify_mark_owners(service, served, &leaver, 1);
-    notify_mark_owners(service, served, open->members, open->member_count);
-    notify_mark_sessions(service, open->concerned, open->concerned_count);
 }
 
 /* Its labels are kept beside it. */
@@ -293,25 +262,8 @@ static void tell_begin(struct service *service, struct served *served,
     }
     if (who != NOTIFY_MEMBERS)
         keep_incident(service, &incident);
-    mark_concerned(service, served, open, NOBODY);
+    notify_mark(service, served, open, NOBODY);
     notify_incident(service, served, &incident, who);
-}
-
-/* The one at this place begins: it has a requester. False: no memory. */
-static bool fill_place(struct service *service, struct served *served, uint32_t place,
-                       const gordian_witness *witness)
-{
-    struct open_incident *open = &served->incidents[place];
-    served->incident_count++;
-    open->walked = NOBODY;
-    if (system_closed_by(served->system, open->requester) == open->requester) {
-        begin_cycle(service, served, place);
-        return true;
-    }
-    bool listed = list_incident_members(served, place, witness);
-    if (!listed)
-        free_place(service, served, place);
-    return listed;
 }
 
 void incident_begin(struct service *service, struct served *served, uint32_t requester,
@@ -319,7 +271,11 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
 {
     gordian_witness witness;
     if (outcome == GORDIAN_OUTCOME_DOOMED && served->incident_count > 0) {
-        some_incident(served)->doomed++;
+        /* It counts for one of those that stand, for the same as long as it does. */
+        while (served->some_place >= served->incident_limit ||
+               served->incidents[served->some_place].id == 0)
+            served->some_place = (served->some_place + 1) % served->incident_limit;
+        served->incidents[served->some_place].doomed++;
         return;
     }
     if (!served_list_cycles(served) || served_incident(served, requester) != NOBODY)
@@ -335,7 +291,19 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
     open->id = id;
     open->at = service->work->now;
     open->requester = requester;
-    if (!fill_place(service, served, place, &witness) || service->replaying)
+    open->walked = NOBODY;
+    served->incident_count++;
+    if (system_closed_by(served->system, requester) == requester) {
+        open->cycle = true;
+        served->cycles++;
+        open->walked = requester;
+        walk_some(service, served, place);
+        service->work->walking += open->walked != NOBODY;
+    } else if (!list_incident_members(served, place, &witness)) {
+        free_place(service, served, place);
+        return;
+    }
+    if (service->replaying)
         return;
     open->untold = open->walked != NOBODY;
     tell_begin(service, served, open, &witness, open->untold ? NOTIFY_OTHERS : NOTIFY_ALL);
@@ -349,7 +317,7 @@ static void end_walk(struct service *service, struct served *served, struct open
     if (!open->untold)
         return;
     open->untold = false;
-    mark_concerned(service, served, open, NOBODY);
+    notify_mark(service, served, open, NOBODY);
     if (notify_has_members(service, served) &&
         system_explain_some(served->system, open->requester, (size_t)2 * NAMES_MAX, &witness,
                             NULL) == GORDIAN_OK)
@@ -394,7 +362,7 @@ static void tell_end(struct service *service, struct served *served,
     };
     if (journal->incident)
         journal->incident(journal->context, &incident);
-    mark_concerned(service, served, open, leaver);
+    notify_mark(service, served, open, leaver);
     notify_incident(service, served, &incident, NOTIFY_ALL);
 }
 
@@ -469,20 +437,12 @@ void incidents_close_all(struct service *service, struct served *served)
 
 /* ------------------------------------------------------------------ snapshots */
 
-static uint32_t cycle_length(const struct served *served, uint32_t requester)
-{
-    uint32_t count = 0, at = requester;
-    do {
-        at = system_next_ahead(served->system, at);
-        count++;
-    } while (at != requester);
-    return count;
-}
-
 static void save_members(const struct served *served, uint32_t place, struct bytes *bytes)
 {
     const struct open_incident *open = &served->incidents[place];
-    uint32_t at = open->requester, length = open->cycle ? cycle_length(served, at) : 0;
+    uint32_t at = open->requester, length = 0;
+    for (; open->cycle && (length == 0 || at != open->requester); length++)
+        at = system_next_ahead(served->system, at);
     uint32_t count = length;
     for (uint32_t i = 0; i < open->member_count; i++)
         count += is_incident_member(served, place, open->members[i]);
@@ -509,22 +469,6 @@ void incidents_save(const struct served *served, struct bytes *bytes)
     }
 }
 
-static gordian_status load_members(struct served *served, uint32_t place, struct bytes_in *in,
-                                   uint64_t count, gordian_error *error)
-{
-    struct open_incident *open = &served->incidents[place];
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t process = bytes_take_u64(in);
-        if (in->bad || process >= served->process_room ||
-            served_incident(served, (uint32_t)process) != NOBODY)
-            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
-        join_incident(served, place, (uint32_t)process);
-        open->members[i] = (uint32_t)process;
-        open->member_count = (uint32_t)i + 1;
-    }
-    return GORDIAN_OK;
-}
-
 /* Are its members the cycle of its requester, and does the engine know that? */
 static bool is_witness_cycle(const struct served *served, const struct open_incident *open)
 {
@@ -537,19 +481,6 @@ static bool is_witness_cycle(const struct served *served, const struct open_inci
         at = system_next_ahead(served->system, at);
     }
     return at == open->requester;
-}
-
-/* It need not be listed, then. */
-static void drop_incident_members(struct service *service, struct served *served,
-                                  struct open_incident *open)
-{
-    for (uint32_t i = 0; i < open->member_count; i++)
-        note_concerned(service, served, open, served->processes[open->members[i]].owner);
-    memory_free(&served->memory, open->members);
-    open->members = NULL;
-    open->member_count = 0;
-    open->cycle = true;
-    served->cycles++;
 }
 
 static gordian_status load_one(struct service *service, struct served *served, struct bytes_in *in,
@@ -571,9 +502,24 @@ static gordian_status load_one(struct service *service, struct served *served, s
     open->members = memory_alloc(&served->memory, (count + 1) * sizeof *open->members);
     if (!open->members)
         return fail_memory(error);
-    TRY(load_members(served, place, in, count, error));
-    if (is_witness_cycle(served, open))
-        drop_incident_members(service, served, open);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t process = bytes_take_u64(in);
+        if (in->bad || process >= served->process_room ||
+            served_incident(served, (uint32_t)process) != NOBODY)
+            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
+        join_incident(served, place, (uint32_t)process);
+        open->members[open->member_count++] = (uint32_t)process;
+    }
+    if (!is_witness_cycle(served, open))
+        return GORDIAN_OK;
+    /* The engine knows the members of a cycle: the list is not needed. */
+    for (uint32_t i = 0; i < open->member_count; i++)
+        note_concerned(service, served, open, served->processes[open->members[i]].owner);
+    memory_free(&served->memory, open->members);
+    open->members = NULL;
+    open->member_count = 0;
+    open->cycle = true;
+    served->cycles++;
     return GORDIAN_OK;
 }
 

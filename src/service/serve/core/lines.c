@@ -122,16 +122,6 @@ static gordian_status line_declare_process(struct client *client, struct served 
     return apply_weigh(client->service, served, &weigh, error);
 }
 
-static gordian_status line_declare_resource(struct client *client, struct served *served,
-                                            gordian_error *error)
-{
-    const gordian_trace *trace = &client->service->work->trace;
-    const struct wire_declaration declaration = {
-        .what = WIRE_RESOURCE, .name = word_text(&trace->name), .units = trace->units};
-    uint32_t id;
-    return apply_declaration(client->service, served, client->session, &declaration, &id, error);
-}
-
 /* ------------------------------------------------------------------ events */
 
 /* An answer under way. */
@@ -254,10 +244,15 @@ static gordian_status make_line_event(struct service_work *work, const struct se
     return GORDIAN_OK;
 }
 
-static gordian_status line_process(struct client *client, struct served *served, uint32_t session,
-                                   const gordian_word *name, uint32_t *id, gordian_error *error)
+/* Declares a name of the line: a process, or a resource with its units. */
+static gordian_status declare_word(struct client *client, struct served *served, uint32_t session,
+                                   uint8_t what, const gordian_word *name, uint32_t *id,
+                                   gordian_error *error)
 {
-    const struct wire_declaration declaration = {.what = WIRE_PROCESS, .name = word_text(name)};
+    const struct wire_declaration declaration = {
+        .what = what,
+        .name = word_text(name),
+        .units = what == WIRE_RESOURCE ? client->service->work->trace.units : 0};
     return apply_declaration(client->service, served, session, &declaration, id, error);
 }
 
@@ -276,7 +271,7 @@ static gordian_status bring_awaited(struct client *client, struct served *served
         const gordian_word *name = &trace->items[i].name;
         TRY(quota_check(client->service, client->session,
                         served_new_process_cost(served, name->length, 0), error));
-        TRY(line_process(client, served, NOBODY, name, id, error));
+        TRY(declare_word(client, served, NOBODY, WIRE_PROCESS, name, id, error));
     }
     return GORDIAN_OK;
 }
@@ -292,9 +287,9 @@ static gordian_status bring_into_being(struct client *client, struct served *ser
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
-    return *created
-               ? line_process(client, served, client->session, &trace->name, &event->process, error)
-               : GORDIAN_OK;
+    return *created ? declare_word(client, served, client->session, WIRE_PROCESS, &trace->name,
+                                   &event->process, error)
+                    : GORDIAN_OK;
 }
 
 static void end_answer(struct answer *answer, struct served *served, const gordian_event *event)
@@ -368,6 +363,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
 {
     struct service_work *work = client->service->work;
     struct served *served;
+    uint32_t id;
     TRY(client_system(client, &served, error));
     work->trace.avoidance = served->bank != NULL;
     work->trace.acts = served->system != NULL;
@@ -379,7 +375,8 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
         client_spend(client, 1);
         return take_line_event(client, served, number, error);
     case GORDIAN_LINE_RESOURCE:
-        return line_declare_resource(client, served, error);
+        return declare_word(client, served, client->session, WIRE_RESOURCE, &work->trace.name, &id,
+                            error);
     case GORDIAN_LINE_PROCESS:
         return line_declare_process(client, served, error);
     }

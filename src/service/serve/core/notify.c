@@ -200,13 +200,8 @@ static void send_notice_text(struct client *client, uint8_t kind, const struct o
     client_wake(client);
 }
 
-void notify_begin(struct service *service)
-{
-    service->work->notices++;
-}
-
-/* Looked at once, however many clients there are. */
-void notify_mark_owners(struct service *service, const struct served *served,
+/* Marks the owners of processes once, however many clients there are. */
+static void mark_owners(struct service *service, const struct served *served,
                         const uint32_t *processes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -216,10 +211,14 @@ void notify_mark_owners(struct service *service, const struct served *served,
     }
 }
 
-void notify_mark_sessions(struct service *service, const uint32_t *sessions, size_t count)
+void notify_mark(struct service *service, const struct served *served,
+                 const struct open_incident *open, uint32_t leaver)
 {
-    for (size_t i = 0; i < count; i++)
-        service->sessions[sessions[i]].concerned = service->work->notices;
+    service->work->notices++;
+    mark_owners(service, served, &leaver, 1);
+    mark_owners(service, served, open->members, open->member_count);
+    for (uint32_t i = 0; i < open->concerned_count; i++)
+        service->sessions[open->concerned[i]].concerned = service->work->notices;
 }
 
 static bool concerns_client(const struct service *service, const struct served *served,

@@ -20,8 +20,6 @@
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
-/* A session without anything: its records, its connection. */
-#define SESSION_BYTES 1024
 /* No byte of EVENTS can make a system keep more: see served_event_cost. */
 #define EVENT_BYTE_COST 20
 
@@ -167,18 +165,6 @@ uint64_t session_memory(const struct service *service, uint32_t session)
                  frame->served_room * sizeof *frame->served + frame->id_room * sizeof *frame->ids;
     }
     return bytes;
-}
-
-void quota_session(struct service *service, uint32_t session)
-{
-    service->sessions[session].serial = ++service->serials;
-    service->accounts[session] = SESSION_BYTES;
-}
-
-void quota_own(struct service *service, uint32_t session, const struct served *served,
-               uint32_t process)
-{
-    service->accounts[session] += served_process_cost(served, process);
 }
 
 void quota_disown(struct service *service, uint32_t session, const struct served *served,

@@ -145,9 +145,6 @@ void quota_begin(struct service *service);
 bool quota_refused(const struct service *service);
 
 /* What happens to accounts. `session` may be NOBODY where something is opened or added. */
-void quota_session(struct service *service, uint32_t session);
-void quota_own(struct service *service, uint32_t session, const struct served *served,
-               uint32_t process);
 void quota_disown(struct service *service, uint32_t session, const struct served *served,
                   uint32_t process);
 void quota_opened(struct service *service, uint32_t session, struct served *served);
@@ -388,10 +385,9 @@ enum notify_who {
     NOTIFY_ALL = 3,
 };
 
-void notify_begin(struct service *service);
-void notify_mark_owners(struct service *service, const struct served *served,
-                        const uint32_t *processes, size_t count);
-void notify_mark_sessions(struct service *service, const uint32_t *sessions, size_t count);
+/* Marks the sessions that an incident concerns; `leaver`, unless GORDIAN_NONE, has just left it. */
+void notify_mark(struct service *service, const struct served *served,
+                 const struct open_incident *open, uint32_t leaver);
 /* Is there anybody of the latter? */
 bool notify_has_members(const struct service *service, const struct served *served);
 void notify_incident(struct service *service, struct served *served,

@@ -9,6 +9,8 @@
 #define SLOT_MAX (1u << 26)
 /* Processes of lost sessions that are dropped in one go: a fraction of a millisecond. */
 #define DROP_SOME 512
+/* What a session takes that owns nothing: its records, its connection. */
+#define SESSION_BYTES 1024
 
 /* ------------------------------------------------------------------ the table */
 
@@ -65,17 +67,6 @@ static bool reserve_slot(struct service *service, uint32_t slot)
     return true;
 }
 
-static void take_session_slot(struct service *service, uint32_t slot)
-{
-    uint32_t *link = &service->free_session;
-    while (*link != slot)
-        link = &service->sessions[*link].next;
-    *link = service->sessions[slot].next;
-    service->sessions[slot] = (struct session){.in_use = true, .holder = NOBODY};
-    service->session_count++;
-    quota_session(service, slot);
-}
-
 gordian_status session_reserve_slots(struct service *service, uint32_t count, gordian_error *error)
 {
     return count == 0 || reserve_slot(service, count - 1) ? GORDIAN_OK : fail_memory(error);
@@ -123,7 +114,13 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
         return fail_memory(error);
     struct session *session = &service->sessions[slot];
     if (!session->in_use) {
-        take_session_slot(service, slot);
+        uint32_t *link = &service->free_session;
+        while (*link != slot)
+            link = &service->sessions[*link].next;
+        *link = session->next;
+        *session = (struct session){.in_use = true, .holder = NOBODY, .serial = ++service->serials};
+        service->accounts[slot] = SESSION_BYTES;
+        service->session_count++;
         memcpy(session->id, hello->session, sizeof session->id);
         session->opened = service->work->now;
         hash_put(&service->session_ids, session_id_hash(service, slot), slot);
@@ -252,7 +249,7 @@ void session_own(struct service *service, uint32_t slot, struct served *served, 
     served_set_owner(served, process, slot, &share->head);
     session->processes++;
     holder_count(service, slot, 1, 0);
-    quota_own(service, slot, served, process);
+    service->accounts[slot] += served_process_cost(served, process);
 }
 
 void session_disown(struct service *service, struct served *served, uint32_t process)

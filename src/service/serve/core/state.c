@@ -120,7 +120,6 @@ static gordian_status write_holds(const struct state *state, uint32_t process, c
 static gordian_status write_state_processes(const struct state *state)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
-    gordian_status status = GORDIAN_OK;
     uint32_t limit = served_process_limit(state->served);
     for (uint32_t p = 0; p < limit; p++) {
         if (!is_asked_for(state, p))
@@ -131,47 +130,30 @@ static gordian_status write_state_processes(const struct state *state)
         output_char(state->out, '\n');
         write_state_labels(state, TAGS_PROCESS, p, name);
     }
-    for (uint32_t p = 0; p < limit && status == GORDIAN_OK; p++)
+    for (uint32_t p = 0; p < limit; p++)
         if (is_asked_for(state, p))
-            status = write_holds(state, p, served_process_name(state->served, p, buffer));
-    return status;
+            TRY(write_holds(state, p, served_process_name(state->served, p, buffer)));
+    return GORDIAN_OK;
 }
 
-/* K of those who can act for it, and have not. */
+/* Writes "await P K of ...": how many have to act yet, and the processes that can. */
 static gordian_status write_state_await(const struct state *state, const char *name,
                                         const gordian_edge *wait)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const gordian_edge *holds;
     size_t count;
-    uint32_t process = wait->process;
     uint64_t needed = served_still_needed(state->served, wait);
-    gordian_status status =
-        served_edges(state->served, SERVED_HOLDERS, wait->resource, &holds, &count, state->error);
-    if (status != GORDIAN_OK || needed == 0)
-        return status;
+    if (needed == 0)
+        return GORDIAN_OK;
+    TRY(served_edges(state->served, SERVED_HOLDERS, wait->resource, &holds, &count, state->error));
     output_format(state->out, "await %s %llu of", name, (unsigned long long)needed);
     for (size_t i = 0; i < count; i++)
-        if (holds[i].process != process)
+        if (holds[i].process != wait->process)
             output_format(state->out, " %s",
                           served_process_label(state->served, holds[i].process, buffer));
     output_char(state->out, '\n');
     return GORDIAN_OK;
-}
-
-static gordian_status write_state_awaits(const struct state *state, const char *name,
-                                         const gordian_edge *edges, size_t count)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_status status = GORDIAN_OK;
-    gordian_edge *copy = memory_alloc(&memory, (count + 1) * sizeof *copy);
-    if (!copy)
-        return fail_memory(state->error);
-    memcpy(copy, edges, count * sizeof *copy); /* those of the system change with every call */
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = write_state_await(state, name, &copy[i]);
-    memory_free(&memory, copy);
-    return status;
 }
 
 static gordian_status write_wait(const struct state *state, uint32_t process)
@@ -179,14 +161,24 @@ static gordian_status write_wait(const struct state *state, uint32_t process)
     char buffer[GORDIAN_NAME_MAX + 1];
     const gordian_edge *edges;
     size_t count;
-    const char *name = served_process_name(state->served, process, buffer);
-    gordian_status status =
-        served_edges(state->served, SERVED_WANTED, process, &edges, &count, state->error);
-    if (status != GORDIAN_OK || count == 0)
+    struct served *served = state->served;
+    const char *name = served_process_name(served, process, buffer);
+    TRY(served_edges(served, SERVED_WANTED, process, &edges, &count, state->error));
+    if (count > 0 && served->processes[process].awaits) {
+        gordian_allocator memory = memory_allocator(NULL);
+        gordian_status status = GORDIAN_OK;
+        gordian_edge *copy = memory_alloc(&memory, count * sizeof *copy);
+        if (!copy)
+            return fail_memory(state->error);
+        memcpy(copy, edges, count * sizeof *copy); /* the next call overwrites the edges */
+        for (size_t i = 0; i < count; i++)
+            THEN(status, write_state_await(state, name, &copy[i]));
+        memory_free(&memory, copy);
         return status;
-    if (state->served->processes[process].awaits)
-        return write_state_awaits(state, name, edges, count);
-    output_format(state->out, "%s %s", state->served->bank ? "request" : "wait", name);
+    }
+    if (count == 0)
+        return GORDIAN_OK;
+    output_format(state->out, "%s %s", served->bank ? "request" : "wait", name);
     for (size_t i = 0; i < count; i++)
         write_state_want(state, edges[i].resource, edges[i].units);
     output_char(state->out, '\n');
