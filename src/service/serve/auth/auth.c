@@ -84,7 +84,8 @@ static gordian_status bad_token_line(const struct auth *auth, const struct reade
                 (unsigned long long)reader->line, what);
 }
 
-static enum auth_rights right_named(const char *text, size_t length)
+/* All rights that are named, with commas between; none, if one of them is not known. */
+static enum auth_rights rights_of(const gordian_word *word)
 {
     static const struct {
         const char *name;
@@ -94,24 +95,18 @@ static enum auth_rights right_named(const char *text, size_t length)
                  {"administer", AUTH_ADMINISTER},
                  {"end-others", AUTH_END_OTHERS},
                  {"write", AUTH_WRITE}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i].name) == length && memcmp(names[i].name, text, length) == 0)
-            return names[i].rights;
-    return AUTH_NONE;
-}
-
-/* All that are named; none, if one of them is not known. */
-static enum auth_rights rights_of(const gordian_word *word)
-{
+    const size_t count = sizeof names / sizeof *names;
     unsigned all = AUTH_NONE;
     for (size_t at = 0; at <= word->length;) {
-        size_t end = at;
+        size_t end = at, i = 0;
         while (end < word->length && word->text[end] != ',')
             end++;
-        enum auth_rights one = right_named(word->text + at, end - at);
-        if (one == AUTH_NONE)
+        while (i < count && (strlen(names[i].name) != end - at ||
+                             memcmp(names[i].name, word->text + at, end - at) != 0))
+            i++;
+        if (i == count)
             return AUTH_NONE;
-        all |= one;
+        all |= names[i].rights;
         at = end + 1;
     }
     return (enum auth_rights)all;
@@ -336,16 +331,6 @@ bool auth_fits(const char *patterns, const char *name)
     return false;
 }
 
-static void write_hex_digits(const unsigned char *bytes, size_t count, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    text[2 * count] = '\0';
-}
-
 enum auth_rights auth_login(struct auth *auth, const char *token, size_t length, uint64_t now,
                             char cookie[AUTH_COOKIE_SIZE])
 {
@@ -357,7 +342,9 @@ enum auth_rights auth_login(struct auth *auth, const char *token, size_t length,
         auth->cookies = memory_zeroed(&auth->memory, AUTH_COOKIES_MAX * sizeof *auth->cookies);
     if (!auth->cookies)
         return AUTH_NONE;
-    write_hex_digits(secret, sizeof secret, cookie);
+    for (size_t i = 0; i < AUTH_COOKIE_SIZE - 1; i++)
+        cookie[i] = "0123456789abcdef"[secret[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    cookie[AUTH_COOKIE_SIZE - 1] = '\0';
     struct cookie *place = &auth->cookies[auth->next_cookie];
     if (!digest_of(cookie, AUTH_COOKIE_SIZE - 1, place->digest))
         return AUTH_NONE;

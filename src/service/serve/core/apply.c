@@ -446,7 +446,7 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
 static gordian_status check_next(struct service *service, const struct apply_remove *remove,
                                  uint32_t id, gordian_error *error)
 {
-    TRY(client_may_remove(remove->client, remove->served, remove->what, id, error));
+    TRY(client_may_modify(remove->client, remove->served, remove->what, id, "end", error));
     return check_removable(service, remove->served, remove->what, id, error);
 }
 

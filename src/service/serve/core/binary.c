@@ -67,11 +67,10 @@ static gordian_status take_use(struct client *client, const struct wire_frame *f
                                gordian_error *error)
 {
     struct wire_text name;
+    struct served *served;
     if (!wire_get_name(frame, &name))
         return malformed(client, "USE", error);
-    const struct served *served = client_find_system(client, name.text, name.length);
-    if (!served)
-        return FAIL_WITH(client->service, WIRE_NO_SYSTEM, error, "there is no system of this name");
+    TRY(client_find_system(client, name, &served, error));
     return use_system(client, served);
 }
 
@@ -92,9 +91,8 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error)
 {
     struct service *service = client->service;
-    struct served *served = client_find_system(client, name.text, name.length);
-    if (!served)
-        return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "there is no system of this name");
+    struct served *served;
+    TRY(client_find_system(client, name, &served, error));
     if (!(client->rights & SERVICE_ADMINISTER))
         return FAIL_WITH(service, WIRE_NOT_ALLOWED, error,
                          "this token does not permit to close systems");
@@ -308,7 +306,7 @@ static gordian_status take_label_command(struct client *client, const struct wir
         return malformed(client, "LABEL", error);
     TRY(client_may_change(client, error));
     TRY(client_system(client, &served, error));
-    TRY(client_may_label(client, served, &label, error));
+    TRY(client_may_modify(client, served, label.what, label.id, "label", error));
     TRY(apply_label(client->service, served, client->session, &label, error));
     return put_done(client);
 }

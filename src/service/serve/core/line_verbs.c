@@ -199,11 +199,12 @@ static gordian_status verb_open(struct client *client, gordian_error *error)
 static gordian_status verb_use(struct client *client, gordian_error *error)
 {
     const gordian_word *name;
+    struct served *served;
     TRY(need_word(client, 1, "expected the name of a system", &name, error));
-    const struct served *served = client_find_system(client, name->text, name->length);
-    if (!served)
-        return FAIL_AT_WORD(client->service, WIRE_NO_SYSTEM, name, error,
-                            "there is no system of this name");
+    gordian_status status = client_find_system(client, word_text(name), &served, error);
+    error->column = name->column;
+    if (status != GORDIAN_OK)
+        return status;
     client->system = served->slot;
     return line_ok(client, "use", served);
 }
@@ -240,7 +241,7 @@ static gordian_status verb_remove(struct client *client, gordian_error *error)
     TRY(client_system(client, &served, error));
     TRY(client_may_change(client, error));
     TRY(find_named(client, served, what, name, &id, error));
-    TRY(client_may_remove(client, served, what, id, error));
+    TRY(client_may_modify(client, served, what, id, "end", error));
     TRY(apply_removal(client->service, served, what, id, error));
     return line_ok(client, process ? "forget" : "remove", served);
 }
@@ -266,7 +267,7 @@ static gordian_status verb_label(struct client *client, gordian_error *error)
         return bad_word(client, name, "too many labels", error);
     for (size_t i = 3; i < reader->word_count; i++)
         texts[label.count++] = word_text(&reader->words[i]);
-    TRY(client_may_label(client, served, &label, error));
+    TRY(client_may_modify(client, served, label.what, label.id, "label", error));
     TRY(apply_label(client->service, served, client->session, &label, error));
     return line_ok(client, "label", served);
 }

@@ -57,20 +57,6 @@ static uint32_t find_line_resource(const struct served *served, const gordian_wo
     return served_find_resource(served, name->text, name->length);
 }
 
-/* The wants of a line into work->wants; false: too many. */
-static bool gather_line_wants(struct service_work *work, const struct served *served)
-{
-    const gordian_trace *trace = &work->trace;
-    if (trace->item_count >= UINT16_MAX)
-        return false;
-    bool await = trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT;
-    for (size_t i = 0; i < trace->item_count; i++)
-        work->wants[i] = (gordian_want){
-            await ? 1 : trace->items[i].units,
-            (await ? find_line_process : find_line_resource)(served, &trace->items[i].name)};
-    return true;
-}
-
 /* ------------------------------------------------------------------ declarations */
 
 static gordian_status claims_of(struct service_work *work, const struct served *served,
@@ -217,8 +203,13 @@ static gordian_status make_line_event(struct service_work *work, const struct se
                                       gordian_event *event, gordian_error *error)
 {
     const gordian_trace *trace = &work->trace;
-    if (!gather_line_wants(work, served))
+    bool await = trace->op == GORDIAN_OP_AWAIT;
+    if (trace->item_count >= UINT16_MAX)
         return trace_fail(trace, &trace->verb, error, "more than 65534 names in one line");
+    for (size_t i = 0; i < trace->item_count; i++)
+        work->wants[i] = (gordian_want){
+            await ? 1 : trace->items[i].units,
+            (await ? find_line_process : find_line_resource)(served, &trace->items[i].name)};
     *event = (gordian_event){
         .op = trace->op,
         .process = find_line_process(served, &trace->name),
@@ -230,7 +221,7 @@ static gordian_status make_line_event(struct service_work *work, const struct se
         if (event->to == NOBODY)
             event->to = STRANGER;
     }
-    if (trace->op == GORDIAN_OP_AWAIT) {
+    if (await) {
         event->units = trace->units;
         event->wants = work->wants;
         event->want_count = trace->item_count;

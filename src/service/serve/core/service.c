@@ -393,22 +393,13 @@ bool client_may_end(const struct client *client, const struct served *served, ui
     return client->rights & SERVICE_END_OTHERS || owner == NOBODY || owner == client->session;
 }
 
-gordian_status client_may_remove(const struct client *client, const struct served *served,
-                                 uint8_t what, uint32_t id, gordian_error *error)
+gordian_status client_may_modify(const struct client *client, const struct served *served,
+                                 uint8_t what, uint32_t id, const char *verb, gordian_error *error)
 {
-    return what != WIRE_PROCESS || client_may_end(client, served, id)
-               ? GORDIAN_OK
-               : FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                           "this token does not permit to end what is another session's");
-}
-
-gordian_status client_may_label(const struct client *client, const struct served *served,
-                                const struct wire_label *label, gordian_error *error)
-{
-    return label->what != WIRE_PROCESS || client_may_end(client, served, label->id)
-               ? GORDIAN_OK
-               : FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                           "this token does not permit to label what is another session's");
+    if (what != WIRE_PROCESS || client_may_end(client, served, id))
+        return GORDIAN_OK;
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                     "this token does not permit to %s what is another session's", verb);
 }
 
 /* ------------------------------------------------------------------ quotas */

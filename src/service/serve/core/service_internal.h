@@ -186,7 +186,8 @@ gordian_status holder_check(struct service *service, uint32_t session, int names
 bool holder_permits(struct service *service, uint32_t session, uint64_t bytes);
 bool holder_is_limited(const struct service *service, uint32_t session);
 /* The system of this name, if there is one for this client. */
-struct served *client_find_system(const struct client *client, const char *name, size_t length);
+gordian_status client_find_system(const struct client *client, struct wire_text name,
+                                  struct served **served, gordian_error *error);
 
 /* ---- session.c */
 
@@ -450,11 +451,8 @@ gordian_status client_system(struct client *client, struct served **served, gord
 gordian_status client_may_open(const struct client *client, const struct wire_open *open,
                                gordian_error *error);
 bool client_may_end(const struct client *client, const struct served *served, uint32_t process);
-gordian_status client_may_remove(const struct client *client, const struct served *served,
-                                 uint8_t what, uint32_t id, gordian_error *error);
-/* The same for labels. */
-gordian_status client_may_label(const struct client *client, const struct served *served,
-                                const struct wire_label *label, gordian_error *error);
+gordian_status client_may_modify(const struct client *client, const struct served *served,
+                                 uint8_t what, uint32_t id, const char *verb, gordian_error *error);
 /* ---- the form of lines: core/lines.c (lines, events), core/line_json.c (answers),
  * core/line_verbs.c (everything but events) */
 

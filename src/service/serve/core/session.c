@@ -283,24 +283,13 @@ void session_lost(struct service *service, uint32_t slot)
     service->counters.leases_ended += session->lease_ms > 0;
 }
 
-/* All of a session's processes in one system stay, without an owner. */
-static void keep_all(struct service *service, struct served *served, uint32_t head)
-{
-    while (head != NOBODY) {
-        uint32_t next = served->processes[head].next;
-        session_disown(service, served, head);
-        head = next;
-    }
-}
-
 void session_forget(struct service *service, uint32_t slot)
 {
     struct session *session = &service->sessions[slot];
     uint32_t place;
-    while (session->share_count > 0) {
-        struct session_share share = session->shares[0];
-        keep_all(service, service->systems[share.system], share.head);
-    }
+    while (session->share_count > 0) /* the processes stay, without an owner */
+        session_disown(service, service->systems[session->shares[0].system],
+                       session->shares[0].head);
     holder_take(service, slot, NOBODY);
     service->work->ending -= session->ending;
     session_find_place(service, session->id, &place);

@@ -203,20 +203,6 @@ static int by_arrival(const void *left, const void *right)
     return (a->process > b->process) - (a->process < b->process);
 }
 
-static gordian_status find_state_places(const struct state *state, uint32_t *places)
-{
-    for (uint32_t q = 0; q < served_resource_limit(state->served); q++) {
-        const gordian_edge *edges = NULL;
-        size_t count = 0;
-        if (is_resource(state, q))
-            TRY(served_edges(state->served, SERVED_WAITERS, q, &edges, &count, state->error));
-        for (size_t i = 0; i < count; i++)
-            if (places[edges[i].process] < i)
-                places[edges[i].process] = (uint32_t)i;
-    }
-    return GORDIAN_OK;
-}
-
 static gordian_status write_waits(const struct state *state)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -224,8 +210,16 @@ static gordian_status write_waits(const struct state *state)
     uint32_t limit = served_process_limit(served), count = 0;
     uint32_t *places = memory_zeroed(&memory, ((size_t)limit + 1) * sizeof *places);
     struct waiter *list = memory_alloc(&memory, ((size_t)served->waiting + 1) * sizeof *list);
-    gordian_status status =
-        places && list ? find_state_places(state, places) : fail_memory(state->error);
+    gordian_status status = places && list ? GORDIAN_OK : fail_memory(state->error);
+    for (uint32_t q = 0; q < served_resource_limit(served) && status == GORDIAN_OK; q++) {
+        const gordian_edge *edges = NULL;
+        size_t waiters = 0;
+        if (is_resource(state, q))
+            status = served_edges(state->served, SERVED_WAITERS, q, &edges, &waiters, state->error);
+        for (size_t i = 0; i < waiters; i++)
+            if (places[edges[i].process] < i)
+                places[edges[i].process] = (uint32_t)i;
+    }
     for (uint32_t p = 0; p < limit && status == GORDIAN_OK && count < served->waiting; p++)
         if (served->processes[p].since && is_asked_for(state, p))
             list[count++] = (struct waiter){served->processes[p].since, places[p], p};

@@ -62,11 +62,14 @@ bool service_is_permitted(const struct service *service, uint32_t holder, const 
            options->fits(service->holders[holder].systems, system);
 }
 
-struct served *client_find_system(const struct client *client, const char *name, size_t length)
+gordian_status client_find_system(const struct client *client, struct wire_text name,
+                                  struct served **served, gordian_error *error)
 {
-    struct served *served = service_find(client->service, name, length);
-    return served && service_is_permitted(client->service, client->holder, served->name) ? served
-                                                                                         : NULL;
+    *served = service_find(client->service, name.text, name.length);
+    if (*served && service_is_permitted(client->service, client->holder, (*served)->name))
+        return GORDIAN_OK;
+    FAIL_WITH(client->service, WIRE_NO_SYSTEM, error, "there is no system of this name");
+    return GORDIAN_STATUS_INPUT;
 }
 
 /* ------------------------------------------------------------------ what they have */

@@ -68,20 +68,6 @@ static void add_want(struct served_process *record, gordian_want want)
     record->want_count++;
 }
 
-/* Those that can act hold it. */
-static void note_holders(struct served *served, uint32_t process, uint32_t resource)
-{
-    const struct rag *graph = system_graph(served->system);
-    struct rag_edge hold;
-    for (uint32_t ref = rag_first_holder(graph, resource); ref != NONE; ref = hold.next) {
-        hold = rag_holder(graph, ref);
-        if (hold.process == process)
-            continue;
-        served->processes[process].acts++;
-        note_await_change(served, RECENT_ADD_HOLD, hold.process, resource, 1);
-    }
-}
-
 void served_begin_await(struct served *served, uint32_t process, uint64_t now)
 {
     const struct rag *graph = system_graph(served->system);
@@ -96,7 +82,14 @@ void served_begin_await(struct served *served, uint32_t process, uint64_t now)
         edge = rag_wanted(graph, ref);
         if (find_want(record, edge.resource))
             continue;
-        note_holders(served, process, edge.resource);
+        struct rag_edge hold; /* of a process that can act */
+        for (uint32_t at = rag_first_holder(graph, edge.resource); at != NONE; at = hold.next) {
+            hold = rag_holder(graph, at);
+            if (hold.process == process)
+                continue;
+            record->acts++;
+            note_await_change(served, RECENT_ADD_HOLD, hold.process, edge.resource, 1);
+        }
         note_await_change(served, RECENT_ADD_WAIT, process, edge.resource, edge.units);
         add_want(record, (gordian_want){edge.units, edge.resource});
     }
@@ -122,16 +115,6 @@ void served_restore_await(struct served *served, uint32_t process)
 
 /* ------------------------------------------------------------------ acts, and ends */
 
-/* The one that awaited it needs one act less. */
-static void note_act(struct served *served, const struct await_drop *drop)
-{
-    gordian_want *want = find_want(&served->processes[drop->waiter], drop->resource);
-    if (!want || want->units == 0)
-        return;
-    want->units--;
-    note_await_change(served, RECENT_DROP_WAIT, drop->waiter, drop->resource, 1);
-}
-
 void served_note_drops(struct served *served)
 {
     gordian_system *system = served->system;
@@ -142,8 +125,11 @@ void served_note_drops(struct served *served)
         struct served_process *record = &served->processes[drop->waiter];
         uint64_t before = served_wait_cost(record);
         note_await_change(served, RECENT_DROP_HOLD, drop->holder, drop->resource, 1);
-        if (drop->acted)
-            note_act(served, drop);
+        gordian_want *want = drop->acted ? find_want(record, drop->resource) : NULL;
+        if (want && want->units > 0) { /* the waiter needs one act less */
+            want->units--;
+            note_await_change(served, RECENT_DROP_WAIT, drop->waiter, drop->resource, 1);
+        }
         record->acts -= record->acts > 0;
         served_charge(served, record->owner, before, served_wait_cost(record));
     }
@@ -160,13 +146,4 @@ void served_drop_awaits(struct served *served, uint32_t process)
     for (uint32_t i = 0; i < record->want_count; i++)
         if (wants[i].units > 0) /* not enough have acted */
             note_await_change(served, RECENT_DROP_WAIT, process, wants[i].resource, wants[i].units);
-}
-
-size_t served_without_awaits(const struct served *served, gordian_edge *edges, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!served_is_await(served, edges[i].resource))
-            edges[kept++] = edges[i];
-    return kept;
 }

@@ -150,8 +150,11 @@ static gordian_status look_at_leaving(struct served *served, uint32_t process,
     const char *name =
         served->operations->forgets ? served_process_name(served, process, buffer) : NULL;
     leaving->name_length = name ? strlen(name) : 0;
-    TRY(served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error));
-    leaving->count = served_without_awaits(served, served->edges, leaving->count); /* noted apart */
+    size_t count;
+    TRY(served_edges(served, SERVED_HELD, process, &leaving->edges, &count, error));
+    for (size_t i = 0; i < count; i++) /* acts for others are noted apart */
+        if (!served_is_await(served, served->edges[i].resource))
+            served->edges[leaving->count++] = served->edges[i];
     return GORDIAN_OK;
 }
 
@@ -358,21 +361,6 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
     return status;
 }
 
-/* Whoever is deadlocked waits for the one whose event it was, unless there was a deadlock before.
- */
-static gordian_status end_process(struct served *served, uint32_t process, bool weigh,
-                                  gordian_victim *victim, gordian_error *error)
-{
-    gordian_policy policy = served->config.recover;
-    gordian_status status =
-        served->unresolved
-            ? gordian_recover_one(served->system, policy, victim, error)
-            : system_recover_near(served->system, policy, process, weigh, victim, error);
-    if (status != GORDIAN_OK)
-        served->unresolved = status != GORDIAN_STATUS_END;
-    return status;
-}
-
 gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
                               gordian_victim *victim, gordian_error *error)
 {
@@ -380,7 +368,16 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
         served->unresolved = true;
         return fail_memory(error);
     }
-    TRY(end_process(served, process, weigh, victim, error));
+    gordian_policy policy = served->config.recover;
+    /* Without an older deadlock, all deadlocked processes wait for the one of the last event. */
+    gordian_status status =
+        served->unresolved
+            ? gordian_recover_one(served->system, policy, victim, error)
+            : system_recover_near(served->system, policy, process, weigh, victim, error);
+    if (status != GORDIAN_OK) {
+        served->unresolved = status != GORDIAN_STATUS_END;
+        return status;
+    }
     struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
     const struct served_process *record = &served->processes[victim->process];
     uint64_t before = served_wait_cost(record);

@@ -295,8 +295,6 @@ static inline bool served_is_await(const struct served *served, uint32_t resourc
 uint64_t served_still_needed(const struct served *served, const gordian_edge *wait);
 /* A hold of an await by the one that awaits: it awaits itself, which is not told. */
 bool served_is_own_act(const struct served *served, const gordian_edge *hold);
-/* Leaves out what is held of awaits: acts that others wait for. How many are left. */
-size_t served_without_awaits(const struct served *served, gordian_edge *edges, size_t count);
 
 /* For feed.c: room for one more await; a process has begun one; it awaits nothing any more; the
  * graph is there; what of them went with the last event is written down. */
