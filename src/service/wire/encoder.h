@@ -1,4 +1,4 @@
-/* Writing the body of a frame, number by number, and reading one: what wire.c is made of. */
+/* Encodes and decodes the bodies of frames, field by field. Used by wire.c only. */
 #pragma once
 
 #include "service/wire/wire.h"
@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ writing */
 
-/* Counts what is written, and writes as long as it fits. */
+/* Counts the bytes written, and writes them while they fit into `room`. */
 struct encoder {
     unsigned char *to;
     size_t room, used;
@@ -53,7 +53,7 @@ static inline void encode_u64(struct encoder *encoder, uint64_t value)
         wire_store64(to, value);
 }
 
-/* Longer texts than their length can say are cut: callers check names beforehand. */
+/* A text longer than its length field can express is cut. Callers check names before. */
 static inline void encode_text8(struct encoder *encoder, struct wire_text text)
 {
     uint8_t length = (uint8_t)(text.length < UINT8_MAX ? text.length : UINT8_MAX);
@@ -91,7 +91,7 @@ static inline size_t encoder_end(struct encoder *encoder)
 
 /* ------------------------------------------------------------------ reading */
 
-/* What is left of a body. Reading past its end gives zeros and sets `bad`. */
+/* The unread rest of a body. Reading past the end gives zeros and sets `bad`. */
 struct decoder {
     const unsigned char *at, *end;
     bool bad;
@@ -143,7 +143,7 @@ static inline struct wire_text decode_text(struct decoder *decoder, size_t lengt
     return (struct wire_text){at ? (const char *)at : "", at ? length : 0};
 }
 
-/* Everything was read, and nothing was missing. */
+/* Returns true if all of the body was read and nothing was missing. */
 static inline bool decoder_done(const struct decoder *decoder)
 {
     return !decoder->bad && decoder->at == decoder->end;

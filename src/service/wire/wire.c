@@ -1,3 +1,4 @@
+/* Encodes and decodes the frames of the binary protocol. */
 #define _GNU_SOURCE /* memmem */
 #include "service/wire/wire.h"
 
@@ -74,7 +75,7 @@ bool wire_get_u64(const struct wire_frame *frame, uint64_t *value)
 
 bool wire_event_seq(const char *json, size_t length, uint64_t *seq)
 {
-    static const char key[] = "\"seq\":"; /* in a name the quotes would be escaped */
+    static const char key[] = "\"seq\":"; /* in a name, the quotes would be escaped */
     const char *found = memmem(json, length, key, strlen(key)), *why;
     size_t digits = 0;
     if (!found)
@@ -163,21 +164,21 @@ size_t wire_put_declare(void *to, size_t room, const struct wire_declaration *de
     return encoder_end(&encoder);
 }
 
-/* The rest of a body as a list of so many elements. */
+/* The rest of a body as a list of `count` elements. */
 static bool decode_list(struct decoder *decoder, struct wire_list *list, uint32_t count)
 {
     *list = (struct wire_list){.at = decoder->at, .end = decoder->end, .left = count};
     return !decoder->bad;
 }
 
-/* The list has been read this far. */
+/* Moves the list to where the decoder is, past one element. */
 static bool advance_list(struct wire_list *list, const struct decoder *decoder)
 {
     if (decoder->bad)
         return false;
     list->left--;
     list->at = decoder->at;
-    if (list->left == 0 && list->at != list->end) { /* something behind the last one */
+    if (list->left == 0 && list->at != list->end) { /* bytes behind the last element */
         list->left = 1;
         return false;
     }
@@ -218,7 +219,7 @@ enum event_flags {
     HAS_TO = 1,
 };
 
-/* How many wants an event has on the wire. */
+/* The number of wants that an event has in a frame. */
 static size_t event_wants(const gordian_event *event)
 {
     if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT ||
@@ -227,8 +228,9 @@ static size_t event_wants(const gordian_event *event)
     return event->wants ? event->want_count : event->op != GORDIAN_OP_AWAIT;
 }
 
-/* What stands event_field the head and the wants, if anything: whom it is for, or of an await how
- * many have to act unless it is all. A number that no await can have stays one. */
+/* The optional field between the head and the wants: the process that `to` names, or the number of
+ * acts an await needs unless it needs all. GORDIAN_NONE: no such field. A number that is too large
+ * for any await is cut, and stays too large. */
 static uint32_t event_field(const gordian_event *event)
 {
     if (event->op != GORDIAN_OP_AWAIT)
@@ -284,7 +286,7 @@ bool wire_get_events(const struct wire_frame *frame, struct wire_events *events)
 
 enum decoded { DECODED_ONE, DECODED_FULL, DECODED_BAD };
 
-/* One event from `at`; *at moves behind it. */
+/* Decodes one event from `at`, and moves *at behind it. */
 static inline enum decoded decode_event(const unsigned char **at, const unsigned char *end,
                                         gordian_event *event, gordian_want *wants, size_t room,
                                         size_t *wants_used)
@@ -462,7 +464,7 @@ bool wire_get_declared(const struct wire_frame *frame, struct wire_list *ids)
 
 /* ------------------------------------------------------------------ lines */
 
-/* Everything that is left. */
+/* All that is left. */
 static struct wire_text decode_rest(struct decoder *decoder)
 {
     return decode_text(decoder, (size_t)(decoder->end - decoder->at));
