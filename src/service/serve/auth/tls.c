@@ -1,3 +1,4 @@
+/* TLS contexts and connections of the service, with OpenSSL. */
 #include "service/serve/auth/tls.h"
 
 #include "foundation/base/error.h"
@@ -16,19 +17,19 @@
 struct tls {
     gordian_allocator memory;
     char *certificate, *key, *clients;
-    SSL_CTX *plain; /* for the protocol */
-    SSL_CTX *http;  /* the same, and it speaks of http/1.1 */
+    SSL_CTX *plain; /* for the binary and the text protocol */
+    SSL_CTX *http;  /* the same, with http/1.1 by ALPN */
     int64_t expires;
 };
 
-/* Fails with OpenSSL's reason for the last failure, and empties its list. */
+/* Fails with OpenSSL's reason for the last failure, and clears its error queue. */
 static gordian_status complain_of(const char *what, const char *path, gordian_error *error)
 {
     unsigned long code = ERR_get_error();
     const char *text = code ? ERR_reason_error_string(code) : NULL;
     ERR_clear_error();
     return fail(error, GORDIAN_STATUS_INPUT, "cannot use the %s in '%s': %s", what, path,
-                text ? text : "unknown trouble");
+                text ? text : "unknown error");
 }
 
 /* ------------------------------------------------------------------ contexts */
@@ -68,7 +69,7 @@ static gordian_status fill_server_context(const struct tls *tls, SSL_CTX *contex
                     strerror(errno));
     if (about.st_mode & 027)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "will not take the key from '%s': others can read or change it: chmod 600",
+                    "cannot use the key in '%s': other users can read or change it: run chmod 600",
                     tls->key);
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
@@ -76,7 +77,7 @@ static gordian_status fill_server_context(const struct tls *tls, SSL_CTX *contex
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
     if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
-        return complain_of("ciphers", "the library", error);
+        return complain_of("ciphers", "OpenSSL", error);
     if (SSL_CTX_use_certificate_chain_file(context, tls->certificate) != 1)
         return complain_of("certificate", tls->certificate, error);
     if (SSL_CTX_use_PrivateKey_file(context, tls->key, SSL_FILETYPE_PEM) != 1 ||
@@ -165,7 +166,8 @@ struct bufferevent *tls_accept(struct tls *tls, struct event_base *base, int fd,
         SSL_free(ssl);
         return NULL;
     }
-    /* A peer that just goes away is an end, not a failure: what matters has a length. */
+    /* A peer that closes without a TLS shutdown ends the connection without an error: lost data is
+     * detected by the length of frames. */
     bufferevent_openssl_set_allow_dirty_shutdown(made, 1);
     return made;
 }
