@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define NOBODY     GORDIAN_NONE
-#define SLICE_LOOK 16 /* declarations or removals between two looks at the clock */
+#define NOBODY      GORDIAN_NONE
+#define SLICE_CHECK 16 /* declarations or removals between two looks at the clock */
 
 /* ------------------------------------------------------------------ records */
 
@@ -294,7 +294,7 @@ static gordian_status declare_one(struct service *service, struct served *served
 }
 
 /* Those whom a bank's declarations have served are told, and are not in any answer. */
-static void tell_served(struct service *service, struct served *served)
+static void notify_served(struct service *service, struct served *served)
 {
     size_t count;
     const uint32_t *list = served_served(served, &count);
@@ -349,7 +349,7 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
             id = NOBODY;
             changed = false;
         }
-        tell_served(service, declare->served);
+        notify_served(service, declare->served);
         declare->accepted |= id != NOBODY;
         work->ids[declare->count++] = id;
         if (changed) {
@@ -357,7 +357,7 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
             kept++;
         }
         start = list->at;
-        declare->yields = declare->sliced && list->left > 0 && declare->count % SLICE_LOOK == 0 &&
+        declare->yields = declare->sliced && list->left > 0 && declare->count % SLICE_CHECK == 0 &&
                           slice_is_over(work, clock_ns());
     }
     wire_store32(work->record.data + RECORD_HEAD, kept);
@@ -381,7 +381,7 @@ gordian_status apply_declaration(struct service *service, struct served *served,
     TRY(record_begin(service, RECORD_DECLARE, served->slot, session, size, error));
     bool changed = false;
     TRY(declare_one(service, served, session, declaration, &changed, id, error));
-    tell_served(service, served);
+    notify_served(service, served);
     if (changed)
         record_append_body(service, wire_put_declare(record_end(service), size, declaration, 1));
     return GORDIAN_OK;
@@ -453,7 +453,7 @@ static gordian_status check_next(struct service *service, const struct apply_rem
 static bool removal_yields(struct service *service, const struct apply_remove *remove)
 {
     uint32_t left = remove->list.left;
-    return left > 0 && left % SLICE_LOOK == 0 && slice_is_over(service->work, clock_ns());
+    return left > 0 && left % SLICE_CHECK == 0 && slice_is_over(service->work, clock_ns());
 }
 
 /* Before the first one is removed: so a frame that names one in use removes none. */

@@ -255,7 +255,7 @@ static gordian_status take_state_command(struct client *client, const struct wir
     state.flags |= unkept ? WIRE_IS_UNKEPT : 0;
     CLIENT_PUT(client, wire_put_stated, &state);
     if (unkept)
-        client_sure(client, start, 0);
+        client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }
 
@@ -335,7 +335,7 @@ static gordian_status take_ping(struct client *client, const struct wire_frame *
     if (!wire_get_u64(frame, &value))
         return malformed(client, "PING", error);
     CLIENT_PUT(client, wire_put_u64, WIRE_PONG, value);
-    client_sure(client, start, 0);
+    client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }
 
@@ -344,7 +344,7 @@ void client_bye(struct client *client)
     if (client->session != NOBODY) {
         session_lost(client->service, client->session);
         /* When the client reads the answer, its processes are released, unless they are many. */
-        session_drop_some(client->service);
+        session_drop_step(client->service);
     }
     client->closing = true;
 }

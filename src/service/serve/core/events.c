@@ -6,7 +6,7 @@
 
 #define FENCE_SHIFT 10 /* so many numbers, as a power of 2, there are for the events of a ms */
 #define NOBODY      GORDIAN_NONE
-#define LOOK_EVERY  8 /* events that are fed one by one, between looks at the clock */
+#define CHECK_EVERY 8 /* events that are fed one by one, between looks at the clock */
 
 /* ------------------------------------------------------------------ recovery */
 
@@ -32,12 +32,12 @@ static void recover_all(struct service *service, const struct apply_events *even
 /* ------------------------------------------------------------------ after feeding */
 
 /* The event the feed stopped at: a deadlock, or the end of one. */
-static void look_closer(struct service *service, struct apply_events *events,
+static void handle_stop(struct service *service, struct apply_events *events,
                         const gordian_event *event, const struct served_result *result)
 {
     struct served *served = events->served;
     const char *how = events->how;
-    service->work->closer++;
+    service->work->stops++;
     switch ((gordian_outcome)result->outcome) {
     case GORDIAN_OUTCOME_DEADLOCK:
     case GORDIAN_OUTCOME_DOOMED:
@@ -64,7 +64,7 @@ static void collect_results(struct service *service, const struct apply_events *
 {
     struct service_work *work = service->work;
     struct served *served = events->served;
-    bool told = !service->replaying && notify_wanted(service, served);
+    bool wanted = !service->replaying && notify_wanted(service, served);
     size_t granted = 0;
     for (size_t i = first; i < first + count; i++) {
         const gordian_event *event = &work->events[i];
@@ -75,7 +75,7 @@ static void collect_results(struct service *service, const struct apply_events *
             session_own(service, events->session, served, event->process);
         if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
-        if (told)
+        if (wanted)
             notify_event(service, served, event, served->seq - (first + count - 1 - i), result,
                          result->served ? served->served_list + granted : NULL, events->client);
         granted += result->served;
@@ -101,21 +101,21 @@ static void take_served(struct service *service, const struct apply_events *even
                         size_t taken)
 {
     struct service_work *work = service->work;
-    size_t count, told = 0;
+    size_t count, done = 0;
     const uint32_t *list = served_served(events->served, &count);
     for (size_t i = first; i < first + taken; i++) {
         uint64_t fence = fence_next(service);
         work->fence = work->fence ? work->fence : fence;
         size_t mine = work->taken[i].served;
         if (mine > 0)
-            notify_granted(service, events->served, list + told, mine, events->client);
-        told += mine;
+            notify_granted(service, events->served, list + done, mine, events->client);
+        done += mine;
     }
     if (count == 0)
         return;
     memcpy(work->served + work->served_count, list, count * sizeof *list);
     work->served_count += count;
-    notify_granted(service, events->served, list + told, count - told, events->client);
+    notify_granted(service, events->served, list + done, count - done, events->client);
 }
 
 /* After a feed of `taken` events, `left` more to come: is the slice over? Adapts how many events
@@ -158,7 +158,7 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
         done += taken;
         if (taken > 0 && served->system) {
             size_t before = served->served_count;
-            look_closer(service, events, &work->events[done - 1], &work->taken[done - 1]);
+            handle_stop(service, events, &work->events[done - 1], &work->taken[done - 1]);
             work->results[work->result_count - 1].served +=
                 (uint32_t)(served->served_count - before);
         }
@@ -254,7 +254,7 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
                                         WANTS, bad);
         uint8_t refused = near && count > 0 ? refuse_client_event(service, events) : 0;
-        size_t taken = feed_chunk(service, events, count, !near || done % LOOK_EVERY == 0);
+        size_t taken = feed_chunk(service, events, count, !near || done % CHECK_EVERY == 0);
         done += taken;
         if (taken == count && refused) {
             work->results[work->result_count - 1].reason = refused;

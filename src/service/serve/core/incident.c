@@ -27,7 +27,7 @@
 #define NAMES_MAX  2000
 #define LABELS_MAX 64 /* likewise */
 /* Of those on a cycle so many are looked at in a turn of the loop. */
-#define WALK_SOME 4096
+#define WALK_STEP 4096
 
 /* ------------------------------------------------------------------ texts */
 
@@ -75,17 +75,17 @@ static const char *witness_text(struct served *served, const gordian_witness *wi
 }
 
 static void add_labels(struct json *json, struct served *served, enum tags_of of, uint32_t id,
-                       uint32_t told[LABELS_MAX], size_t *count)
+                       uint32_t seen[LABELS_MAX], size_t *count)
 {
     for (uint32_t i = 0; i < tags_count(&served->tags, of, id); i++) {
         const char *text = tags_text(&served->tags, of, id, i);
         uint32_t number = tags_find(&served->tags, text);
         size_t at = 0;
-        while (at < *count && told[at] != number)
+        while (at < *count && seen[at] != number)
             at++;
         if (at < *count || at == LABELS_MAX)
             continue;
-        told[(*count)++] = number;
+        seen[(*count)++] = number;
         json_text(json, text);
     }
 }
@@ -94,7 +94,7 @@ static void add_labels(struct json *json, struct served *served, enum tags_of of
 static const char *incident_labels_text(struct served *served, const gordian_witness *witness,
                                         struct output *text)
 {
-    uint32_t told[LABELS_MAX];
+    uint32_t seen[LABELS_MAX];
     size_t count = 0;
     struct json json;
     if (served->tags.limit == 0)
@@ -102,8 +102,8 @@ static const char *incident_labels_text(struct served *served, const gordian_wit
     begin_incident_text(&json, text);
     json_open(&json, NULL, '[');
     for (size_t i = 0; i < witness->count && i < 2 * NAMES_MAX; i++) {
-        add_labels(&json, served, TAGS_PROCESS, witness->edges[i].process, told, &count);
-        add_labels(&json, served, TAGS_RESOURCE, witness->edges[i].resource, told, &count);
+        add_labels(&json, served, TAGS_PROCESS, witness->edges[i].process, seen, &count);
+        add_labels(&json, served, TAGS_RESOURCE, witness->edges[i].resource, seen, &count);
     }
     json_shut(&json);
     return count ? end_incident_text(text) : NULL;
@@ -184,26 +184,26 @@ static size_t first_members(const struct open_incident *open, const gordian_witn
 
 /* ------------------------------------------------------------------ who is on a cycle */
 
-static void note_concerned(struct service *service, struct served *served,
-                           struct open_incident *open, uint32_t owner)
+static void add_concerned(struct service *service, struct served *served,
+                          struct open_incident *open, uint32_t owner)
 {
-    if (owner == NOBODY || service->sessions[owner].met == open->id ||
+    if (owner == NOBODY || service->sessions[owner].last_cycle == open->id ||
         !memory_grow32(&served->memory, &open->concerned, &open->concerned_room,
                        open->concerned_count + 1, sizeof *open->concerned))
         return;
-    service->sessions[owner].met = open->id;
+    service->sessions[owner].last_cycle = open->id;
     open->concerned[open->concerned_count++] = owner;
 }
 
 /* Looks at some more of those on a cycle, which may be half of all there are. */
-static void walk_some(struct service *service, struct served *served, uint32_t place)
+static void walk_cycle(struct service *service, struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
     served->marked++;
-    for (unsigned i = 0; i < WALK_SOME && open->walked != NOBODY; i++) {
+    for (unsigned i = 0; i < WALK_STEP && open->walked != NOBODY; i++) {
         uint32_t at = open->walked;
         join_incident(served, place, at);
-        note_concerned(service, served, open, served->processes[at].owner);
+        add_concerned(service, served, open, served->processes[at].owner);
         at = system_next_ahead(served->system, at);
         open->walked = at == open->requester ? NOBODY : at;
     }
@@ -226,7 +226,7 @@ static bool keep_replay(struct service *service)
 }
 
 /* Its labels are kept beside it. */
-static void keep_incident(struct service *service, const struct incident *incident)
+static void append_incident(struct service *service, const struct incident *incident)
 {
     const struct service_journal *journal = &service->options.journal;
     const struct incident beside = {.id = incident->id | INCIDENT_LABELS,
@@ -238,9 +238,9 @@ static void keep_incident(struct service *service, const struct incident *incide
         journal->incident(journal->context, &beside);
 }
 
-static void tell_begin(struct service *service, struct served *served,
-                       const struct open_incident *open, const gordian_witness *witness,
-                       enum notify_who who)
+static void report_begin(struct service *service, struct served *served,
+                         const struct open_incident *open, const gordian_witness *witness,
+                         enum notify_who who)
 {
     struct service_work *work = service->work;
     char requester[GORDIAN_NAME_MAX + 1];
@@ -261,7 +261,7 @@ static void tell_begin(struct service *service, struct served *served,
         incident.replay = end_incident_text(&work->replay);
     }
     if (who != NOTIFY_MEMBERS)
-        keep_incident(service, &incident);
+        append_incident(service, &incident);
     notify_mark(service, served, open, NOBODY);
     notify_incident(service, served, &incident, who);
 }
@@ -272,10 +272,10 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
     gordian_witness witness;
     if (outcome == GORDIAN_OUTCOME_DOOMED && served->incident_count > 0) {
         /* It counts for one of those that stand, for the same as long as it does. */
-        while (served->some_place >= served->incident_limit ||
-               served->incidents[served->some_place].id == 0)
-            served->some_place = (served->some_place + 1) % served->incident_limit;
-        served->incidents[served->some_place].doomed++;
+        while (served->doomed_place >= served->incident_limit ||
+               served->incidents[served->doomed_place].id == 0)
+            served->doomed_place = (served->doomed_place + 1) % served->incident_limit;
+        served->incidents[served->doomed_place].doomed++;
         return;
     }
     if (!served_list_cycles(served) || served_incident(served, requester) != NOBODY)
@@ -297,7 +297,7 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
         open->cycle = true;
         served->cycles++;
         open->walked = requester;
-        walk_some(service, served, place);
+        walk_cycle(service, served, place);
         service->work->walking += open->walked != NOBODY;
     } else if (!list_incident_members(served, place, &witness)) {
         free_place(service, served, place);
@@ -305,8 +305,8 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
     }
     if (service->replaying)
         return;
-    open->untold = open->walked != NOBODY;
-    tell_begin(service, served, open, &witness, open->untold ? NOTIFY_OTHERS : NOTIFY_ALL);
+    open->unreported = open->walked != NOBODY;
+    report_begin(service, served, open, &witness, open->unreported ? NOTIFY_OTHERS : NOTIFY_ALL);
 }
 
 /* All on the cycle are known now: they are told. */
@@ -314,14 +314,14 @@ static void end_walk(struct service *service, struct served *served, struct open
 {
     gordian_witness witness;
     service->work->walking--;
-    if (!open->untold)
+    if (!open->unreported)
         return;
-    open->untold = false;
+    open->unreported = false;
     notify_mark(service, served, open, NOBODY);
     if (notify_has_members(service, served) &&
         system_explain_some(served->system, open->requester, (size_t)2 * NAMES_MAX, &witness,
                             NULL) == GORDIAN_OK)
-        tell_begin(service, served, open, &witness, NOTIFY_MEMBERS);
+        report_begin(service, served, open, &witness, NOTIFY_MEMBERS);
 }
 
 bool incidents_walk(struct service *service)
@@ -332,7 +332,7 @@ bool incidents_walk(struct service *service)
             struct open_incident *open = &served->incidents[j];
             if (open->id == 0 || open->walked == NOBODY)
                 continue;
-            walk_some(service, served, j);
+            walk_cycle(service, served, j);
             if (open->walked == NOBODY)
                 end_walk(service, served, open);
             return service->work->walking > 0;
@@ -345,9 +345,9 @@ bool incidents_walk(struct service *service)
 
 /* Who has left is told, too. Of a cycle that ends before all on it were looked at the rest need not
  * know. */
-static void tell_end(struct service *service, struct served *served,
-                     const struct open_incident *open, const char *how, const char *victim,
-                     uint32_t leaver)
+static void report_end(struct service *service, struct served *served,
+                       const struct open_incident *open, const char *how, const char *victim,
+                       uint32_t leaver)
 {
     const struct service_journal *journal = &service->options.journal;
     char requester[GORDIAN_NAME_MAX + 1];
@@ -371,8 +371,8 @@ static void end_incident(struct service *service, struct served *served, uint32_
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     if (!service->replaying)
-        tell_end(service, served, &served->incidents[place], how,
-                 victim ? served_process_name(served, leaver, buffer) : NULL, leaver);
+        report_end(service, served, &served->incidents[place], how,
+                   victim ? served_process_name(served, leaver, buffer) : NULL, leaver);
     free_place(service, served, place);
 }
 
@@ -514,7 +514,7 @@ static gordian_status load_one(struct service *service, struct served *served, s
         return GORDIAN_OK;
     /* The engine knows the members of a cycle: the list is not needed. */
     for (uint32_t i = 0; i < open->member_count; i++)
-        note_concerned(service, served, open, served->processes[open->members[i]].owner);
+        add_concerned(service, served, open, served->processes[open->members[i]].owner);
     memory_free(&served->memory, open->members);
     open->members = NULL;
     open->member_count = 0;

@@ -255,7 +255,7 @@ gordian_status line_state(struct client *client, gordian_error *error)
     write_state(&json, client, served, process, resource);
     json_end(&json);
     if (unkept)
-        client_sure(client, start, 0);
+        client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }
 
@@ -276,7 +276,7 @@ gordian_status line_systems(struct client *client, gordian_error *error)
         }
     json_end(&json);
     if (unkept)
-        client_sure(client, start, 0);
+        client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }
 
@@ -307,6 +307,6 @@ gordian_status line_stats(struct client *client, gordian_error *error)
     if (client->session != GORDIAN_NONE)
         json_key_u64(&json, "client_memory", session_memory(service, client->session));
     json_end(&json);
-    client_sure(client, start, 0);
+    client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }

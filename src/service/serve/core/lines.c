@@ -14,8 +14,8 @@
 
 #define NOBODY GORDIAN_NONE
 /* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
-#define STRANGER (GORDIAN_NONE - 1)
-#define LINE_MAX WIRE_FRAME_MAX
+#define UNKNOWN_PROCESS (GORDIAN_NONE - 1)
+#define LINE_MAX        WIRE_FRAME_MAX
 
 /* ------------------------------------------------------------------ the reader */
 
@@ -38,7 +38,7 @@ gordian_status lines_open(struct service *service, gordian_error *error)
 }
 
 /* Sets the reader to one line, its newline included. */
-static void set_line(struct client *client, const char *text, size_t length, size_t blank)
+static void reset_reader(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
     work->line = (struct line_source){text, length, blank};
@@ -184,7 +184,7 @@ static const char *refusal_text(const struct service_work *work, const struct se
     } else if (reason == GORDIAN_REFUSAL_UNKNOWN_RESOURCE) {
         format = "resource '%s' was never declared";
         name = unknown_name(work, served, false);
-    } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == STRANGER) {
+    } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == UNKNOWN_PROCESS) {
         format = "process '%s' was never seen";
         name = &work->trace.to;
     } else if (detect) {
@@ -219,7 +219,7 @@ static gordian_status make_line_event(struct service_work *work, const struct se
     if (trace->to.text) {
         event->to = find_line_process(served, &trace->to);
         if (event->to == NOBODY)
-            event->to = STRANGER;
+            event->to = UNKNOWN_PROCESS;
     }
     if (await) {
         event->units = trace->units;
@@ -249,8 +249,8 @@ static gordian_status declare_word(struct client *client, struct served *served,
 
 /* Those whose acts are awaited come into being by that. They are not the client's who names them,
  * and do not end with it: they become whose who sends their events. It must have room for them. */
-static gordian_status bring_awaited(struct client *client, struct served *served,
-                                    gordian_error *error)
+static gordian_status create_awaited(struct client *client, struct served *served,
+                                     gordian_error *error)
 {
     struct service_work *work = client->service->work;
     const gordian_trace *trace = &work->trace;
@@ -268,12 +268,12 @@ static gordian_status bring_awaited(struct client *client, struct served *served
 }
 
 /* A process that a trace need not declare. */
-static gordian_status bring_into_being(struct client *client, struct served *served,
+static gordian_status create_processes(struct client *client, struct served *served,
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
     if (event->op == GORDIAN_OP_AWAIT)
-        TRY(bring_awaited(client, served, error));
+        TRY(create_awaited(client, served, error));
     event->process = find_line_process(served, &trace->name); /* it may await itself */
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
@@ -287,10 +287,10 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
 {
     const struct service_work *work = answer->client->service->work;
     const struct wire_result *result = &work->results[0];
-    struct served_result told = {result->outcome, result->reason, result->served};
+    struct served_result shown = {result->outcome, result->reason, result->served};
     char message[400];
     if (!answer->begun)
-        begin_line_answer(answer, &answer->client->out, served, event->op, &told, work->served);
+        begin_line_answer(answer, &answer->client->out, served, event->op, &shown, work->served);
     if (result->outcome < WIRE_NOT_TAKEN)
         line_reasons(&answer->json, served);
     if (result->outcome == GORDIAN_OUTCOME_REFUSED) /* GORDIAN_VERDICT_REFUSED is the same number */
@@ -325,7 +325,7 @@ static gordian_status take_line_event(struct client *client, struct served *serv
     memcpy(answer.process, trace->name.text, trace->name.length);
     TRY(make_line_event(work, served, &event, error));
     if (number == 0 || number > service->sessions[client->session].last)
-        TRY(bring_into_being(client, served, &event, &created, error));
+        TRY(create_processes(client, served, &event, &created, error));
     served->answer.detail = GORDIAN_DETAIL_REASONS;
     gordian_status status = apply_event(service, &events, &event, error);
     served->answer.detail = GORDIAN_DETAIL_VERDICT;
@@ -360,7 +360,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     work->trace.acts = served->system != NULL;
     TRY(gordian_trace_next(&work->trace, error));
     TRY(client_may_change(client, error));
-    TRY(session_of(client, error));
+    TRY(session_ensure(client, error));
     switch (work->trace.kind) {
     case GORDIAN_LINE_EVENT:
         client_spend(client, 1);
@@ -385,7 +385,7 @@ static gordian_status take_line_words(struct client *client, const char *text, s
         ;
     for (end = at; end < length && !memchr(" \t\r\n#", text[end], 5); end++)
         ;
-    set_line(client, text, length, blank);
+    reset_reader(client, text, length, blank);
     if (is_trace_verb(text + at, end - at)) {
         if (client->rights == SERVICE_NOTHING)
             return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
@@ -396,7 +396,7 @@ static gordian_status take_line_words(struct client *client, const char *text, s
     if (known)
         return status;
     /* Not a verb: the parser of traces says so, and which word may have been meant. */
-    set_line(client, text, length, blank);
+    reset_reader(client, text, length, blank);
     status = gordian_trace_next(&service->work->trace, error);
     if (status == GORDIAN_OK)
         return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");

@@ -23,7 +23,7 @@ void client_put(struct client *client, const void *bytes, size_t size)
         memcpy(to, bytes, size);
 }
 
-void client_sure(struct client *client, size_t start, uint64_t number)
+void client_skip_journal(struct client *client, size_t start, uint64_t number)
 {
     struct service_work *work = client->service->work;
     if (work->unmarked != start)
@@ -35,11 +35,11 @@ void client_sure(struct client *client, size_t start, uint64_t number)
 
 /* Whoever gets more notices than it reads is cut off; its own commands it cannot send that fast,
  * as nothing is read from it while its answers wait. */
-static bool may_tell(struct client *client)
+static bool may_notify(struct client *client)
 {
     if (client->closing)
         return false;
-    if (client->out.used + client->frame.notices.used <= quota_notices(client))
+    if (client->out.used + client->frame.notices.used <= quota_backlog(client))
         return true;
     client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
     client->service->counters.cut_off++;
@@ -96,7 +96,7 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
     }
     if (code == WIRE_NOT_KEPT ||
         code == WIRE_NOT_LEADER) /* that the journal cannot be written need not wait until it can */
-        client_sure(client, start, 0);
+        client_skip_journal(client, start, 0);
 }
 
 void client_fail(struct client *client, const gordian_error *error)
@@ -120,7 +120,7 @@ void client_fail(struct client *client, const gordian_error *error)
 
 /* ------------------------------------------------------------------ grants */
 
-#define GRANTED_LOOK 4096 /* items of what happened last that are looked at for it */
+#define GRANTED_SCAN 4096 /* items of what happened last that are looked at for it */
 
 /* What it has got, and by which event: from what that changed. */
 static void write_granted(struct json *json, const struct served *served, uint32_t process)
@@ -129,8 +129,8 @@ static void write_granted(struct json *json, const struct served *served, uint32
     char buffer[GORDIAN_NAME_MAX + 1];
     uint64_t first = recent_first(recent), end = recent->written, at = end;
     bool found = false;
-    if (end - first > GRANTED_LOOK)
-        first = end - GRANTED_LOOK;
+    if (end - first > GRANTED_SCAN)
+        first = end - GRANTED_SCAN;
     while (at > first && !(found && recent_at(recent, at - 1)->kind == RECENT_EVENT)) {
         const struct recent_item *item = recent_at(recent, --at);
         found |= item->kind == RECENT_ADD_HOLD && item->process == process;
@@ -151,7 +151,7 @@ static void write_granted(struct json *json, const struct served *served, uint32
     json_shut(json);
 }
 
-static void tell_granted(struct client *client, const struct served *served, uint32_t process)
+static void send_granted(struct client *client, const struct served *served, uint32_t process)
 {
     uint64_t fence = client->service->fence;
     frame_swap_output(client);
@@ -181,8 +181,8 @@ void notify_granted(struct service *service, struct served *served, const uint32
         uint32_t owner = served->processes[processes[i]].owner;
         struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
         if (client && client->system == served->slot && client != except &&
-            client->subscriptions & WIRE_MY_GRANTS && may_tell(client))
-            tell_granted(client, served, processes[i]);
+            client->subscriptions & WIRE_MY_GRANTS && may_notify(client))
+            send_granted(client, served, processes[i]);
     }
 }
 
@@ -258,7 +258,7 @@ void notify_incident(struct service *service, struct served *served,
             incident_json(&json, &brief);
             json_end(&json);
         }
-        if (!text->failure && may_tell(client))
+        if (!text->failure && may_notify(client))
             send_notice_text(client, WIRE_INCIDENT, text);
     }
     for (struct service_watcher *w = service->watchers; w && who & NOTIFY_OTHERS; w = w->next)
@@ -339,7 +339,7 @@ void notify_event(struct service *service, struct served *served, const gordian_
             continue;
         if (text->used == 0)
             write_event_notice(served, event, seq, result, granted, text);
-        if (!text->failure && may_tell(client))
+        if (!text->failure && may_notify(client))
             send_notice_text(client, WIRE_EVENT, text);
     }
 }

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static void keep_action(struct service *service, const struct served *served, const char *what,
-                        const char *name, const char *who, const char *why)
+static void store_action(struct service *service, const struct served *served, const char *what,
+                         const char *name, const char *who, const char *why)
 {
     const struct service_journal *journal = &service->options.journal;
     struct incident kept = {
@@ -44,7 +44,7 @@ gordian_status service_act(struct service *service, struct served *served,
     *result = served_outcome_text(served, outcome);
     if (effect != EFFECT_LEAVES && effect != EFFECT_CANCELS)
         return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", name, *result);
-    keep_action(service, served, gordian_op_text(action->op), name, action->who, action->why);
+    store_action(service, served, gordian_op_text(action->op), name, action->who, action->why);
     return GORDIAN_OK;
 }
 
@@ -64,9 +64,9 @@ gordian_status service_label(struct service *service, struct served *served,
         used += label->texts[i].length;
         texts[used++] = i + 1 < label->count ? ' ' : '\0';
     }
-    keep_action(service, served, process ? "label" : "label resource",
-                process ? served_process_label(served, label->id, name)
-                        : served_resource_label(served, label->id, name),
-                who, texts); /* the texts are the reason */
+    store_action(service, served, process ? "label" : "label resource",
+                 process ? served_process_label(served, label->id, name)
+                         : served_resource_label(served, label->id, name),
+                 who, texts); /* the texts are the reason */
     return GORDIAN_OK;
 }

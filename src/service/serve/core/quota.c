@@ -290,15 +290,15 @@ bool quota_is_near(const struct service *service, uint32_t session, size_t bytes
             session_memory(service, session) + bytes * EVENT_BYTE_COST > limit);
 }
 
-size_t quota_notices(const struct client *client)
+size_t quota_backlog(const struct client *client)
 {
     const struct service *service = client->service;
     uint64_t limit = service->options.limits.session_memory;
     uint64_t used = client->session == NOBODY ? 0 : service->accounts[client->session];
     uint64_t left = used < limit ? limit - used : 0;
-    if (limit == 0 || left > CLIENT_NOTICES_MAX)
-        return CLIENT_NOTICES_MAX;
-    return left > CLIENT_NOTICES_MIN ? (size_t)left : CLIENT_NOTICES_MIN;
+    if (limit == 0 || left > CLIENT_BACKLOG_MAX)
+        return CLIENT_BACKLOG_MAX;
+    return left > CLIENT_BACKLOG_MIN ? (size_t)left : CLIENT_BACKLOG_MIN;
 }
 
 void quota_enter(struct service *service, struct served *served)

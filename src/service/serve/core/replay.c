@@ -432,7 +432,7 @@ gordian_status service_load_section(struct service *service, const char *name, c
 
 void service_resume(struct service *service)
 {
-    lease_set_time(service); /* reading the journal is no stall */
+    lease_reset_clock(service); /* reading the journal is no stall */
     service_begin(service);
     quota_set_limit(service);
     for (uint32_t i = 0; i < service->session_limit; i++) {
@@ -442,7 +442,7 @@ void service_resume(struct service *service)
         if (session->lease_ms == 0)
             session_lost(service, i); /* its connection is gone */
         else
-            session_touch(service, session);
+            session_renew_lease(service, session);
     }
     service->started = service->work->now;
 }

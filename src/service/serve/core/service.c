@@ -50,7 +50,7 @@ uint64_t service_steady(const struct service *service)
 void service_begin(struct service *service)
 {
     service->work->now = service_now(service);
-    lease_see_time(service);
+    lease_advance_clock(service);
     service->work->code = 0;
     service->work->retry_ms = 0;
     quota_begin(service);
@@ -112,7 +112,7 @@ static gordian_status open_work(struct service *service, gordian_error *error)
     work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
     work->labels.fd = -1;
     work->deadline = UINT64_MAX;
-    lease_set_time(service);
+    lease_reset_clock(service);
     service_begin(service);
     return lines_open(service, error);
 }
@@ -228,8 +228,8 @@ static void leave_session(struct client *client)
     if (session->lease_ms == 0) {
         session_lost(service, client->session);
     } else {
-        lease_see_time(service);
-        session_touch(service, session);
+        lease_advance_clock(service);
+        session_renew_lease(service, session);
     }
     client->session = NOBODY;
 }
@@ -285,7 +285,7 @@ static void join_session(struct client *client, uint32_t slot)
     }
     session->client = client;
     client->session = slot;
-    session_touch(service, session);
+    session_renew_lease(service, session);
 }
 
 /* Sets what the token permits, and hides the system in use if that is not permitted. */
@@ -344,7 +344,7 @@ void client_welcomed(struct client *client, size_t start)
 {
     const struct service *service = client->service;
     if (client->session != NOBODY && service_is_cut_off(service))
-        client_sure(client, start, service->sessions[client->session].record);
+        client_skip_journal(client, start, service->sessions[client->session].record);
 }
 
 bool client_may_write(const struct client *client)
@@ -471,8 +471,8 @@ uint32_t service_pause_ms(const struct client *client)
 
 /* ------------------------------------------------------------------ taking */
 
-static size_t begin_form(struct client *client, const unsigned char *bytes, size_t count,
-                         size_t *wanted)
+static size_t detect_form(struct client *client, const unsigned char *bytes, size_t count,
+                          size_t *wanted)
 {
     *wanted = 1;
     if (count == 0)
@@ -509,12 +509,12 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
     service_begin(service);
     service->work->began = clock_ns();
     if (client->form == CLIENT_UNKNOWN)
-        used = begin_form(client, at, count, wanted);
+        used = detect_form(client, at, count, wanted);
     if (client->form != CLIENT_UNKNOWN && !client->closing)
         used += (client->form == CLIENT_BINARY ? binary_take : lines_take)(
             client, at + used, count - used, budget, wanted);
     if (client->session != NOBODY && used > 0)
-        session_touch(service, &service->sessions[client->session]);
+        session_renew_lease(service, &service->sessions[client->session]);
     if (client->out.used != service->work->unmarked)
         client->mark = service_last(service);
     return used;
@@ -525,8 +525,8 @@ void service_heard(struct client *client)
     struct service *service = client->service;
     if (client->session == NOBODY)
         return;
-    lease_see_time(service);
-    session_touch(service, &service->sessions[client->session]);
+    lease_advance_clock(service);
+    session_renew_lease(service, &service->sessions[client->session]);
 }
 
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
@@ -548,7 +548,7 @@ uint32_t service_tick(struct service *service)
     if (service->work->deadline <= service->work->lease)
         lease_judge(service);
     bool more = incidents_walk(service);
-    if (service->work->ending > 0 && session_drop_some(service))
+    if (service->work->ending > 0 && session_drop_step(service))
         more |= service_may_change(service, &why);
     return more ? 0 : TICK_MS;
 }

@@ -38,8 +38,8 @@
 
 /* Unread bytes of a client at which it gets no more notices: at most, and however little memory it
  * may have. */
-#define CLIENT_NOTICES_MAX (32u << 20)
-#define CLIENT_NOTICES_MIN (64u << 10)
+#define CLIENT_BACKLOG_MAX (32u << 20)
+#define CLIENT_BACKLOG_MIN (64u << 10)
 
 /* Kinds of records; the numbers are part of the journal's format. */
 enum record_kind {
@@ -59,8 +59,8 @@ enum record_kind {
 struct service_work {
     uint64_t began; /* service_take: ns */
     uint64_t slice; /* ns of processor time: a slice of events goes on from here; 0: not measured */
-    uint32_t closer; /* likewise: events at which a feed has stopped */
-    uint64_t now;    /* of the current command: ms since 1970 */
+    uint32_t stops; /* likewise: events at which a feed has stopped */
+    uint64_t now;   /* of the current command: ms since 1970 */
     uint64_t steady; /* likewise */
     uint64_t lease;  /* likewise: the clock of leases, see lease.c */
     gordian_event events[CHUNK];
@@ -164,7 +164,7 @@ gordian_status quota_check(struct service *service, uint32_t session, uint64_t m
 bool quota_permits(struct service *service, uint32_t session, const gordian_event *event);
 bool quota_is_near(const struct service *service, uint32_t session, size_t bytes);
 /* So much of what it is to be told may wait for a client to read it. */
-size_t quota_notices(const struct client *client);
+size_t quota_backlog(const struct client *client);
 /* Around a declaration: the matrices of an engine are the opener's; WIRE_QUOTA if they failed. */
 void quota_enter(struct service *service, struct served *served);
 gordian_status quota_leave(struct service *service, struct served *served, gordian_status status,
@@ -192,7 +192,7 @@ gordian_status client_find_system(const struct client *client, struct wire_text 
 /* ---- session.c */
 
 /* Opens a session for a client that has none. */
-gordian_status session_of(struct client *client, gordian_error *error);
+gordian_status session_ensure(struct client *client, gordian_error *error);
 /* A new session, or changed lease, flags and name of one that is known; journaled. */
 gordian_status session_hello(struct service *service, const struct wire_hello *hello,
                              uint32_t *slot, gordian_error *error);
@@ -204,7 +204,7 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
 /* Its client has gone, or has been silent for too long. */
 void session_lost(struct service *service, uint32_t slot);
 /* Goes on with dropping what lost sessions own, a piece at a time; true: there is more to do. */
-bool session_drop_some(struct service *service);
+bool session_drop_step(struct service *service);
 /* It is over: nobody belongs to it any more. */
 void session_forget(struct service *service, uint32_t slot);
 /* Makes the process this session's, unless it is somebody's. */
@@ -222,11 +222,11 @@ void sessions_free(struct service *service);
 #define TICK_MS 100
 
 /* Looks at the clocks: at the start of every command, and of every tick. */
-void lease_see_time(struct service *service);
+void lease_advance_clock(struct service *service);
 /* The same without a look back: what was before does not count. */
-void lease_set_time(struct service *service);
+void lease_reset_clock(struct service *service);
 /* A sign of life: its lease begins anew. */
-void session_touch(struct service *service, struct session *session);
+void session_renew_lease(struct service *service, struct session *session);
 /* Ends the sessions whose leases are over. */
 void lease_judge(struct service *service);
 
@@ -413,7 +413,7 @@ unsigned char *client_room(struct client *client, size_t size);
     } while (0)
 /* What was put from `start` on shows nothing that a record after `number` has yet to keep: it need
  * not wait for one, unless it would overtake. */
-void client_sure(struct client *client, size_t start, uint64_t number);
+void client_skip_journal(struct client *client, size_t start, uint64_t number);
 /* An error, in the client's form; fatal codes close it. */
 void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
                   const char *text);

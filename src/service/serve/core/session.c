@@ -8,7 +8,7 @@
 /* What a record can name; how many there may be is a matter of the limits. */
 #define SLOT_MAX (1u << 26)
 /* Processes of lost sessions that are dropped in one go: a fraction of a millisecond. */
-#define DROP_SOME 512
+#define DROP_STEP 512
 /* What a session takes that owns nothing: its records, its connection. */
 #define SESSION_BYTES 1024
 
@@ -201,7 +201,7 @@ gordian_status session_hello(struct service *service, const struct wire_hello *h
     return record_hello(service, *slot, &next, error);
 }
 
-gordian_status session_of(struct client *client, gordian_error *error)
+gordian_status session_ensure(struct client *client, gordian_error *error)
 {
     struct service *service = client->service;
     uint32_t slot;
@@ -213,7 +213,7 @@ gordian_status session_of(struct client *client, gordian_error *error)
     TRY(session_hello(service, &hello, &slot, error));
     client->session = slot;
     service->sessions[slot].client = client;
-    session_touch(service, &service->sessions[slot]);
+    session_renew_lease(service, &service->sessions[slot]);
     return GORDIAN_OK;
 }
 
@@ -338,10 +338,10 @@ static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
     return true;
 }
 
-bool session_drop_some(struct service *service)
+bool session_drop_step(struct service *service)
 {
     const char *why;
-    uint32_t budget = DROP_SOME;
+    uint32_t budget = DROP_STEP;
     for (uint32_t i = 0; i < service->session_limit && service->work->ending > 0; i++) {
         if (!service->sessions[i].in_use || !service->sessions[i].ending)
             continue;

@@ -50,14 +50,14 @@ static void swap_results(struct client_frame *frame, struct service_work *work)
 void slice_begin(struct service *service)
 {
     service->work->slice = 0;
-    service->work->closer = 0;
+    service->work->stops = 0;
 }
 
 /* Others may have had the processor meanwhile: beyond TAKE_NS_MAX by the clock it goes on for as
  * much processor time. */
 bool slice_is_over(struct service_work *work, uint64_t now)
 {
-    if (work->closer >= SLICE_INCIDENTS)
+    if (work->stops >= SLICE_INCIDENTS)
         return true;
     if (now - work->began < TAKE_NS_MAX)
         return false;

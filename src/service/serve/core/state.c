@@ -29,7 +29,7 @@ static struct state state_of(struct served *served, const char *label, struct ou
     return state;
 }
 
-static bool is_asked_for(const struct state *state, uint32_t process)
+static bool is_selected(const struct state *state, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     if (state->none || !served_process_name(state->served, process, buffer))
@@ -92,8 +92,8 @@ static int compare_by_resource(const void *left, const void *right)
 }
 
 /* In an order that does not depend on how it came about. */
-static gordian_status find_state_holds(const struct state *state, uint32_t process,
-                                       const gordian_edge **edges, size_t *count)
+static gordian_status sorted_holds(const struct state *state, uint32_t process,
+                                   const gordian_edge **edges, size_t *count)
 {
     struct served *served = state->served;
     TRY(served_edges(served, SERVED_HELD, process, edges, count, state->error));
@@ -106,7 +106,7 @@ static gordian_status write_holds(const struct state *state, uint32_t process, c
 {
     const gordian_edge *edges;
     size_t count;
-    TRY(find_state_holds(state, process, &edges, &count));
+    TRY(sorted_holds(state, process, &edges, &count));
     for (size_t i = 0; i < count; i++) {
         if (served_is_await(state->served, edges[i].resource))
             continue;
@@ -122,7 +122,7 @@ static gordian_status write_state_processes(const struct state *state)
     char buffer[GORDIAN_NAME_MAX + 1];
     uint32_t limit = served_process_limit(state->served);
     for (uint32_t p = 0; p < limit; p++) {
-        if (!is_asked_for(state, p))
+        if (!is_selected(state, p))
             continue;
         const char *name = served_process_name(state->served, p, buffer);
         output_format(state->out, "process %s", name);
@@ -131,7 +131,7 @@ static gordian_status write_state_processes(const struct state *state)
         write_state_labels(state, TAGS_PROCESS, p, name);
     }
     for (uint32_t p = 0; p < limit; p++)
-        if (is_asked_for(state, p))
+        if (is_selected(state, p))
             TRY(write_holds(state, p, served_process_name(state->served, p, buffer)));
     return GORDIAN_OK;
 }
@@ -193,7 +193,7 @@ struct waiter {
     uint32_t process;
 };
 
-static int by_arrival(const void *left, const void *right)
+static int compare_arrival(const void *left, const void *right)
 {
     const struct waiter *a = left, *b = right;
     if (a->since != b->since)
@@ -221,10 +221,10 @@ static gordian_status write_waits(const struct state *state)
                 places[edges[i].process] = (uint32_t)i;
     }
     for (uint32_t p = 0; p < limit && status == GORDIAN_OK && count < served->waiting; p++)
-        if (served->processes[p].since && is_asked_for(state, p))
+        if (served->processes[p].since && is_selected(state, p))
             list[count++] = (struct waiter){served->processes[p].since, places[p], p};
     if (count > 0)
-        qsort(list, count, sizeof *list, by_arrival);
+        qsort(list, count, sizeof *list, compare_arrival);
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = write_wait(state, list[i].process);
     memory_free_all(&memory, places, list);
@@ -256,7 +256,7 @@ static gordian_status json_edges(const struct state *state, struct json *json, u
     const gordian_edge *edges;
     size_t count;
     TRY(side == SERVED_HELD
-            ? find_state_holds(state, process, &edges, &count)
+            ? sorted_holds(state, process, &edges, &count)
             : served_edges(state->served, side, process, &edges, &count, state->error));
     for (size_t i = 0; i < count; i++)
         service_graph_edge(json, state->served, &edges[i]);
@@ -275,7 +275,7 @@ gordian_status state_json(const struct service *service, struct served *served, 
         return fail_memory(error);
     json_open(json, "processes", '[');
     for (uint32_t p = 0; p < served_process_limit(served); p++)
-        if (is_asked_for(&state, p))
+        if (is_selected(&state, p))
             service_process_node(json, service, served, p, bits_test(dead, p));
     json_shut(json);
     json_open(json, "resources", '[');
@@ -285,7 +285,7 @@ gordian_status state_json(const struct service *service, struct served *served, 
     json_shut(json);
     json_open(json, "edges", '[');
     for (uint32_t p = 0; p < served_process_limit(served) && status == GORDIAN_OK; p++) {
-        if (!is_asked_for(&state, p))
+        if (!is_selected(&state, p))
             continue;
         status = json_edges(&state, json, p, SERVED_WANTED);
         THEN(status, json_edges(&state, json, p, SERVED_HELD));

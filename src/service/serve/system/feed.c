@@ -137,44 +137,44 @@ const uint32_t *served_served(const struct served *served, size_t *count)
 }
 
 /* What an exit gives back: the process's edges, taken before it. */
-struct leaving {
+struct exiting {
     const gordian_edge *edges;
     size_t count;
     size_t name_length;
 };
 
-static gordian_status look_at_leaving(struct served *served, uint32_t process,
-                                      struct leaving *leaving, gordian_error *error)
+static gordian_status prepare_exit(struct served *served, uint32_t process, struct exiting *exiting,
+                                   gordian_error *error)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const char *name =
         served->operations->forgets ? served_process_name(served, process, buffer) : NULL;
-    leaving->name_length = name ? strlen(name) : 0;
+    exiting->name_length = name ? strlen(name) : 0;
     size_t count;
-    TRY(served_edges(served, SERVED_HELD, process, &leaving->edges, &count, error));
+    TRY(served_edges(served, SERVED_HELD, process, &exiting->edges, &count, error));
     for (size_t i = 0; i < count; i++) /* acts for others are noted apart */
         if (!served_is_await(served, served->edges[i].resource))
-            served->edges[leaving->count++] = served->edges[i];
+            served->edges[exiting->count++] = served->edges[i];
     return GORDIAN_OK;
 }
 
-static void note_leaving(struct served *served, uint32_t process, const struct leaving *leaving)
+static void note_exit(struct served *served, uint32_t process, const struct exiting *exiting)
 {
     if (served->processes[process].since)
         end_process_wait(served, process);
     served->processes[process].held = 0;
-    for (size_t i = 0; i < leaving->count; i++)
-        recent_change(&served->recent, RECENT_DROP_HOLD, process, leaving->edges[i].resource,
-                      leaving->edges[i].units);
+    for (size_t i = 0; i < exiting->count; i++)
+        recent_change(&served->recent, RECENT_DROP_HOLD, process, exiting->edges[i].resource,
+                      exiting->edges[i].units);
     if (served->operations->forgets) {
         served->process_count--;
-        served->name_bytes -= leaving->name_length;
+        served->name_bytes -= exiting->name_length;
         tags_drop(&served->tags, TAGS_PROCESS, process);
     }
 }
 
 /* Which incident a process has left that has just given up. Who is on a cycle the engine knows. */
-static void note_left(struct served *served, uint32_t process)
+static void find_left_incident(struct served *served, uint32_t process)
 {
     served->left = GORDIAN_NONE;
     if (served->incident_count == 0) /* as it always is in a bank */
@@ -198,7 +198,7 @@ size_t served_wants(const gordian_event *event, gordian_want *one, const gordian
 
 /* Writes down what an event that was answered so has changed. */
 static inline void note_effect(struct served *served, const gordian_event *event, uint64_t now,
-                               const struct served_result *result, const struct leaving *leaving)
+                               const struct served_result *result, const struct exiting *exiting)
 {
     gordian_want one;
     const gordian_want *wants;
@@ -229,7 +229,7 @@ static inline void note_effect(struct served *served, const gordian_event *event
         end_process_wait(served, event->process);
         break;
     case EFFECT_LEAVES:
-        note_leaving(served, event->process, leaving);
+        note_exit(served, event->process, exiting);
         break;
     }
 }
@@ -237,11 +237,11 @@ static inline void note_effect(struct served *served, const gordian_event *event
 static gordian_status take_event(struct served *served, const gordian_event *event, uint64_t now,
                                  struct served_result *result, gordian_error *error)
 {
-    struct leaving leaving = {0};
+    struct exiting exiting = {0};
     if (!served_reserve_served(served) || !reserve_wants(served, event) ||
         !served_list_cycles(served))
         return fail_memory(error);
-    if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
+    if (event->op == GORDIAN_OP_EXIT && prepare_exit(served, event->process, &exiting, error))
         return fail_memory(error);
     gordian_status status = served->operations->feed(served, event, result, error);
     if (status == GORDIAN_STATUS_MEMORY)
@@ -251,7 +251,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
     served->seq++;
     note_event(served, event, now, result->outcome);
     served_note_drops(served);
-    note_effect(served, event, now, result, &leaving);
+    note_effect(served, event, now, result, &exiting);
     /* A process that does not wait can exit and release all it holds. So the waiting processes are
      * the same whether it holds more or less. (An act is different: a waiting process may act.) */
     bool calm = (event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED) ||
@@ -261,7 +261,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
                     !served->processes[event->process].since;
     /* Before those whom that lets run are noted: they are members until then. */
     if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
-        note_left(served, event->process);
+        find_left_incident(served, event->process);
     if (result->served) {
         size_t listed = served->served_count;
         served->operations->note_served(served);
@@ -273,7 +273,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
 /* ------------------------------------------------------------------ cycles */
 
 /* Lists who is on a cycle; false: no memory. */
-static bool list_witness_cycle(struct served *served, uint32_t place)
+static bool list_cycle(struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
     uint32_t room = 0, count = 0, at = open->requester;
@@ -302,7 +302,7 @@ bool served_list_cycles(struct served *served)
         struct open_incident *open = &served->incidents[i];
         if (!open->cycle)
             continue;
-        if (!list_witness_cycle(served, i))
+        if (!list_cycle(served, i))
             return false;
         open->cycle = false;
         served->cycles--;
@@ -378,7 +378,7 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
         served->unresolved = status != GORDIAN_STATUS_END;
         return status;
     }
-    struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
+    struct exiting exiting = {.edges = victim->frees, .count = victim->frees_count};
     const struct served_process *record = &served->processes[victim->process];
     uint64_t before = served_wait_cost(record);
     gordian_event event = {.op = GORDIAN_OP_EXIT, .process = victim->process, .to = GORDIAN_NONE};
@@ -386,9 +386,9 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
     recent_grow(&served->recent, &served->memory);
     note_event(served, &event, now, GORDIAN_OUTCOME_EXITED);
     served_note_drops(served);
-    note_leaving(served, victim->process, &leaving);
+    note_exit(served, victim->process, &exiting);
     served_charge(served, record->owner, before, served_wait_cost(record));
-    note_left(served, victim->process);
+    find_left_incident(served, victim->process);
     served_note_served(served, victim->served, victim->served_count);
     return GORDIAN_OK;
 }

@@ -69,7 +69,7 @@ static gordian_status open_detecting_system(struct served *served, gordian_error
 }
 
 /* What the library leaves to its callers: a release or a hold names one resource. */
-static bool is_odd_event(const gordian_event *event)
+static bool is_malformed_event(const gordian_event *event)
 {
     switch (event->op) {
     case GORDIAN_OP_RELEASE:
@@ -90,7 +90,7 @@ static gordian_status feed_system(struct served *served, const gordian_event *ev
 {
     gordian_result result = {.outcome = GORDIAN_OUTCOME_REFUSED,
                              .refusal = GORDIAN_REFUSAL_NO_UNITS};
-    if (!is_odd_event(event)) {
+    if (!is_malformed_event(event)) {
         TRY(gordian_feed(served->system, event, &result, error));
     } else if (!event->wants && event->units > 0 && event->resource == GORDIAN_NONE) {
         result.refusal = GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
@@ -110,7 +110,7 @@ static gordian_status ask_system(struct served *served, const gordian_event *req
                                  uint8_t *outcome, gordian_error *error)
 {
     gordian_outcome said = GORDIAN_OUTCOME_REFUSED;
-    gordian_status status = is_odd_event(request)
+    gordian_status status = is_malformed_event(request)
                                 ? GORDIAN_OK
                                 : gordian_what_if(served->system, request, 1, &said, error);
     if (status == GORDIAN_OK)
@@ -163,7 +163,7 @@ static void note_served_by_bank(struct served *served)
 }
 
 /* What a bank answered to a declaration, as a status. */
-static gordian_status bank_said(struct served *served, const char *name, gordian_error *error)
+static gordian_status bank_status(struct served *served, const char *name, gordian_error *error)
 {
     const gordian_answer *answer = &served->answer;
     switch (answer->verdict) {
@@ -185,7 +185,7 @@ gordian_status bank_set_units(struct served *served, uint32_t resource, const ch
                               uint64_t units, gordian_error *error)
 {
     TRY(gordian_bank_set_units(served->bank, resource, units, &served->answer, error));
-    return bank_said(served, name, error);
+    return bank_status(served, name, error);
 }
 
 gordian_status bank_set_claims(struct served *served, const char *name, const gordian_want *claims,
@@ -196,7 +196,7 @@ gordian_status bank_set_claims(struct served *served, const char *name, const go
         TRY(gordian_bank_add_process(served->bank, name, claims, count, id, answer, error));
     else
         TRY(gordian_bank_set_claims(served->bank, *id, claims, count, answer, error));
-    return bank_said(served, name, error);
+    return bank_status(served, name, error);
 }
 
 static gordian_status call_bank(struct served *served, const gordian_event *event,

@@ -248,7 +248,7 @@ gordian_status served_reserve(struct served *served, uint32_t process, gordian_e
 }
 
 /* Its id may come back: keeps only the room it has for wants, if that is little. */
-static void forget_record(struct served *served, uint32_t process)
+static void reset_record(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
     struct served_process next = fresh;
@@ -409,7 +409,7 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     else if (is_new)
         TRY(gordian_add_process(served->system, copy, &known, error));
     if (is_new) {
-        forget_record(served, known);
+        reset_record(served, known);
         served->process_count++;
         served->name_bytes += length;
         note_other(served);
@@ -447,7 +447,7 @@ gordian_status served_remove_process(struct served *served, uint32_t process, go
     if (served->operations->forgets)
         return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank goes with its exit");
     TRY(gordian_remove_process(served->system, process, error));
-    forget_record(served, process);
+    reset_record(served, process);
     served->process_count--;
     served->name_bytes -= length;
     note_other(served);

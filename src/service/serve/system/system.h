@@ -97,7 +97,7 @@ struct open_incident {
 
     /* Of a cycle: who is on it is looked at some at a time. */
     uint32_t walked;     /* up to this one, which has not been; GORDIAN_NONE: all have */
-    bool untold;         /* those on it have not been told yet that it began */
+    bool unreported;     /* those on it have not been told yet that it began */
     uint32_t *concerned; /* sessions met on it so far */
     uint32_t concerned_count, concerned_room;
 };
@@ -145,7 +145,7 @@ struct served {
     struct open_incident *incidents; /* in no order, with free places among them */
     uint32_t incident_count, incident_limit, incident_room;
     uint32_t incident_free; /* the first of these; the next is its `requester` */
-    uint32_t some_place;    /* of one that stood, perhaps */
+    uint32_t doomed_place;  /* of one that stood, perhaps */
     uint32_t cycles;        /* incidents that are */
     uint64_t marked;        /* times that more who are on them have been found */
     uint64_t calm;          /* events of those that wait for nothing, and let nobody run: after them

@@ -47,7 +47,7 @@ static uint32_t find_text(const struct tags *tags, const char *text, size_t leng
 }
 
 /* The number of a text, which is new if need be; NOBODY: no memory. */
-static uint32_t take_free_number(struct tags *tags, const struct wire_text *text)
+static uint32_t intern_label(struct tags *tags, const struct wire_text *text)
 {
     uint32_t number = find_text(tags, text->text, text->length);
     if (number != NOBODY)
@@ -91,8 +91,8 @@ static void drop_key(const struct tags *tags, struct tag_set *set, const char *k
     }
 }
 
-static gordian_status plan_one(struct tags *tags, struct tag_set *set, const struct wire_text *text,
-                               gordian_error *error)
+static gordian_status plan_label(struct tags *tags, struct tag_set *set,
+                                 const struct wire_text *text, gordian_error *error)
 {
     const char *why;
     size_t length = names_label_key(text->text, text->length, &why);
@@ -103,7 +103,7 @@ static gordian_status plan_one(struct tags *tags, struct tag_set *set, const str
         return GORDIAN_OK;
     if (set->count == TAGS_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "more than %d labels", TAGS_MAX);
-    uint32_t number = take_free_number(tags, text);
+    uint32_t number = intern_label(tags, text);
     if (number == NOBODY)
         return fail_memory(error);
     set->numbers[set->count++] = number;
@@ -153,7 +153,7 @@ gordian_status tags_change(struct tags *tags, enum tags_of of, uint32_t id,
     if (old)
         memcpy(plan.numbers, old->numbers, old->count * sizeof *old->numbers);
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = plan_one(tags, &plan, &texts[i], error);
+        status = plan_label(tags, &plan, &texts[i], error);
     if (status == GORDIAN_OK && plan.count > 0) {
         size_t size = sizeof plan.count + plan.count * sizeof *plan.numbers;
         fresh = memory_alloc(&tags->memory, size);
