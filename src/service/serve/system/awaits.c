@@ -1,11 +1,10 @@
 /*
- * Awaits of a served system (engines/detect/acts.c), as they are written down.
+ * Awaits in a served system (engines/detect/acts.c), and how the change log records them.
  *
- * In the graph that is told (system/recent.h) an await is a resource whose holders are those that
- * can act and have not, and whose waiter waits for as many of them as are still needed: an act
- * takes a hold away and makes the wait one less. So nothing of it is ever free, and what is told
- * can be taken back step by step. Of itself nobody gets an act: that it awaits itself, too, is not
- * told.
+ * In the change log (system/recent.h) an await is a resource. Its holders are the processes that
+ * can act and have not; its waiter waits for as many of them as are still needed. An act removes a
+ * hold and makes the wait smaller by one. So no unit is ever free, and changes can be undone one by
+ * one. A process cannot act for itself: if it awaits itself, that is not recorded.
  */
 #include "engines/detect/system.h"
 #include "service/serve/system/system.h"
@@ -144,6 +143,6 @@ void served_drop_awaits(struct served *served, uint32_t process)
     const struct served_process *record = &served->processes[process];
     const gordian_want *wants = served_waits(record);
     for (uint32_t i = 0; i < record->want_count; i++)
-        if (wants[i].units > 0) /* not enough have acted */
+        if (wants[i].units > 0) /* not enough processes have acted */
             note_await_change(served, RECENT_DROP_WAIT, process, wants[i].resource, wants[i].units);
 }

@@ -1,4 +1,4 @@
-/* Events of a served system: fed to its engine one by one, and what each changed written down. */
+/* Feeds events to the engine of a served system one by one, and records what each changed. */
 #include "engines/detect/ahead.h"
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ what was changed */
+/* ------------------------------------------------------------------ the change log */
 
 static inline void note_event(struct served *served, const gordian_event *event, uint64_t now,
                               uint8_t outcome)
@@ -33,7 +33,7 @@ static inline void note_wants(struct served *served, enum recent_kind kind,
                       event->wants[i].units);
 }
 
-/* What a process waits for, as its record has it. */
+/* Records a change of all that a process waits for. */
 static inline void note_waits(struct served *served, enum recent_kind kind, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
@@ -42,9 +42,9 @@ static inline void note_waits(struct served *served, enum recent_kind kind, uint
         recent_change(&served->recent, kind, process, wants[i].resource, wants[i].units);
 }
 
-/* ------------------------------------------------------------------ who waits */
+/* ------------------------------------------------------------------ waits */
 
-/* Room for the wants of a request that may have to wait. */
+/* Reserves memory for the wants of a request that may have to wait. */
 static inline bool reserve_wants(struct served *served, const gordian_event *event)
 {
     if (event->op == GORDIAN_OP_AWAIT)
@@ -98,13 +98,13 @@ bool served_reserve_served(struct served *served)
                        sizeof *served->served_list);
 }
 
-/* Are there holds that take memory of their own? */
+/* Do holds take memory of their own? */
 static inline bool counts_holds(const struct served *served)
 {
     return served->system && gordian_system_model(served->system) != GORDIAN_MODEL_SINGLE_UNIT;
 }
 
-/* A request of this process has been granted. */
+/* A request of this process was granted. */
 static inline void count_grant(struct served *served, uint32_t process, const gordian_want *wants,
                                size_t count)
 {
@@ -118,12 +118,12 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
         uint32_t process = processes[i];
         struct served_process *record = &served->processes[process];
         uint64_t before = served_wait_cost(record);
-        if (!record->awaits) { /* what was awaited is nothing to have */
+        if (!record->awaits) { /* an await grants no units */
             count_grant(served, process, served_waits(record), record->want_count);
             note_waits(served, RECENT_ADD_HOLD, process);
         }
         end_process_wait(served, process);
-        record->incident = GORDIAN_NONE; /* it runs, though the deadlock it was part of may stand */
+        record->incident = GORDIAN_NONE; /* it runs again, though its deadlock may still exist */
         served_charge(served, record->owner, before, served_wait_cost(record));
         served->served_list[served->served_count++] = process;
     }
@@ -136,7 +136,7 @@ const uint32_t *served_served(const struct served *served, size_t *count)
     return served->served_list;
 }
 
-/* What an exit gives back: the process's edges, taken before it. */
+/* What an exit releases: the edges of the process, read before the exit. */
 struct exiting {
     const gordian_edge *edges;
     size_t count;
@@ -152,7 +152,7 @@ static gordian_status prepare_exit(struct served *served, uint32_t process, stru
     exiting->name_length = name ? strlen(name) : 0;
     size_t count;
     TRY(served_edges(served, SERVED_HELD, process, &exiting->edges, &count, error));
-    for (size_t i = 0; i < count; i++) /* acts for others are noted apart */
+    for (size_t i = 0; i < count; i++) /* holds of awaits are recorded elsewhere */
         if (!served_is_await(served, served->edges[i].resource))
             served->edges[exiting->count++] = served->edges[i];
     return GORDIAN_OK;
@@ -173,11 +173,12 @@ static void note_exit(struct served *served, uint32_t process, const struct exit
     }
 }
 
-/* Which incident a process has left that has just given up. Who is on a cycle the engine knows. */
+/* Finds the incident that a process has just left. For a cycle, the engine knows the process that
+ * closed it. */
 static void find_left_incident(struct served *served, uint32_t process)
 {
     served->left = GORDIAN_NONE;
-    if (served->incident_count == 0) /* as it always is in a bank */
+    if (served->incident_count == 0) /* always so in a bank */
         return;
     uint32_t closing = system_opened(served->system);
     uint32_t place = served_incident(served, closing != GORDIAN_NONE ? closing : process);
@@ -196,7 +197,7 @@ size_t served_wants(const gordian_event *event, gordian_want *one, const gordian
     return event->resource == GORDIAN_NONE && event->units == 0 ? 0 : 1;
 }
 
-/* Writes down what an event that was answered so has changed. */
+/* Records what an event with this result has changed. */
 static inline void note_effect(struct served *served, const gordian_event *event, uint64_t now,
                                const struct served_result *result, const struct exiting *exiting)
 {
@@ -252,14 +253,15 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
     note_event(served, event, now, result->outcome);
     served_note_drops(served);
     note_effect(served, event, now, result, &exiting);
-    /* A process that does not wait can exit and release all it holds. So the waiting processes are
-     * the same whether it holds more or less. (An act is different: a waiting process may act.) */
+    /* A process that does not wait can exit and release all it holds. So the set of deadlocked
+     * processes is the same whether it holds more or less. (An act is different: a waiting process
+     * may act.) */
     bool calm = (event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED) ||
                 (event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED);
     served->calm += calm && result->served == 0 && event->to == GORDIAN_NONE &&
                     event->process < served->process_room &&
                     !served->processes[event->process].since;
-    /* Before those whom that lets run are noted: they are members until then. */
+    /* Before the granted processes are recorded: they are members until then. */
     if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
         find_left_incident(served, event->process);
     if (result->served) {
@@ -272,7 +274,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
 
 /* ------------------------------------------------------------------ cycles */
 
-/* Lists who is on a cycle; false: no memory. */
+/* Lists the processes on the cycle of an incident. False: out of memory. */
 static bool list_cycle(struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
@@ -283,7 +285,7 @@ static bool list_cycle(struct served *served, uint32_t place)
             memory_free(&served->memory, members);
             return false;
         }
-        members[count++] = at; /* and there is room for one more, behind them */
+        members[count++] = at; /* reserves one more than used */
         served->processes[at].incident = place;
         served->processes[at].serial = open->serial;
         at = system_next_ahead(served->system, at);
@@ -293,7 +295,8 @@ static bool list_cycle(struct served *served, uint32_t place)
     return true;
 }
 
-/* In a system that is not single-unit any more, the engine does not know who is on a cycle. */
+/* Lists the members of all cycles when the system is no longer single-unit: the engine does not
+ * know them then. */
 bool served_list_cycles(struct served *served)
 {
     if (served->cycles == 0 || gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
@@ -312,18 +315,19 @@ bool served_list_cycles(struct served *served)
 
 /* ------------------------------------------------------------------ feeding */
 
-/* Must the caller look at the system before the next event? */
+/* Must the caller examine the system before the next event? */
 static inline bool must_stop(const struct served *served, const struct served_result *result)
 {
     if (served_is_stuck(served, result->outcome))
         return true;
-    return served->incident_count > 0 && /* so it is one that detects */
+    return served->incident_count > 0 && /* so it is a detecting system */
            (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
             result->outcome == GORDIAN_OUTCOME_EXITED) &&
            served->left != GORDIAN_NONE;
 }
 
-/* What the process of an event takes, as far as the event changes it; it need not exist. */
+/* Memory cost of the process of an event, as far as the event can change it. The process need not
+ * exist. */
 static inline uint64_t cost_of_process(const struct served *served, const gordian_event *event)
 {
     if (served->system)
@@ -347,7 +351,7 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
         struct served_result *result = &results[taken];
         uint64_t before = cost_of_process(served, event);
         status = take_event(served, event, now, result, error);
-        if (event->process < served->process_room) /* also if it failed: room was made */
+        if (event->process < served->process_room) /* on failure as well: memory was reserved */
             served_charge(served, served->processes[event->process].owner, before,
                           cost_of_process(served, event));
         if (status != GORDIAN_OK)
@@ -369,7 +373,8 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
         return fail_memory(error);
     }
     gordian_policy policy = served->config.recover;
-    /* Without an older deadlock, all deadlocked processes wait for the one of the last event. */
+    /* Without an older deadlock, all deadlocked processes wait for the process of the last event.
+     */
     gordian_status status =
         served->unresolved
             ? gordian_recover_one(served->system, policy, victim, error)

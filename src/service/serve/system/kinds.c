@@ -1,14 +1,15 @@
-/* What a system that detects and a bank that avoids do each in its own way. */
+/* The operations of the two kinds of served systems: deadlock detection, and avoidance with a bank.
+ */
 #include "engines/avoid/engine/engine.h"
 #include "engines/detect/system.h"
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"
 #include "service/wire/wire.h"
 
-/* ------------------------------------------------------------------ what both have alike */
+/* ------------------------------------------------------------------ both kinds */
 
-/* Calls of the library that systems and banks have under the same name: `it` is the one that is
- * there. */
+/* Functions that the library has for systems and for banks under the same name. `it` is the one
+ * that exists. */
 #define EITHER(type, prefix, name, parameters, of_system, of_bank)                                 \
     type prefix##name parameters                                                                   \
     {                                                                                              \
@@ -68,7 +69,8 @@ static gordian_status open_detecting_system(struct served *served, gordian_error
     return GORDIAN_OK;
 }
 
-/* What the library leaves to its callers: a release or a hold names one resource. */
+/* Is it an event that the library's callers must not pass? A release or a hold names one resource.
+ */
 static bool is_malformed_event(const gordian_event *event)
 {
     switch (event->op) {
@@ -157,12 +159,13 @@ static void note_served_by_bank(struct served *served)
         served_note_served(served, answer->served, answer->served_count);
         return;
     }
-    for (uint32_t p = 0; p < served->process_room; p++) /* without memory: whoever waits no more */
+    for (uint32_t p = 0; p < served->process_room;
+         p++) /* without memory for the list: those that do not wait any more */
         if (served->processes[p].since && !gordian_bank_is_waiting(served->bank, p))
             served_note_served(served, &p, 1);
 }
 
-/* What a bank answered to a declaration, as a status. */
+/* Turns a bank's answer to a declaration into a status. */
 static gordian_status bank_status(struct served *served, const char *name, gordian_error *error)
 {
     const gordian_answer *answer = &served->answer;

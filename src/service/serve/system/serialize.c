@@ -1,13 +1,13 @@
 /*
- * The image of a served system:
+ * The serialized form of a served system:
  *
  *     version, name, configuration as text, opened, seq, counters
  *     counts: processes, resources, waiting, bytes of names
  *     the system (engines/detect/serialize.c) or the bank (engines/avoid/serialize.c)
  *     by process id, if in use: since, owner + 1, wants
  *
- * Not part of it: the lists of the owners' processes and the open incidents, which the service
- * saves beside it (core/replay.c), and what happened last (system/recent.h): replays begin anew.
+ * Not included: the lists of processes by owner and the open incidents, which core/replay.c saves,
+ * and the change log (system/recent.h), which starts empty.
  */
 #include "service/serve/system/serialize.h"
 
@@ -16,9 +16,11 @@
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"
 
-#define IMAGE_VERSION  1
-#define COUNTERS       (sizeof(struct served_counters) / sizeof(uint64_t)) /* it has no other members */
-#define NONE_OR_ID(id) ((uint64_t)(uint32_t)((id) + 1))                    /* GORDIAN_NONE is 0 */
+#define IMAGE_VERSION 1
+#define COUNTERS                                                                                   \
+    (sizeof(struct served_counters) / sizeof(uint64_t)) /* all members are uint64_t                \
+                                                         */
+#define NONE_OR_ID(id) ((uint64_t)(uint32_t)((id) + 1)) /* GORDIAN_NONE is 0 */
 
 /* ---- saving */
 

@@ -1,4 +1,4 @@
-/* A served system: configuration, opening, declarations, owners, edges. Events: system/feed.c. */
+/* A served system: configuration, opening, declarations, owners, edges. For events see feed.c. */
 #include "service/serve/system/system.h"
 
 #include "engines/detect/system.h"
@@ -247,7 +247,7 @@ gordian_status served_reserve(struct served *served, uint32_t process, gordian_e
     return GORDIAN_OK;
 }
 
-/* Its id may come back: keeps only the room it has for wants, if that is little. */
+/* Resets the record of a process. Its id may be reused, so a small list of wants is kept. */
 static void reset_record(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
@@ -353,7 +353,7 @@ static void note_other(struct served *served)
     recent_change(&served->recent, RECENT_OTHER, GORDIAN_NONE, GORDIAN_NONE, 0);
 }
 
-/* A copy that ends in NUL; false: it is not a name. */
+/* Copies a name and appends a NUL. Fails if it is not a valid name. */
 static gordian_status copy_served_name(char *to, const char *name, size_t length,
                                        gordian_error *error)
 {
@@ -400,7 +400,7 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     served->served_count = 0;
     if (!served_reserve_served(served))
         return fail_memory(error);
-    /* The id the next new process will get is below this. */
+    /* The id of the new process will be below this. */
     if (is_new)
         TRY(served_reserve(served, served_process_limit(served) + 1, error));
     uint64_t before = is_new ? 0 : served_process_cost(served, known);

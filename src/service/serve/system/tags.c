@@ -1,3 +1,4 @@
+/* Labels of processes and resources, by string interning. */
 #include "service/serve/system/tags.h"
 
 #include "foundation/base/error.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
-/* A text with its table, its number in a list, and the list's own. */
+/* A text with its table entry, its number in a list, and its own list. */
 #define TEXT_BYTES(length) ((((uint64_t)(length) + 6 + 7) / 8) * 10 + 40)
 #define SET_BYTES          48
 
@@ -46,7 +47,7 @@ static uint32_t find_text(const struct tags *tags, const char *text, size_t leng
     return fits ? names_find(tags->texts, text, length) : NOBODY;
 }
 
-/* The number of a text, which is new if need be; NOBODY: no memory. */
+/* Interns a label and returns its number. GORDIAN_NONE: out of memory. */
 static uint32_t intern_label(struct tags *tags, const struct wire_text *text)
 {
     uint32_t number = find_text(tags, text->text, text->length);
@@ -110,7 +111,7 @@ static gordian_status plan_label(struct tags *tags, struct tag_set *set,
     return GORDIAN_OK;
 }
 
-/* Those that were new and that nobody has after all. */
+/* Releases the numbers of labels that were interned and are unused. */
 static void release_unused(struct tags *tags, const struct wire_text *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -176,7 +177,7 @@ void tags_drop(struct tags *tags, enum tags_of of, uint32_t id)
         replace_set(tags, of, id, NULL);
 }
 
-/* ------------------------------------------------------------------ looking */
+/* ------------------------------------------------------------------ queries */
 
 uint32_t tags_count(const struct tags *tags, enum tags_of of, uint32_t id)
 {
