@@ -414,7 +414,7 @@ gordian_status served_ask(struct served *served, const gordian_event *request, u
                           gordian_error *error)
 {
     if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
-        return fail(error, GORDIAN_STATUS_INPUT, "only a request can be asked about");
+        return fail(error, GORDIAN_STATUS_INPUT, "a query must be a request or a wait");
     return served->operations->ask(served, request, outcome, error);
 }
 

@@ -174,10 +174,9 @@ static gordian_status bank_status(struct served *served, const char *name, gordi
         note_served_by_bank(served);
         return GORDIAN_OK;
     case GORDIAN_VERDICT_UNSAFE:
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': it would not be safe now", name);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': the state would be unsafe", name);
     case GORDIAN_VERDICT_UNAVAILABLE:
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': the units to be taken away are lent",
-                    name);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': units to be removed are in use", name);
     default:
         return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': %s", name,
                     gordian_reason_text(answer->reason));
@@ -218,7 +217,8 @@ static gordian_status call_bank(struct served *served, const gordian_event *even
         return gordian_bank_exit(served->bank, event->process, answer, error);
     case GORDIAN_OP_AWAIT:
     case GORDIAN_OP_ACT:
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "avoidance knows no waits for acts");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "a system that avoids deadlocks does not support awaits and acts");
     default:
         return gordian_bank_request(served->bank, event->process, wants, count, answer, error);
     }

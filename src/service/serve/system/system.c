@@ -49,23 +49,23 @@ static gordian_status set_option(struct served_config *config, const gordian_wor
         good = value.length > 0 && fits;
         memcpy(config->engine, text, sizeof text);
     } else if (word_is(&name, "on-loss")) {
-        expected = "on-loss= drop or keep";
+        expected = "on-loss=drop or on-loss=keep";
         config->on_loss = word_is(&value, "drop") ? SERVED_DROP : SERVED_KEEP;
         good = config->on_loss == SERVED_DROP || word_is(&value, "keep");
     } else if (word_is(&name, "recover") && !detect) {
-        expected = "no recover= of a system that avoids deadlocks";
+        expected = "no recover=, as the system avoids deadlocks";
     } else if (word_is(&name, "recover")) {
-        expected = "recover= none, youngest, oldest, cheapest, priority, fewest-held";
+        expected = "recover=none, youngest, oldest, cheapest, priority or fewest-held";
         config->recover = 0;
         good = strcmp(text, "none") == 0 || gordian_policy_parse(text, &config->recover);
     } else if (detect && (word_is(&name, "queue") || word_is(&name, "patience"))) {
-        expected = "queue= and patience= only of a system that avoids deadlocks";
+        expected = "queue= and patience= only for a system that avoids deadlocks";
     } else if (word_is(&name, "queue")) {
         expected = "yes or no";
         config->queue = word_is(&value, "yes");
         good = config->queue || word_is(&value, "no");
     } else if (word_is(&name, "patience")) {
-        expected = "patience= and a number";
+        expected = "patience= with a number";
         good = parse_u64(value.text, value.length, &number, &why) && number <= UINT32_MAX;
         config->patience = good ? (uint32_t)number : 0;
     }
@@ -120,7 +120,7 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     const char *why;
     *out = NULL;
     if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_STATUS_INPUT, "the name of a system: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid system name: %s", why);
     gordian_allocator memory = memory_allocator(allocator);
     struct served *served = memory_zeroed(&memory, sizeof *served);
     if (!served)
@@ -359,7 +359,7 @@ static gordian_status copy_served_name(char *to, const char *name, size_t length
 {
     const char *why;
     if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_STATUS_INPUT, "a name: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid name: %s", why);
     memcpy(to, name, length);
     to[length] = '\0';
     return GORDIAN_OK;
@@ -445,7 +445,7 @@ gordian_status served_remove_process(struct served *served, uint32_t process, go
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     size_t length = strlen(name);
     if (served->operations->forgets)
-        return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank goes with its exit");
+        return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank is removed by its exit only");
     TRY(gordian_remove_process(served->system, process, error));
     reset_record(served, process);
     served->process_count--;
@@ -458,7 +458,7 @@ gordian_status served_weigh(struct served *served, uint32_t process, int64_t pri
                             gordian_error *error)
 {
     if (served->bank)
-        return fail(error, GORDIAN_STATUS_INPUT, "priority and cost mean nothing to a bank");
+        return fail(error, GORDIAN_STATUS_INPUT, "a bank has no priorities and costs");
     TRY(gordian_set_priority(served->system, process, priority, error));
     return gordian_set_cost(served->system, process, cost, error);
 }

@@ -98,12 +98,12 @@ static gordian_status plan_label(struct tags *tags, struct tag_set *set,
     const char *why;
     size_t length = names_label_key(text->text, text->length, &why);
     if (length == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "a label: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid label: %s", why);
     drop_key(tags, set, text->text, length);
     if (length + 1 == text->length)
         return GORDIAN_OK;
     if (set->count == TAGS_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "more than %d labels", TAGS_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "too many labels: at most %d", TAGS_MAX);
     uint32_t number = intern_label(tags, text);
     if (number == NOBODY)
         return fail_memory(error);
@@ -294,7 +294,7 @@ gordian_status tags_load(struct bytes_in *in,
             for (uint64_t j = 0; j < count; j++)
                 texts[j].text = bytes_take_text(in, &texts[j].length);
             if (in->bad || count == 0)
-                return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: labels");
+                return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot: labels");
             status = take(context, (enum tags_of)of, id, texts, (size_t)count, error);
         }
     }
