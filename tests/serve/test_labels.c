@@ -168,7 +168,7 @@ static void test_forms(void)
     CHECK_MSG(heard(ann, "x:\\\"}<script>\\u0001"), "%s", hears(ann));
     for (int i = 0; i < 20; i++)
         say(ann, "label process p n%d:v\n", i);
-    CHECK(heard(ann, "more than 16 labels"));
+    CHECK(heard(ann, "too many labels: at most 16"));
     CHECK(tags_count(tags_here(&world), TAGS_PROCESS, 0) == 16);
     world_close(&world);
 }

@@ -355,7 +355,7 @@ static void test_notices(void)
     world_open(&world, small_limits);
     struct talker *ann = connect_binary(&world), *bob = world_connect(&world);
     grow(ann, step_long_name);
-    client_subscribe(&ann->client, WIRE_EVERYTHING);
+    client_subscribe(&ann->client, WIRE_EVERYTHING, NULL);
     read_all(ann);
     say(bob, "resource fork\n");
     for (int i = 0; i < 20000 && !ann->client.closing; i++) {

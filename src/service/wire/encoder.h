@@ -1,4 +1,4 @@
-/* Writing the body of a frame, number by number, and reading one: what wire.c is made of. */
+/* Encodes and decodes the bodies of frames, field by field. Used by wire.c only. */
 #pragma once
 
 #include "service/wire/wire.h"
@@ -7,144 +7,144 @@
 
 /* ------------------------------------------------------------------ writing */
 
-/* Counts what is written, and writes as long as it fits. */
-struct pen {
+/* Counts the bytes written, and writes them while they fit into `room`. */
+struct encoder {
     unsigned char *to;
     size_t room, used;
 };
 
-static inline unsigned char *pen_take(struct pen *pen, size_t size)
+static inline unsigned char *encoder_reserve(struct encoder *encoder, size_t size)
 {
-    size_t at = pen->used;
-    pen->used += size;
-    return pen->used <= pen->room ? pen->to + at : NULL;
+    size_t at = encoder->used;
+    encoder->used += size;
+    return encoder->used <= encoder->room ? encoder->to + at : NULL;
 }
 
-static inline void pen_bytes(struct pen *pen, const void *bytes, size_t size)
+static inline void encode_bytes(struct encoder *encoder, const void *bytes, size_t size)
 {
-    unsigned char *to = pen_take(pen, size);
+    unsigned char *to = encoder_reserve(encoder, size);
     if (to && size)
         memcpy(to, bytes, size);
 }
 
-static inline void pen_u8(struct pen *pen, uint8_t value)
+static inline void encode_u8(struct encoder *encoder, uint8_t value)
 {
-    pen_bytes(pen, &value, 1);
+    encode_bytes(encoder, &value, 1);
 }
 
-static inline void pen_u16(struct pen *pen, uint16_t value)
+static inline void encode_u16(struct encoder *encoder, uint16_t value)
 {
-    unsigned char *to = pen_take(pen, 2);
+    unsigned char *to = encoder_reserve(encoder, 2);
     if (to)
         wire_store16(to, value);
 }
 
-static inline void pen_u32(struct pen *pen, uint32_t value)
+static inline void encode_u32(struct encoder *encoder, uint32_t value)
 {
-    unsigned char *to = pen_take(pen, 4);
+    unsigned char *to = encoder_reserve(encoder, 4);
     if (to)
         wire_store32(to, value);
 }
 
-static inline void pen_u64(struct pen *pen, uint64_t value)
+static inline void encode_u64(struct encoder *encoder, uint64_t value)
 {
-    unsigned char *to = pen_take(pen, 8);
+    unsigned char *to = encoder_reserve(encoder, 8);
     if (to)
         wire_store64(to, value);
 }
 
-/* Longer texts than their length can say are cut: callers check names beforehand. */
-static inline void pen_text8(struct pen *pen, struct wire_text text)
+/* A text longer than its length field can express is cut. Callers check names before. */
+static inline void encode_text8(struct encoder *encoder, struct wire_text text)
 {
     uint8_t length = (uint8_t)(text.length < UINT8_MAX ? text.length : UINT8_MAX);
-    pen_u8(pen, length);
-    pen_bytes(pen, text.text, length);
+    encode_u8(encoder, length);
+    encode_bytes(encoder, text.text, length);
 }
 
-static inline void pen_text16(struct pen *pen, struct wire_text text)
+static inline void encode_text16(struct encoder *encoder, struct wire_text text)
 {
     uint16_t length = (uint16_t)(text.length < UINT16_MAX ? text.length : UINT16_MAX);
-    pen_u16(pen, length);
-    pen_bytes(pen, text.text, length);
+    encode_u16(encoder, length);
+    encode_bytes(encoder, text.text, length);
 }
 
-static inline void pen_want(struct pen *pen, uint32_t resource, uint64_t units)
+static inline void encode_want(struct encoder *encoder, uint32_t resource, uint64_t units)
 {
-    pen_u32(pen, resource);
-    pen_u64(pen, units);
+    encode_u32(encoder, resource);
+    encode_u64(encoder, units);
 }
 
-static inline struct pen pen_begin(void *to, size_t room, uint8_t kind)
+static inline struct encoder encoder_begin(void *to, size_t room, uint8_t kind)
 {
-    struct pen pen = {.to = to, .room = room};
-    pen_u32(&pen, 0);
-    pen_u8(&pen, kind);
-    return pen;
+    struct encoder encoder = {.to = to, .room = room};
+    encode_u32(&encoder, 0);
+    encode_u8(&encoder, kind);
+    return encoder;
 }
 
-static inline size_t pen_end(struct pen *pen)
+static inline size_t encoder_end(struct encoder *encoder)
 {
-    if (pen->used <= pen->room)
-        wire_store32(pen->to, (uint32_t)(pen->used - 4));
-    return pen->used;
+    if (encoder->used <= encoder->room)
+        wire_store32(encoder->to, (uint32_t)(encoder->used - 4));
+    return encoder->used;
 }
 
 /* ------------------------------------------------------------------ reading */
 
-/* What is left of a body. Reading past its end gives zeros and sets `bad`. */
-struct eye {
+/* The unread rest of a body. Reading past the end gives zeros and sets `bad`. */
+struct decoder {
     const unsigned char *at, *end;
     bool bad;
 };
 
-static inline struct eye eye_of(const struct wire_frame *frame)
+static inline struct decoder decoder_of(const struct wire_frame *frame)
 {
-    return (struct eye){.at = frame->body, .end = frame->body + frame->size};
+    return (struct decoder){.at = frame->body, .end = frame->body + frame->size};
 }
 
-static inline const unsigned char *eye_take(struct eye *eye, size_t size)
+static inline const unsigned char *decode_bytes(struct decoder *decoder, size_t size)
 {
-    if ((size_t)(eye->end - eye->at) < size) {
-        eye->bad = true;
+    if ((size_t)(decoder->end - decoder->at) < size) {
+        decoder->bad = true;
         return NULL;
     }
-    const unsigned char *at = eye->at;
-    eye->at += size;
+    const unsigned char *at = decoder->at;
+    decoder->at += size;
     return at;
 }
 
-static inline uint8_t eye_u8(struct eye *eye)
+static inline uint8_t decode_u8(struct decoder *decoder)
 {
-    const unsigned char *at = eye_take(eye, 1);
+    const unsigned char *at = decode_bytes(decoder, 1);
     return at ? *at : 0;
 }
 
-static inline uint16_t eye_u16(struct eye *eye)
+static inline uint16_t decode_u16(struct decoder *decoder)
 {
-    const unsigned char *at = eye_take(eye, 2);
+    const unsigned char *at = decode_bytes(decoder, 2);
     return at ? wire_load16(at) : 0;
 }
 
-static inline uint32_t eye_u32(struct eye *eye)
+static inline uint32_t decode_u32(struct decoder *decoder)
 {
-    const unsigned char *at = eye_take(eye, 4);
+    const unsigned char *at = decode_bytes(decoder, 4);
     return at ? wire_load32(at) : 0;
 }
 
-static inline uint64_t eye_u64(struct eye *eye)
+static inline uint64_t decode_u64(struct decoder *decoder)
 {
-    const unsigned char *at = eye_take(eye, 8);
+    const unsigned char *at = decode_bytes(decoder, 8);
     return at ? wire_load64(at) : 0;
 }
 
-static inline struct wire_text eye_text(struct eye *eye, size_t length)
+static inline struct wire_text decode_text(struct decoder *decoder, size_t length)
 {
-    const unsigned char *at = eye_take(eye, length);
+    const unsigned char *at = decode_bytes(decoder, length);
     return (struct wire_text){at ? (const char *)at : "", at ? length : 0};
 }
 
-/* Everything was read, and nothing was missing. */
-static inline bool eye_done(const struct eye *eye)
+/* Returns true if all of the body was read and nothing was missing. */
+static inline bool decoder_done(const struct decoder *decoder)
 {
-    return !eye->bad && eye->at == eye->end;
+    return !decoder->bad && decoder->at == decoder->end;
 }

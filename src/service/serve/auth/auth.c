@@ -1,4 +1,4 @@
-/* Tokens and the cookies that stand for them. */
+/* Tokens, and the cookies that stand for them. Only SHA-256 digests are kept. */
 #include "service/serve/auth/auth.h"
 
 #include "foundation/base/error.h"
@@ -21,7 +21,7 @@
 
 struct token {
     unsigned char digest[DIGEST];
-    struct auth_grant grant; /* its texts are those below */
+    struct auth_grant grant; /* its texts point to the arrays below */
     char name[AUTH_NAME_MAX + 1];
     char systems[AUTH_SYSTEMS_MAX + 1];
 };
@@ -29,7 +29,7 @@ struct token {
 struct cookie {
     unsigned char digest[DIGEST];       /* of the cookie */
     unsigned char token_digest[DIGEST]; /* of the token it was given for */
-    uint64_t until;                     /* 0: free */
+    uint64_t until;                     /* when it expires, in ms; 0: free */
 };
 
 struct auth {
@@ -37,8 +37,8 @@ struct auth {
     char *path; /* NULL: no tokens */
     struct token *tokens;
     size_t token_count, token_room;
-    struct cookie *cookies; /* AUTH_COOKIES_MAX of them, made by the first login */
-    size_t next_cookie;     /* the oldest: its place is taken next */
+    struct cookie *cookies; /* AUTH_COOKIES_MAX of them, allocated by the first login */
+    size_t next_cookie;     /* the slot to use next: the oldest cookie */
     unsigned generation;
 };
 
@@ -64,17 +64,17 @@ static gordian_status open_token_file(const char *path, int *fd, gordian_error *
     struct stat about;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (*fd < 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "cannot read the tokens in '%s': %s", path,
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read the token file '%s': %s", path,
                     strerror(errno));
     const char *why = NULL;
     if (fstat(*fd, &about) != 0 || !S_ISREG(about.st_mode))
-        why = "it is not a file";
+        why = "it is not a regular file";
     else if (about.st_mode & 077)
-        why = "others than its owner can read or change it: chmod 600";
+        why = "other users can read or change it: run chmod 600";
     if (!why)
         return GORDIAN_OK;
     close(*fd);
-    return fail(error, GORDIAN_STATUS_INPUT, "will not take tokens from '%s': %s", path, why);
+    return fail(error, GORDIAN_STATUS_INPUT, "cannot use the token file '%s': %s", path, why);
 }
 
 static gordian_status bad_token_line(const struct auth *auth, const struct reader *reader,
@@ -84,7 +84,8 @@ static gordian_status bad_token_line(const struct auth *auth, const struct reade
                 (unsigned long long)reader->line, what);
 }
 
-static enum auth_rights right_named(const char *text, size_t length)
+/* The rights in a list with commas; AUTH_NONE if one of them is unknown. */
+static enum auth_rights rights_of(const gordian_word *word)
 {
     static const struct {
         const char *name;
@@ -94,44 +95,43 @@ static enum auth_rights right_named(const char *text, size_t length)
                  {"administer", AUTH_ADMINISTER},
                  {"end-others", AUTH_END_OTHERS},
                  {"write", AUTH_WRITE}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i].name) == length && memcmp(names[i].name, text, length) == 0)
-            return names[i].rights;
-    return AUTH_NONE;
-}
-
-/* All that are named; none, if one of them is not known. */
-static enum auth_rights rights_of(const gordian_word *word)
-{
+    const size_t count = sizeof names / sizeof *names;
     unsigned all = AUTH_NONE;
     for (size_t at = 0; at <= word->length;) {
-        size_t end = at;
+        size_t end = at, i = 0;
         while (end < word->length && word->text[end] != ',')
             end++;
-        enum auth_rights one = right_named(word->text + at, end - at);
-        if (one == AUTH_NONE)
+        while (i < count && (strlen(names[i].name) != end - at ||
+                             memcmp(names[i].name, word->text + at, end - at) != 0))
+            i++;
+        if (i == count)
             return AUTH_NONE;
-        all |= one;
+        all |= names[i].rights;
         at = end + 1;
     }
     return (enum auth_rights)all;
 }
 
-/* NULL, or what is wrong with it. */
+/* Reads key=value behind a token. Returns NULL, or what is wrong with it. */
 static const char *take_setting(struct token *token, const gordian_word *word)
 {
+    const struct {
+        const char *name;
+        uint64_t *limit;
+    } limits[] = {{"max-systems", &token->grant.max_systems},
+                  {"max-names", &token->grant.max_names},
+                  {"max-events", &token->grant.max_events}};
     gordian_word name, value;
-    uint64_t *number = NULL;
     const char *why;
     word_split(word, &name, &value);
     if (!value.text || value.length == 0)
-        return "expected key=value behind the token";
+        return "expected key=value after the token";
     if (word_is(&name, "systems")) {
         if (value.length > AUTH_SYSTEMS_MAX)
-            return "the list of systems is too long";
+            return "systems= is too long: at most 255 characters";
         for (size_t i = 0; i < value.length; i++)
             if (strchr("\"\\[]", value.text[i]))
-                return "patterns of systems have only * and ? in them beside names";
+                return "systems= permits no wildcards except * and ?";
         memcpy(token->systems, value.text, value.length);
         return NULL;
     }
@@ -139,53 +139,52 @@ static const char *take_setting(struct token *token, const gordian_word *word)
         return parse_size(value.text, value.length, &token->grant.max_memory) &&
                        token->grant.max_memory > 0
                    ? NULL
-                   : "max-memory is a size such as 512M";
-    if (word_is(&name, "max-systems"))
-        number = &token->grant.max_systems;
-    else if (word_is(&name, "max-names"))
-        number = &token->grant.max_names;
-    else if (word_is(&name, "max-events"))
-        number = &token->grant.max_events;
-    if (!number)
-        return "expected systems=, max-systems=, max-names=, max-memory= or max-events=";
-    if (!parse_u64(value.text, value.length, number, &why) || *number == 0 || *number > UINT32_MAX)
-        return "a limit is a number from 1 on";
-    return NULL;
+                   : "max-memory= must be a size such as 512M";
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (word_is(&name, limits[i].name))
+            return parse_u64(value.text, value.length, limits[i].limit, &why) &&
+                           *limits[i].limit > 0 && *limits[i].limit <= UINT32_MAX
+                       ? NULL
+                       : "a limit must be a whole number, at least 1";
+    return "expected systems=, max-systems=, max-names=, max-memory= or max-events=";
+}
+
+/* Reads a line of the token file. Returns NULL, or what is wrong with it. */
+static const char *parse_token_line(const struct reader *reader, struct token *token)
+{
+    const gordian_word *words = reader->words;
+    const char *wrong = NULL;
+    if (reader->word_count < 3)
+        return "expected NAME RIGHTS TOKEN";
+    if (words[0].length > AUTH_NAME_MAX)
+        return "the name is too long: at most 63 characters";
+    memcpy(token->name, words[0].text, words[0].length);
+    token->grant.rights = rights_of(&words[1]);
+    if (token->grant.rights == AUTH_NONE)
+        return "the rights must be 'read', 'write', or a list of 'send', 'administer' and "
+               "'end-others' with commas";
+    if (words[2].length < AUTH_TOKEN_MIN || words[2].length > AUTH_TOKEN_MAX)
+        return "a token must have 16 to 512 characters";
+    for (size_t i = 0; i < words[2].length; i++)
+        if (words[2].text[i] <= ' ' || words[2].text[i] > '~')
+            return "a token must consist of printable ASCII characters";
+    for (size_t i = 3; i < reader->word_count && !wrong; i++)
+        wrong = take_setting(token, &words[i]);
+    return wrong;
 }
 
 static gordian_status take_token_line(struct auth *auth, const struct reader *reader,
                                       gordian_error *error)
 {
-    const gordian_word *words = reader->words;
     struct token token = {0};
-    if (reader->word_count < 3)
-        return bad_token_line(auth, reader, "expected NAME, its rights, and the token", error);
-    if (words[0].length > AUTH_NAME_MAX)
-        return bad_token_line(auth, reader, "the name is too long", error);
-    memcpy(token.name, words[0].text, words[0].length);
-    token.grant.rights = rights_of(&words[1]);
-    if (token.grant.rights == AUTH_NONE)
-        return bad_token_line(
-            auth, reader,
-            "the second word must be 'read', 'write', or of 'send', 'administer' and "
-            "'end-others', with commas",
-            error);
-    if (words[2].length < AUTH_TOKEN_MIN || words[2].length > AUTH_TOKEN_MAX)
-        return bad_token_line(auth, reader, "a token has 16 to 512 characters", error);
-    for (size_t i = 0; i < words[2].length; i++)
-        if (words[2].text[i] <= ' ' || words[2].text[i] > '~')
-            return bad_token_line(auth, reader, "a token consists of printable ASCII characters",
-                                  error);
-    for (size_t i = 3; i < reader->word_count; i++) {
-        const char *wrong = take_setting(&token, &words[i]);
-        if (wrong)
-            return bad_token_line(auth, reader, wrong, error);
-    }
-    if (auth->token_count == AUTH_TOKENS_MAX)
-        return bad_token_line(auth, reader, "more than 256 tokens", error);
-    if (!digest_of(words[2].text, words[2].length, token.digest) ||
-        !memory_grow(&auth->memory, &auth->tokens, &auth->token_room, auth->token_count + 1,
-                     sizeof token))
+    const gordian_word *secret = &reader->words[2];
+    const char *wrong = parse_token_line(reader, &token);
+    if (!wrong && auth->token_count == AUTH_TOKENS_MAX)
+        wrong = "too many tokens: at most 256";
+    if (wrong)
+        return bad_token_line(auth, reader, wrong, error);
+    if (!digest_of(secret->text, secret->length, token.digest) ||
+        !memory_extend(&auth->memory, auth->tokens, auth->token_room, auth->token_count))
         return fail_memory(error);
     auth->tokens[auth->token_count++] = token;
     return GORDIAN_OK;
@@ -215,7 +214,8 @@ static gordian_status read_tokens(struct auth *auth, gordian_error *error)
     if (status != GORDIAN_STATUS_END)
         return status;
     if (auth->token_count == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "there is no token in '%s'", auth->path);
+        return fail(error, GORDIAN_STATUS_INPUT, "no tokens in '%s': add a line NAME RIGHTS TOKEN",
+                    auth->path);
     return GORDIAN_OK;
 }
 
@@ -246,16 +246,13 @@ void auth_close(struct auth *auth)
     if (!auth)
         return;
     gordian_allocator memory = auth->memory;
-    memory_free(&memory, auth->path);
-    memory_free(&memory, auth->tokens);
-    memory_free(&memory, auth->cookies);
-    memory_free(&memory, auth);
+    memory_free_all(&memory, auth->path, auth->tokens, auth->cookies, auth);
 }
 
 static const struct token *token_with(const struct auth *auth, const unsigned char *digest)
 {
     const struct token *found = NULL;
-    /* All of them, always: the time tells nothing. */
+    /* Compares all of them, so that the time does not depend on the token. */
     for (size_t i = 0; i < auth->token_count; i++)
         if (CRYPTO_memcmp(auth->tokens[i].digest, digest, DIGEST) == 0)
             found = &auth->tokens[i];
@@ -335,16 +332,6 @@ bool auth_fits(const char *patterns, const char *name)
     return false;
 }
 
-static void write_hex_digits(const unsigned char *bytes, size_t count, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    text[2 * count] = '\0';
-}
-
 enum auth_rights auth_login(struct auth *auth, const char *token, size_t length, uint64_t now,
                             char cookie[AUTH_COOKIE_SIZE])
 {
@@ -356,7 +343,9 @@ enum auth_rights auth_login(struct auth *auth, const char *token, size_t length,
         auth->cookies = memory_zeroed(&auth->memory, AUTH_COOKIES_MAX * sizeof *auth->cookies);
     if (!auth->cookies)
         return AUTH_NONE;
-    write_hex_digits(secret, sizeof secret, cookie);
+    for (size_t i = 0; i < AUTH_COOKIE_SIZE - 1; i++)
+        cookie[i] = "0123456789abcdef"[secret[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    cookie[AUTH_COOKIE_SIZE - 1] = '\0';
     struct cookie *place = &auth->cookies[auth->next_cookie];
     if (!digest_of(cookie, AUTH_COOKIE_SIZE - 1, place->digest))
         return AUTH_NONE;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* struct ucred */
-/* Who is at the other end of a Unix socket, and which addresses are this machine. */
+/* Credentials of the peer of a Unix socket, and addresses to listen on. */
 #include "service/serve/auth/auth.h"
 
 #include "foundation/base/error.h"
@@ -23,23 +23,15 @@
 
 /* ------------------------------------------------------------------ names and numbers */
 
-static bool find_user(const char *name, uint32_t *id)
+static bool find_id(const char *name, bool group, uint32_t *id)
 {
     char buffer[LOOKUP_BUFFER];
-    struct passwd entry, *found = NULL;
-    if (getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found)
+    struct passwd user, *found_user = NULL;
+    struct group entry, *found_group = NULL;
+    if (group ? getgrnam_r(name, &entry, buffer, sizeof buffer, &found_group) != 0 || !found_group
+              : getpwnam_r(name, &user, buffer, sizeof buffer, &found_user) != 0 || !found_user)
         return false;
-    *id = found->pw_uid;
-    return true;
-}
-
-static bool find_group_id(const char *name, uint32_t *id)
-{
-    char buffer[LOOKUP_BUFFER];
-    struct group entry, *found = NULL;
-    if (getgrnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found)
-        return false;
-    *id = found->gr_gid;
+    *id = group ? entry.gr_gid : user.pw_uid;
     return true;
 }
 
@@ -50,7 +42,7 @@ static gordian_status parse_id(const char *text, size_t length, bool group, uint
     const char *why;
     uint64_t number;
     if (length == 0 || length >= sizeof name)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.*s' is no list of %s with commas between",
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.*s': expected %s with commas between them",
                     (int)(length < 40 ? length : 40), text, group ? "groups" : "users");
     memcpy(name, text, length);
     name[length] = '\0';
@@ -58,12 +50,12 @@ static gordian_status parse_id(const char *text, size_t length, bool group, uint
         *id = (uint32_t)number;
         return GORDIAN_OK;
     }
-    if (group ? find_group_id(name, id) : find_user(name, id))
+    if (find_id(name, group, id))
         return GORDIAN_OK;
-    return fail(error, GORDIAN_STATUS_INPUT, "there is no %s '%s'", group ? "group" : "user", name);
+    return fail(error, GORDIAN_STATUS_INPUT, "no such %s: '%s'", group ? "group" : "user", name);
 }
 
-/* "adm,27": *ids of them. */
+/* Parses "adm,27" into *ids. */
 static gordian_status parse_ids(const char *list, bool group, uint32_t **ids, size_t *count,
                                 gordian_error *error)
 {
@@ -73,8 +65,8 @@ static gordian_status parse_ids(const char *list, bool group, uint32_t **ids, si
         const char *comma = strchr(list, ',');
         size_t length = comma ? (size_t)(comma - list) : strlen(list);
         if (*count == IDS_MAX)
-            return fail(error, GORDIAN_STATUS_INPUT, "more than %d %s", IDS_MAX,
-                        group ? "groups" : "users");
+            return fail(error, GORDIAN_STATUS_INPUT, "too many %s: at most %d",
+                        group ? "groups" : "users", IDS_MAX);
         if (!memory_grow(&memory, ids, &room, *count + 1, sizeof **ids))
             return fail_memory(error);
         TRY(parse_id(list, length, group, &(*ids)[*count], error));
@@ -104,8 +96,7 @@ gordian_status auth_peers_open(struct auth_peers *peers, const char *socket_grou
 void auth_peers_close(struct auth_peers *peers)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    memory_free(&memory, peers->users);
-    memory_free(&memory, peers->groups);
+    memory_free_all(&memory, peers->users, peers->groups);
     *peers = (struct auth_peers){.socket_group = NO_GROUP};
 }
 
@@ -128,7 +119,8 @@ static bool is_named_group(const struct auth_peers *peers, gid_t group)
     return false;
 }
 
-/* The groups it is in besides its own: those it had when it connected. */
+/* Is the peer in a named group by its supplementary groups? They are those at the time of connect.
+ */
 static bool in_other_group(const struct auth_peers *peers, int fd)
 {
 #ifdef SO_PEERGROUPS
@@ -191,14 +183,14 @@ gordian_status auth_check_address(const struct auth *auth, const char *host, boo
         return GORDIAN_OK;
     if (!auth_required(auth))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "will not listen on %s without tokens: others than this machine could do "
-                    "anything; name a file of tokens (--token-file)",
-                    *host ? host : "every address");
+                    "cannot listen on %s without tokens, as other machines could do "
+                    "anything: give a token file (--token-file)",
+                    *host ? host : "all addresses");
     if (!tls && !insecure)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "will not take tokens in the clear on %s: give a certificate (--tls-cert, "
-                    "--tls-key), or say --insecure if something in front of it encrypts",
-                    *host ? host : "every address");
+                    "tokens would be sent unencrypted on %s: give a certificate (--tls-cert, "
+                    "--tls-key), or use --insecure behind a proxy that encrypts",
+                    *host ? host : "all addresses");
     return GORDIAN_OK;
 }
 
@@ -209,13 +201,15 @@ gordian_status auth_check_socket(const struct auth *auth, int fd, bool tls, bool
     socklen_t size = sizeof address;
     char host[INET6_ADDRSTRLEN];
     if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return fail(error, GORDIAN_STATUS_IO, "a listening socket: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot examine a listening socket: %s",
+                    strerror(errno));
     if (address.ss_family == AF_UNIX)
-        return GORDIAN_OK; /* its file's mode decides */
+        return GORDIAN_OK; /* the mode of its file decides */
     const void *where = address.ss_family == AF_INET6
                             ? (const void *)&((struct sockaddr_in6 *)&address)->sin6_addr
                             : (const void *)&((struct sockaddr_in *)&address)->sin_addr;
     if (!inet_ntop(address.ss_family, where, host, sizeof host))
-        return fail(error, GORDIAN_STATUS_INPUT, "a listening socket of an unknown kind");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a listening socket has an unknown address family");
     return auth_check_address(auth, host, tls, insecure, error);
 }

@@ -1,3 +1,4 @@
+/* TLS contexts and connections of the service, with OpenSSL. */
 #include "service/serve/auth/tls.h"
 
 #include "foundation/base/error.h"
@@ -9,7 +10,6 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,39 +17,19 @@
 struct tls {
     gordian_allocator memory;
     char *certificate, *key, *clients;
-    SSL_CTX *plain; /* for the protocol */
-    SSL_CTX *http;  /* the same, and it speaks of http/1.1 */
+    SSL_CTX *plain; /* for the binary and the text protocol */
+    SSL_CTX *http;  /* the same, with http/1.1 by ALPN */
     int64_t expires;
 };
 
-/* What OpenSSL says about the last failure; empties its list. */
-static const char *last_trouble(char *buffer, size_t size)
+/* Fails with OpenSSL's reason for the last failure, and clears its error queue. */
+static gordian_status complain_of(const char *what, const char *path, gordian_error *error)
 {
     unsigned long code = ERR_get_error();
     const char *text = code ? ERR_reason_error_string(code) : NULL;
-    snprintf(buffer, size, "%s", text ? text : "unknown trouble");
     ERR_clear_error();
-    return buffer;
-}
-
-static gordian_status complain_of(const char *what, const char *path, gordian_error *error)
-{
-    char why[200];
     return fail(error, GORDIAN_STATUS_INPUT, "cannot use the %s in '%s': %s", what, path,
-                last_trouble(why, sizeof why));
-}
-
-static gordian_status check_private_key(const char *path, gordian_error *error)
-{
-    struct stat about;
-    if (stat(path, &about) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "cannot read the key in '%s': %s", path,
-                    strerror(errno));
-    if (about.st_mode & 027)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "will not take the key from '%s': others can read or change it: chmod 600",
-                    path);
-    return GORDIAN_OK;
+                text ? text : "unknown error");
 }
 
 /* ------------------------------------------------------------------ contexts */
@@ -83,53 +63,45 @@ static gordian_status fill_server_context(const struct tls *tls, SSL_CTX *contex
                                           gordian_error *error)
 {
     static const unsigned char name[] = "gordian";
-    TRY(check_private_key(tls->key, error));
+    struct stat about;
+    if (stat(tls->key, &about) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read the key in '%s': %s", tls->key,
+                    strerror(errno));
+    if (about.st_mode & 027)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "cannot use the key in '%s': other users can read or change it: run chmod 600",
+                    tls->key);
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
     if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
-        return complain_of("ciphers", "the library", error);
+        return complain_of("ciphers", "OpenSSL", error);
     if (SSL_CTX_use_certificate_chain_file(context, tls->certificate) != 1)
         return complain_of("certificate", tls->certificate, error);
-    if (SSL_CTX_use_PrivateKey_file(context, tls->key, SSL_FILETYPE_PEM) != 1)
-        return complain_of("key", tls->key, error);
-    if (SSL_CTX_check_private_key(context) != 1)
+    if (SSL_CTX_use_PrivateKey_file(context, tls->key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(context) != 1)
         return complain_of("key", tls->key, error);
     return tls->clients ? want_client_certificates(context, tls->clients, error) : GORDIAN_OK;
 }
 
 static gordian_status make_context(const struct tls *tls, SSL_CTX **out, gordian_error *error)
 {
-    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
-    if (!context)
-        return fail_memory(error);
-    gordian_status status = fill_server_context(tls, context, error);
-    if (status == GORDIAN_OK)
-        *out = context;
-    else
-        SSL_CTX_free(context);
-    return status;
-}
-
-static int64_t end_of(SSL_CTX *context)
-{
-    struct tm end;
-    const X509 *certificate = SSL_CTX_get0_certificate(context);
-    if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1)
-        return 0;
-    return timegm(&end);
+    *out = SSL_CTX_new(TLS_server_method());
+    return *out ? fill_server_context(tls, *out, error) : fail_memory(error);
 }
 
 gordian_status tls_reload(struct tls *tls, gordian_error *error)
 {
     SSL_CTX *plain = NULL, *http = NULL;
+    struct tm end;
     ERR_clear_error();
     gordian_status status = make_context(tls, &plain, error);
     THEN(status, make_context(tls, &http, error));
     if (status != GORDIAN_OK) {
         SSL_CTX_free(plain);
+        SSL_CTX_free(http);
         return status;
     }
     SSL_CTX_set_alpn_select_cb(http, choose_http, NULL);
@@ -137,7 +109,9 @@ gordian_status tls_reload(struct tls *tls, gordian_error *error)
     SSL_CTX_free(tls->http);
     tls->plain = plain;
     tls->http = http;
-    tls->expires = end_of(plain);
+    const X509 *certificate = SSL_CTX_get0_certificate(plain);
+    bool dated = certificate && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) == 1;
+    tls->expires = dated ? timegm(&end) : 0;
     return GORDIAN_OK;
 }
 
@@ -155,11 +129,8 @@ gordian_status tls_open(struct tls **out, const char *certificate, const char *k
     tls->certificate = memory_copy_text(&memory, certificate);
     tls->key = memory_copy_text(&memory, key);
     tls->clients = memory_copy_text(&memory, clients);
-    gordian_status status = GORDIAN_OK;
-    if (!tls->certificate || !tls->key || (clients && !tls->clients))
-        status = fail_memory(error);
-    else
-        status = tls_reload(tls, error);
+    bool copied = tls->certificate && tls->key && (!clients || tls->clients);
+    gordian_status status = copied ? tls_reload(tls, error) : fail_memory(error);
     if (status == GORDIAN_OK)
         *out = tls;
     else
@@ -174,10 +145,7 @@ void tls_close(struct tls *tls)
     gordian_allocator memory = tls->memory;
     SSL_CTX_free(tls->plain);
     SSL_CTX_free(tls->http);
-    memory_free(&memory, tls->certificate);
-    memory_free(&memory, tls->key);
-    memory_free(&memory, tls->clients);
-    memory_free(&memory, tls);
+    memory_free_all(&memory, tls->certificate, tls->key, tls->clients, tls);
 }
 
 int64_t tls_expires(const struct tls *tls)
@@ -198,7 +166,8 @@ struct bufferevent *tls_accept(struct tls *tls, struct event_base *base, int fd,
         SSL_free(ssl);
         return NULL;
     }
-    /* A peer that just goes away is an end, not a failure: what matters has a length. */
+    /* A peer that closes without a TLS shutdown ends the connection without an error: lost data is
+     * detected by the length of frames. */
     bufferevent_openssl_set_allow_dirty_shutdown(made, 1);
     return made;
 }

@@ -5,27 +5,27 @@
 
 #include <string.h>
 
-#define NOBODY     GORDIAN_NONE
-#define SLICE_LOOK 16 /* declarations or removals between two looks at the clock */
+#define NOBODY      GORDIAN_NONE
+#define SLICE_CHECK 16 /* declarations or removals between two looks at the clock */
 
 /* ------------------------------------------------------------------ records */
 
-bool record_begin(struct service *service, enum record_kind kind, uint32_t slot, uint32_t session,
-                  size_t more)
+gordian_status record_begin(struct service *service, enum record_kind kind, uint32_t slot,
+                            uint32_t session, size_t more, gordian_error *error)
 {
     struct bytes *record = &service->work->record;
     if (service->unkept)
-        return false;
+        return fail_memory(error);
     record->used = 0;
     record->failed = false;
     if (!bytes_room(record, RECORD_HEAD + more))
-        return false;
+        return fail_memory(error);
     record->data[0] = (uint8_t)kind;
     wire_store32(record->data + 1, slot);
     wire_store32(record->data + 5, session);
     record->used = RECORD_HEAD;
     service->work->record_at = service->work->now;
-    return true;
+    return GORDIAN_OK;
 }
 
 void record_append(struct service *service)
@@ -38,12 +38,12 @@ void record_append(struct service *service)
                                       record->used) == 0;
 }
 
-void record_take_body(struct service *service, size_t frame_size)
+void record_append_body(struct service *service, size_t frame_size)
 {
-    struct bytes *record = &service->work->record;
-    uint8_t *at = record->data + record->used;
+    uint8_t *at = record_end(service);
     memmove(at, at + WIRE_HEAD_SIZE, frame_size - WIRE_HEAD_SIZE);
-    record->used += frame_size - WIRE_HEAD_SIZE;
+    service->work->record.used += frame_size - WIRE_HEAD_SIZE;
+    record_append(service);
 }
 
 /* ------------------------------------------------------------------ quotas */
@@ -95,15 +95,7 @@ static gordian_status parse_config(const struct wire_open *open, struct served_c
     return served_config_parse(config, open->options.text, open->options.length, error);
 }
 
-static uint32_t free_slot(const struct service *service)
-{
-    uint32_t slot = 0;
-    while (slot < service->system_limit && service->systems[slot])
-        slot++;
-    return slot;
-}
-
-static bool reserve_system(struct service *service, uint32_t slot)
+bool service_reserve_system(struct service *service, uint32_t slot)
 {
     if (!memory_grow32(&service->memory, &service->systems, &service->system_room, slot + 1,
                        sizeof *service->systems))
@@ -113,35 +105,20 @@ static bool reserve_system(struct service *service, uint32_t slot)
     return true;
 }
 
-/* The engine there was may not be here any more: then another goes on. */
-static gordian_status open_any(struct service *service, const struct wire_open *open,
-                               const struct served_config *config, const gordian_allocator *memory,
-                               struct served **served, gordian_error *error)
-{
-    gordian_status status =
-        served_open(served, open->name.text, open->name.length, config, memory, error);
-    if (status != GORDIAN_STATUS_UNAVAILABLE || !service->replaying)
-        return status;
-    struct served_config other = *config;
-    strcpy(other.engine, "auto");
-    status = served_open(served, open->name.text, open->name.length, &other, memory, error);
-    if (status == GORDIAN_OK)
-        (*served)->config = *config;
-    return status;
-}
-
+/* Opens a system with its own meter. */
 static gordian_status open_served(struct service *service, const struct wire_open *open,
                                   const struct served_config *config, struct served **served,
                                   gordian_error *error)
 {
     struct meter *meter = NULL;
     TRY(service_new_meter(service, &meter, error));
-    gordian_status status = open_any(
-        service, open, config, meter ? meter_allocator(meter) : &service->memory, served, error);
-    if (status != GORDIAN_OK)
-        meter_free(meter);
-    else
+    const gordian_allocator *memory = meter ? meter_allocator(meter) : &service->memory;
+    gordian_status status = (service->replaying ? served_reopen : served_open)(
+        served, open->name.text, open->name.length, config, memory, error);
+    if (status == GORDIAN_OK)
         (*served)->meter = meter;
+    else
+        meter_free(meter);
     return status;
 }
 
@@ -159,15 +136,20 @@ void service_close_served(struct served *served)
     meter_free(meter);
 }
 
+static void notify_systems(struct service *service)
+{
+    for (struct service_watcher *w = service->watchers; w; w = w->next)
+        if (w->systems)
+            w->systems(w->context);
+}
+
 void service_add_system(struct service *service, uint32_t slot, struct served *served)
 {
     served->slot = slot;
     served->accounts = &service->accounts;
     service->systems[slot] = served;
     service->system_count++;
-    for (struct service_watcher *w = service->watchers; w; w = w->next)
-        if (w->systems)
-            w->systems(w->context);
+    notify_systems(service);
 }
 
 gordian_status service_put_system(struct service *service, uint32_t slot,
@@ -176,7 +158,7 @@ gordian_status service_put_system(struct service *service, uint32_t slot,
     struct served_config config;
     struct served *served;
     TRY(parse_config(open, &config, error));
-    if (!reserve_system(service, slot))
+    if (!service_reserve_system(service, slot))
         return fail_memory(error);
     if (service->systems[slot])
         return fail(error, GORDIAN_STATUS_INPUT, "there is a system at place %u already", slot);
@@ -184,11 +166,6 @@ gordian_status service_put_system(struct service *service, uint32_t slot,
     served->opened = service->work->now;
     service_add_system(service, slot, served);
     return GORDIAN_OK;
-}
-
-bool service_reserve_system(struct service *service, uint32_t slot)
-{
-    return reserve_system(service, slot);
 }
 
 static gordian_status open_new(struct service *service, uint32_t session,
@@ -203,14 +180,12 @@ static gordian_status open_new(struct service *service, uint32_t session,
     TRY(holder_check(service, session, 0, 1, error));
     TRY(check_service_memory(service, error));
     TRY(quota_check(service, session, served_system_cost(), error));
-    *slot = free_slot(service);
+    for (*slot = 0; *slot < service->system_limit && service->systems[*slot];)
+        ++*slot;
     size_t size = wire_put_open(NULL, 0, open);
-    if (!record_begin(service, RECORD_OPEN, *slot, session, size))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_OPEN, *slot, session, size, error));
     TRY(service_put_system(service, *slot, open, error));
-    struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_open(record->data + record->used, size, open));
-    record_append(service);
+    record_append_body(service, wire_put_open(record_end(service), size, open));
     quota_opened(service, session, service->systems[*slot]);
     return GORDIAN_OK;
 }
@@ -246,17 +221,14 @@ void service_drop_system(struct service *service, struct served *served)
     service->systems[slot] = NULL;
     service->system_count--;
     service_close_served(served);
-    for (struct service_watcher *w = service->watchers; w; w = w->next)
-        if (w->systems)
-            w->systems(w->context);
+    notify_systems(service);
 }
 
 gordian_status apply_close(struct service *service, struct served *served, gordian_error *error)
 {
     if (strcmp(served->name, DEFAULT_SYSTEM) == 0)
         return FAIL_WITH(service, WIRE_IN_USE, error, "system '" DEFAULT_SYSTEM "' stays");
-    if (!record_begin(service, RECORD_CLOSE, served->slot, NOBODY, 0))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_CLOSE, served->slot, NOBODY, 0, error));
     service_drop_system(service, served);
     record_append(service);
     return GORDIAN_OK;
@@ -271,16 +243,16 @@ static gordian_status apply_resource(struct service *service, struct served *ser
     const char *name = declaration->name.text;
     size_t length = declaration->name.length;
     bool is_new = served_find_resource(served, name, length) == NOBODY;
-    gordian_status status = is_new ? check_resources(service, served, session, error) : GORDIAN_OK;
-    if (status == GORDIAN_OK && is_new)
-        status = quota_check(service, session, served_resource_cost(served, length), error);
-    if (status == GORDIAN_OK && is_new && !served_reserve_adder(served))
-        status = fail_memory(error);
-    THEN(status, served_declare_resource(served, name, length, declaration->units, id, error));
-    if (status == GORDIAN_OK && is_new)
-        quota_added(service, session, served, *id, length);
     *changed = is_new || served->operations->forgets;
-    return status;
+    if (!is_new)
+        return served_declare_resource(served, name, length, declaration->units, id, error);
+    TRY(check_resources(service, served, session, error));
+    TRY(quota_check(service, session, served_resource_cost(served, length), error));
+    if (!served_reserve_adder(served))
+        return fail_memory(error);
+    TRY(served_declare_resource(served, name, length, declaration->units, id, error));
+    quota_added(service, session, served, *id, length);
+    return GORDIAN_OK;
 }
 
 static gordian_status apply_process(struct service *service, struct served *served,
@@ -291,14 +263,12 @@ static gordian_status apply_process(struct service *service, struct served *serv
     size_t length = declaration->name.length, claims = declaration->claim_count;
     uint32_t known = served_find_process(served, name, length), payer = session;
     bool is_new = known == NOBODY;
-    gordian_status status = is_new ? check_names(service, served, session, error) : GORDIAN_OK;
-    if (!is_new && served->processes[known].owner != NOBODY)
+    if (is_new)
+        TRY(check_names(service, served, session, error));
+    else if (served->processes[known].owner != NOBODY)
         payer = served->processes[known].owner;
-    if (status == GORDIAN_OK && (is_new || claims > 0))
-        status =
-            quota_check(service, payer, served_new_process_cost(served, length, claims), error);
-    if (status != GORDIAN_OK)
-        return status;
+    if (is_new || claims > 0)
+        TRY(quota_check(service, payer, served_new_process_cost(served, length, claims), error));
     if (!session_reserve(service, session))
         return fail_memory(error);
     TRY(served_declare_process(served, name, length, declaration->claims, claims, id, error));
@@ -324,7 +294,7 @@ static gordian_status declare_one(struct service *service, struct served *served
 }
 
 /* Those whom a bank's declarations have served are told, and are not in any answer. */
-static void tell_served(struct service *service, struct served *served)
+static void notify_served(struct service *service, struct served *served)
 {
     size_t count;
     const uint32_t *list = served_served(served, &count);
@@ -344,29 +314,12 @@ static gordian_status reserve_declare(struct service *service, const struct appl
     if (list->left > WIRE_FRAME_MAX / 12)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "a frame cannot hold that many");
     if (!memory_grow(&service->memory, &work->ids, &work->id_room, declare->count + list->left,
-                     sizeof *work->ids) ||
-        !record_begin(service, RECORD_DECLARE, declare->served->slot, declare->session,
-                      4 + (size_t)(list->end - list->at)))
+                     sizeof *work->ids))
         return fail_memory(error);
+    TRY(record_begin(service, RECORD_DECLARE, declare->served->slot, declare->session,
+                     4 + (size_t)(list->end - list->at), error));
     work->record.used += 4; /* how many they are */
     return GORDIAN_OK;
-}
-
-/* The next one of the list; true: it changed something, and belongs into the record. */
-static bool take_declaration(struct service *service, struct apply_declare *declare,
-                             const struct wire_declaration *declaration, gordian_error *error)
-{
-    bool changed = false;
-    uint32_t id = NOBODY;
-    if (declare_one(service, declare->served, declare->session, declaration, &changed, &id,
-                    error)) {
-        id = NOBODY;
-        changed = false;
-    }
-    declare->accepted |= id != NOBODY;
-    tell_served(service, declare->served);
-    service->work->ids[declare->count++] = id;
-    return changed;
 }
 
 gordian_status apply_declare(struct service *service, struct apply_declare *declare,
@@ -389,12 +342,22 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
         return status;
     const unsigned char *start = list->at;
     while (!declare->yields && wire_next_declaration(list, &declaration, work->wants, WANTS)) {
-        if (take_declaration(service, declare, &declaration, error)) {
+        bool changed = false;
+        uint32_t id = NOBODY;
+        if (declare_one(service, declare->served, declare->session, &declaration, &changed, &id,
+                        error)) {
+            id = NOBODY;
+            changed = false;
+        }
+        notify_served(service, declare->served);
+        declare->accepted |= id != NOBODY;
+        work->ids[declare->count++] = id;
+        if (changed) {
             bytes_put(&work->record, start, (size_t)(list->at - start));
             kept++;
         }
         start = list->at;
-        declare->yields = declare->sliced && list->left > 0 && declare->count % SLICE_LOOK == 0 &&
+        declare->yields = declare->sliced && list->left > 0 && declare->count % SLICE_CHECK == 0 &&
                           slice_is_over(work, clock_ns());
     }
     wire_store32(work->record.data + RECORD_HEAD, kept);
@@ -415,15 +378,12 @@ gordian_status apply_declaration(struct service *service, struct served *served,
 {
     size_t size = wire_put_declare(NULL, 0, declaration, 1);
     TRY(check_service_memory(service, error));
-    if (!record_begin(service, RECORD_DECLARE, served->slot, session, size))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_DECLARE, served->slot, session, size, error));
     bool changed = false;
     TRY(declare_one(service, served, session, declaration, &changed, id, error));
-    tell_served(service, served);
-    struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_declare(record->data + record->used, size, declaration, 1));
+    notify_served(service, served);
     if (changed)
-        record_append(service);
+        record_append_body(service, wire_put_declare(record_end(service), size, declaration, 1));
     return GORDIAN_OK;
 }
 
@@ -440,17 +400,14 @@ static gordian_status check_removable(struct service *service, struct served *se
         return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
                          process ? "process" : "resource", id);
     const gordian_edge *edges;
-    size_t first = 0, second = 0;
-    gordian_status status =
-        served_edges(served, process ? SERVED_HELD : SERVED_HOLDERS, id, &edges, &first, error);
-    THEN(status, served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second,
-                              error));
-    if (status == GORDIAN_OK && first + second > 0)
-        return FAIL_WITH(service, WIRE_IN_USE, error,
-                         process ? "'%.60s' holds or waits for something"
-                                 : "'%.60s' is held or waited for",
-                         name);
-    return status;
+    size_t first, second;
+    TRY(served_edges(served, process ? SERVED_HELD : SERVED_HOLDERS, id, &edges, &first, error));
+    TRY(served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second, error));
+    if (first + second == 0)
+        return GORDIAN_OK;
+    return FAIL_WITH(
+        service, WIRE_IN_USE, error,
+        process ? "'%.60s' holds or waits for something" : "'%.60s' is held or waited for", name);
 }
 
 /* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
@@ -480,52 +437,39 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
 {
     size_t size = wire_put_remove(NULL, 0, what, &id, 1);
     TRY(check_removable(service, served, what, id, error));
-    if (!record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size, error));
     TRY(remove_name(service, served, what, id, error));
-    struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_remove(record->data + record->used, size, what, &id, 1));
-    record_append(service);
+    record_append_body(service, wire_put_remove(record_end(service), size, what, &id, 1));
     return GORDIAN_OK;
 }
 
 static gordian_status check_next(struct service *service, const struct apply_remove *remove,
                                  uint32_t id, gordian_error *error)
 {
-    TRY(client_may_remove(remove->client, remove->served, remove->what, id, error));
+    TRY(client_may_modify(remove->client, remove->served, remove->what, id, "end", error));
     return check_removable(service, remove->served, remove->what, id, error);
 }
 
 static bool removal_yields(struct service *service, const struct apply_remove *remove)
 {
     uint32_t left = remove->list.left;
-    return left > 0 && left % SLICE_LOOK == 0 && slice_is_over(service->work, clock_ns());
+    return left > 0 && left % SLICE_CHECK == 0 && slice_is_over(service->work, clock_ns());
 }
 
 /* Before the first one is removed: so a frame that names one in use removes none. */
 static gordian_status check_all(struct service *service, struct apply_remove *remove,
                                 gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     uint32_t id;
-    while (status == GORDIAN_OK && !remove->yields && wire_next_id(&remove->list, &id)) {
-        status = check_next(service, remove, id, error);
+    while (!remove->yields && wire_next_id(&remove->list, &id)) {
+        TRY(check_next(service, remove, id, error));
         remove->yields = removal_yields(service, remove);
     }
-    if (status == GORDIAN_OK && !remove->yields) {
+    if (!remove->yields) {
         remove->checked = true;
         remove->list = remove->all;
     }
-    return status;
-}
-
-/* One that was checked in an earlier slice may be in use since then, or another's. */
-static gordian_status remove_next(struct service *service, const struct apply_remove *remove,
-                                  uint32_t id, gordian_error *error)
-{
-    gordian_status status = remove->resumed ? check_next(service, remove, id, error) : GORDIAN_OK;
-    return status == GORDIAN_OK ? remove_name(service, remove->served, remove->what, id, error)
-                                : status;
+    return GORDIAN_OK;
 }
 
 /* The record has what was removed, also if it fails at the next one. */
@@ -535,13 +479,14 @@ static gordian_status remove_all(struct service *service, struct apply_remove *r
     struct bytes *record = &service->work->record;
     gordian_status status = GORDIAN_OK;
     uint32_t done = 0, id;
-    if (!record_begin(service, RECORD_REMOVE, remove->served->slot, NOBODY,
-                      5 + 4 * (size_t)remove->list.left))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_REMOVE, remove->served->slot, NOBODY,
+                     5 + 4 * (size_t)remove->list.left, error));
     record->data[RECORD_HEAD] = remove->what;
     record->used += 5; /* with how many they are */
     while (!remove->yields && wire_next_id(&remove->list, &id)) {
-        status = remove_next(service, remove, id, error);
+        if (remove->resumed) /* it may be in use, or another session's, since it was checked */
+            status = check_next(service, remove, id, error);
+        THEN(status, remove_name(service, remove->served, remove->what, id, error));
         if (status != GORDIAN_OK)
             break;
         bytes_put(record, remove->list.at - 4, 4);
@@ -557,11 +502,10 @@ static gordian_status remove_all(struct service *service, struct apply_remove *r
 gordian_status apply_remove(struct service *service, struct apply_remove *remove,
                             gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     slice_begin(service);
     if (!remove->checked)
-        status = check_all(service, remove, error);
-    return status == GORDIAN_OK && !remove->yields ? remove_all(service, remove, error) : status;
+        TRY(check_all(service, remove, error));
+    return remove->yields ? GORDIAN_OK : remove_all(service, remove, error);
 }
 
 gordian_status apply_weigh(struct service *service, struct served *served,
@@ -571,42 +515,31 @@ gordian_status apply_weigh(struct service *service, struct served *served,
     char buffer[GORDIAN_NAME_MAX + 1];
     if (!served_process_name(served, weigh->process, buffer))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", weigh->process);
-    if (!record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size, error));
     TRY(served_weigh(served, weigh->process, weigh->priority, weigh->cost, error));
-    struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_weigh(record->data + record->used, size, weigh));
-    record_append(service);
+    record_append_body(service, wire_put_weigh(record_end(service), size, weigh));
     return GORDIAN_OK;
-}
-
-static bool name_is_there(const struct served *served, const struct wire_label *label)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    if (label->what == WIRE_PROCESS)
-        return served_process_name(served, label->id, buffer) != NULL;
-    return !served_is_await(served, label->id) &&
-           served_resource_name(served, label->id, buffer) != NULL;
 }
 
 gordian_status apply_label(struct service *service, struct served *served, uint32_t session,
                            const struct wire_label *label, gordian_error *error)
 {
+    char buffer[GORDIAN_NAME_MAX + 1];
     size_t size = wire_put_label(NULL, 0, label);
-    if (!name_is_there(served, label))
+    bool process = label->what == WIRE_PROCESS;
+    if (process ? !served_process_name(served, label->id, buffer)
+                : served_is_await(served, label->id) ||
+                      !served_resource_name(served, label->id, buffer))
         return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
-                         label->what == WIRE_PROCESS ? "process" : "resource", label->id);
+                         process ? "process" : "resource", label->id);
     /* Whose quotas the labels count for. */
-    uint32_t payer = label->what == WIRE_PROCESS ? served->processes[label->id].owner
-                                                 : quota_adder(service, served, label->id);
+    uint32_t payer =
+        process ? served->processes[label->id].owner : quota_adder(service, served, label->id);
     TRY(quota_check(service, payer != NOBODY ? payer : session,
                     tags_more_cost(label->texts, label->count), error));
-    if (!record_begin(service, RECORD_LABEL, served->slot, NOBODY, size))
-        return fail_memory(error);
-    TRY(served_label(served, label->what == WIRE_PROCESS ? TAGS_PROCESS : TAGS_RESOURCE, label->id,
-                     label->texts, label->count, payer, error));
-    struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_label(record->data + record->used, size, label));
-    record_append(service);
+    TRY(record_begin(service, RECORD_LABEL, served->slot, NOBODY, size, error));
+    TRY(served_label(served, process ? TAGS_PROCESS : TAGS_RESOURCE, label->id, label->texts,
+                     label->count, payer, error));
+    record_append_body(service, wire_put_label(record_end(service), size, label));
     return GORDIAN_OK;
 }

@@ -1,4 +1,4 @@
-/* The binary form: a frame is a command, its answer a frame. */
+/* The binary form of the protocol: every frame of a client is a command, answered by a frame. */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
@@ -7,69 +7,42 @@
 
 /* ------------------------------------------------------------------ answers */
 
-static void put_done_answer(struct client *client)
+static gordian_status put_done(struct client *client)
 {
-    unsigned char frame[WIRE_HEAD_SIZE];
-    client_put(client, frame, wire_put_frame(frame, sizeof frame, WIRE_DONE, NULL, 0));
+    CLIENT_PUT(client, wire_put_frame, WIRE_DONE, NULL, 0);
+    return GORDIAN_OK;
 }
 
-/* To USE and OPEN: its client must know whether results are outcomes or verdicts. */
-static void done_with(struct client *client, const struct served *served)
+/* Answers USE and OPEN. The kind of the system tells the client whether results are outcomes or
+ * verdicts. */
+static gordian_status use_system(struct client *client, const struct served *served)
 {
-    unsigned char frame[WIRE_HEAD_SIZE + 1];
-    uint8_t kind = (uint8_t)served->config.kind;
-    client_put(client, frame, wire_put_u8(frame, sizeof frame, WIRE_DONE, kind));
+    client->system = served->slot;
+    CLIENT_PUT(client, wire_put_u8, WIRE_DONE, (uint8_t)served->config.kind);
+    return GORDIAN_OK;
 }
 
-/* To SUBSCRIBE: every event behind this one will be told. */
-static void done_from(struct client *client, const struct served *served)
+static gordian_status malformed(struct client *client, const char *kind, gordian_error *error)
 {
-    unsigned char frame[WIRE_HEAD_SIZE + 8];
-    client_put(client, frame, wire_put_u64(frame, sizeof frame, WIRE_DONE, served->seq));
-}
-
-static void frame_malformed(struct client *client, const char *text)
-{
-    client_error(client, WIRE_MALFORMED, 0, 0, text);
-}
-
-/* The system in use; NULL: the error was sent. */
-static struct served *system_of(struct client *client)
-{
-    struct served *served = service_system(client->service, client->system);
-    if (!served)
-        client_error(client, WIRE_NO_SYSTEM, 0, 0, "no system is in use");
-    return served;
-}
-
-/* May this client change something now? False: the error was sent. */
-static bool may_change(struct client *client)
-{
-    const char *why;
-    if (!client_may_write(client)) {
-        client_error(client, WIRE_NOT_ALLOWED, 0, 0, "this token permits to look only");
-        return false;
-    }
-    if (service_may_change(client->service, &why))
-        return true;
-    client_error(client, WIRE_NOT_KEPT, 1000, 0, why);
-    return false;
+    return FAIL_WITH(client->service, WIRE_MALFORMED, error, "a malformed %s", kind);
 }
 
 /* ------------------------------------------------------------------ commands */
 
-static void take_hello(struct client *client, const struct wire_frame *frame)
+/* A command that sets work->later gets the same frame again. Part of it may have been applied. */
+typedef gordian_status take_command(struct client *client, const struct wire_frame *frame,
+                                    gordian_error *error);
+
+static gordian_status take_hello(struct client *client, const struct wire_frame *frame,
+                                 gordian_error *error)
 {
     struct service *service = client->service;
     struct wire_hello hello;
-    if (!wire_get_hello(frame, &hello)) {
-        frame_malformed(client, "a malformed HELLO");
-        return;
-    }
+    if (!wire_get_hello(frame, &hello))
+        return malformed(client, "HELLO", error);
     client->fences = hello.flags & WIRE_FENCES;
     hello.flags &= WIRE_KEEP;
-    if (!client_hello(client, &hello))
-        return;
+    TRY(client_hello(client, &hello, error));
     const char *version = gordian_version();
     struct wire_welcome welcome = {
         .version = WIRE_VERSION,
@@ -83,220 +56,169 @@ static void take_hello(struct client *client, const struct wire_frame *frame)
         memcpy(welcome.session, session->id, sizeof welcome.session);
         welcome.last = session->last;
     }
-    unsigned char bytes[128];
     size_t start = client->out.used;
     fence_put(client, service->fence);
-    client_put(client, bytes, wire_put_welcome(bytes, sizeof bytes, &welcome));
+    CLIENT_PUT(client, wire_put_welcome, &welcome);
     client_welcomed(client, start);
+    return GORDIAN_OK;
 }
 
-static void take_use(struct client *client, const struct wire_frame *frame)
+static gordian_status take_use(struct client *client, const struct wire_frame *frame,
+                               gordian_error *error)
 {
     struct wire_text name;
-    if (!wire_get_name(frame, &name)) {
-        frame_malformed(client, "a malformed USE");
-        return;
-    }
-    const struct served *served = client_find_system(client, name.text, name.length);
-    if (!served) {
-        client_error(client, WIRE_NO_SYSTEM, 0, 0, "there is no system of this name");
-        return;
-    }
-    client->system = served->slot;
-    done_with(client, served);
+    struct served *served;
+    if (!wire_get_name(frame, &name))
+        return malformed(client, "USE", error);
+    TRY(client_find_system(client, name, &served, error));
+    return use_system(client, served);
 }
 
-static void take_open_command(struct client *client, const struct wire_frame *frame)
+static gordian_status take_open_command(struct client *client, const struct wire_frame *frame,
+                                        gordian_error *error)
 {
     struct wire_open open;
-    gordian_error error = {0};
     uint32_t slot;
-    if (!wire_get_open(frame, &open) || open.options.length > WIRE_OPTIONS_MAX) {
-        frame_malformed(client, "a malformed OPEN");
-        return;
-    }
-    if (!may_change(client))
-        return;
-    if (client_may_open(client, &open, &error) ||
-        apply_open(client->service, client->session, &open, &slot, &error)) {
-        client_fail(client, &error);
-        return;
-    }
-    client->system = slot;
-    done_with(client, service_system(client->service, slot));
-}
-
-/* Does anybody else use it? */
-static bool in_use(const struct client *client, const struct served *served)
-{
-    const struct service *service = client->service;
-    for (const struct client *other = service->clients; other; other = other->next)
-        if (other != client && other->system == served->slot && other->session != NOBODY)
-            return true;
-    return false;
+    if (!wire_get_open(frame, &open) || open.options.length > WIRE_OPTIONS_MAX)
+        return malformed(client, "OPEN", error);
+    TRY(client_may_change(client, error));
+    TRY(client_may_open(client, &open, error));
+    TRY(apply_open(client->service, client->session, &open, &slot, error));
+    return use_system(client, service_system(client->service, slot));
 }
 
 gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error)
 {
     struct service *service = client->service;
-    struct served *served = client_find_system(client, name.text, name.length);
-    if (!served)
-        return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "there is no system of this name");
+    struct served *served;
+    TRY(client_find_system(client, name, &served, error));
     if (!(client->rights & SERVICE_ADMINISTER))
         return FAIL_WITH(service, WIRE_NOT_ALLOWED, error,
                          "this token does not permit to close systems");
-    if (in_use(client, served))
-        return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
+    for (const struct client *other = service->clients; other; other = other->next)
+        if (other != client && other->system == served->slot && other->session != NOBODY)
+            return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
     return apply_close(service, served, error);
 }
 
-static void take_close_command(struct client *client, const struct wire_frame *frame)
+static gordian_status take_close_command(struct client *client, const struct wire_frame *frame,
+                                         gordian_error *error)
 {
     struct wire_text name;
-    gordian_error error = {0};
-    if (!wire_get_name(frame, &name)) {
-        frame_malformed(client, "a malformed CLOSE");
-        return;
-    }
-    if (!may_change(client))
-        return;
-    if (client_close_system(client, name, &error))
-        client_fail(client, &error);
-    else
-        put_done_answer(client);
+    if (!wire_get_name(frame, &name))
+        return malformed(client, "CLOSE", error);
+    TRY(client_may_change(client, error));
+    TRY(client_close_system(client, name, error));
+    return put_done(client);
 }
 
-static void put_declared_ids(struct client *client, size_t count)
+static gordian_status take_declare(struct client *client, const struct wire_frame *frame,
+                                   gordian_error *error)
 {
     struct service_work *work = client->service->work;
-    size_t size = wire_put_declared(NULL, 0, work->ids, count);
-    unsigned char *to = client_room(client, size);
-    if (to)
-        wire_put_declared(to, size, work->ids, count);
-    work->code = 0; /* of those that were refused */
+    struct client_frame *slices = &client->frame;
+    struct apply_declare declare = {.session = client->session, .sliced = true};
+    if (!wire_get_declare(frame, &declare.list))
+        return malformed(client, "DECLARE", error);
+    const struct wire_list list = declare.list;
+    if (!slices->begun)
+        TRY(client_may_change(client, error));
+    TRY(client_system(client, &declare.served, error));
+    if (slices->begun) {
+        if (!frame_resume(client, &declare.list))
+            return GORDIAN_OK;
+        declare.count = slices->id_count;
+        declare.accepted = slices->accepted;
+    }
+    TRY(apply_declare(client->service, &declare, error));
+    if (declare.yields) {
+        frame_yield(client, &declare.list, &list);
+        slices->id_count = declare.count;
+        slices->accepted = declare.accepted;
+        return GORDIAN_OK;
+    }
+    CLIENT_PUT(client, wire_put_declared, work->ids, declare.count);
+    work->code = 0; /* of the declarations that were refused */
     work->retry_ms = 0;
+    return GORDIAN_OK;
 }
 
-/* False: not now, come again with the same frame; a slice of it may have been applied. */
-static bool take_declare(struct client *client, const struct wire_frame *frame)
+static gordian_status take_events(struct client *client, const struct wire_frame *frame,
+                                  gordian_error *error)
 {
     struct service *service = client->service;
-    struct wire_list list;
-    gordian_error error = {0};
-    if (!wire_get_declare(frame, &list)) {
-        frame_malformed(client, "a malformed DECLARE");
-        return true;
-    }
-    if (!client->frame.begun && !may_change(client))
-        return true;
-    struct served *served = system_of(client);
-    if (!served)
-        return true;
-    struct apply_declare declare = {
-        .served = served, .session = client->session, .list = list, .sliced = true};
-    if (client->frame.begun && !frame_resume_declare(client, &declare))
-        return false;
-    if (apply_declare(service, &declare, &error))
-        client_fail(client, &error);
-    else if (declare.yields)
-        frame_yield_declare(client, &declare, &list);
-    else
-        put_declared_ids(client, declare.count);
-    return !declare.yields;
-}
-
-/* RESULTS of the whole frame. */
-static void put_results(struct client *client, uint64_t first)
-{
-    const struct service_work *work = client->service->work;
-    size_t size = wire_put_results(NULL, 0, first, work->results, work->result_count, work->served);
-    fence_put(client, work->fence);
-    unsigned char *to = client_room(client, size);
-    if (to)
-        wire_put_results(to, size, first, work->results, work->result_count, work->served);
-}
-
-/* May the frame begin? *later: not now, come again with the same frame. */
-static bool begin_events(struct client *client, const struct wire_events *frame, bool *later)
-{
-    if (!may_change(client) || !system_of(client))
-        return false;
-    *later = !client_may_spend(client);
-    if (!*later)
-        client_spend(client, frame->list.left);
-    return !*later;
-}
-
-/* False: not now, come again with the same frame; a slice of it may have been applied. */
-static bool take_events(struct client *client, const struct wire_frame *frame)
-{
-    struct service *service = client->service;
-    struct wire_events frame_events;
-    gordian_error error = {0};
+    struct service_work *work = service->work;
+    struct client_frame *slices = &client->frame;
+    struct wire_events body;
     gordian_status status = GORDIAN_OK;
-    bool later = false, cut = false;
-    if (!wire_get_events(frame, &frame_events)) {
-        frame_malformed(client, "a malformed EVENTS");
-        return true;
-    }
-    if (!client->frame.begun && !begin_events(client, &frame_events, &later))
-        return !later;
+    uint64_t now = work->now;
+    bool cut = false;
+    if (!wire_get_events(frame, &body))
+        return malformed(client, "EVENTS", error);
     struct apply_events events = {
         .served = service_system(service, client->system),
         .session = client->session,
         .client = client,
-        .first = frame_events.first,
-        .list = frame_events.list,
+        .first = body.first,
+        .list = body.list,
         .sliced = true,
     };
-    uint64_t now = service->work->now;
-    if (client->frame.begun && !frame_resume_events(client, &events, &cut))
-        return false;
+    if (slices->begun) {
+        if (!frame_resume(client, &events.list))
+            return GORDIAN_OK;
+        events.first = slices->first;
+        events.resumed = true;
+        cut = !events.served || (client->fences && service->fence != slices->newest);
+        if (client->fences)
+            work->now = slices->now;
+    } else {
+        TRY(client_may_change(client, error));
+        TRY(client_system(client, &events.served, error));
+        work->later = !client_may_spend(client);
+        if (work->later)
+            return GORDIAN_OK;
+        client_spend(client, body.list.left);
+    }
     if (cut)
         apply_not_taken(service, &events);
     else
-        status = apply_events(service, &events, &error);
-    if (status != GORDIAN_OK)
-        client_fail(client, &error);
-    else if (events.yields)
-        frame_yield_events(client, &events, &frame_events.list);
-    else
-        put_results(client, frame_events.first);
-    service->work->now = now;
-    return !events.yields;
+        status = apply_events(service, &events, error);
+    work->now = now;
+    if (events.yields) {
+        frame_yield(client, &events.list, &body.list);
+        slices->first = events.first;
+    } else if (status == GORDIAN_OK) {
+        fence_put(client, work->fence);
+        CLIENT_PUT(client, wire_put_results, body.first, work->results, work->result_count,
+                   work->served);
+    }
+    return status;
 }
 
-static void take_ask(struct client *client, const struct wire_frame *frame)
+static gordian_status take_ask(struct client *client, const struct wire_frame *frame,
+                               gordian_error *error)
 {
     struct service_work *work = client->service->work;
     struct served *served;
     gordian_event event;
-    gordian_error error = {0};
     struct wire_asked asked = {0};
-    if (!wire_get_ask(frame, &event, work->wants, WANTS)) {
-        frame_malformed(client, "a malformed ASK");
-        return;
-    }
-    if (!(served = system_of(client)))
-        return;
-    if (served_ask(served, &event, &asked.outcome, &error)) {
-        client_fail(client, &error);
-        return;
-    }
-    unsigned char bytes[16];
-    client_put(client, bytes, wire_put_asked(bytes, sizeof bytes, &asked));
+    if (!wire_get_ask(frame, &event, work->wants, WANTS))
+        return malformed(client, "ASK", error);
+    TRY(client_system(client, &served, error));
+    TRY(served_ask(served, &event, &asked.outcome, error));
+    CLIENT_PUT(client, wire_put_asked, &asked);
+    return GORDIAN_OK;
 }
 
-/* The edges of one side as wants, behind those that are there; NULL: no memory. */
+/* The edges of one side of a process, as wants. */
 static gordian_status gather_side(struct served *served, enum served_side side, uint32_t process,
-                                  gordian_want *wants, size_t room, size_t *count,
-                                  gordian_error *error)
+                                  gordian_want *wants, size_t *count, gordian_error *error)
 {
     const gordian_edge *edges;
-    TRY(served_edges(served, side, process, &edges, count, error));
     size_t kept = 0;
-    for (size_t i = 0; i < *count && kept < room; i++)
+    TRY(served_edges(served, side, process, &edges, count, error));
+    for (size_t i = 0; i < *count && kept < WANTS / 2; i++)
         if (side == SERVED_WANTED || !served_is_await(served, edges[i].resource))
             wants[kept++] =
                 (gordian_want){served_still_needed(served, &edges[i]), edges[i].resource};
@@ -304,20 +226,16 @@ static gordian_status gather_side(struct served *served, enum served_side side, 
     return GORDIAN_OK;
 }
 
-static void take_state_command(struct client *client, const struct wire_frame *frame)
+static gordian_status take_state_command(struct client *client, const struct wire_frame *frame,
+                                         gordian_error *error)
 {
     struct service_work *work = client->service->work;
     struct served *served;
-    struct wire_state state = {0};
-    gordian_error error = {0};
+    struct wire_state state = {.held = work->wants};
     char buffer[GORDIAN_NAME_MAX + 1];
-    if (!wire_get_u32(frame, &state.process)) {
-        frame_malformed(client, "a malformed STATE");
-        return;
-    }
-    if (!(served = system_of(client)))
-        return;
-    gordian_status status = GORDIAN_OK;
+    if (!wire_get_u32(frame, &state.process))
+        return malformed(client, "STATE", error);
+    TRY(client_system(client, &served, error));
     if (served_process_name(served, state.process, buffer)) {
         const struct served_process *record = &served->processes[state.process];
         state.flags = WIRE_KNOWN;
@@ -327,172 +245,139 @@ static void take_state_command(struct client *client, const struct wire_frame *f
             if (served_is_deadlocked(served, state.process))
                 state.flags |= WIRE_IS_DEADLOCKED;
         }
-        state.held = work->wants;
-        status = gather_side(served, SERVED_HELD, state.process, work->wants, WANTS / 2,
-                             &state.held_count, &error);
+        TRY(gather_side(served, SERVED_HELD, state.process, work->wants, &state.held_count, error));
         state.wanted = work->wants + state.held_count;
-        THEN(status,
-             gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
-                         WANTS / 2, &state.wanted_count, &error));
-    }
-    if (status != GORDIAN_OK) {
-        client_fail(client, &error);
-        return;
+        TRY(gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
+                        &state.wanted_count, error));
     }
     bool unkept = service_is_cut_off(client->service);
+    size_t start = client->out.used;
+    state.flags |= unkept ? WIRE_IS_UNKEPT : 0;
+    CLIENT_PUT(client, wire_put_stated, &state);
     if (unkept)
-        state.flags |= WIRE_IS_UNKEPT;
-    size_t size = wire_put_stated(NULL, 0, &state), start = client->out.used;
-    unsigned char *to = client_room(client, size);
-    if (to)
-        wire_put_stated(to, size, &state);
-    if (unkept)
-        client_sure(client, start, 0);
+        client_skip_journal(client, start, 0);
+    return GORDIAN_OK;
 }
 
-/* False: not now, come again with the same frame; a slice of it may have been applied. */
-static bool take_remove(struct client *client, const struct wire_frame *frame)
+static gordian_status take_remove(struct client *client, const struct wire_frame *frame,
+                                  gordian_error *error)
 {
-    struct apply_remove remove = {.client = client};
-    gordian_error error = {0};
-    if (!wire_get_remove(frame, &remove.what, &remove.all)) {
-        frame_malformed(client, "a malformed REMOVE");
-        return true;
-    }
-    if (!client->frame.begun && !may_change(client))
-        return true;
-    if (!(remove.served = system_of(client)))
-        return true;
+    struct client_frame *slices = &client->frame;
+    struct apply_remove remove = {.client = client, .resumed = slices->begun};
+    if (!wire_get_remove(frame, &remove.what, &remove.all))
+        return malformed(client, "REMOVE", error);
+    if (!slices->begun)
+        TRY(client_may_change(client, error));
+    TRY(client_system(client, &remove.served, error));
     remove.list = remove.all;
-    if (client->frame.begun && !frame_resume_remove(client, &remove))
-        return false;
-    if (apply_remove(client->service, &remove, &error))
-        client_fail(client, &error);
-    else if (remove.yields)
-        frame_yield_remove(client, &remove);
-    else
-        put_done_answer(client);
-    return !remove.yields;
+    if (slices->begun) {
+        if (!frame_resume(client, &remove.list))
+            return GORDIAN_OK;
+        remove.checked = slices->checked;
+    }
+    TRY(apply_remove(client->service, &remove, error));
+    if (!remove.yields)
+        return put_done(client);
+    frame_yield(client, &remove.list, &remove.all);
+    slices->checked = remove.checked;
+    return GORDIAN_OK;
 }
 
-static void take_weigh(struct client *client, const struct wire_frame *frame)
+static gordian_status take_weigh(struct client *client, const struct wire_frame *frame,
+                                 gordian_error *error)
 {
     struct wire_weigh weigh;
     struct served *served;
-    gordian_error error = {0};
-    if (!wire_get_weigh(frame, &weigh)) {
-        frame_malformed(client, "a malformed WEIGH");
-        return;
-    }
-    if (!may_change(client) || !(served = system_of(client)))
-        return;
-    if (apply_weigh(client->service, served, &weigh, &error))
-        client_fail(client, &error);
-    else
-        put_done_answer(client);
+    if (!wire_get_weigh(frame, &weigh))
+        return malformed(client, "WEIGH", error);
+    TRY(client_may_change(client, error));
+    TRY(client_system(client, &served, error));
+    TRY(apply_weigh(client->service, served, &weigh, error));
+    return put_done(client);
 }
 
-static void take_label_command(struct client *client, const struct wire_frame *frame)
+static gordian_status take_label_command(struct client *client, const struct wire_frame *frame,
+                                         gordian_error *error)
 {
     struct wire_text texts[WIRE_LABELS_MAX];
     struct wire_label label;
     struct served *served;
-    gordian_error error = {0};
-    if (!wire_get_label(frame, &label, texts)) {
-        frame_malformed(client, "a malformed LABEL");
-        return;
-    }
-    if (!may_change(client) || !(served = system_of(client)))
-        return;
-    if (client_may_label(client, served, &label, &error) ||
-        apply_label(client->service, served, client->session, &label, &error))
-        client_fail(client, &error);
-    else
-        put_done_answer(client);
+    if (!wire_get_label(frame, &label, texts))
+        return malformed(client, "LABEL", error);
+    TRY(client_may_change(client, error));
+    TRY(client_system(client, &served, error));
+    TRY(client_may_modify(client, served, label.what, label.id, "label", error));
+    TRY(apply_label(client->service, served, client->session, &label, error));
+    return put_done(client);
 }
 
-static void take_subscribe(struct client *client, const struct wire_frame *frame)
+static gordian_status take_subscribe(struct client *client, const struct wire_frame *frame,
+                                     gordian_error *error)
 {
     uint8_t mask;
     if (!wire_get_u8(frame, &mask) ||
-        mask > (WIRE_MY_GRANTS | WIRE_MY_DEADLOCKS | WIRE_DEADLOCKS | WIRE_EVERYTHING)) {
-        frame_malformed(client, "a malformed SUBSCRIBE");
-        return;
-    }
-    if (!client_subscribe(client, mask))
-        return;
+        mask > (WIRE_MY_GRANTS | WIRE_MY_DEADLOCKS | WIRE_DEADLOCKS | WIRE_EVERYTHING))
+        return malformed(client, "SUBSCRIBE", error);
+    TRY(client_subscribe(client, mask, error));
     const struct served *served = service_system(client->service, client->system);
-    if (served && mask & WIRE_EVERYTHING)
-        done_from(client, served);
-    else
-        put_done_answer(client);
+    if (!served || !(mask & WIRE_EVERYTHING))
+        return put_done(client);
+    CLIENT_PUT(client, wire_put_u64, WIRE_DONE, served->seq); /* the last event before the first
+                                                                 notification */
+    return GORDIAN_OK;
 }
 
-static void take_ping(struct client *client, const struct wire_frame *frame)
+static gordian_status take_ping(struct client *client, const struct wire_frame *frame,
+                                gordian_error *error)
 {
     uint64_t value;
-    unsigned char bytes[16];
-    if (!wire_get_u64(frame, &value)) {
-        frame_malformed(client, "a malformed PING");
-        return;
-    }
     size_t start = client->out.used;
-    client_put(client, bytes, wire_put_u64(bytes, sizeof bytes, WIRE_PONG, value));
-    client_sure(client, start, 0);
+    if (!wire_get_u64(frame, &value))
+        return malformed(client, "PING", error);
+    CLIENT_PUT(client, wire_put_u64, WIRE_PONG, value);
+    client_skip_journal(client, start, 0);
+    return GORDIAN_OK;
 }
 
 void client_bye(struct client *client)
 {
     if (client->session != NOBODY) {
         session_lost(client->service, client->session);
-        /* Who hears of the good-bye finds what was held given back, unless it is very much. */
-        session_drop_some(client->service);
+        /* When the client reads the answer, its processes are released, unless they are many. */
+        session_drop_step(client->service);
     }
     client->closing = true;
 }
 
 /* ------------------------------------------------------------------ frames */
 
-/* Before HELLO only that, and what changes and tells nothing. */
-static bool is_welcome(struct client *client, uint8_t kind)
+static gordian_status take_command_frame(struct client *client, const struct wire_frame *frame,
+                                         gordian_error *error)
 {
-    bool known = client->session != NOBODY || (client->rights && !client_may_write(client));
-    if (known || kind == WIRE_HELLO || kind == WIRE_PING || kind == WIRE_BYE)
-        return true;
-    client_error(client, WIRE_NOT_ALLOWED, 0, 0, "HELLO comes first");
-    return false;
-}
-
-/* False: not now. */
-static bool take_command_frame(struct client *client, const struct wire_frame *frame)
-{
-    static void (*const commands[])(struct client *, const struct wire_frame *) = {
+    static take_command *const commands[] = {
         [WIRE_HELLO] = take_hello,         [WIRE_USE] = take_use,
         [WIRE_OPEN] = take_open_command,   [WIRE_ASK] = take_ask,
         [WIRE_SUBSCRIBE] = take_subscribe, [WIRE_STATE] = take_state_command,
         [WIRE_PING] = take_ping,           [WIRE_WEIGH] = take_weigh,
         [WIRE_CLOSE] = take_close_command, [WIRE_LABEL] = take_label_command,
+        [WIRE_EVENTS] = take_events,       [WIRE_DECLARE] = take_declare,
+        [WIRE_REMOVE] = take_remove,       [WIRE_LINE] = lines_take_frame,
     };
+    uint8_t kind = frame->kind;
+    bool welcomed = client->session != NOBODY || (client->rights && !client_may_write(client));
     client->service->counters.frames += !client->frame.begun;
-    if (!is_welcome(client, frame->kind))
-        return true;
-    if (frame->kind == WIRE_EVENTS)
-        return take_events(client, frame);
-    if (frame->kind == WIRE_DECLARE)
-        return take_declare(client, frame);
-    if (frame->kind == WIRE_REMOVE)
-        return take_remove(client, frame);
-    if (frame->kind == WIRE_LINE)
-        return lines_take_frame(client, frame);
-    if (frame->kind == WIRE_BYE) {
-        put_done_answer(client);
+    client->service->work->later = false;
+    if (!welcomed && kind != WIRE_HELLO && kind != WIRE_PING && kind != WIRE_BYE)
+        return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error, "HELLO comes first");
+    if (kind == WIRE_BYE) {
+        put_done(client);
         client_bye(client);
-    } else if (frame->kind < sizeof commands / sizeof *commands && commands[frame->kind]) {
-        commands[frame->kind](client, frame);
-    } else {
-        frame_malformed(client, "a frame of a kind that is not known");
+        return GORDIAN_OK;
     }
-    return true;
+    if (kind >= sizeof commands / sizeof *commands || !commands[kind])
+        return FAIL_WITH(client->service, WIRE_MALFORMED, error,
+                         "a frame of a kind that is not known");
+    return commands[kind](client, frame, error);
 }
 
 size_t binary_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
@@ -502,6 +387,7 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
     *wanted = 0;
     while (used < budget && !client->closing) {
         struct wire_frame frame;
+        gordian_error error = {0};
         size_t size;
         enum wire_found found =
             wire_next(bytes + used, count - used, WIRE_FRAME_MAX, &frame, &size);
@@ -513,7 +399,9 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
             client_error(client, WIRE_TOO_LARGE, 0, 0, "a frame that is empty or above 1 MiB");
             break;
         }
-        if (!take_command_frame(client, &frame))
+        if (take_command_frame(client, &frame, &error) != GORDIAN_OK)
+            client_fail(client, &error);
+        if (client->service->work->later)
             return used;
         frame_end(client);
         used += size;

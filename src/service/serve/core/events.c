@@ -6,7 +6,7 @@
 
 #define FENCE_SHIFT 10 /* so many numbers, as a power of 2, there are for the events of a ms */
 #define NOBODY      GORDIAN_NONE
-#define LOOK_EVERY  8 /* events that are fed one by one, between looks at the clock */
+#define CHECK_EVERY 8 /* events that are fed one by one, between looks at the clock */
 
 /* ------------------------------------------------------------------ recovery */
 
@@ -31,22 +31,13 @@ static void recover_all(struct service *service, const struct apply_events *even
 
 /* ------------------------------------------------------------------ after feeding */
 
-/* Room for the ids of all whom one served_feed may serve, recovery included. */
-static bool reserve_served(struct service *service, const struct served *served)
-{
-    struct service_work *work = service->work;
-    size_t wanted = work->served_count + 2 * (size_t)served->waiting + 2 * CHUNK;
-    return memory_grow(&service->memory, &work->served, &work->served_room, wanted,
-                       sizeof *work->served);
-}
-
 /* The event the feed stopped at: a deadlock, or the end of one. */
-static void look_closer(struct service *service, struct apply_events *events,
+static void handle_stop(struct service *service, struct apply_events *events,
                         const gordian_event *event, const struct served_result *result)
 {
     struct served *served = events->served;
     const char *how = events->how;
-    service->work->closer++;
+    service->work->stops++;
     switch ((gordian_outcome)result->outcome) {
     case GORDIAN_OUTCOME_DEADLOCK:
     case GORDIAN_OUTCOME_DOOMED:
@@ -73,7 +64,7 @@ static void collect_results(struct service *service, const struct apply_events *
 {
     struct service_work *work = service->work;
     struct served *served = events->served;
-    bool told = !service->replaying && notify_wanted(service, served);
+    bool wanted = !service->replaying && notify_wanted(service, served);
     size_t granted = 0;
     for (size_t i = first; i < first + count; i++) {
         const gordian_event *event = &work->events[i];
@@ -84,7 +75,7 @@ static void collect_results(struct service *service, const struct apply_events *
             session_own(service, events->session, served, event->process);
         if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
-        if (told)
+        if (wanted)
             notify_event(service, served, event, served->seq - (first + count - 1 - i), result,
                          result->served ? served->served_list + granted : NULL, events->client);
         granted += result->served;
@@ -100,9 +91,8 @@ uint64_t fence_next(struct service *service)
 
 void fence_put(struct client *client, uint64_t fence)
 {
-    unsigned char bytes[WIRE_HEAD_SIZE + 8];
     if (client->fences && client->form == CLIENT_BINARY)
-        client_put(client, bytes, wire_put_u64(bytes, sizeof bytes, WIRE_FENCE, fence));
+        CLIENT_PUT(client, wire_put_u64, WIRE_FENCE, fence);
 }
 
 /* Whom the feed of work->events[first..first+taken) and what followed from it have served, each
@@ -111,39 +101,35 @@ static void take_served(struct service *service, const struct apply_events *even
                         size_t taken)
 {
     struct service_work *work = service->work;
-    size_t count, told = 0;
+    size_t count, done = 0;
     const uint32_t *list = served_served(events->served, &count);
     for (size_t i = first; i < first + taken; i++) {
         uint64_t fence = fence_next(service);
         work->fence = work->fence ? work->fence : fence;
         size_t mine = work->taken[i].served;
         if (mine > 0)
-            notify_granted(service, events->served, list + told, mine, events->client);
-        told += mine;
+            notify_granted(service, events->served, list + done, mine, events->client);
+        done += mine;
     }
     if (count == 0)
         return;
     memcpy(work->served + work->served_count, list, count * sizeof *list);
     work->served_count += count;
-    notify_granted(service, events->served, list + told, count - told, events->client);
+    notify_granted(service, events->served, list + done, count - done, events->client);
 }
 
-/* How many events are fed between two looks at the clock, by what the last ones took: where one
- * costs much it is one at a time. */
-static void adapt_step(struct served *served, size_t taken, uint64_t ns)
+/* After a feed of `taken` events, `left` more to come: is the slice over? Adapts how many events
+ * are fed between two looks at the clock to what the last ones took: expensive ones are fed one by
+ * one. */
+static bool must_yield(struct service *service, struct apply_events *events, size_t taken,
+                       size_t left, uint64_t *looked)
 {
+    struct served *served = events->served;
+    uint64_t now = clock_ns(), ns = now - *looked;
     if (ns > TAKE_NS_MAX / 2)
         served->step = taken > 4 ? (uint32_t)taken / 4 : 1;
     else if (served->step < CHUNK && ns < TAKE_NS_MAX / 8)
         served->step = served->step < CHUNK / 2 ? served->step * 2 : CHUNK;
-}
-
-/* Behind a feed of `taken` events, of which `left` were not: is that enough for now? */
-static bool must_yield(struct service *service, struct apply_events *events, size_t taken,
-                       size_t left, uint64_t *looked)
-{
-    uint64_t now = clock_ns();
-    adapt_step(events->served, taken, now - *looked);
     *looked = now;
     events->yields = left + events->list.left > 0 && slice_is_over(service->work, now);
     return events->yields;
@@ -160,7 +146,11 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
     look &= events->sliced && count + events->list.left > 1;
     uint64_t looked = look ? clock_ns() : 0;
     size_t done = 0;
-    while (status == GORDIAN_OK && done < count && reserve_served(service, served)) {
+    /* Reserves the ids of all processes that one served_feed may serve, recovery included. */
+    while (status == GORDIAN_OK && done < count &&
+           memory_grow(&service->memory, &work->served, &work->served_room,
+                       work->served_count + 2 * (size_t)served->waiting + 2 * CHUNK,
+                       sizeof *work->served)) {
         size_t taken, step = count - done < served->step ? count - done : served->step;
         status = served_feed(served, work->events + done, step, work->now, work->taken + done,
                              &taken, NULL);
@@ -168,7 +158,7 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
         done += taken;
         if (taken > 0 && served->system) {
             size_t before = served->served_count;
-            look_closer(service, events, &work->events[done - 1], &work->taken[done - 1]);
+            handle_stop(service, events, &work->events[done - 1], &work->taken[done - 1]);
             work->results[work->result_count - 1].served +=
                 (uint32_t)(served->served_count - before);
         }
@@ -232,22 +222,18 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
 static const gordian_event refused_event = {
     .op = GORDIAN_OP_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
 
-/* Would it end, or take something from, a process of another session, and may not? */
-static bool is_owned_by_other(const struct apply_events *events, const gordian_event *event)
-{
-    return (event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_CANCEL ||
-            event->op == GORDIAN_OP_RELEASE) &&
-           events->client && !client_may_end(events->client, events->served, event->process);
-}
-
-/* Events of a client that has nearly all the memory it may have, or may not do everything: one by
- * one. Why it was refused; 0: it was not. */
+/* Refuses the next event of a client that is near its memory quota, or whose token does not permit
+ * everything. Why; 0: it was not refused. */
 static uint8_t refuse_client_event(struct service *service, const struct apply_events *events)
 {
     gordian_event *event = &service->work->events[0];
-    uint8_t reason = is_owned_by_other(events, event)                 ? WIRE_OTHERS
-                     : quota_permits(service, events->session, event) ? 0
-                                                                      : WIRE_OVER_MEMORY;
+    bool takes = event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_CANCEL ||
+                 event->op == GORDIAN_OP_RELEASE;
+    uint8_t reason = 0;
+    if (takes && events->client && !client_may_end(events->client, events->served, event->process))
+        reason = WIRE_OTHERS;
+    else if (!quota_permits(service, events->session, event))
+        reason = WIRE_OVER_MEMORY;
     if (reason)
         *event = refused_event;
     return reason;
@@ -268,13 +254,13 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
                                         WANTS, bad);
         uint8_t refused = near && count > 0 ? refuse_client_event(service, events) : 0;
-        size_t taken = feed_chunk(service, events, count, !near || done % LOOK_EVERY == 0);
+        size_t taken = feed_chunk(service, events, count, !near || done % CHECK_EVERY == 0);
         done += taken;
         if (taken == count && refused) {
             work->results[work->result_count - 1].reason = refused;
             unsigned char frame[32];
             size_t size = wire_put_ask(frame, sizeof frame, &refused_event);
-            bytes_put(&service->work->record, frame + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE);
+            bytes_put(&work->record, frame + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE);
         } else if (taken == count) {
             bytes_put(&work->record, start, (size_t)(events->list.at - start));
             events->yields &= !*bad;
@@ -302,19 +288,10 @@ static gordian_status reserve_frame(struct service *service, const struct apply_
     }
     if (!memory_grow(&service->memory, &work->results, &work->result_room,
                      work->result_count + events->list.left, sizeof *work->results) ||
-        !session_reserve(service, events->session) ||
-        !record_begin(service, RECORD_EVENTS, events->served->slot, events->session, 12 + bytes))
+        !session_reserve(service, events->session))
         return fail_memory(error);
-    return GORDIAN_OK;
-}
-
-/* Nothing could be taken: better an error, which says so and when to come back, than a result. */
-static gordian_status refuse_for_now(struct service *service, gordian_error *error)
-{
-    if (!quota_refused(service))
-        return fail_memory(error);
-    service->work->retry_ms = 1000;
-    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
+    return record_begin(service, RECORD_EVENTS, events->served->slot, events->session, 12 + bytes,
+                        error);
 }
 
 gordian_status apply_events(struct service *service, struct apply_events *events,
@@ -342,8 +319,13 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     if (bad)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "event %zu of the frame is malformed",
                          work->result_count + 1);
-    return count == 0 && known == 0 && work->result_count > 0 ? refuse_for_now(service, error)
-                                                              : GORDIAN_OK;
+    if (count > 0 || known > 0 || work->result_count == 0)
+        return GORDIAN_OK;
+    /* Nothing was taken: an error tells the client why, and when to retry. */
+    if (!quota_refused(service))
+        return fail_memory(error);
+    work->retry_ms = 1000;
+    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
 }
 
 gordian_status apply_event(struct service *service, struct apply_events *events,

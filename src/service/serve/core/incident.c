@@ -27,7 +27,7 @@
 #define NAMES_MAX  2000
 #define LABELS_MAX 64 /* likewise */
 /* Of those on a cycle so many are looked at in a turn of the loop. */
-#define WALK_SOME 4096
+#define WALK_STEP 4096
 
 /* ------------------------------------------------------------------ texts */
 
@@ -75,17 +75,17 @@ static const char *witness_text(struct served *served, const gordian_witness *wi
 }
 
 static void add_labels(struct json *json, struct served *served, enum tags_of of, uint32_t id,
-                       uint32_t told[LABELS_MAX], size_t *count)
+                       uint32_t seen[LABELS_MAX], size_t *count)
 {
     for (uint32_t i = 0; i < tags_count(&served->tags, of, id); i++) {
         const char *text = tags_text(&served->tags, of, id, i);
         uint32_t number = tags_find(&served->tags, text);
         size_t at = 0;
-        while (at < *count && told[at] != number)
+        while (at < *count && seen[at] != number)
             at++;
         if (at < *count || at == LABELS_MAX)
             continue;
-        told[(*count)++] = number;
+        seen[(*count)++] = number;
         json_text(json, text);
     }
 }
@@ -94,7 +94,7 @@ static void add_labels(struct json *json, struct served *served, enum tags_of of
 static const char *incident_labels_text(struct served *served, const gordian_witness *witness,
                                         struct output *text)
 {
-    uint32_t told[LABELS_MAX];
+    uint32_t seen[LABELS_MAX];
     size_t count = 0;
     struct json json;
     if (served->tags.limit == 0)
@@ -102,8 +102,8 @@ static const char *incident_labels_text(struct served *served, const gordian_wit
     begin_incident_text(&json, text);
     json_open(&json, NULL, '[');
     for (size_t i = 0; i < witness->count && i < 2 * NAMES_MAX; i++) {
-        add_labels(&json, served, TAGS_PROCESS, witness->edges[i].process, told, &count);
-        add_labels(&json, served, TAGS_RESOURCE, witness->edges[i].resource, told, &count);
+        add_labels(&json, served, TAGS_PROCESS, witness->edges[i].process, seen, &count);
+        add_labels(&json, served, TAGS_RESOURCE, witness->edges[i].resource, seen, &count);
     }
     json_shut(&json);
     return count ? end_incident_text(text) : NULL;
@@ -140,16 +140,12 @@ static uint32_t take_incident_place(struct served *served)
     return place;
 }
 
-/* One that stands, the same as long as it does. */
-static struct open_incident *some_incident(struct served *served)
-{
-    while (served->some_place >= served->incident_limit ||
-           served->incidents[served->some_place].id == 0)
-        served->some_place = (served->some_place + 1) % served->incident_limit;
-    return &served->incidents[served->some_place];
-}
-
 /* ------------------------------------------------------------------ members */
+
+static bool is_incident_member(const struct served *served, uint32_t place, uint32_t process)
+{
+    return process != NOBODY && served_incident(served, process) == place;
+}
 
 static void join_incident(struct served *served, uint32_t place, uint32_t process)
 {
@@ -157,27 +153,20 @@ static void join_incident(struct served *served, uint32_t place, uint32_t proces
     served->processes[process].serial = served->incidents[place].serial;
 }
 
-static bool is_incident_member(const struct served *served, uint32_t place, uint32_t process)
-{
-    return process != NOBODY && served_incident(served, process) == place;
-}
-
-/* Lists everybody who waits in the witness as a member, each once. False: no memory. */
+/* Lists the processes that wait in the witness as members, each once. False: no memory. */
 static bool list_incident_members(struct served *served, uint32_t place,
                                   const gordian_witness *witness)
 {
     struct open_incident *open = &served->incidents[place];
     open->members = memory_alloc(&served->memory, (witness->count + 1) * sizeof(uint32_t));
-    if (!open->members)
-        return false;
-    for (size_t i = 0; i < witness->count; i++) {
+    for (size_t i = 0; open->members && i < witness->count; i++) {
         uint32_t process = witness->edges[i].process;
         if (!witness->edges[i].waits || served_incident(served, process) != NOBODY)
             continue;
         join_incident(served, place, process);
         open->members[open->member_count++] = process;
     }
-    return true;
+    return open->members;
 }
 
 /* The first of them, for texts: of a cycle, as the witness has them. */
@@ -195,41 +184,31 @@ static size_t first_members(const struct open_incident *open, const gordian_witn
 
 /* ------------------------------------------------------------------ who is on a cycle */
 
-static void note_concerned(struct service *service, struct served *served,
-                           struct open_incident *open, uint32_t owner)
+static void add_concerned(struct service *service, struct served *served,
+                          struct open_incident *open, uint32_t owner)
 {
-    if (owner == NOBODY || service->sessions[owner].met == open->id ||
+    if (owner == NOBODY || service->sessions[owner].last_cycle == open->id ||
         !memory_grow32(&served->memory, &open->concerned, &open->concerned_room,
                        open->concerned_count + 1, sizeof *open->concerned))
         return;
-    service->sessions[owner].met = open->id;
+    service->sessions[owner].last_cycle = open->id;
     open->concerned[open->concerned_count++] = owner;
 }
 
 /* Looks at some more of those on a cycle, which may be half of all there are. */
-static void walk_some(struct service *service, struct served *served, uint32_t place)
+static void walk_cycle(struct service *service, struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
     served->marked++;
-    for (unsigned i = 0; i < WALK_SOME && open->walked != NOBODY; i++) {
+    for (unsigned i = 0; i < WALK_STEP && open->walked != NOBODY; i++) {
         uint32_t at = open->walked;
         join_incident(served, place, at);
-        note_concerned(service, served, open, served->processes[at].owner);
+        add_concerned(service, served, open, served->processes[at].owner);
         at = system_next_ahead(served->system, at);
         open->walked = at == open->requester ? NOBODY : at;
     }
     if (!open->cycle) /* it has been listed meanwhile */
         open->walked = NOBODY;
-}
-
-static void begin_cycle(struct service *service, struct served *served, uint32_t place)
-{
-    struct open_incident *open = &served->incidents[place];
-    open->cycle = true;
-    served->cycles++;
-    open->walked = open->requester;
-    walk_some(service, served, place);
-    service->work->walking += open->walked != NOBODY;
 }
 
 /* ------------------------------------------------------------------ the beginning */
@@ -246,18 +225,8 @@ static bool keep_replay(struct service *service)
     return work->replays++ < service->options.limits.incidents_second;
 }
 
-/* Marks the sessions that it concerns: `leaver` has just left. */
-static void mark_concerned(struct service *service, const struct served *served,
-                           const struct open_incident *open, uint32_t leaver)
-{
-    notify_begin(service);
-    notify_mark_owners(service, served, &leaver, 1);
-    notify_mark_owners(service, served, open->members, open->member_count);
-    notify_mark_sessions(service, open->concerned, open->concerned_count);
-}
-
 /* Its labels are kept beside it. */
-static void keep_incident(struct service *service, const struct incident *incident)
+static void append_incident(struct service *service, const struct incident *incident)
 {
     const struct service_journal *journal = &service->options.journal;
     const struct incident beside = {.id = incident->id | INCIDENT_LABELS,
@@ -269,9 +238,9 @@ static void keep_incident(struct service *service, const struct incident *incide
         journal->incident(journal->context, &beside);
 }
 
-static void tell_begin(struct service *service, struct served *served,
-                       const struct open_incident *open, const gordian_witness *witness,
-                       enum notify_who who)
+static void report_begin(struct service *service, struct served *served,
+                         const struct open_incident *open, const gordian_witness *witness,
+                         enum notify_who who)
 {
     struct service_work *work = service->work;
     char requester[GORDIAN_NAME_MAX + 1];
@@ -292,26 +261,9 @@ static void tell_begin(struct service *service, struct served *served,
         incident.replay = end_incident_text(&work->replay);
     }
     if (who != NOTIFY_MEMBERS)
-        keep_incident(service, &incident);
-    mark_concerned(service, served, open, NOBODY);
+        append_incident(service, &incident);
+    notify_mark(service, served, open, NOBODY);
     notify_incident(service, served, &incident, who);
-}
-
-/* The one at this place begins: it has a requester. False: no memory. */
-static bool fill_place(struct service *service, struct served *served, uint32_t place,
-                       const gordian_witness *witness)
-{
-    struct open_incident *open = &served->incidents[place];
-    served->incident_count++;
-    open->walked = NOBODY;
-    if (system_closed_by(served->system, open->requester) == open->requester) {
-        begin_cycle(service, served, place);
-        return true;
-    }
-    bool listed = list_incident_members(served, place, witness);
-    if (!listed)
-        free_place(service, served, place);
-    return listed;
 }
 
 void incident_begin(struct service *service, struct served *served, uint32_t requester,
@@ -319,7 +271,11 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
 {
     gordian_witness witness;
     if (outcome == GORDIAN_OUTCOME_DOOMED && served->incident_count > 0) {
-        some_incident(served)->doomed++;
+        /* It counts for one of those that stand, for the same as long as it does. */
+        while (served->doomed_place >= served->incident_limit ||
+               served->incidents[served->doomed_place].id == 0)
+            served->doomed_place = (served->doomed_place + 1) % served->incident_limit;
+        served->incidents[served->doomed_place].doomed++;
         return;
     }
     if (!served_list_cycles(served) || served_incident(served, requester) != NOBODY)
@@ -335,10 +291,22 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
     open->id = id;
     open->at = service->work->now;
     open->requester = requester;
-    if (!fill_place(service, served, place, &witness) || service->replaying)
+    open->walked = NOBODY;
+    served->incident_count++;
+    if (system_closed_by(served->system, requester) == requester) {
+        open->cycle = true;
+        served->cycles++;
+        open->walked = requester;
+        walk_cycle(service, served, place);
+        service->work->walking += open->walked != NOBODY;
+    } else if (!list_incident_members(served, place, &witness)) {
+        free_place(service, served, place);
         return;
-    open->untold = open->walked != NOBODY;
-    tell_begin(service, served, open, &witness, open->untold ? NOTIFY_OTHERS : NOTIFY_ALL);
+    }
+    if (service->replaying)
+        return;
+    open->unreported = open->walked != NOBODY;
+    report_begin(service, served, open, &witness, open->unreported ? NOTIFY_OTHERS : NOTIFY_ALL);
 }
 
 /* All on the cycle are known now: they are told. */
@@ -346,14 +314,14 @@ static void end_walk(struct service *service, struct served *served, struct open
 {
     gordian_witness witness;
     service->work->walking--;
-    if (!open->untold)
+    if (!open->unreported)
         return;
-    open->untold = false;
-    mark_concerned(service, served, open, NOBODY);
+    open->unreported = false;
+    notify_mark(service, served, open, NOBODY);
     if (notify_has_members(service, served) &&
         system_explain_some(served->system, open->requester, (size_t)2 * NAMES_MAX, &witness,
                             NULL) == GORDIAN_OK)
-        tell_begin(service, served, open, &witness, NOTIFY_MEMBERS);
+        report_begin(service, served, open, &witness, NOTIFY_MEMBERS);
 }
 
 bool incidents_walk(struct service *service)
@@ -364,7 +332,7 @@ bool incidents_walk(struct service *service)
             struct open_incident *open = &served->incidents[j];
             if (open->id == 0 || open->walked == NOBODY)
                 continue;
-            walk_some(service, served, j);
+            walk_cycle(service, served, j);
             if (open->walked == NOBODY)
                 end_walk(service, served, open);
             return service->work->walking > 0;
@@ -377,9 +345,9 @@ bool incidents_walk(struct service *service)
 
 /* Who has left is told, too. Of a cycle that ends before all on it were looked at the rest need not
  * know. */
-static void tell_end(struct service *service, struct served *served,
-                     const struct open_incident *open, const char *how, const char *victim,
-                     uint32_t leaver)
+static void report_end(struct service *service, struct served *served,
+                       const struct open_incident *open, const char *how, const char *victim,
+                       uint32_t leaver)
 {
     const struct service_journal *journal = &service->options.journal;
     char requester[GORDIAN_NAME_MAX + 1];
@@ -394,7 +362,7 @@ static void tell_end(struct service *service, struct served *served,
     };
     if (journal->incident)
         journal->incident(journal->context, &incident);
-    mark_concerned(service, served, open, leaver);
+    notify_mark(service, served, open, leaver);
     notify_incident(service, served, &incident, NOTIFY_ALL);
 }
 
@@ -403,8 +371,8 @@ static void end_incident(struct service *service, struct served *served, uint32_
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     if (!service->replaying)
-        tell_end(service, served, &served->incidents[place], how,
-                 victim ? served_process_name(served, leaver, buffer) : NULL, leaver);
+        report_end(service, served, &served->incidents[place], how,
+                   victim ? served_process_name(served, leaver, buffer) : NULL, leaver);
     free_place(service, served, place);
 }
 
@@ -469,20 +437,12 @@ void incidents_close_all(struct service *service, struct served *served)
 
 /* ------------------------------------------------------------------ snapshots */
 
-static uint32_t cycle_length(const struct served *served, uint32_t requester)
-{
-    uint32_t count = 0, at = requester;
-    do {
-        at = system_next_ahead(served->system, at);
-        count++;
-    } while (at != requester);
-    return count;
-}
-
 static void save_members(const struct served *served, uint32_t place, struct bytes *bytes)
 {
     const struct open_incident *open = &served->incidents[place];
-    uint32_t at = open->requester, length = open->cycle ? cycle_length(served, at) : 0;
+    uint32_t at = open->requester, length = 0;
+    for (; open->cycle && (length == 0 || at != open->requester); length++)
+        at = system_next_ahead(served->system, at);
     uint32_t count = length;
     for (uint32_t i = 0; i < open->member_count; i++)
         count += is_incident_member(served, place, open->members[i]);
@@ -509,22 +469,6 @@ void incidents_save(const struct served *served, struct bytes *bytes)
     }
 }
 
-static gordian_status load_members(struct served *served, uint32_t place, struct bytes_in *in,
-                                   uint64_t count, gordian_error *error)
-{
-    struct open_incident *open = &served->incidents[place];
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t process = bytes_take_u64(in);
-        if (in->bad || process >= served->process_room ||
-            served_incident(served, (uint32_t)process) != NOBODY)
-            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
-        join_incident(served, place, (uint32_t)process);
-        open->members[i] = (uint32_t)process;
-        open->member_count = (uint32_t)i + 1;
-    }
-    return GORDIAN_OK;
-}
-
 /* Are its members the cycle of its requester, and does the engine know that? */
 static bool is_witness_cycle(const struct served *served, const struct open_incident *open)
 {
@@ -537,19 +481,6 @@ static bool is_witness_cycle(const struct served *served, const struct open_inci
         at = system_next_ahead(served->system, at);
     }
     return at == open->requester;
-}
-
-/* It need not be listed, then. */
-static void drop_incident_members(struct service *service, struct served *served,
-                                  struct open_incident *open)
-{
-    for (uint32_t i = 0; i < open->member_count; i++)
-        note_concerned(service, served, open, served->processes[open->members[i]].owner);
-    memory_free(&served->memory, open->members);
-    open->members = NULL;
-    open->member_count = 0;
-    open->cycle = true;
-    served->cycles++;
 }
 
 static gordian_status load_one(struct service *service, struct served *served, struct bytes_in *in,
@@ -571,9 +502,24 @@ static gordian_status load_one(struct service *service, struct served *served, s
     open->members = memory_alloc(&served->memory, (count + 1) * sizeof *open->members);
     if (!open->members)
         return fail_memory(error);
-    TRY(load_members(served, place, in, count, error));
-    if (is_witness_cycle(served, open))
-        drop_incident_members(service, served, open);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t process = bytes_take_u64(in);
+        if (in->bad || process >= served->process_room ||
+            served_incident(served, (uint32_t)process) != NOBODY)
+            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
+        join_incident(served, place, (uint32_t)process);
+        open->members[open->member_count++] = (uint32_t)process;
+    }
+    if (!is_witness_cycle(served, open))
+        return GORDIAN_OK;
+    /* The engine knows the members of a cycle: the list is not needed. */
+    for (uint32_t i = 0; i < open->member_count; i++)
+        add_concerned(service, served, open, served->processes[open->members[i]].owner);
+    memory_free(&served->memory, open->members);
+    open->members = NULL;
+    open->member_count = 0;
+    open->cycle = true;
+    served->cycles++;
     return GORDIAN_OK;
 }
 

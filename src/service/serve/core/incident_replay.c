@@ -100,11 +100,9 @@ static void write_replay_edges(struct json *json, struct served *served, const s
         size_t count;
         if (served_edges(served, side ? SERVED_WANTED : SERVED_HELD, process, &edges, &count, NULL))
             return;
-        for (size_t i = 0; i < count; i++) {
-            if (!has_node(nodes, resource_node(edges[i].resource)))
-                continue;
-            service_graph_edge(json, served, &edges[i]);
-        }
+        for (size_t i = 0; i < count; i++)
+            if (has_node(nodes, resource_node(edges[i].resource)))
+                service_graph_edge(json, served, &edges[i]);
     }
 }
 
@@ -160,11 +158,21 @@ static uint64_t find_start(const struct recent *recent, const struct nodes *node
     return start;
 }
 
+/* Writes the event at `at`, unless it changes nothing inside. */
 static void write_replay_event(struct json *json, const struct served *served,
                                const struct nodes *nodes, uint64_t at)
 {
     const struct recent *recent = &served->recent;
     const struct recent_item *event = recent_at(recent, at);
+    uint64_t i = at + 1, end = at + 1;
+    if (event->kind != RECENT_EVENT)
+        return;
+    while (end < recent->written && recent_at(recent, end)->kind != RECENT_EVENT)
+        end++;
+    while (i < end && !is_inside(nodes, recent_at(recent, i)))
+        i++;
+    if (i == end)
+        return;
     json_open(json, NULL, '{');
     json_key_u64(json, "at", event->at);
     json_key_u64(json, "seq", event->seq);
@@ -172,28 +180,11 @@ static void write_replay_event(struct json *json, const struct served *served,
     json_key_u64(json, "process", event->process);
     json_key_text(json, "result", served_outcome_text(served, event->result));
     json_open(json, "effects", '[');
-    for (uint64_t i = at + 1; i < recent->written; i++) {
-        const struct recent_item *item = recent_at(recent, i);
-        if (item->kind == RECENT_EVENT)
-            break;
-        if (is_inside(nodes, item))
-            recent_json(json, item);
-    }
+    for (; i < end; i++)
+        if (is_inside(nodes, recent_at(recent, i)))
+            recent_json(json, recent_at(recent, i));
     json_shut(json);
     json_shut(json);
-}
-
-/* Does this event change anything inside? */
-static bool touches_nodes(const struct recent *recent, const struct nodes *nodes, uint64_t at)
-{
-    for (uint64_t i = at + 1; i < recent->written; i++) {
-        const struct recent_item *item = recent_at(recent, i);
-        if (item->kind == RECENT_EVENT)
-            return false;
-        if (is_inside(nodes, item))
-            return true;
-    }
-    return false;
 }
 
 void incident_replay(struct service *service, struct served *served, const uint32_t *members,
@@ -209,8 +200,7 @@ void incident_replay(struct service *service, struct served *served, const uint3
     write_graph(&json, service, served, nodes, count);
     json_open(&json, "events", '[');
     for (uint64_t i = find_start(recent, nodes); i < recent->written; i++)
-        if (recent_at(recent, i)->kind == RECENT_EVENT && touches_nodes(recent, nodes, i))
-            write_replay_event(&json, served, nodes, i);
+        write_replay_event(&json, served, nodes, i);
     json_shut(&json);
     json_shut(&json);
     memory_free(&service->memory, nodes);

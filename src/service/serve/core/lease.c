@@ -13,16 +13,16 @@
 /* Looked at less often than that, the service has stood still: it ticks every TICK_MS. */
 #define STALL_MS (2 * TICK_MS)
 /* So long somebody who has come in time may take to be heard; no flood can make that longer. */
-#define DOOR_MS 1000
+#define UNREAD_MS 1000
 
 /* ------------------------------------------------------------------ the clock */
 
-void lease_set_time(struct service *service)
+void lease_reset_clock(struct service *service)
 {
     service->work->steady = service_steady(service);
 }
 
-void lease_see_time(struct service *service)
+void lease_advance_clock(struct service *service)
 {
     struct service_work *work = service->work;
     struct service_counters *counters = &service->counters;
@@ -38,7 +38,7 @@ void lease_see_time(struct service *service)
     work->lease += gap;
 }
 
-void session_touch(struct service *service, struct session *session)
+void session_renew_lease(struct service *service, struct session *session)
 {
     struct service_work *work = service->work;
     if (session->lease_ms == 0) {
@@ -52,58 +52,50 @@ void session_touch(struct service *service, struct session *session)
 
 /* ------------------------------------------------------------------ whose is over */
 
-static void end_lease(struct service *service, uint32_t slot)
-{
-    struct client *client = service->sessions[slot].client;
-    session_lost(service, slot);
-    if (!client)
-        return;
-    client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
-    client->closing = true;
-    client_wake(client);
-}
-
-static bool lease_is_over(const struct service *service, const struct session *session)
+static bool lease_expired(const struct service *service, const struct session *session)
 {
     return session->in_use && !session->ending && session->deadline <= service->work->lease;
 }
 
 /* Does somebody wait to be heard who may be one of those that are not connected, and came in time?
  */
-static bool session_is_unheard(const struct service *service)
+static bool has_unread_input(const struct service *service)
 {
     const struct service_options *options = &service->options;
     const struct service_work *work = service->work;
-    uint64_t late = DOOR_MS; /* the latest of them */
+    uint64_t late = UNREAD_MS; /* the latest of them */
     for (uint32_t i = 0; i < service->session_limit; i++) {
         const struct session *session = &service->sessions[i];
-        if (!session->client && lease_is_over(service, session) &&
+        if (!session->client && lease_expired(service, session) &&
             work->lease - session->deadline < late)
             late = work->lease - session->deadline;
     }
-    return late < DOOR_MS && options->unheard &&
+    return late < UNREAD_MS && options->unheard &&
            options->unheard(options->unheard_context, work->steady - late);
-}
-
-/* May it have said something that was not read yet? */
-static bool may_have_spoken(const struct service *service, const struct session *session,
-                            bool unheard)
-{
-    const struct client *client = session->client;
-    return client ? client->has_more && client->has_more(client)
-                  : unheard && service->work->lease - session->deadline < DOOR_MS;
 }
 
 void lease_judge(struct service *service)
 {
     struct service_work *work = service->work;
-    bool unheard = session_is_unheard(service);
+    bool unheard = has_unread_input(service);
     work->deadline = UINT64_MAX;
     for (uint32_t i = 0; i < service->session_limit; i++) {
         const struct session *session = &service->sessions[i];
-        if (lease_is_over(service, session) && !may_have_spoken(service, session, unheard))
-            end_lease(service, i);
-        else if (session->in_use && !session->ending && session->deadline < work->deadline)
+        struct client *client = session->client;
+        bool over = lease_expired(service, session);
+        /* May it have sent something that was not read yet? */
+        if (over && (client ? client->has_more && client->has_more(client)
+                            : unheard && work->lease - session->deadline < UNREAD_MS))
+            over = false;
+        if (over) {
+            session_lost(service, i);
+            if (client) {
+                client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
+                client->closing = true;
+                client_wake(client);
+            }
+        } else if (session->in_use && !session->ending && session->deadline < work->deadline) {
             work->deadline = session->deadline;
+        }
     }
 }

@@ -116,7 +116,7 @@ static void write_state_side(struct json *json, const char *key, struct served *
 static void write_awaits(struct json *json, struct served *served, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
-    const gordian_want *wants = record->want_count == 1 ? &record->want : record->wants;
+    const gordian_want *wants = served_waits(record);
     char buffer[GORDIAN_NAME_MAX + 1];
     const gordian_edge *edges;
     size_t count;
@@ -205,58 +205,67 @@ static void write_system(struct json *json, const struct served *served)
     json_key_u64(json, "incidents", served->counters.incidents);
 }
 
-/* While the journal cannot be written what is known is told at once, and that it may be lost. */
-static bool tell_unkept(struct json *json, struct client *client)
+/* Begins an answer about the state. While the journal cannot be written, the answer is sent at
+ * once, and says that what it shows may be lost. */
+static bool begin_state_answer(struct json *json, struct client *client)
 {
     bool unkept = service_is_cut_off(client->service);
+    json_begin(json, &client->out);
     if (unkept)
         json_key_bool(json, "kept", false);
     return unkept;
 }
 
-static void end_unkept(struct json *json, struct client *client, size_t start, bool unkept)
+static void write_state(struct json *json, struct client *client, struct served *served,
+                        uint32_t process, uint32_t resource)
 {
-    json_end(json);
-    if (unkept)
-        client_sure(client, start, 0);
-}
-
-void line_state(struct client *client, struct served *served, const gordian_word *name)
-{
-    struct json json;
-    size_t start = client->out.used;
-    uint32_t process = name ? served_find_process(served, name->text, name->length) : NOBODY;
-    uint32_t resource = name ? served_find_resource(served, name->text, name->length) : NOBODY;
-    if (name && process == NOBODY && resource == NOBODY) {
-        client_error(client, WIRE_BAD_VALUE, 0, name->column, "there is nothing of this name");
-        return;
-    }
-    json_begin(&json, &client->out);
-    bool unkept = tell_unkept(&json, client);
-    json_open(&json, "state", '{');
+    const uint32_t *dead;
+    size_t count;
+    json_open(json, "state", '{');
     if (process != NOBODY)
-        write_line_process(&json, client, served, process);
+        write_line_process(json, client, served, process);
     if (resource != NOBODY)
-        write_resource(&json, served, resource);
-    if (!name) {
-        const uint32_t *dead;
-        size_t count;
-        write_system(&json, served);
-        if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL)) {
-            json_key_u64(&json, "deadlocked_count", count);
-            served_processes_json(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
-        }
+        write_resource(json, served, resource);
+    if (process != NOBODY || resource != NOBODY)
+        return;
+    write_system(json, served);
+    if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL)) {
+        json_key_u64(json, "deadlocked_count", count);
+        served_processes_json(json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
     }
-    end_unkept(&json, client, start, unkept);
 }
 
-void line_systems(struct client *client)
+gordian_status line_state(struct client *client, gordian_error *error)
+{
+    const struct reader *reader = words_of(client);
+    uint32_t process = NOBODY, resource = NOBODY;
+    size_t start = client->out.used;
+    struct served *served;
+    struct json json;
+    TRY(client_system(client, &served, error));
+    if (reader->word_count > 1) {
+        const gordian_word *name = &reader->words[1];
+        process = served_find_process(served, name->text, name->length);
+        resource = served_find_resource(served, name->text, name->length);
+        if (process == NOBODY && resource == NOBODY)
+            return FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, name, error,
+                                "there is nothing of this name");
+    }
+    bool unkept = begin_state_answer(&json, client);
+    write_state(&json, client, served, process, resource);
+    json_end(&json);
+    if (unkept)
+        client_skip_journal(client, start, 0);
+    return GORDIAN_OK;
+}
+
+gordian_status line_systems(struct client *client, gordian_error *error)
 {
     const struct service *service = client->service;
     struct json json;
     size_t start = client->out.used;
-    json_begin(&json, &client->out);
-    bool unkept = tell_unkept(&json, client);
+    bool unkept = begin_state_answer(&json, client);
+    (void)error;
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i] &&
@@ -265,15 +274,19 @@ void line_systems(struct client *client)
             write_system(&json, service->systems[i]);
             json_shut(&json);
         }
-    end_unkept(&json, client, start, unkept);
+    json_end(&json);
+    if (unkept)
+        client_skip_journal(client, start, 0);
+    return GORDIAN_OK;
 }
 
-void line_stats(struct client *client)
+gordian_status line_stats(struct client *client, gordian_error *error)
 {
     const struct service *service = client->service;
     const struct service_counters *counters = &service->counters;
     struct json json;
     size_t start = client->out.used;
+    (void)error;
     json_begin(&json, &client->out);
     json_open(&json, "stats", '{');
     json_key_u64(&json, "uptime_ms", service->work->now - service->started);
@@ -294,5 +307,6 @@ void line_stats(struct client *client)
     if (client->session != GORDIAN_NONE)
         json_key_u64(&json, "client_memory", session_memory(service, client->session));
     json_end(&json);
-    client_sure(client, start, 0);
+    client_skip_journal(client, start, 0);
+    return GORDIAN_OK;
 }

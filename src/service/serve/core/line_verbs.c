@@ -24,19 +24,15 @@ static const char help_text[] =
 
 /* ------------------------------------------------------------------ answers */
 
-static const struct reader *words_of(const struct client *client)
+static gordian_status bad_word(struct client *client, const gordian_word *word, const char *text,
+                               gordian_error *error)
 {
-    return &client->service->work->trace.inside->reader;
+    FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, word, error, "%s", text);
+    return GORDIAN_STATUS_INPUT; /* so that the compiler sees that it is never GORDIAN_OK */
 }
 
-static void answer_bad(struct client *client, unsigned code, const gordian_word *word,
-                       const char *text)
-{
-    client_error(client, code, 0, word ? word->column : 1, text);
-}
-
-/* Ends the answer `{"ok":VERB,...}`. */
-static void line_ok(struct client *client, const char *verb, const struct served *served)
+/* Answers {"ok":VERB,...}. */
+static gordian_status line_ok(struct client *client, const char *verb, const struct served *served)
 {
     struct json json;
     json_begin(&json, &client->out);
@@ -44,38 +40,18 @@ static void line_ok(struct client *client, const char *verb, const struct served
     if (served)
         json_key_text(&json, "system", served->name);
     json_end(&json);
+    return GORDIAN_OK;
 }
 
-/* The word at `index`; NULL, and the error is sent: it is missing. */
-static const gordian_word *need_word(struct client *client, size_t index, const char *what)
+/* The word at `index`; `what`: the error if it is missing. */
+static gordian_status need_word(struct client *client, size_t index, const char *what,
+                                const gordian_word **word, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
-    if (index < reader->word_count)
-        return &reader->words[index];
-    answer_bad(client, WIRE_BAD_VALUE, &reader->words[reader->word_count - 1], what);
-    return NULL;
-}
-
-static struct served *system_of_words(struct client *client)
-{
-    struct served *served = service_system(client->service, client->system);
-    if (!served)
-        answer_bad(client, WIRE_NO_SYSTEM, NULL, "no system is in use");
-    return served;
-}
-
-/* May this client change something now? */
-static bool verb_may_change(struct client *client)
-{
-    const char *why;
-    if (!client_may_write(client)) {
-        answer_bad(client, WIRE_NOT_ALLOWED, NULL, "this token permits to look only");
-        return false;
-    }
-    if (service_may_change(client->service, &why))
-        return true;
-    client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
-    return false;
+    if (index >= reader->word_count)
+        return bad_word(client, &reader->words[reader->word_count - 1], what, error);
+    *word = &reader->words[index];
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ hello */
@@ -114,31 +90,32 @@ static bool parse_lease(const gordian_word *value, uint32_t *ms)
     return true;
 }
 
+static const char *set_flag(struct wire_hello *hello, uint8_t flag, const gordian_word *value)
+{
+    hello->flags &= (uint8_t)~flag;
+    hello->flags |= word_is(value, "yes") ? flag : 0;
+    return word_is(value, "yes") || word_is(value, "no") ? NULL : "expected yes or no";
+}
+
+/* NULL, or what is wrong with the word. */
 static const char *set_hello(struct wire_hello *hello, const gordian_word *word)
 {
     gordian_word name, value;
     word_split(word, &name, &value);
     if (!value.text)
         return "expected key=value";
-    struct wire_text text = {value.text, value.length};
     if (word_is(&name, "session"))
         return parse_session(&value, hello->session) ? NULL : "expected 32 hexadecimal digits";
     if (word_is(&name, "lease"))
         return parse_lease(&value, &hello->lease_ms) ? NULL : "expected seconds, or 500ms";
-    if (word_is(&name, "keep")) {
-        hello->flags &= (uint8_t)~WIRE_KEEP;
-        hello->flags |= word_is(&value, "yes") ? WIRE_KEEP : 0;
-        return word_is(&value, "yes") || word_is(&value, "no") ? NULL : "expected yes or no";
-    }
-    if (word_is(&name, "fences")) {
-        hello->flags &= (uint8_t)~WIRE_FENCES;
-        hello->flags |= word_is(&value, "yes") ? WIRE_FENCES : 0;
-        return word_is(&value, "yes") || word_is(&value, "no") ? NULL : "expected yes or no";
-    }
+    if (word_is(&name, "keep"))
+        return set_flag(hello, WIRE_KEEP, &value);
+    if (word_is(&name, "fences"))
+        return set_flag(hello, WIRE_FENCES, &value);
     if (word_is(&name, "token"))
-        hello->token = text;
+        hello->token = word_text(&value);
     else if (word_is(&name, "name"))
-        hello->name = text;
+        hello->name = word_text(&value);
     else
         return "expected session=, lease=, keep=, fences=, token= or name=";
     return NULL;
@@ -167,222 +144,183 @@ static void write_hello_answer(struct client *client)
     json_end(&json);
 }
 
-static void verb_hello(struct client *client)
+static gordian_status verb_hello(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
     struct wire_hello hello = {.token = {"", 0}, .name = {client->label, strlen(client->label)}};
     for (size_t i = 1; i < reader->word_count; i++) {
         const char *wrong = set_hello(&hello, &reader->words[i]);
-        if (wrong) {
-            answer_bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
-            return;
-        }
+        if (wrong)
+            return bad_word(client, &reader->words[i], wrong, error);
     }
     size_t start = client->out.used;
     if (client->form == CLIENT_LINES)
         client->fences = hello.flags & WIRE_FENCES;
     hello.flags &= WIRE_KEEP;
-    if (!client_hello(client, &hello))
-        return;
+    TRY(client_hello(client, &hello, error));
     write_hello_answer(client);
     client_welcomed(client, start);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ systems */
 
-static void verb_open(struct client *client)
+static gordian_status verb_open(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
-    const gordian_word *name = need_word(client, 1, "expected the name of a system");
-    const gordian_word *kind = name ? need_word(client, 2, "expected detect or avoid") : NULL;
-    gordian_error error = {0};
+    const gordian_word *name, *kind, *rest = reader->word_count > 3 ? &reader->words[3] : NULL;
     uint32_t slot;
-    if (!kind || !verb_may_change(client))
-        return;
-    struct wire_open open = {.name = {name->text, name->length}, .options = {"", 0}};
+    TRY(need_word(client, 1, "expected the name of a system", &name, error));
+    TRY(need_word(client, 2, "expected detect or avoid", &kind, error));
+    TRY(client_may_change(client, error));
+    struct wire_open open = {.name = word_text(name), .options = {"", 0}};
     open.kind = word_is(kind, "detect") ? WIRE_DETECT : word_is(kind, "avoid") ? WIRE_AVOID : 0;
-    if (open.kind == 0) {
-        answer_bad(client, WIRE_BAD_VALUE, kind, "expected detect or avoid");
-        return;
-    }
-    if (reader->word_count > 3) {
+    if (open.kind == 0)
+        return bad_word(client, kind, "expected detect or avoid", error);
+    if (rest) {
         const gordian_word *last = &reader->words[reader->word_count - 1];
-        open.options.text = reader->words[3].text;
-        open.options.length = (size_t)(last->text + last->length - open.options.text);
+        open.options =
+            (struct wire_text){rest->text, (size_t)(last->text + last->length - rest->text)};
     }
-    if (open.options.length > WIRE_OPTIONS_MAX) {
-        answer_bad(client, WIRE_BAD_VALUE, &reader->words[3], "too many options");
-        return;
-    }
-    /* it is a session's: what one may open counts */
-    if (!session_of(client, &error) || client_may_open(client, &open, &error) ||
-        apply_open(client->service, client->session, &open, &slot, &error)) {
-        if (error.column && reader->word_count > 3) /* it is a column of the options */
-            error.column += reader->words[3].column - 1;
-        client_fail(client, &error);
-        return;
+    if (open.options.length > WIRE_OPTIONS_MAX)
+        return bad_word(client, rest, "too many options", error);
+    gordian_status status = session_ensure(client, error); /* its quota counts systems */
+    THEN(status, client_may_open(client, &open, error));
+    THEN(status, apply_open(client->service, client->session, &open, &slot, error));
+    if (status != GORDIAN_OK) {
+        if (error->column && rest) /* a column of the options */
+            error->column += rest->column - 1;
+        return status;
     }
     client->system = slot;
-    line_ok(client, "open", service_system(client->service, slot));
+    return line_ok(client, "open", service_system(client->service, slot));
 }
 
-static void verb_use(struct client *client)
+static gordian_status verb_use(struct client *client, gordian_error *error)
 {
-    const gordian_word *name = need_word(client, 1, "expected the name of a system");
-    if (!name)
-        return;
-    const struct served *served = client_find_system(client, name->text, name->length);
-    if (!served) {
-        answer_bad(client, WIRE_NO_SYSTEM, name, "there is no system of this name");
-        return;
-    }
+    const gordian_word *name;
+    struct served *served;
+    TRY(need_word(client, 1, "expected the name of a system", &name, error));
+    gordian_status status = client_find_system(client, word_text(name), &served, error);
+    error->column = name->column;
+    if (status != GORDIAN_OK)
+        return status;
     client->system = served->slot;
-    line_ok(client, "use", served);
+    return line_ok(client, "use", served);
 }
 
-static void verb_close(struct client *client)
+static gordian_status verb_close(struct client *client, gordian_error *error)
 {
-    const gordian_word *name = need_word(client, 1, "expected the name of a system");
-    gordian_error error = {0};
-    if (!name || !verb_may_change(client))
-        return;
-    if (client_close_system(client, (struct wire_text){name->text, name->length}, &error))
-        client_fail(client, &error);
-    else
-        line_ok(client, "close", NULL);
+    const gordian_word *name;
+    TRY(need_word(client, 1, "expected the name of a system", &name, error));
+    TRY(client_may_change(client, error));
+    TRY(client_close_system(client, word_text(name), error));
+    return line_ok(client, "close", NULL);
 }
 
 /* ------------------------------------------------------------------ processes and resources */
 
-static void remove_named(struct client *client, uint8_t what, const char *verb)
+static gordian_status find_named(struct client *client, const struct served *served, uint8_t what,
+                                 const gordian_word *name, uint32_t *id, gordian_error *error)
 {
-    const gordian_word *name = need_word(client, 1, "expected a name");
-    struct served *served = name ? system_of_words(client) : NULL;
-    gordian_error error = {0};
-    if (!served || !verb_may_change(client))
-        return;
-    uint32_t id = what == WIRE_PROCESS ? served_find_process(served, name->text, name->length)
-                                       : served_find_resource(served, name->text, name->length);
-    if (id == NOBODY)
-        answer_bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
-    else if (client_may_remove(client, served, what, id, &error) ||
-             apply_removal(client->service, served, what, id, &error))
-        client_fail(client, &error);
-    else
-        line_ok(client, verb, served);
+    *id = (what == WIRE_PROCESS ? served_find_process : served_find_resource)(served, name->text,
+                                                                              name->length);
+    return *id != NOBODY ? GORDIAN_OK
+                         : bad_word(client, name, "there is nothing of this name", error);
 }
 
-static void verb_forget(struct client *client)
+/* forget P, remove Q */
+static gordian_status verb_remove(struct client *client, gordian_error *error)
 {
-    remove_named(client, WIRE_PROCESS, "forget");
+    bool process = word_is(&words_of(client)->words[0], "forget");
+    uint8_t what = process ? WIRE_PROCESS : WIRE_RESOURCE;
+    const gordian_word *name;
+    struct served *served;
+    uint32_t id;
+    TRY(need_word(client, 1, "expected a name", &name, error));
+    TRY(client_system(client, &served, error));
+    TRY(client_may_change(client, error));
+    TRY(find_named(client, served, what, name, &id, error));
+    TRY(client_may_modify(client, served, what, id, "end", error));
+    TRY(apply_removal(client->service, served, what, id, error));
+    return line_ok(client, process ? "forget" : "remove", served);
 }
 
-static void verb_remove(struct client *client)
-{
-    remove_named(client, WIRE_RESOURCE, "remove");
-}
-
-/* KEY:VALUE ... of a process or a resource; KEY: takes it away. */
-static void verb_label(struct client *client)
+/* KEY:VALUE ... of a process or a resource. KEY: removes the label. */
+static gordian_status verb_label(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
-    const gordian_word *what = need_word(client, 1, "expected process or resource");
-    const gordian_word *name = what ? need_word(client, 2, "expected a name") : NULL;
-    struct served *served = name ? system_of_words(client) : NULL;
+    const gordian_word *what, *name, *first;
+    struct served *served;
     struct wire_text texts[WIRE_LABELS_MAX];
     struct wire_label label = {.texts = texts};
-    gordian_error error = {0};
-    if (!served || !need_word(client, 3, "expected a label, KEY:VALUE") || !verb_may_change(client))
-        return;
-    label.what = word_is(what, "process")    ? WIRE_PROCESS
-                 : word_is(what, "resource") ? WIRE_RESOURCE
-                                             : 0;
-    if (label.what == 0) {
-        answer_bad(client, WIRE_BAD_VALUE, what, "expected process or resource");
-        return;
-    }
-    label.id = label.what == WIRE_PROCESS ? served_find_process(served, name->text, name->length)
-                                          : served_find_resource(served, name->text, name->length);
-    if (label.id == NOBODY) {
-        answer_bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
-        return;
-    }
-    if (reader->word_count - 3 > WIRE_LABELS_MAX) {
-        answer_bad(client, WIRE_BAD_VALUE, name, "too many labels");
-        return;
-    }
+    TRY(need_word(client, 1, "expected process or resource", &what, error));
+    TRY(need_word(client, 2, "expected a name", &name, error));
+    TRY(client_system(client, &served, error));
+    TRY(need_word(client, 3, "expected a label, KEY:VALUE", &first, error));
+    TRY(client_may_change(client, error));
+    label.what = word_is(what, "process") ? WIRE_PROCESS : WIRE_RESOURCE;
+    if (label.what == WIRE_RESOURCE && !word_is(what, "resource"))
+        return bad_word(client, what, "expected process or resource", error);
+    TRY(find_named(client, served, label.what, name, &label.id, error));
+    if (reader->word_count - 3 > WIRE_LABELS_MAX)
+        return bad_word(client, name, "too many labels", error);
     for (size_t i = 3; i < reader->word_count; i++)
-        texts[label.count++] = (struct wire_text){reader->words[i].text, reader->words[i].length};
-    if (client_may_label(client, served, &label, &error) ||
-        apply_label(client->service, served, client->session, &label, &error))
-        client_fail(client, &error);
-    else
-        line_ok(client, "label", served);
+        texts[label.count++] = word_text(&reader->words[i]);
+    TRY(client_may_modify(client, served, label.what, label.id, "label", error));
+    TRY(apply_label(client->service, served, client->session, &label, error));
+    return line_ok(client, "label", served);
 }
 
-static void verb_state(struct client *client)
-{
-    const struct reader *reader = words_of(client);
-    struct served *served = system_of_words(client);
-    if (served)
-        line_state(client, served, reader->word_count > 1 ? &reader->words[1] : NULL);
-}
-
-/* Q or Q=N into a want; false: the error was sent. */
-static bool take_word_want(struct client *client, const struct served *served,
-                           const gordian_word *word, gordian_want *want)
+/* Q or Q=N */
+static gordian_status take_word_want(struct client *client, const struct served *served,
+                                     const gordian_word *word, gordian_want *want,
+                                     gordian_error *error)
 {
     gordian_word name, value;
     const char *why;
     word_split(word, &name, &value);
     want->units = 1;
     if (value.text &&
-        (!parse_u64(value.text, value.length, &want->units, &why) || want->units == 0)) {
-        answer_bad(client, WIRE_BAD_VALUE, word, "units must be a whole number from 1 on");
-        return false;
-    }
+        (!parse_u64(value.text, value.length, &want->units, &why) || want->units == 0))
+        return bad_word(client, word, "units must be a whole number from 1 on", error);
     want->resource = served_find_resource(served, name.text, name.length);
-    if (want->resource != NOBODY)
-        return true;
-    answer_bad(client, WIRE_BAD_VALUE, word, "there is no resource of this name");
-    return false;
+    return want->resource != NOBODY
+               ? GORDIAN_OK
+               : bad_word(client, word, "there is no resource of this name", error);
 }
 
-static void verb_what_if(struct client *client)
+static gordian_status verb_what_if(struct client *client, gordian_error *error)
 {
     struct service_work *work = client->service->work;
     const struct reader *reader = words_of(client);
-    const gordian_word *name = need_word(client, 1, "expected a process");
-    struct served *served = name ? system_of_words(client) : NULL;
-    gordian_error error = {0};
+    const gordian_word *name, *first;
+    struct served *served;
     uint8_t outcome;
-    if (!served || !need_word(client, 2, "expected a resource"))
-        return;
+    TRY(need_word(client, 1, "expected a process", &name, error));
+    TRY(client_system(client, &served, error));
+    TRY(need_word(client, 2, "expected a resource", &first, error));
     gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = NOBODY, .wants = work->wants};
     event.process = served_find_process(served, name->text, name->length);
-    if (event.process == NOBODY || reader->word_count > WANTS) {
-        answer_bad(client, WIRE_BAD_VALUE, name, "there is no process of this name");
-        return;
-    }
+    if (event.process == NOBODY || reader->word_count > WANTS)
+        return bad_word(client, name, "there is no process of this name", error);
     for (size_t i = 2; i < reader->word_count; i++)
-        if (!take_word_want(client, served, &reader->words[i], &work->wants[event.want_count++]))
-            return;
+        TRY(take_word_want(client, served, &reader->words[i], &work->wants[event.want_count++],
+                           error));
     if (event.want_count == 1) {
         event.resource = work->wants[0].resource;
         event.units = work->wants[0].units;
         event.wants = NULL;
         event.want_count = 0;
     }
-    if (served_ask(served, &event, &outcome, &error)) {
-        client_fail(client, &error);
-        return;
-    }
+    TRY(served_ask(served, &event, &outcome, error));
     char buffer[GORDIAN_NAME_MAX + 1];
     struct json json;
     json_begin(&json, &client->out);
     json_key_text(&json, "what_if", served_process_name(served, event.process, buffer));
     json_key_text(&json, "result", served_outcome_text(served, outcome));
     json_end(&json);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ history */
@@ -413,54 +351,51 @@ static const char *set_filter(struct incidents_filter *filter, const gordian_wor
     return NULL;
 }
 
-/* A thread looks it up; until it has, the line is taken again and again. */
-static void answer_history(struct client *client, const struct incidents_filter *filter)
+/* A thread reads the history. Until it has, the line is taken again and again. */
+static gordian_status answer_history(struct client *client, const struct incidents_filter *filter,
+                                     gordian_error *error)
 {
     const struct service_journal *journal = &client->service->options.journal;
     struct questions *questions = journal->history ? journal->history(journal->context) : NULL;
     struct output answer;
-    gordian_error error = {0};
     if (!client->question && questions)
         client->question = questions_ask(questions, filter, 0, NULL, NULL);
     if (!client->question) {
         client->service->work->retry_ms = 1000;
-        FAIL_WITH(client->service, WIRE_NOT_KEPT, &error,
-                  "the history of incidents cannot be read now");
-        client_fail(client, &error);
-        return;
+        return FAIL_WITH(client->service, WIRE_NOT_KEPT, error,
+                         "the history of incidents cannot be read now");
     }
     if (!question_is_answered(client->question)) {
         client->service->work->later = true;
-        return;
+        return GORDIAN_OK;
     }
-    if (question_answer(client->question, &answer, &error) == GORDIAN_OK) {
+    gordian_status status = question_answer(client->question, &answer, error);
+    if (status == GORDIAN_OK) {
         client_put(client, answer.buffer, answer.used);
         output_close(&answer);
-    } else {
-        client_fail(client, &error);
     }
     client_drop_question(client);
+    return status;
 }
 
-static void verb_history(struct client *client)
+static gordian_status verb_history(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
-    const struct served *served = system_of_words(client);
+    struct served *served;
     struct incidents_filter filter = {.limit = HISTORY};
     char label[GORDIAN_NAME_MAX + 1];
-    if (!served) { /* it may have gone since the question was asked */
+    gordian_status status = client_system(client, &served, error);
+    if (status != GORDIAN_OK) { /* the system may have been closed since the question was asked */
         client_drop_question(client);
-        return;
+        return status;
     }
     filter.system = served->name;
     for (size_t i = 1; i < reader->word_count; i++) {
         const char *wrong = set_filter(&filter, &reader->words[i], label);
-        if (wrong) {
-            answer_bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
-            return;
-        }
+        if (wrong)
+            return bad_word(client, &reader->words[i], wrong, error);
     }
-    answer_history(client, &filter);
+    return answer_history(client, &filter, error);
 }
 
 /* ------------------------------------------------------------------ the rest */
@@ -484,68 +419,72 @@ static bool add_subscription(const char *text, size_t length, unsigned *mask)
     return false;
 }
 
-static void verb_subscribe(struct client *client)
+static gordian_status verb_subscribe(struct client *client, gordian_error *error)
 {
-    const gordian_word *list = need_word(client, 1, "expected mine, deadlocks, all or none");
+    static const char expected[] = "expected mine, deadlocks, all or none";
+    const gordian_word *list;
     unsigned mask = 0;
-    for (size_t at = 0; list && at <= list->length;) {
+    TRY(need_word(client, 1, expected, &list, error));
+    for (size_t at = 0; at <= list->length;) {
         size_t end = at;
         while (end < list->length && list->text[end] != ',')
             end++;
-        if (!add_subscription(list->text + at, end - at, &mask)) {
-            answer_bad(client, WIRE_BAD_VALUE, list, "expected mine, deadlocks, all or none");
-            return;
-        }
+        if (!add_subscription(list->text + at, end - at, &mask))
+            return bad_word(client, list, expected, error);
         at = end + 1;
     }
-    if (!list)
-        return;
-    if (client_subscribe(client, (uint8_t)mask))
-        line_ok(client, "subscribe", service_system(client->service, client->system));
+    TRY(client_subscribe(client, (uint8_t)mask, error));
+    return line_ok(client, "subscribe", service_system(client->service, client->system));
 }
 
-static void verb_ping(struct client *client)
+static gordian_status verb_ping(struct client *client, gordian_error *error)
 {
     struct json json;
     size_t start = client->out.used;
+    (void)error;
     json_begin(&json, &client->out);
     json_key_bool(&json, "pong", true);
     json_end(&json);
-    client_sure(client, start, 0);
+    client_skip_journal(client, start, 0);
+    return GORDIAN_OK;
 }
 
-static void verb_help(struct client *client)
+static gordian_status verb_help(struct client *client, gordian_error *error)
 {
     struct json json;
+    (void)error;
     json_begin(&json, &client->out);
     json_key_text(&json, "help", help_text);
     json_end(&json);
+    return GORDIAN_OK;
 }
 
-static void verb_quit(struct client *client)
+static gordian_status verb_quit(struct client *client, gordian_error *error)
 {
+    (void)error;
     line_ok(client, "quit", NULL);
     client_bye(client);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the table */
 
 static const struct verb {
     const char *name;
-    void (*take)(struct client *client);
-    bool open; /* to those who have not shown a token yet */
+    gordian_status (*take)(struct client *client, gordian_error *error);
+    bool open; /* before a token was shown */
 } verbs[] = {
     {"hello", verb_hello, true},
     {"open", verb_open, false},
     {"use", verb_use, false},
     {"systems", line_systems, false},
     {"close", verb_close, false},
-    {"forget", verb_forget, false},
+    {"forget", verb_remove, false},
     {"remove", verb_remove, false},
     {"label", verb_label, false},
     {"subscribe", verb_subscribe, false},
     {"what-if", verb_what_if, false},
-    {"state", verb_state, false},
+    {"state", line_state, false},
     {"history", verb_history, false},
     {"ping", verb_ping, true},
     {"stats", line_stats, false},
@@ -553,17 +492,17 @@ static const struct verb {
     {"quit", verb_quit, true},
 };
 
-bool verb_take(struct client *client)
+gordian_status verb_take(struct client *client, bool *known, gordian_error *error)
 {
     const gordian_word *word = &words_of(client)->words[0];
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (!word_is(word, verbs[i].name))
-            continue;
-        if (client->rights == SERVICE_NOTHING && !verbs[i].open)
-            answer_bad(client, WIRE_NOT_ALLOWED, word, "hello token=... comes first");
-        else
-            verbs[i].take(client);
-        return true;
-    }
-    return false;
+    const struct verb *verb = verbs, *end = verbs + sizeof verbs / sizeof *verbs;
+    while (verb < end && !word_is(word, verb->name))
+        verb++;
+    *known = verb < end;
+    if (!*known)
+        return GORDIAN_STATUS_INPUT;
+    if (client->rights == SERVICE_NOTHING && !verb->open)
+        return FAIL_AT_WORD(client->service, WIRE_NOT_ALLOWED, word, error,
+                            "hello token=... comes first");
+    return verb->take(client, error);
 }

@@ -14,8 +14,8 @@
 
 #define NOBODY GORDIAN_NONE
 /* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
-#define STRANGER (GORDIAN_NONE - 1)
-#define LINE_MAX WIRE_FRAME_MAX
+#define UNKNOWN_PROCESS (GORDIAN_NONE - 1)
+#define LINE_MAX        WIRE_FRAME_MAX
 
 /* ------------------------------------------------------------------ the reader */
 
@@ -37,13 +37,8 @@ gordian_status lines_open(struct service *service, gordian_error *error)
     return trace_open_text(&service->work->trace, &source, &service->memory, error);
 }
 
-void lines_close(struct service *service)
-{
-    gordian_trace_close(&service->work->trace);
-}
-
 /* Sets the reader to one line, its newline included. */
-static void set_line(struct client *client, const char *text, size_t length, size_t blank)
+static void reset_reader(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
     work->line = (struct line_source){text, length, blank};
@@ -60,25 +55,6 @@ static uint32_t find_line_process(const struct served *served, const gordian_wor
 static uint32_t find_line_resource(const struct served *served, const gordian_word *name)
 {
     return served_find_resource(served, name->text, name->length);
-}
-
-static struct wire_text word_text(const gordian_word *word)
-{
-    return (struct wire_text){word->text, word->length};
-}
-
-/* The wants of a line into work->wants; false: too many. */
-static bool gather_line_wants(struct service_work *work, const struct served *served)
-{
-    const gordian_trace *trace = &work->trace;
-    if (trace->item_count >= UINT16_MAX)
-        return false;
-    bool await = trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT;
-    for (size_t i = 0; i < trace->item_count; i++)
-        work->wants[i] = (gordian_want){
-            await ? 1 : trace->items[i].units,
-            (await ? find_line_process : find_line_resource)(served, &trace->items[i].name)};
-    return true;
 }
 
 /* ------------------------------------------------------------------ declarations */
@@ -132,16 +108,6 @@ static gordian_status line_declare_process(struct client *client, struct served 
     return apply_weigh(client->service, served, &weigh, error);
 }
 
-static gordian_status line_declare_resource(struct client *client, struct served *served,
-                                            gordian_error *error)
-{
-    const gordian_trace *trace = &client->service->work->trace;
-    const struct wire_declaration declaration = {
-        .what = WIRE_RESOURCE, .name = word_text(&trace->name), .units = trace->units};
-    uint32_t id;
-    return apply_declaration(client->service, served, client->session, &declaration, &id, error);
-}
-
 /* ------------------------------------------------------------------ events */
 
 /* An answer under way. */
@@ -178,33 +144,29 @@ static void answer_stuck(struct apply_events *events, const gordian_event *event
     events->victims = &answer->json;
 }
 
-static const gordian_word *refuse_unknown_resource(const struct service_work *work,
-                                                   const struct served *served)
+/* The first name of a line that is not known; a process is also looked for in front of the items,
+ * and only an await has processes behind. */
+static const gordian_word *unknown_name(const struct service_work *work,
+                                        const struct served *served, bool process)
 {
     const gordian_trace *trace = &work->trace;
+    if (process &&
+        (trace->op != GORDIAN_OP_AWAIT || find_line_process(served, &trace->name) == NOBODY))
+        return &trace->name;
     for (size_t i = 0; i < trace->item_count; i++)
-        if (find_line_resource(served, &trace->items[i].name) == NOBODY)
+        if ((process ? find_line_process : find_line_resource)(served, &trace->items[i].name) ==
+            NOBODY)
             return &trace->items[i].name;
     return &trace->name;
 }
 
-/* Of an await the one it was, or the others if nobody else is unknown; of an act whom it is for. */
-static const gordian_word *unknown_process(const struct service_work *work,
-                                           const struct served *served)
-{
-    const gordian_trace *trace = &work->trace;
-    if (find_line_process(served, &trace->name) != NOBODY)
-        for (size_t i = 0; trace->op == GORDIAN_OP_AWAIT && i < trace->item_count; i++)
-            if (find_line_process(served, &trace->items[i].name) == NOBODY)
-                return &trace->items[i].name;
-    return &trace->name;
-}
-
-/* Why an event was refused: the system knows the names of ids only, the line also others. */
+/* Why an event was refused. The system knows names of ids only, the line has others as well. */
 static const char *refusal_text(const struct service_work *work, const struct served *served,
                                 const gordian_event *event, uint8_t reason, char *buffer,
                                 size_t size)
 {
+    const char *format = NULL;
+    const gordian_word *name = NULL;
     char shown[TRACE_SHOWN_MAX];
     bool detect = !work->trace.avoidance;
     if (reason == WIRE_ENGINE_CANNOT) {
@@ -217,20 +179,22 @@ static const char *refusal_text(const struct service_work *work, const struct se
         return "the process is another session's, which this token does not permit to end";
     /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
     if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
-        snprintf(buffer, size,
-                 detect ? "process '%s' was never seen" : "process '%s' was never declared",
-                 trace_show(unknown_process(work, served), shown));
+        format = detect ? "process '%s' was never seen" : "process '%s' was never declared";
+        name = unknown_name(work, served, true);
     } else if (reason == GORDIAN_REFUSAL_UNKNOWN_RESOURCE) {
-        snprintf(buffer, size, "resource '%s' was never declared",
-                 trace_show(refuse_unknown_resource(work, served), shown));
-    } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == STRANGER) {
-        snprintf(buffer, size, "process '%s' was never seen", trace_show(&work->trace.to, shown));
+        format = "resource '%s' was never declared";
+        name = unknown_name(work, served, false);
+    } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == UNKNOWN_PROCESS) {
+        format = "process '%s' was never seen";
+        name = &work->trace.to;
     } else if (detect) {
         return gordian_refusal_text(served->system, event, (gordian_refusal)reason, buffer, size);
-    } else {
+    }
+    if (name)
+        snprintf(buffer, size, format, trace_show(name, shown));
+    else
         snprintf(buffer, size, "process '%s': %s", trace_show(&work->trace.name, shown),
                  gordian_reason_text((gordian_reason)reason));
-    }
     return buffer;
 }
 
@@ -239,8 +203,13 @@ static gordian_status make_line_event(struct service_work *work, const struct se
                                       gordian_event *event, gordian_error *error)
 {
     const gordian_trace *trace = &work->trace;
-    if (!gather_line_wants(work, served))
+    bool await = trace->op == GORDIAN_OP_AWAIT;
+    if (trace->item_count >= UINT16_MAX)
         return trace_fail(trace, &trace->verb, error, "more than 65534 names in one line");
+    for (size_t i = 0; i < trace->item_count; i++)
+        work->wants[i] = (gordian_want){
+            await ? 1 : trace->items[i].units,
+            (await ? find_line_process : find_line_resource)(served, &trace->items[i].name)};
     *event = (gordian_event){
         .op = trace->op,
         .process = find_line_process(served, &trace->name),
@@ -250,9 +219,9 @@ static gordian_status make_line_event(struct service_work *work, const struct se
     if (trace->to.text) {
         event->to = find_line_process(served, &trace->to);
         if (event->to == NOBODY)
-            event->to = STRANGER;
+            event->to = UNKNOWN_PROCESS;
     }
-    if (trace->op == GORDIAN_OP_AWAIT) {
+    if (await) {
         event->units = trace->units;
         event->wants = work->wants;
         event->want_count = trace->item_count;
@@ -266,17 +235,22 @@ static gordian_status make_line_event(struct service_work *work, const struct se
     return GORDIAN_OK;
 }
 
-static gordian_status line_process(struct client *client, struct served *served, uint32_t session,
-                                   const gordian_word *name, uint32_t *id, gordian_error *error)
+/* Declares a name of the line: a process, or a resource with its units. */
+static gordian_status declare_word(struct client *client, struct served *served, uint32_t session,
+                                   uint8_t what, const gordian_word *name, uint32_t *id,
+                                   gordian_error *error)
 {
-    const struct wire_declaration declaration = {.what = WIRE_PROCESS, .name = word_text(name)};
+    const struct wire_declaration declaration = {
+        .what = what,
+        .name = word_text(name),
+        .units = what == WIRE_RESOURCE ? client->service->work->trace.units : 0};
     return apply_declaration(client->service, served, session, &declaration, id, error);
 }
 
 /* Those whose acts are awaited come into being by that. They are not the client's who names them,
  * and do not end with it: they become whose who sends their events. It must have room for them. */
-static gordian_status bring_awaited(struct client *client, struct served *served,
-                                    gordian_error *error)
+static gordian_status create_awaited(struct client *client, struct served *served,
+                                     gordian_error *error)
 {
     struct service_work *work = client->service->work;
     const gordian_trace *trace = &work->trace;
@@ -288,34 +262,35 @@ static gordian_status bring_awaited(struct client *client, struct served *served
         const gordian_word *name = &trace->items[i].name;
         TRY(quota_check(client->service, client->session,
                         served_new_process_cost(served, name->length, 0), error));
-        TRY(line_process(client, served, NOBODY, name, id, error));
+        TRY(declare_word(client, served, NOBODY, WIRE_PROCESS, name, id, error));
     }
     return GORDIAN_OK;
 }
 
 /* A process that a trace need not declare. */
-static gordian_status bring_into_being(struct client *client, struct served *served,
+static gordian_status create_processes(struct client *client, struct served *served,
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
-    TRY(event->op == GORDIAN_OP_AWAIT ? bring_awaited(client, served, error) : GORDIAN_OK);
+    if (event->op == GORDIAN_OP_AWAIT)
+        TRY(create_awaited(client, served, error));
     event->process = find_line_process(served, &trace->name); /* it may await itself */
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
-    return *created
-               ? line_process(client, served, client->session, &trace->name, &event->process, error)
-               : GORDIAN_OK;
+    return *created ? declare_word(client, served, client->session, WIRE_PROCESS, &trace->name,
+                                   &event->process, error)
+                    : GORDIAN_OK;
 }
 
 static void end_answer(struct answer *answer, struct served *served, const gordian_event *event)
 {
     const struct service_work *work = answer->client->service->work;
     const struct wire_result *result = &work->results[0];
-    struct served_result told = {result->outcome, result->reason, result->served};
+    struct served_result shown = {result->outcome, result->reason, result->served};
     char message[400];
     if (!answer->begun)
-        begin_line_answer(answer, &answer->client->out, served, event->op, &told, work->served);
+        begin_line_answer(answer, &answer->client->out, served, event->op, &shown, work->served);
     if (result->outcome < WIRE_NOT_TAKEN)
         line_reasons(&answer->json, served);
     if (result->outcome == GORDIAN_OUTCOME_REFUSED) /* GORDIAN_VERDICT_REFUSED is the same number */
@@ -348,15 +323,11 @@ static gordian_status take_line_event(struct client *client, struct served *serv
                                   .stuck = answer_stuck,
                                   .context = &answer};
     memcpy(answer.process, trace->name.text, trace->name.length);
-    gordian_status status = make_line_event(work, served, &event, error);
-    bool known = number && number <= service->sessions[client->session].last;
-    if (status == GORDIAN_OK && !known)
-        status = bring_into_being(client, served, &event, &created, error);
-    if (status != GORDIAN_OK)
-        return status;
-    created &= !known;
+    TRY(make_line_event(work, served, &event, error));
+    if (number == 0 || number > service->sessions[client->session].last)
+        TRY(create_processes(client, served, &event, &created, error));
     served->answer.detail = GORDIAN_DETAIL_REASONS;
-    status = apply_event(service, &events, &event, error);
+    gordian_status status = apply_event(service, &events, &event, error);
     served->answer.detail = GORDIAN_DETAIL_VERDICT;
     work->process = event.process;
     if (status == GORDIAN_OK)
@@ -381,48 +352,26 @@ static bool is_trace_verb(const char *text, size_t length)
 
 static gordian_status take_trace(struct client *client, uint64_t number, gordian_error *error)
 {
-    struct service *service = client->service;
-    struct service_work *work = service->work;
-    struct served *served = service_system(service, client->system);
-    const char *why;
-    if (!served)
-        return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "no system is in use");
+    struct service_work *work = client->service->work;
+    struct served *served;
+    uint32_t id;
+    TRY(client_system(client, &served, error));
     work->trace.avoidance = served->bank != NULL;
     work->trace.acts = served->system != NULL;
-    gordian_status status = gordian_trace_next(&work->trace, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (!client_may_write(client))
-        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "this token permits to look only");
-    if (!service_may_change(service, &why)) {
-        work->retry_ms = 1000;
-        return FAIL_WITH(service, WIRE_NOT_KEPT, error, "%s", why);
-    }
-    if (!session_of(client, error))
-        return error->status;
+    TRY(gordian_trace_next(&work->trace, error));
+    TRY(client_may_change(client, error));
+    TRY(session_ensure(client, error));
     switch (work->trace.kind) {
     case GORDIAN_LINE_EVENT:
         client_spend(client, 1);
         return take_line_event(client, served, number, error);
     case GORDIAN_LINE_RESOURCE:
-        return line_declare_resource(client, served, error);
+        return declare_word(client, served, client->session, WIRE_RESOURCE, &work->trace.name, &id,
+                            error);
     case GORDIAN_LINE_PROCESS:
         return line_declare_process(client, served, error);
     }
     return GORDIAN_OK;
-}
-
-/* "@N ": the number of the event on this line. Returns how many bytes that is. */
-static size_t take_event_number(const char *text, size_t length, uint64_t *number)
-{
-    size_t end = 1;
-    const char *why;
-    while (end < length && isdigit((unsigned char)text[end]))
-        end++;
-    if (end == length || (text[end] != ' ' && text[end] != '\t') ||
-        !parse_u64(text + 1, end - 1, number, &why))
-        return 0;
-    return end;
 }
 
 /* A line whose first `blank` bytes are its number. */
@@ -431,22 +380,24 @@ static gordian_status take_line_words(struct client *client, const char *text, s
 {
     struct service *service = client->service;
     size_t at, end;
+    bool known;
     for (at = blank; at < length && (text[at] == ' ' || text[at] == '\t'); at++)
         ;
     for (end = at; end < length && !memchr(" \t\r\n#", text[end], 5); end++)
         ;
-    set_line(client, text, length, blank);
+    reset_reader(client, text, length, blank);
     if (is_trace_verb(text + at, end - at)) {
         if (client->rights == SERVICE_NOTHING)
             return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
         return take_trace(client, number, error);
     }
     TRY(reader_next(&service->work->trace.inside->reader, error));
-    if (verb_take(client))
-        return GORDIAN_OK;
-    /* not a word of ours: the trace's own message, with what may have been meant */
-    set_line(client, text, length, blank);
-    gordian_status status = gordian_trace_next(&service->work->trace, error);
+    gordian_status status = verb_take(client, &known, error);
+    if (known)
+        return status;
+    /* Not a verb: the parser of traces says so, and which word may have been meant. */
+    reset_reader(client, text, length, blank);
+    status = gordian_trace_next(&service->work->trace, error);
     if (status == GORDIAN_OK)
         return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
     size_t used = strlen(error->message);
@@ -459,9 +410,12 @@ static gordian_status take_client_line(struct client *client, const char *text, 
 {
     uint64_t number = 0;
     size_t blank = 0;
-    if (length > 0 && text[0] == '@') {
-        blank = take_event_number(text, length, &number);
-        if (blank == 0 || number == 0)
+    if (length > 0 && text[0] == '@') { /* "@N ": the number of the event on this line */
+        const char *why;
+        for (blank = 1; blank < length && isdigit((unsigned char)text[blank]);)
+            blank++;
+        if (blank == length || (text[blank] != ' ' && text[blank] != '\t') ||
+            !parse_u64(text + 1, blank - 1, &number, &why) || number == 0)
             return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
                            "expected the number of an event after '@', from 1 on");
     }
@@ -494,45 +448,34 @@ static void frame_answer(struct client *client)
     wire_store32(frame + fence, (uint32_t)(client->out.used - client->answer_at - fence - 4));
 }
 
-/* Its answer is being looked for. */
-static bool take_again(struct client *client)
+gordian_status lines_take_frame(struct client *client, const struct wire_frame *frame,
+                                gordian_error *error)
 {
     struct service_work *work = client->service->work;
-    bool later = work->later;
-    work->later = false;
-    client->lines -= later;
-    return later;
-}
-
-bool lines_take_frame(struct client *client, const struct wire_frame *frame)
-{
     struct wire_line line;
-    gordian_error error = {0};
-    if (!wire_get_line(frame, &line)) {
-        client_error(client, WIRE_MALFORMED, 0, 0, "a malformed LINE");
-        return true;
-    }
-    if (!client_may_spend(client))
-        return false;
-    client->service->work->result_count = 0;
-    client->service->work->fence = 0;
+    if (!wire_get_line(frame, &line))
+        return FAIL_WITH(client->service, WIRE_MALFORMED, error, "a malformed LINE");
+    work->later = !client_may_spend(client);
+    if (work->later)
+        return GORDIAN_OK;
+    work->result_count = 0;
+    work->fence = 0;
     client->answer_at = client->out.used;
-    client->erred = false;
     client->lines++;
     gordian_status status =
-        take_line_words(client, line.text.text, line.text.length, 0, line.number, &error);
-    if (take_again(client))
-        return false;
+        take_line_words(client, line.text.text, line.text.length, 0, line.number, error);
+    client->lines -= work->later;
     if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
-        client_fail(client, &error);
-    else if (!client->erred)
+        return status;
+    if (!work->later)
         frame_answer(client);
-    return true;
+    return GORDIAN_OK;
 }
 
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
                   size_t *wanted)
 {
+    struct service_work *work = client->service->work;
     size_t used = 0;
     *wanted = 0;
     while (used < budget && !client->closing) {
@@ -552,10 +495,13 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
             return used;
         }
         gordian_error error = {0};
+        work->later = false;
         gordian_status status =
             take_client_line(client, line, (size_t)(newline - line) + 1, &error);
-        if (take_again(client))
+        if (work->later) {
+            client->lines--;
             return used;
+        }
         client->service->counters.lines++;
         if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
             client_fail(client, &error);

@@ -28,14 +28,14 @@ void node_of_resource(struct resource_node *node, const struct served *served, u
     tags_look(&node->labels, &served->tags, TAGS_RESOURCE, resource);
 }
 
-bool node_edge(gordian_edge *told, const struct served *served, const gordian_edge *edge)
+bool node_edge(gordian_edge *shown, const struct served *served, const gordian_edge *edge)
 {
-    *told = *edge;
+    *shown = *edge;
     if (edge->waits)
-        told->units = served_still_needed(served, edge);
+        shown->units = served_still_needed(served, edge);
     else if (served_is_own_act(served, edge))
         return false;
-    return told->units > 0;
+    return shown->units > 0;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -103,7 +103,7 @@ void service_resource_node(struct json *json, const struct served *served, uint3
 
 void service_graph_edge(struct json *json, const struct served *served, const gordian_edge *edge)
 {
-    gordian_edge told;
-    if (node_edge(&told, served, edge))
-        json_graph_edge(json, &told);
+    gordian_edge shown;
+    if (node_edge(&shown, served, edge))
+        json_graph_edge(json, &shown);
 }

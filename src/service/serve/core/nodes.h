@@ -31,7 +31,7 @@ void node_of_process(struct process_node *node, const struct service *service,
                      const struct served *served, uint32_t process, bool deadlocked);
 void node_of_resource(struct resource_node *node, const struct served *served, uint32_t resource);
 /* As it is told step by step: of an await, how many have to act yet. False: it is not told. */
-bool node_edge(gordian_edge *told, const struct served *served, const gordian_edge *edge);
+bool node_edge(gordian_edge *shown, const struct served *served, const gordian_edge *edge);
 
 void process_node_json(struct json *json, const struct process_node *node);
 void resource_node_json(struct json *json, const struct resource_node *node);

@@ -2,7 +2,6 @@
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
@@ -11,19 +10,10 @@
 
 unsigned char *client_room(struct client *client, size_t size)
 {
-    struct output *out = &client->out;
-    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
-    if (out->failure)
-        return NULL;
-    if (out->room - out->used < size &&
-        (size > SIZE_MAX - out->used ||
-         !memory_grow(&memory, &out->buffer, &out->room, out->used + size, 1))) {
-        out->failure = ENOMEM;
-        client->closing = true;
-        return NULL;
-    }
-    out->used += size;
-    return (unsigned char *)out->buffer + out->used - size;
+    char *to = output_room(&client->out, size);
+    client->closing |= !to && size > 0;
+    client->out.used += to ? size : 0;
+    return (unsigned char *)to;
 }
 
 void client_put(struct client *client, const void *bytes, size_t size)
@@ -33,7 +23,7 @@ void client_put(struct client *client, const void *bytes, size_t size)
         memcpy(to, bytes, size);
 }
 
-void client_sure(struct client *client, size_t start, uint64_t number)
+void client_skip_journal(struct client *client, size_t start, uint64_t number)
 {
     struct service_work *work = client->service->work;
     if (work->unmarked != start)
@@ -45,11 +35,11 @@ void client_sure(struct client *client, size_t start, uint64_t number)
 
 /* Whoever gets more notices than it reads is cut off; its own commands it cannot send that fast,
  * as nothing is read from it while its answers wait. */
-static bool may_tell(struct client *client)
+static bool may_notify(struct client *client)
 {
     if (client->closing)
         return false;
-    if (client->out.used + client->frame.notices.used <= quota_notices(client))
+    if (client->out.used + client->frame.notices.used <= quota_backlog(client))
         return true;
     client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
     client->service->counters.cut_off++;
@@ -69,89 +59,60 @@ void client_wake(struct client *client)
 
 /* ------------------------------------------------------------------ errors */
 
-static bool is_fatal_code(unsigned code)
-{
-    switch (code) {
-    case WIRE_MALFORMED:
-    case WIRE_BAD_VERSION:
-    case WIRE_NOT_ALLOWED:
-    case WIRE_TAKEN_OVER:
-    case WIRE_TOO_SLOW:
-    case WIRE_STOPPING:
-    case WIRE_TOO_LARGE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void line_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
-                       const char *text)
-{
-    struct json json;
-    json_begin(&json, &client->out);
-    json_key_text(&json, "error", text);
-    json_key_u64(&json, "code", code);
-    if (client->lines) {
-        json_key_u64(&json, "line", client->lines);
-        json_key_u64(&json, "column", column);
-    }
-    if (retry_ms)
-        json_key_u64(&json, "retry_ms", retry_ms);
-    json_end(&json);
-}
-
 void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
                   const char *text)
 {
+    static const bool fatal_codes[] = {
+        [WIRE_MALFORMED] = true,  [WIRE_BAD_VERSION] = true, [WIRE_NOT_ALLOWED] = true,
+        [WIRE_TAKEN_OVER] = true, [WIRE_TOO_SLOW] = true,    [WIRE_STOPPING] = true,
+        [WIRE_TOO_LARGE] = true,  [WIRE_NOT_LEADER] = false,
+    };
     if (code == WIRE_NOT_KEPT && client->service->standing_by[0])
         code = WIRE_NOT_LEADER;
-    bool fatal = is_fatal_code(code) || client->closing;
+    bool fatal = fatal_codes[code] || client->closing;
     size_t start = client->out.used;
     client->service->counters.errors++;
-    client->erred = true;
     if (client->form == CLIENT_BINARY) {
-        struct wire_error error = {.code = (uint16_t)code,
-                                   .fatal = fatal,
-                                   .retry_ms = retry_ms,
-                                   .text = {text, strlen(text)}};
-        size_t size = wire_put_error(NULL, 0, &error);
-        unsigned char *to = client_room(client, size);
-        if (to)
-            wire_put_error(to, size, &error);
+        const struct wire_error error = {.code = (uint16_t)code,
+                                         .fatal = fatal,
+                                         .retry_ms = retry_ms,
+                                         .text = {text, strlen(text)}};
+        CLIENT_PUT(client, wire_put_error, &error);
         client->closing |= fatal;
     } else {
-        line_error(client, code, retry_ms, column, text);
+        struct json json;
+        json_begin(&json, &client->out);
+        json_key_text(&json, "error", text);
+        json_key_u64(&json, "code", code);
+        if (client->lines) {
+            json_key_u64(&json, "line", client->lines);
+            json_key_u64(&json, "column", column);
+        }
+        if (retry_ms)
+            json_key_u64(&json, "retry_ms", retry_ms);
+        json_end(&json);
         /* A person's mistake in a line does not end the conversation. */
         client->closing |= fatal && code != WIRE_MALFORMED;
     }
     if (code == WIRE_NOT_KEPT ||
         code == WIRE_NOT_LEADER) /* that the journal cannot be written need not wait until it can */
-        client_sure(client, start, 0);
+        client_skip_journal(client, start, 0);
 }
 
 void client_fail(struct client *client, const gordian_error *error)
 {
     struct service_work *work = client->service->work;
+    gordian_status status = error->status;
     unsigned code = work->code;
     uint32_t retry_ms = work->retry_ms;
-    if (code == 0)
-        switch (error->status) {
-        case GORDIAN_STATUS_UNAVAILABLE:
-            code = WIRE_NOT_AVAILABLE;
-            break;
-        case GORDIAN_STATUS_MEMORY:
-            code = WIRE_NO_MEMORY;
+    if (code == 0) {
+        code = status == GORDIAN_STATUS_UNAVAILABLE ? WIRE_NOT_AVAILABLE
+               : status == GORDIAN_STATUS_MEMORY    ? WIRE_NO_MEMORY
+               : status == GORDIAN_STATUS_IO        ? WIRE_NOT_KEPT
+                                                    : WIRE_BAD_VALUE;
+        if (status == GORDIAN_STATUS_MEMORY || status == GORDIAN_STATUS_IO)
             retry_ms = 1000;
-            break;
-        case GORDIAN_STATUS_IO:
-            code = WIRE_NOT_KEPT;
-            retry_ms = 1000;
-            break;
-        default:
-            code = WIRE_BAD_VALUE;
-            break;
-        }
+    }
     work->code = 0;
     work->retry_ms = 0;
     client_error(client, code, retry_ms, error->column ? error->column : 1, error->message);
@@ -159,15 +120,7 @@ void client_fail(struct client *client, const gordian_error *error)
 
 /* ------------------------------------------------------------------ grants */
 
-static struct client *owner_session(const struct service *service, const struct served *served,
-                                    uint32_t process)
-{
-    uint32_t owner = served->processes[process].owner;
-    struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
-    return client && client->system == served->slot ? client : NULL;
-}
-
-#define GRANTED_LOOK 4096 /* items of what happened last that are looked at for it */
+#define GRANTED_SCAN 4096 /* items of what happened last that are looked at for it */
 
 /* What it has got, and by which event: from what that changed. */
 static void write_granted(struct json *json, const struct served *served, uint32_t process)
@@ -176,8 +129,8 @@ static void write_granted(struct json *json, const struct served *served, uint32
     char buffer[GORDIAN_NAME_MAX + 1];
     uint64_t first = recent_first(recent), end = recent->written, at = end;
     bool found = false;
-    if (end - first > GRANTED_LOOK)
-        first = end - GRANTED_LOOK;
+    if (end - first > GRANTED_SCAN)
+        first = end - GRANTED_SCAN;
     while (at > first && !(found && recent_at(recent, at - 1)->kind == RECENT_EVENT)) {
         const struct recent_item *item = recent_at(recent, --at);
         found |= item->kind == RECENT_ADD_HOLD && item->process == process;
@@ -198,15 +151,13 @@ static void write_granted(struct json *json, const struct served *served, uint32
     json_shut(json);
 }
 
-static void tell_granted(struct client *client, const struct served *served, uint32_t process)
+static void send_granted(struct client *client, const struct served *served, uint32_t process)
 {
     uint64_t fence = client->service->fence;
     frame_swap_output(client);
     if (client->form == CLIENT_BINARY) {
         fence_put(client, fence);
-        unsigned char *to = client_room(client, WIRE_HEAD_SIZE + 4);
-        if (to)
-            wire_put_u32(to, WIRE_HEAD_SIZE + 4, WIRE_GRANTED, process);
+        CLIENT_PUT(client, wire_put_u32, WIRE_GRANTED, process);
     } else {
         char buffer[GORDIAN_NAME_MAX + 1];
         struct json json;
@@ -227,10 +178,11 @@ void notify_granted(struct service *service, struct served *served, const uint32
     if (service->replaying)
         return;
     for (size_t i = 0; i < count; i++) {
-        struct client *client = owner_session(service, served, processes[i]);
-        if (client && client != except && client->subscriptions & WIRE_MY_GRANTS &&
-            may_tell(client))
-            tell_granted(client, served, processes[i]);
+        uint32_t owner = served->processes[processes[i]].owner;
+        struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
+        if (client && client->system == served->slot && client != except &&
+            client->subscriptions & WIRE_MY_GRANTS && may_notify(client))
+            send_granted(client, served, processes[i]);
     }
 }
 
@@ -240,25 +192,16 @@ void notify_granted(struct service *service, struct served *served, const uint32
 static void send_notice_text(struct client *client, uint8_t kind, const struct output *text)
 {
     frame_swap_output(client);
-    if (client->form == CLIENT_BINARY) {
-        size_t size = WIRE_HEAD_SIZE + text->used - 1; /* without the newline */
-        unsigned char *to = client_room(client, size);
-        if (to)
-            wire_put_frame(to, size, kind, text->buffer, text->used - 1);
-    } else {
+    if (client->form == CLIENT_BINARY)
+        CLIENT_PUT(client, wire_put_frame, kind, text->buffer, text->used - 1); /* no newline */
+    else
         client_put(client, text->buffer, text->used);
-    }
     frame_swap_output(client);
     client_wake(client);
 }
 
-void notify_begin(struct service *service)
-{
-    service->work->notices++;
-}
-
-/* Looked at once, however many clients there are. */
-void notify_mark_owners(struct service *service, const struct served *served,
+/* Marks the owners of processes once, however many clients there are. */
+static void mark_owners(struct service *service, const struct served *served,
                         const uint32_t *processes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -268,10 +211,14 @@ void notify_mark_owners(struct service *service, const struct served *served,
     }
 }
 
-void notify_mark_sessions(struct service *service, const uint32_t *sessions, size_t count)
+void notify_mark(struct service *service, const struct served *served,
+                 const struct open_incident *open, uint32_t leaver)
 {
-    for (size_t i = 0; i < count; i++)
-        service->sessions[sessions[i]].concerned = service->work->notices;
+    service->work->notices++;
+    mark_owners(service, served, &leaver, 1);
+    mark_owners(service, served, open->members, open->member_count);
+    for (uint32_t i = 0; i < open->concerned_count; i++)
+        service->sessions[open->concerned[i]].concerned = service->work->notices;
 }
 
 static bool concerns_client(const struct service *service, const struct served *served,
@@ -311,7 +258,7 @@ void notify_incident(struct service *service, struct served *served,
             incident_json(&json, &brief);
             json_end(&json);
         }
-        if (!text->failure && may_tell(client))
+        if (!text->failure && may_notify(client))
             send_notice_text(client, WIRE_INCIDENT, text);
     }
     for (struct service_watcher *w = service->watchers; w && who & NOTIFY_OTHERS; w = w->next)
@@ -392,7 +339,7 @@ void notify_event(struct service *service, struct served *served, const gordian_
             continue;
         if (text->used == 0)
             write_event_notice(served, event, seq, result, granted, text);
-        if (!text->failure && may_tell(client))
+        if (!text->failure && may_notify(client))
             send_notice_text(client, WIRE_EVENT, text);
     }
 }

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static void keep_action(struct service *service, const struct served *served, const char *what,
-                        const char *name, const char *who, const char *why)
+static void store_action(struct service *service, const struct served *served, const char *what,
+                         const char *name, const char *who, const char *why)
 {
     const struct service_journal *journal = &service->options.journal;
     struct incident kept = {
@@ -44,37 +44,29 @@ gordian_status service_act(struct service *service, struct served *served,
     *result = served_outcome_text(served, outcome);
     if (effect != EFFECT_LEAVES && effect != EFFECT_CANCELS)
         return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", name, *result);
-    keep_action(service, served, gordian_op_text(action->op), name, action->who, action->why);
+    store_action(service, served, gordian_op_text(action->op), name, action->who, action->why);
     return GORDIAN_OK;
-}
-
-/* The reason of a label is what it says. */
-static void keep_label(struct service *service, const struct served *served,
-                       const struct wire_label *label, const char *who)
-{
-    char name[GORDIAN_NAME_MAX + 1], why[WIRE_LABELS_MAX * (GORDIAN_NAME_MAX + 1)];
-    bool process = label->what == WIRE_PROCESS;
-    size_t used = 0;
-    why[0] = '\0';
-    for (size_t i = 0; i < label->count; i++) {
-        memcpy(why + used, label->texts[i].text, label->texts[i].length);
-        used += label->texts[i].length;
-        why[used++] = i + 1 < label->count ? ' ' : '\0';
-    }
-    keep_action(service, served, process ? "label" : "label resource",
-                process ? served_process_label(served, label->id, name)
-                        : served_resource_label(served, label->id, name),
-                who, why);
 }
 
 gordian_status service_label(struct service *service, struct served *served,
                              const struct wire_label *label, const char *who, gordian_error *error)
 {
+    char name[GORDIAN_NAME_MAX + 1], texts[WIRE_LABELS_MAX * (GORDIAN_NAME_MAX + 1)] = "";
+    bool process = label->what == WIRE_PROCESS;
     const char *why;
+    size_t used = 0;
     service_begin(service);
     if (!service_may_change(service, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
     TRY(apply_label(service, served, GORDIAN_NONE, label, error));
-    keep_label(service, served, label, who);
+    for (size_t i = 0; i < label->count; i++) {
+        memcpy(texts + used, label->texts[i].text, label->texts[i].length);
+        used += label->texts[i].length;
+        texts[used++] = i + 1 < label->count ? ' ' : '\0';
+    }
+    store_action(service, served, process ? "label" : "label resource",
+                 process ? served_process_label(served, label->id, name)
+                         : served_resource_label(served, label->id, name),
+                 who, texts); /* the texts are the reason */
     return GORDIAN_OK;
 }

@@ -58,7 +58,7 @@ gordian_status past_open(struct past **out, const struct store_options *source,
     return GORDIAN_OK;
 }
 
-static void forget_moment(struct past *past)
+static void close_moment(struct past *past)
 {
     service_free(past->service);
     past->service = NULL;
@@ -70,7 +70,7 @@ void past_close(struct past *past)
     if (!past)
         return;
     gordian_allocator memory = past->memory;
-    forget_moment(past);
+    close_moment(past);
     if (past->texts[1])
         memset(past->texts[1], 0, strlen(past->texts[1])); /* there may be a password in it */
     memory_free_all(&memory, past->texts[0], past->texts[1], past->texts[2], past);
@@ -81,28 +81,24 @@ const struct store_options *past_source(const struct past *past)
     return &past->source;
 }
 
-static gordian_status begin_anew(struct past *past, uint64_t at, gordian_error *error)
-{
-    struct service_options options;
-    service_options_init(&options);
-    forget_moment(past);
-    TRY(service_new(&past->service, &options, error));
-    return store_load_past(&past->source, at, 0, &loader, past, error);
-}
-
 gordian_status past_go(struct past *past, uint64_t at, struct service **service,
                        gordian_error *error)
 {
     gordian_status status = GORDIAN_STATUS_END;
     *service = NULL;
-    if (past->service && past->last && at == past->at)
-        status = GORDIAN_OK;
-    else if (past->service && past->last && at > past->at)
-        status = store_load_past(&past->source, at, past->last, &loader, past, error);
-    if (status == GORDIAN_STATUS_END) /* also where a part in between is gone */
-        status = begin_anew(past, at, error);
+    if (past->service && past->last && at >= past->at)
+        status = at == past->at
+                     ? GORDIAN_OK
+                     : store_load_past(&past->source, at, past->last, &loader, past, error);
+    if (status == GORDIAN_STATUS_END) { /* also where a part in between is gone */
+        struct service_options options;
+        service_options_init(&options);
+        close_moment(past);
+        status = service_new(&past->service, &options, error);
+        THEN(status, store_load_past(&past->source, at, 0, &loader, past, error));
+    }
     if (status != GORDIAN_OK) {
-        forget_moment(past);
+        close_moment(past);
         return status;
     }
     past->at = at;

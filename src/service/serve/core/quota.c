@@ -20,8 +20,6 @@
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
-/* A session without anything: its records, its connection. */
-#define SESSION_BYTES 1024
 /* No byte of EVENTS can make a system keep more: see served_event_cost. */
 #define EVENT_BYTE_COST 20
 
@@ -154,36 +152,19 @@ static uint64_t dense_bytes(const struct service *service, uint32_t session,
     return bytes;
 }
 
-/* Of its connection: answers, notices, and what is kept of a frame between two slices. */
-static uint64_t client_bytes(const struct client *client)
-{
-    const struct client_frame *frame = &client->frame;
-    return client->out.room + client->buffered + frame->notices.room +
-           frame->result_room * sizeof *frame->results +
-           frame->served_room * sizeof *frame->served + frame->id_room * sizeof *frame->ids;
-}
-
 uint64_t session_memory(const struct service *service, uint32_t session)
 {
     const struct session *its = &service->sessions[session];
     uint64_t bytes = service->accounts[session];
     if (its->systems > 0)
         bytes += dense_bytes(service, session, NULL);
-    if (its->client)
-        bytes += client_bytes(its->client);
+    if (its->client) { /* buffers of the connection, and what is kept of a frame between slices */
+        const struct client_frame *frame = &its->client->frame;
+        bytes += its->client->out.room + its->client->buffered + frame->notices.room +
+                 frame->result_room * sizeof *frame->results +
+                 frame->served_room * sizeof *frame->served + frame->id_room * sizeof *frame->ids;
+    }
     return bytes;
-}
-
-void quota_session(struct service *service, uint32_t session)
-{
-    service->sessions[session].serial = ++service->serials;
-    service->accounts[session] = SESSION_BYTES;
-}
-
-void quota_own(struct service *service, uint32_t session, const struct served *served,
-               uint32_t process)
-{
-    service->accounts[session] += served_process_cost(served, process);
 }
 
 void quota_disown(struct service *service, uint32_t session, const struct served *served,
@@ -265,35 +246,37 @@ static bool is_limited(const struct service *service, uint32_t session)
     return session != NOBODY && service->options.limits.session_memory > 0 && !service->replaying;
 }
 
+/* May the session's own account grow by `more`? */
+static bool account_permits(const struct service *service, uint32_t session, uint64_t more)
+{
+    uint64_t limit = service->options.limits.session_memory;
+    uint64_t used = is_limited(service, session) ? session_memory(service, session) : 0;
+    return !is_limited(service, session) || (used <= limit && more <= limit - used);
+}
+
 gordian_status quota_check(struct service *service, uint32_t session, uint64_t more,
                            gordian_error *error)
 {
     uint64_t limit = service->options.limits.session_memory;
-    if (!holder_permits(service, session, more)) {
-        service->counters.over_memory++;
-        return FAIL_WITH(service, WIRE_QUOTA, error,
-                         "all clients with this token take as much memory as they may together");
-    }
-    if (!is_limited(service, session))
-        return GORDIAN_OK;
-    uint64_t used = session_memory(service, session);
-    if (used <= limit && more <= limit - used)
+    bool holder = holder_permits(service, session, more);
+    if (holder && account_permits(service, session, more))
         return GORDIAN_OK;
     service->counters.over_memory++;
+    if (!holder)
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "all clients with this token take as much memory as they may together");
     return FAIL_WITH(service, WIRE_QUOTA, error,
                      "a client may take %llu KiB of memory, this one has %llu: it can release, "
                      "remove or close something, or read its answers",
-                     (unsigned long long)(limit >> 10), (unsigned long long)(used >> 10));
+                     (unsigned long long)(limit >> 10),
+                     (unsigned long long)(session_memory(service, session) >> 10));
 }
 
 bool quota_permits(struct service *service, uint32_t session, const gordian_event *event)
 {
-    uint64_t limit = service->options.limits.session_memory, more = served_event_cost(event);
-    if (more == 0)
-        return true;
-    uint64_t used = is_limited(service, session) ? session_memory(service, session) : 0;
-    bool fits = !is_limited(service, session) || (used <= limit && more <= limit - used);
-    if (fits && holder_permits(service, session, more))
+    uint64_t more = served_event_cost(event);
+    if (more == 0 ||
+        (account_permits(service, session, more) && holder_permits(service, session, more)))
         return true;
     service->counters.over_memory++;
     return false;
@@ -307,15 +290,15 @@ bool quota_is_near(const struct service *service, uint32_t session, size_t bytes
             session_memory(service, session) + bytes * EVENT_BYTE_COST > limit);
 }
 
-size_t quota_notices(const struct client *client)
+size_t quota_backlog(const struct client *client)
 {
     const struct service *service = client->service;
     uint64_t limit = service->options.limits.session_memory;
     uint64_t used = client->session == NOBODY ? 0 : service->accounts[client->session];
     uint64_t left = used < limit ? limit - used : 0;
-    if (limit == 0 || left > CLIENT_NOTICES_MAX)
-        return CLIENT_NOTICES_MAX;
-    return left > CLIENT_NOTICES_MIN ? (size_t)left : CLIENT_NOTICES_MIN;
+    if (limit == 0 || left > CLIENT_BACKLOG_MAX)
+        return CLIENT_BACKLOG_MAX;
+    return left > CLIENT_BACKLOG_MIN ? (size_t)left : CLIENT_BACKLOG_MIN;
 }
 
 void quota_enter(struct service *service, struct served *served)

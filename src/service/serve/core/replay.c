@@ -33,34 +33,23 @@ static bool is_session_slot(const struct service *service, uint32_t slot)
     return slot < service->session_limit && service->sessions[slot].in_use;
 }
 
-static gordian_status replay_session(struct service *service, const struct record *record,
-                                     gordian_error *error)
-{
-    struct wire_hello hello;
-    if (!wire_get_hello(&record->frame, &hello))
-        return record_damaged(record, error);
-    return session_put(service, record->slot, &hello, error);
-}
-
+/* The replay_ functions return GORDIAN_STATUS_INPUT for a record that cannot be applied here. */
 static gordian_status replay_events(struct service *service, const struct record *record,
                                     struct served *served, gordian_error *error)
 {
+    const struct service_work *work = service->work;
     struct wire_events body;
     if (!wire_get_events(&record->frame, &body))
-        return record_damaged(record, error);
+        return GORDIAN_STATUS_INPUT;
     struct apply_events events = {
         .served = served, .session = record->session, .first = body.first, .list = body.list};
-    uint32_t count = body.list.left;
-    gordian_status status = apply_events(service, &events, error);
-    if (status != GORDIAN_OK)
-        return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
-    const struct service_work *work = service->work;
-    if (work->result_count != count)
-        return record_damaged(record, error);
+    TRY(apply_events(service, &events, error));
+    if (work->result_count != body.list.left)
+        return GORDIAN_STATUS_INPUT;
     for (size_t i = 0; i < work->result_count; i++)
         if (work->results[i].outcome >= WIRE_NOT_TAKEN)
             return work->results[i].outcome == WIRE_NOT_TAKEN ? fail_memory(error)
-                                                              : record_damaged(record, error);
+                                                              : GORDIAN_STATUS_INPUT;
     return GORDIAN_OK;
 }
 
@@ -69,13 +58,11 @@ static gordian_status replay_declare(struct service *service, const struct recor
 {
     struct apply_declare declare = {.served = served, .session = record->session};
     if (!wire_get_declare(&record->frame, &declare.list))
-        return record_damaged(record, error);
-    gordian_status status = apply_declare(service, &declare, error);
-    if (status != GORDIAN_OK)
-        return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
+        return GORDIAN_STATUS_INPUT;
+    TRY(apply_declare(service, &declare, error));
     for (size_t i = 0; i < declare.count; i++)
         if (service->work->ids[i] == NOBODY)
-            return record_damaged(record, error);
+            return GORDIAN_STATUS_INPUT;
     return GORDIAN_OK;
 }
 
@@ -86,43 +73,31 @@ static gordian_status replay_remove(struct service *service, const struct record
     uint8_t what;
     uint32_t id;
     if (!wire_get_remove(&record->frame, &what, &list))
-        return record_damaged(record, error);
-    while (wire_next_id(&list, &id)) {
-        gordian_status status = apply_removal(service, served, what, id, error);
-        if (status != GORDIAN_OK)
-            return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
-    }
+        return GORDIAN_STATUS_INPUT;
+    while (wire_next_id(&list, &id))
+        TRY(apply_removal(service, served, what, id, error));
     return GORDIAN_OK;
 }
 
-static gordian_status replay_weigh(struct service *service, const struct record *record,
-                                   struct served *served, gordian_error *error)
+/* A record of the service itself: a session, or a system that is opened. */
+static gordian_status replay_for_service(struct service *service, const struct record *record,
+                                         gordian_error *error)
 {
-    struct wire_weigh weigh;
-    if (!wire_get_weigh(&record->frame, &weigh) ||
-        apply_weigh(service, served, &weigh, error) == GORDIAN_STATUS_INPUT)
-        return record_damaged(record, error);
-    return GORDIAN_OK;
-}
-
-static gordian_status replay_label(struct service *service, const struct record *record,
-                                   struct served *served, gordian_error *error)
-{
-    struct wire_text texts[WIRE_LABELS_MAX];
-    struct wire_label label;
-    if (!wire_get_label(&record->frame, &label, texts))
-        return record_damaged(record, error);
-    gordian_status status = apply_label(service, served, NOBODY, &label, error);
-    return status == GORDIAN_STATUS_INPUT ? record_damaged(record, error) : status;
-}
-
-static gordian_status replay_open(struct service *service, const struct record *record,
-                                  gordian_error *error)
-{
+    struct wire_hello hello;
     struct wire_open open;
-    bool known = record->session == NOBODY || is_session_slot(service, record->session);
-    if (!known || !wire_get_open(&record->frame, &open))
-        return record_damaged(record, error);
+    if (record->kind == RECORD_SESSION)
+        return wire_get_hello(&record->frame, &hello)
+                   ? session_put(service, record->slot, &hello, error)
+                   : GORDIAN_STATUS_INPUT;
+    if (record->kind == RECORD_END) {
+        if (!is_session_slot(service, record->slot))
+            return GORDIAN_STATUS_INPUT;
+        session_forget(service, record->slot);
+        return GORDIAN_OK;
+    }
+    if ((record->session != NOBODY && !is_session_slot(service, record->session)) ||
+        !wire_get_open(&record->frame, &open))
+        return GORDIAN_STATUS_INPUT;
     TRY(service_put_system(service, record->slot, &open, error));
     quota_opened(service, record->session, service->systems[record->slot]);
     return GORDIAN_OK;
@@ -132,21 +107,13 @@ static gordian_status replay_record(struct service *service, const struct record
                                     gordian_error *error)
 {
     struct served *served = service_system(service, record->slot);
-    switch (record->kind) {
-    case RECORD_OPEN:
-        return replay_open(service, record, error);
-    case RECORD_SESSION:
-        return replay_session(service, record, error);
-    case RECORD_END:
-        if (!is_session_slot(service, record->slot))
-            return record_damaged(record, error);
-        session_forget(service, record->slot);
-        return GORDIAN_OK;
-    default:
-        break;
-    }
+    struct wire_text texts[WIRE_LABELS_MAX];
+    struct wire_label label;
+    struct wire_weigh weigh;
+    if (record->kind == RECORD_OPEN || record->kind == RECORD_SESSION || record->kind == RECORD_END)
+        return replay_for_service(service, record, error);
     if (!served || (record->session != NOBODY && !is_session_slot(service, record->session)))
-        return record_damaged(record, error);
+        return GORDIAN_STATUS_INPUT;
     switch (record->kind) {
     case RECORD_CLOSE:
         service_drop_system(service, served);
@@ -158,11 +125,14 @@ static gordian_status replay_record(struct service *service, const struct record
     case RECORD_REMOVE:
         return replay_remove(service, record, served, error);
     case RECORD_WEIGH:
-        return replay_weigh(service, record, served, error);
+        return wire_get_weigh(&record->frame, &weigh) ? apply_weigh(service, served, &weigh, error)
+                                                      : GORDIAN_STATUS_INPUT;
     case RECORD_LABEL:
-        return replay_label(service, record, served, error);
+        return wire_get_label(&record->frame, &label, texts)
+                   ? apply_label(service, served, NOBODY, &label, error)
+                   : GORDIAN_STATUS_INPUT;
     default:
-        return record_damaged(record, error);
+        return GORDIAN_STATUS_INPUT;
     }
 }
 
@@ -182,7 +152,7 @@ gordian_status service_replay(struct service *service, uint64_t number, uint64_t
     gordian_status status = replay_record(service, &record, error);
     service->replaying = false;
     service->work->code = 0;
-    return status;
+    return status == GORDIAN_STATUS_INPUT ? record_damaged(&record, error) : status;
 }
 
 /* ------------------------------------------------------------------ snapshots */
@@ -244,16 +214,6 @@ static void save_head(const struct service *service, const struct served *served
     bytes_free(&head);
 }
 
-static gordian_status put_state_section(struct bytes *bytes, const char *name,
-                                        gordian_status (*put)(void *, const char *, const void *,
-                                                              size_t, gordian_error *),
-                                        void *context, gordian_error *error)
-{
-    if (bytes->failed)
-        return fail_memory(error);
-    return put(context, name, bytes->data, bytes->used, error);
-}
-
 gordian_status service_save(struct service *service,
                             gordian_status (*put)(void *context, const char *name,
                                                   const void *bytes, size_t length,
@@ -263,7 +223,9 @@ gordian_status service_save(struct service *service,
     struct bytes bytes;
     bytes_init(&bytes, &service->memory);
     save_service(service, &bytes);
-    gordian_status status = put_state_section(&bytes, SERVICE_SECTION, put, context, error);
+    gordian_status status = bytes.failed
+                                ? fail_memory(error)
+                                : put(context, SERVICE_SECTION, bytes.data, bytes.used, error);
     for (uint32_t i = 0; i < service->system_limit && status == GORDIAN_OK; i++) {
         char name[32];
         if (!service->systems[i])
@@ -272,7 +234,7 @@ gordian_status service_save(struct service *service,
         bytes.used = 0;
         save_head(service, service->systems[i], &bytes);
         status = image_save(service->systems[i], &bytes, error);
-        THEN(status, put_state_section(&bytes, name, put, context, error));
+        THEN(status, put(context, name, bytes.data, bytes.used, error));
     }
     bytes_free(&bytes);
     return status;
@@ -310,9 +272,8 @@ static gordian_status load_slots(struct service *service, struct bytes_in *in, u
                                  uint64_t version, gordian_error *error)
 {
     uint64_t count = bytes_take_count(in);
-    gordian_status status = session_reserve_slots(service, limit, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(session_reserve_slots(service, limit, error));
     uint32_t *order = memory_alloc(&service->memory, (count + 1) * sizeof *order);
     if (!order)
         return fail_memory(error);
@@ -420,14 +381,6 @@ static gordian_status load_label(void *context, enum tags_of of, uint32_t id,
     return served_label(to->served, of, id, texts, count, payer, error);
 }
 
-static gordian_status load_labels(struct service *service, struct served *served,
-                                  struct bytes_in *in, gordian_error *error)
-{
-    if (bytes_left(in) == 0)
-        return GORDIAN_OK; /* of version 4 */
-    return tags_load(in, load_label, &(struct labelled){service, served}, error);
-}
-
 static gordian_status load_system(struct service *service, const uint8_t *bytes, size_t length,
                                   gordian_error *error)
 {
@@ -458,7 +411,8 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
     THEN(status, own_processes(service, served, error));
     THEN(status, incidents_load(service, served, &first, error));
     THEN(status, load_owners(service, served, &first, error));
-    THEN(status, load_labels(service, served, &first, error));
+    if (bytes_left(&first) > 0) /* since version 5 */
+        THEN(status, tags_load(&first, load_label, &(struct labelled){service, served}, error));
     if (status == GORDIAN_OK && (first.bad || bytes_left(&first) > 0))
         status = bad_snapshot(error);
     return status;
@@ -478,7 +432,7 @@ gordian_status service_load_section(struct service *service, const char *name, c
 
 void service_resume(struct service *service)
 {
-    lease_set_time(service); /* reading the journal is no stall */
+    lease_reset_clock(service); /* reading the journal is no stall */
     service_begin(service);
     quota_set_limit(service);
     for (uint32_t i = 0; i < service->session_limit; i++) {
@@ -488,7 +442,7 @@ void service_resume(struct service *service)
         if (session->lease_ms == 0)
             session_lost(service, i); /* its connection is gone */
         else
-            session_touch(service, session);
+            session_renew_lease(service, session);
     }
     service->started = service->work->now;
 }

@@ -50,7 +50,7 @@ uint64_t service_steady(const struct service *service)
 void service_begin(struct service *service)
 {
     service->work->now = service_now(service);
-    lease_see_time(service);
+    lease_advance_clock(service);
     service->work->code = 0;
     service->work->retry_ms = 0;
     quota_begin(service);
@@ -112,17 +112,9 @@ static gordian_status open_work(struct service *service, gordian_error *error)
     work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
     work->labels.fd = -1;
     work->deadline = UINT64_MAX;
-    lease_set_time(service);
+    lease_reset_clock(service);
     service_begin(service);
     return lines_open(service, error);
-}
-
-static gordian_status open_default(struct service *service, gordian_error *error)
-{
-    const struct wire_open open = {.name = {DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM)},
-                                   .kind = SERVED_DETECT,
-                                   .options = {"", 0}};
-    return service_put_system(service, 0, &open, error);
 }
 
 static struct service *allocate_service(const struct service_options *options)
@@ -149,12 +141,15 @@ static struct service *allocate_service(const struct service_options *options)
 gordian_status service_new(struct service **out, const struct service_options *options,
                            gordian_error *error)
 {
-    *out = NULL;
+    const struct wire_open open = {.name = {DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM)},
+                                   .kind = SERVED_DETECT,
+                                   .options = {"", 0}};
     struct service *service = allocate_service(options);
+    *out = NULL;
     if (!service)
         return fail_memory(error);
     gordian_status status = open_work(service, error);
-    THEN(status, open_default(service, error));
+    THEN(status, service_put_system(service, 0, &open, error));
     if (status != GORDIAN_OK) {
         service_free(service);
         return status;
@@ -164,38 +159,27 @@ gordian_status service_new(struct service **out, const struct service_options *o
     return GORDIAN_OK;
 }
 
-static void close_work(struct service *service)
-{
-    struct service_work *work = service->work;
-    if (!work)
-        return;
-    lines_close(service);
-    bytes_free(&work->record);
-    output_close(&work->text);
-    output_close(&work->more);
-    output_close(&work->third);
-    output_close(&work->labels);
-    output_close(&work->stuck);
-    output_close(&work->replay);
-    memory_free(&service->memory, work->wants);
-    memory_free(&service->memory, work->results);
-    memory_free(&service->memory, work->served);
-    memory_free(&service->memory, work->ids);
-    memory_free(&service->memory, work);
-}
-
 void service_free(struct service *service)
 {
     if (!service)
         return;
+    struct service_work *work = service->work;
     while (service->clients)
         service_detach(service->clients);
     for (uint32_t i = 0; i < service->system_limit; i++)
         service_close_served(service->systems[i]);
-    memory_free(&service->memory, service->systems);
-    memory_free(&service->memory, service->holders);
+    memory_free_all(&service->memory, service->systems, service->holders);
     sessions_free(service);
-    close_work(service);
+    if (work) {
+        struct output *outputs[] = {&work->text,   &work->more,  &work->third,
+                                    &work->labels, &work->stuck, &work->replay};
+        gordian_trace_close(&work->trace);
+        bytes_free(&work->record);
+        for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+            output_close(outputs[i]);
+        memory_free_all(&service->memory, work->wants, work->results, work->served, work->ids,
+                        work);
+    }
     gordian_allocator memory = memory_allocator(service->options.allocator);
     meter_free(service->meter);
     memory_free(&memory, service);
@@ -228,8 +212,8 @@ gordian_status service_attach(struct service *service, struct client *client,
     service->clients = client;
     service->client_count++;
     service->counters.connections++;
-    client->refilled = service_steady(service);
-    client->allowance = (int64_t)service->options.limits.events_a_second * 1000;
+    client->events = (struct rate_bucket){(int64_t)service->options.limits.events_a_second * 1000,
+                                          service_steady(service)};
     return GORDIAN_OK;
 }
 
@@ -244,8 +228,8 @@ static void leave_session(struct client *client)
     if (session->lease_ms == 0) {
         session_lost(service, client->session);
     } else {
-        lease_see_time(service);
-        session_touch(service, session);
+        lease_advance_clock(service);
+        session_renew_lease(service, session);
     }
     client->session = NOBODY;
 }
@@ -259,7 +243,7 @@ void client_drop_question(struct client *client)
 void service_detach(struct client *client)
 {
     struct service *service = client->service;
-    client_subscribe(client, 0);
+    client_subscribe(client, 0, NULL);
     leave_session(client);
     *(client->prev ? &client->prev->next : &service->clients) = client->next;
     if (client->next)
@@ -272,19 +256,18 @@ void service_detach(struct client *client)
     client->out = (struct output){.fd = -1};
 }
 
-bool client_subscribe(struct client *client, uint8_t mask)
+gordian_status client_subscribe(struct client *client, uint8_t mask, gordian_error *error)
 {
     struct service *service = client->service;
     uint32_t *everything = &service->work->everything;
-    /* Who asks here would wait for ever: the leader alone tells. */
     if (service->standing_by[0] && mask & (uint8_t)~WIRE_MY_GRANTS) {
-        client_error(client, WIRE_NOT_LEADER, 1000, 1, service->standing_by);
-        return false;
+        service->work->retry_ms = 1000;
+        return FAIL_WITH(service, WIRE_NOT_LEADER, error, "%s", service->standing_by);
     }
     *everything -= (client->subscriptions & WIRE_EVERYTHING) != 0;
     *everything += (mask & WIRE_EVERYTHING) != 0;
     client->subscriptions = mask;
-    return true;
+    return GORDIAN_OK;
 }
 
 /* Connects a client with a session, which may have been another connection's. */
@@ -302,81 +285,90 @@ static void join_session(struct client *client, uint32_t slot)
     }
     session->client = client;
     client->session = slot;
-    session_touch(service, session);
+    session_renew_lease(service, session);
 }
 
-/* What the token permits, and what there is for it. */
-static void show_token(struct client *client, struct wire_text token)
+/* Sets what the token permits, and hides the system in use if that is not permitted. */
+static gordian_status authorise_client(struct client *client, struct wire_text token,
+                                       gordian_error *error)
 {
     struct service *service = client->service;
     const struct service_options *options = &service->options;
-    struct service_grant grant = {.holder = "", .systems = ""};
-    options->authorise(options->authorise_context, token.text, token.length, &grant);
+    struct service_grant grant = {.rights = SERVICE_WRITE};
+    if (client->rights != SERVICE_NOTHING)
+        return GORDIAN_OK;
+    if (options->authorise) {
+        grant = (struct service_grant){.holder = "", .systems = ""};
+        options->authorise(options->authorise_context, token.text, token.length, &grant);
+    }
     client->rights = grant.rights;
-    if (grant.rights == SERVICE_NOTHING)
-        return;
+    if (client->rights == SERVICE_NOTHING) {
+        client->guessed = token.length > 0;
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error,
+                         token.length ? "the token is wrong" : "a token is needed");
+    }
+    if (!options->authorise)
+        return GORDIAN_OK;
     client->holder = holder_find(service, grant.holder, strlen(grant.holder));
     if (client->holder != NOBODY)
         holder_set(service, client->holder, &grant);
     const struct served *served = service_system(service, client->system);
     if (served && !service_is_permitted(service, client->holder, served->name))
         client->system = NOBODY;
+    return GORDIAN_OK;
 }
 
-static bool authorise_client(struct client *client, struct wire_text token)
+gordian_status client_hello(struct client *client, const struct wire_hello *hello,
+                            gordian_error *error)
 {
-    const struct service_options *options = &client->service->options;
-    if (client->rights == SERVICE_NOTHING && options->authorise)
-        show_token(client, token);
-    else if (client->rights == SERVICE_NOTHING)
-        client->rights = SERVICE_WRITE;
-    if (client->rights != SERVICE_NOTHING)
-        return true;
-    client->guessed = token.length > 0;
-    client_error(client, WIRE_NOT_ALLOWED, 0, 1,
-                 token.length ? "the token is wrong" : "a token is needed");
-    return false;
-}
-
-bool client_hello(struct client *client, const struct wire_hello *hello)
-{
+    static const uint8_t zeros[WIRE_SESSION_SIZE];
     struct service *service = client->service;
-    gordian_error error = {0};
-    const char *why;
-    if (!authorise_client(client, hello->token))
-        return false;
+    TRY(authorise_client(client, hello->token, error));
     if (!client_may_write(client))
-        return client->rights & SERVICE_READ; /* it only looks: it has no session */
+        return GORDIAN_OK; /* it only looks: it has no session */
     struct wire_hello mine = *hello;
     const char *holder = holder_name(service, client->holder);
     mine.token = (struct wire_text){holder, strlen(holder)}; /* whose it is: the token is secret */
-    static const uint8_t zeros[WIRE_SESSION_SIZE];
     if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
-    uint32_t slot = session_same(service, &mine);             /* which needs no journal */
-    bool changes = slot == NOBODY || service->standing_by[0]; /* a session is with the leader */
-    if (changes && !service_may_change(service, &why)) {
-        client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
-        return false;
-    }
-    if (slot == NOBODY && session_hello(service, &mine, &slot, &error)) {
-        client_fail(client, &error);
-        return false;
-    }
+    uint32_t slot = session_same(service, &mine);  /* which needs no journal */
+    if (slot == NOBODY || service->standing_by[0]) /* a session is with the leader */
+        TRY(client_may_change(client, error));
+    if (slot == NOBODY)
+        TRY(session_hello(service, &mine, &slot, error));
     join_session(client, slot);
-    return true;
+    return GORDIAN_OK;
 }
 
 void client_welcomed(struct client *client, size_t start)
 {
     const struct service *service = client->service;
     if (client->session != NOBODY && service_is_cut_off(service))
-        client_sure(client, start, service->sessions[client->session].record);
+        client_skip_journal(client, start, service->sessions[client->session].record);
 }
 
 bool client_may_write(const struct client *client)
 {
     return client->rights & SERVICE_SEND;
+}
+
+gordian_status client_may_change(struct client *client, gordian_error *error)
+{
+    struct service *service = client->service;
+    const char *why;
+    if (!client_may_write(client))
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "this token permits to look only");
+    if (service_may_change(service, &why))
+        return GORDIAN_OK;
+    service->work->retry_ms = 1000;
+    return FAIL_WITH(service, WIRE_NOT_KEPT, error, "%s", why);
+}
+
+gordian_status client_system(struct client *client, struct served **served, gordian_error *error)
+{
+    *served = service_system(client->service, client->system);
+    return *served ? GORDIAN_OK
+                   : FAIL_WITH(client->service, WIRE_NO_SYSTEM, error, "no system is in use");
 }
 
 gordian_status client_may_open(const struct client *client, const struct wire_open *open,
@@ -401,40 +393,33 @@ bool client_may_end(const struct client *client, const struct served *served, ui
     return client->rights & SERVICE_END_OTHERS || owner == NOBODY || owner == client->session;
 }
 
-gordian_status client_may_remove(const struct client *client, const struct served *served,
-                                 uint8_t what, uint32_t id, gordian_error *error)
+gordian_status client_may_modify(const struct client *client, const struct served *served,
+                                 uint8_t what, uint32_t id, const char *verb, gordian_error *error)
 {
     if (what != WIRE_PROCESS || client_may_end(client, served, id))
         return GORDIAN_OK;
     return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                     "this token does not permit to end what is another session's");
-}
-
-gordian_status client_may_label(const struct client *client, const struct served *served,
-                                const struct wire_label *label, gordian_error *error)
-{
-    if (label->what != WIRE_PROCESS || client_may_end(client, served, label->id))
-        return GORDIAN_OK;
-    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                     "this token does not permit to label what is another session's");
+                     "this token does not permit to %s what is another session's", verb);
 }
 
 /* ------------------------------------------------------------------ quotas */
 
-/* A bucket of `rate` events a second, in thousandths. */
-static void refill_bucket(int64_t *allowance, uint64_t *refilled, uint64_t now, uint64_t rate)
+/* Fills a bucket at `rate` events a second (0: no limit), up to what one second brings. False: it
+ * is empty. */
+static bool refill_bucket(struct rate_bucket *bucket, uint64_t now, uint64_t rate)
 {
-    uint64_t past = now - *refilled;
-    if (past == 0)
-        return;
-    *refilled = now;
-    if (past > 1000)
-        past = 1000;
-    *allowance += (int64_t)(past * rate);
-    if (*allowance > (int64_t)rate * 1000) /* at most what one second brings */
-        *allowance = (int64_t)rate * 1000;
+    int64_t most = (int64_t)rate * 1000;
+    uint64_t past = now - bucket->refilled;
+    if (rate == 0)
+        return true;
+    bucket->refilled = now;
+    bucket->level += (int64_t)((past < 1000 ? past : 1000) * rate);
+    if (past > 0 && bucket->level > most)
+        bucket->level = most;
+    return bucket->level > 0;
 }
 
+/* The token of a client, if the token has a rate limit. */
 static struct holder *limited_holder(const struct client *client)
 {
     const struct service *service = client->service;
@@ -446,40 +431,37 @@ static struct holder *limited_holder(const struct client *client)
 bool client_may_spend(struct client *client)
 {
     struct service *service = client->service;
-    uint64_t rate = service->options.limits.events_a_second, now = service->work->steady;
+    uint64_t now = service->work->steady;
     struct holder *holder = limited_holder(client);
-    if (rate > 0)
-        refill_bucket(&client->allowance, &client->refilled, now, rate);
+    bool may = refill_bucket(&client->events, now, service->options.limits.events_a_second);
     if (holder)
-        refill_bucket(&holder->allowance, &holder->refilled, now, holder->max_events);
-    if ((rate == 0 || client->allowance > 0) && (!holder || holder->allowance > 0))
-        return true;
-    service->counters.throttled++;
-    return false;
+        may &= refill_bucket(&holder->events, now, holder->max_events);
+    service->counters.throttled += !may;
+    return may;
 }
 
 void client_spend(struct client *client, uint64_t events)
 {
     struct holder *holder = limited_holder(client);
     if (client->service->options.limits.events_a_second > 0)
-        client->allowance -= (int64_t)events * 1000;
+        client->events.level -= (int64_t)events * 1000;
     if (holder)
-        holder->allowance -= (int64_t)events * 1000;
+        holder->events.level -= (int64_t)events * 1000;
 }
 
-static uint32_t bucket_pause(int64_t allowance, uint64_t rate)
+static uint32_t bucket_pause(const struct rate_bucket *bucket, uint64_t rate)
 {
-    if (rate == 0 || allowance > 0)
+    if (rate == 0 || bucket->level > 0)
         return 0;
-    uint64_t ms = (uint64_t)-allowance / rate + 1;
+    uint64_t ms = (uint64_t)-bucket->level / rate + 1;
     return ms < 60000 ? (uint32_t)ms : 60000;
 }
 
 uint32_t service_pause_ms(const struct client *client)
 {
     const struct holder *holder = limited_holder(client);
-    uint32_t ms = bucket_pause(client->allowance, client->service->options.limits.events_a_second);
-    uint32_t shared = holder ? bucket_pause(holder->allowance, holder->max_events) : 0;
+    uint32_t ms = bucket_pause(&client->events, client->service->options.limits.events_a_second);
+    uint32_t shared = holder ? bucket_pause(&holder->events, holder->max_events) : 0;
     if (client->frame.begun) /* the quota has counted all of it */
         return client->frame.waits ? KEPT_MS : 0;
     if (ms == 0 && shared == 0)
@@ -489,8 +471,8 @@ uint32_t service_pause_ms(const struct client *client)
 
 /* ------------------------------------------------------------------ taking */
 
-static size_t begin_form(struct client *client, const unsigned char *bytes, size_t count,
-                         size_t *wanted)
+static size_t detect_form(struct client *client, const unsigned char *bytes, size_t count,
+                          size_t *wanted)
 {
     *wanted = 1;
     if (count == 0)
@@ -527,12 +509,12 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
     service_begin(service);
     service->work->began = clock_ns();
     if (client->form == CLIENT_UNKNOWN)
-        used = begin_form(client, at, count, wanted);
+        used = detect_form(client, at, count, wanted);
     if (client->form != CLIENT_UNKNOWN && !client->closing)
         used += (client->form == CLIENT_BINARY ? binary_take : lines_take)(
             client, at + used, count - used, budget, wanted);
     if (client->session != NOBODY && used > 0)
-        session_touch(service, &service->sessions[client->session]);
+        session_renew_lease(service, &service->sessions[client->session]);
     if (client->out.used != service->work->unmarked)
         client->mark = service_last(service);
     return used;
@@ -543,8 +525,8 @@ void service_heard(struct client *client)
     struct service *service = client->service;
     if (client->session == NOBODY)
         return;
-    lease_see_time(service);
-    session_touch(service, &service->sessions[client->session]);
+    lease_advance_clock(service);
+    session_renew_lease(service, &service->sessions[client->session]);
 }
 
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
@@ -566,7 +548,7 @@ uint32_t service_tick(struct service *service)
     if (service->work->deadline <= service->work->lease)
         lease_judge(service);
     bool more = incidents_walk(service);
-    if (service->work->ending > 0 && session_drop_some(service))
+    if (service->work->ending > 0 && session_drop_step(service))
         more |= service_may_change(service, &why);
     return more ? 0 : TICK_MS;
 }

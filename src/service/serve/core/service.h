@@ -75,6 +75,12 @@ struct service_grant {
     uint64_t max_systems, max_names, max_memory, max_events; /* of all its sessions; 0: no limit */
 };
 
+/* A token bucket: how many events may come now, in thousandths, below 0 after a large frame. */
+struct rate_bucket {
+    int64_t level;
+    uint64_t refilled; /* steady ms */
+};
+
 /* Who a token belongs to, and what all its sessions have: see token_holder.c. */
 struct holder {
     char name[SERVICE_HOLDER_MAX + 1];
@@ -82,9 +88,8 @@ struct holder {
     uint64_t max_systems, max_names, max_memory, max_events;
     uint64_t system_count, name_count;
     uint64_t memory,
-        memory_at;     /* found at that time, and what was allowed since: bytes, steady ms */
-    int64_t allowance; /* the bucket of events, as a client's */
-    uint64_t refilled;
+        memory_at; /* found at that time, and what was allowed since: bytes, steady ms */
+    struct rate_bucket events; /* as a client's */
 };
 
 struct service_options {
@@ -157,15 +162,12 @@ struct client {
     uint64_t mark;              /* what is in `out` may be sent when this record is kept */
     uint64_t lines;             /* read so far, in the form of lines */
     size_t answer_at;           /* where the answer to a LINE begins in `out`, behind notices */
-    bool erred;                 /* it was an error instead */
     struct question *question;  /* that it waits for the answer of; NULL: none */
     struct client_frame frame;
     size_t buffered; /* the server's: bytes it keeps for this client beside `out` */
     char label[64];  /* for the log: "unix uid 1000", "10.0.0.1:4711" */
 
-    /* The bucket of events: how many may come now, in thousandths, below 0 after a large frame. */
-    int64_t allowance;
-    uint64_t refilled; /* steady ms */
+    struct rate_bucket events; /* the rate limit of its events */
 
     /* Called when the service puts something into `out` outside of this client's own
      * service_take, or wants it closed. */

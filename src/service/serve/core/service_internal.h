@@ -38,8 +38,8 @@
 
 /* Unread bytes of a client at which it gets no more notices: at most, and however little memory it
  * may have. */
-#define CLIENT_NOTICES_MAX (32u << 20)
-#define CLIENT_NOTICES_MIN (64u << 10)
+#define CLIENT_BACKLOG_MAX (32u << 20)
+#define CLIENT_BACKLOG_MIN (64u << 10)
 
 /* Kinds of records; the numbers are part of the journal's format. */
 enum record_kind {
@@ -59,8 +59,8 @@ enum record_kind {
 struct service_work {
     uint64_t began; /* service_take: ns */
     uint64_t slice; /* ns of processor time: a slice of events goes on from here; 0: not measured */
-    uint32_t closer; /* likewise: events at which a feed has stopped */
-    uint64_t now;    /* of the current command: ms since 1970 */
+    uint32_t stops; /* likewise: events at which a feed has stopped */
+    uint64_t now;   /* of the current command: ms since 1970 */
     uint64_t steady; /* likewise */
     uint64_t lease;  /* likewise: the clock of leases, see lease.c */
     gordian_event events[CHUNK];
@@ -94,7 +94,7 @@ struct service_work {
     uint64_t notices;    /* of incidents, so far */
     uint32_t ending;     /* sessions whose processes are being dropped */
     uint32_t walking;    /* incidents whose cycles have not been looked at to the end */
-    bool later;          /* the line that was taken has no answer yet: it is taken again */
+    bool later;          /* the frame or line has no answer yet: it is taken again */
     unsigned code;     /* enum wire_error_code of the failure under way; 0: what its status says */
     uint32_t retry_ms; /* of it */
     /* Of the output of the client that is being served: so much of it waits for no record. */
@@ -104,6 +104,10 @@ struct service_work {
 /* Fails with a code of the protocol's own. */
 #define FAIL_WITH(service, wire_code, error, ...)                                                  \
     ((service)->work->code = (wire_code), fail((error), GORDIAN_STATUS_INPUT, __VA_ARGS__))
+/* The same with the position of a word in its line. */
+#define FAIL_AT_WORD(service, wire_code, word, error, ...)                                         \
+    ((service)->work->code = (wire_code),                                                          \
+     fail_at((error), GORDIAN_STATUS_INPUT, 0, (word)->column, __VA_ARGS__))
 
 static inline void text_clear(struct output *text)
 {
@@ -141,9 +145,6 @@ void quota_begin(struct service *service);
 bool quota_refused(const struct service *service);
 
 /* What happens to accounts. `session` may be NOBODY where something is opened or added. */
-void quota_session(struct service *service, uint32_t session);
-void quota_own(struct service *service, uint32_t session, const struct served *served,
-               uint32_t process);
 void quota_disown(struct service *service, uint32_t session, const struct served *served,
                   uint32_t process);
 void quota_opened(struct service *service, uint32_t session, struct served *served);
@@ -163,7 +164,7 @@ gordian_status quota_check(struct service *service, uint32_t session, uint64_t m
 bool quota_permits(struct service *service, uint32_t session, const gordian_event *event);
 bool quota_is_near(const struct service *service, uint32_t session, size_t bytes);
 /* So much of what it is to be told may wait for a client to read it. */
-size_t quota_notices(const struct client *client);
+size_t quota_backlog(const struct client *client);
 /* Around a declaration: the matrices of an engine are the opener's; WIRE_QUOTA if they failed. */
 void quota_enter(struct service *service, struct served *served);
 gordian_status quota_leave(struct service *service, struct served *served, gordian_status status,
@@ -185,12 +186,13 @@ gordian_status holder_check(struct service *service, uint32_t session, int names
 bool holder_permits(struct service *service, uint32_t session, uint64_t bytes);
 bool holder_is_limited(const struct service *service, uint32_t session);
 /* The system of this name, if there is one for this client. */
-struct served *client_find_system(const struct client *client, const char *name, size_t length);
+gordian_status client_find_system(const struct client *client, struct wire_text name,
+                                  struct served **served, gordian_error *error);
 
 /* ---- session.c */
 
-/* The session of a client, made if it has none. NULL: it could not be; the error says why. */
-struct session *session_of(struct client *client, gordian_error *error);
+/* Opens a session for a client that has none. */
+gordian_status session_ensure(struct client *client, gordian_error *error);
 /* A new session, or changed lease, flags and name of one that is known; journaled. */
 gordian_status session_hello(struct service *service, const struct wire_hello *hello,
                              uint32_t *slot, gordian_error *error);
@@ -202,7 +204,7 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
 /* Its client has gone, or has been silent for too long. */
 void session_lost(struct service *service, uint32_t slot);
 /* Goes on with dropping what lost sessions own, a piece at a time; true: there is more to do. */
-bool session_drop_some(struct service *service);
+bool session_drop_step(struct service *service);
 /* It is over: nobody belongs to it any more. */
 void session_forget(struct service *service, uint32_t slot);
 /* Makes the process this session's, unless it is somebody's. */
@@ -220,11 +222,11 @@ void sessions_free(struct service *service);
 #define TICK_MS 100
 
 /* Looks at the clocks: at the start of every command, and of every tick. */
-void lease_see_time(struct service *service);
+void lease_advance_clock(struct service *service);
 /* The same without a look back: what was before does not count. */
-void lease_set_time(struct service *service);
+void lease_reset_clock(struct service *service);
 /* A sign of life: its lease begins anew. */
-void session_touch(struct service *service, struct session *session);
+void session_renew_lease(struct service *service, struct session *session);
 /* Ends the sessions whose leases are over. */
 void lease_judge(struct service *service);
 
@@ -313,12 +315,17 @@ void apply_not_taken(struct service *service, struct apply_events *events);
 gordian_status apply_event(struct service *service, struct apply_events *events,
                            const gordian_event *event, gordian_error *error);
 
-/* Records: begin, with room for `more` bytes; put them behind; append. False: not now. */
-bool record_begin(struct service *service, enum record_kind kind, uint32_t slot, uint32_t session,
-                  size_t more);
+/* Begins a record and reserves `more` bytes for its body. */
+gordian_status record_begin(struct service *service, enum record_kind kind, uint32_t slot,
+                            uint32_t session, size_t more, gordian_error *error);
 void record_append(struct service *service);
-/* The body of a frame that wire_put_* has put at the end of the record (within its room). */
-void record_take_body(struct service *service, size_t frame_size);
+/* Appends the record with the body of a frame that wire_put_* has put at record_end. */
+void record_append_body(struct service *service, size_t frame_size);
+
+static inline uint8_t *record_end(const struct service *service)
+{
+    return service->work->record.data + service->work->record.used;
+}
 
 /* ---- events.c */
 
@@ -336,16 +343,12 @@ void fence_put(struct client *client, uint64_t fence);
 void slice_begin(struct service *service);
 /* Has it taken its time by now (clock_ns)? */
 bool slice_is_over(struct service_work *work, uint64_t now);
-/* After a slice: the rest comes when the same frame is taken again. `list`: all of the frame. */
-void frame_yield_events(struct client *client, const struct apply_events *events,
-                        const struct wire_list *list);
-void frame_yield_declare(struct client *client, const struct apply_declare *declare,
-                         const struct wire_list *list);
-void frame_yield_remove(struct client *client, const struct apply_remove *remove);
-/* Before the next one: what there was. False: not now. *cut: the rest must not be applied. */
-bool frame_resume_events(struct client *client, struct apply_events *events, bool *cut);
-bool frame_resume_declare(struct client *client, struct apply_declare *declare);
-bool frame_resume_remove(struct client *client, struct apply_remove *remove);
+/* After a slice: the rest is applied when the same frame is taken again. `all`: the whole list of
+ * the frame; `rest`: what is left of it. */
+void frame_yield(struct client *client, const struct wire_list *rest, const struct wire_list *all);
+/* Before the next slice: restores the results so far and skips what was applied. False: the journal
+ * takes no records now. */
+bool frame_resume(struct client *client, struct wire_list *list);
 /* It has been answered: the notices that waited for that. Fine without slices. */
 void frame_end(struct client *client);
 void frame_free(struct client *client);
@@ -383,10 +386,9 @@ enum notify_who {
     NOTIFY_ALL = 3,
 };
 
-void notify_begin(struct service *service);
-void notify_mark_owners(struct service *service, const struct served *served,
-                        const uint32_t *processes, size_t count);
-void notify_mark_sessions(struct service *service, const uint32_t *sessions, size_t count);
+/* Marks the sessions that an incident concerns; `leaver`, unless GORDIAN_NONE, has just left it. */
+void notify_mark(struct service *service, const struct served *served,
+                 const struct open_incident *open, uint32_t leaver);
 /* Is there anybody of the latter? */
 bool notify_has_members(const struct service *service, const struct served *served);
 void notify_incident(struct service *service, struct served *served,
@@ -401,9 +403,17 @@ bool notify_wanted(const struct service *service, const struct served *served);
  * memory, and the client will be closed. */
 void client_put(struct client *client, const void *bytes, size_t size);
 unsigned char *client_room(struct client *client, size_t size);
+/* Appends the frame that `encode` (wire_put_...) makes of the arguments. */
+#define CLIENT_PUT(client, encode, ...)                                                            \
+    do {                                                                                           \
+        size_t frame_size = encode(NULL, 0, __VA_ARGS__);                                          \
+        unsigned char *frame_start = client_room((client), frame_size);                            \
+        if (frame_start)                                                                           \
+            encode(frame_start, frame_size, __VA_ARGS__);                                          \
+    } while (0)
 /* What was put from `start` on shows nothing that a record after `number` has yet to keep: it need
  * not wait for one, unless it would overtake. */
-void client_sure(struct client *client, size_t start, uint64_t number);
+void client_skip_journal(struct client *client, size_t start, uint64_t number);
 /* An error, in the client's form; fatal codes close it. */
 void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
                   const char *text);
@@ -421,32 +431,43 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
                   size_t *wanted);
 
-/* LINE of the binary form. False: not now. */
-bool lines_take_frame(struct client *client, const struct wire_frame *frame);
+/* LINE of the binary form. */
+gordian_status lines_take_frame(struct client *client, const struct wire_frame *frame,
+                                gordian_error *error);
 gordian_status lines_open(struct service *service, gordian_error *error);
-void lines_close(struct service *service);
 
 void client_bye(struct client *client);
 gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error);
-/* False: the error was sent; this server tells nobody. */
-bool client_subscribe(struct client *client, uint8_t mask);
+/* Fails on a server that is not the leader: it sends no notifications. */
+gordian_status client_subscribe(struct client *client, uint8_t mask, gordian_error *error);
 bool client_may_write(const struct client *client);
+/* May this client change something now? */
+gordian_status client_may_change(struct client *client, gordian_error *error);
+/* The system in use. */
+gordian_status client_system(struct client *client, struct served **served, gordian_error *error);
 /* May it open this system, end (exit, cancel, release) this process, remove this? Otherwise
  * WIRE_NOT_ALLOWED. */
 gordian_status client_may_open(const struct client *client, const struct wire_open *open,
                                gordian_error *error);
 bool client_may_end(const struct client *client, const struct served *served, uint32_t process);
-gordian_status client_may_remove(const struct client *client, const struct served *served,
-                                 uint8_t what, uint32_t id, gordian_error *error);
-/* The same for labels. */
-gordian_status client_may_label(const struct client *client, const struct served *served,
-                                const struct wire_label *label, gordian_error *error);
+gordian_status client_may_modify(const struct client *client, const struct served *served,
+                                 uint8_t what, uint32_t id, const char *verb, gordian_error *error);
 /* ---- the form of lines: core/lines.c (lines, events), core/line_json.c (answers),
  * core/line_verbs.c (everything but events) */
 
-/* A line that is not an event: its words are in work->trace. False: there is no such verb. */
-bool verb_take(struct client *client);
+static inline struct wire_text word_text(const gordian_word *word)
+{
+    return (struct wire_text){word->text, word->length};
+}
+
+static inline const struct reader *words_of(const struct client *client)
+{
+    return &client->service->work->trace.inside->reader;
+}
+
+/* A line that is not an event: its words are in work->trace. *known: there is such a verb. */
+gordian_status verb_take(struct client *client, bool *known, gordian_error *error);
 /* {"seq":..,"op":..,"process":..,"result":..,"granted_to":[..] */
 void line_event_begin(struct json *json, const struct served *served, gordian_op op,
                       const char *process, const struct served_result *result,
@@ -456,12 +477,13 @@ void line_stuck(struct json *json, struct served *served, const gordian_event *e
                 uint8_t outcome);
 /* "sequence", "stuck" or "short": the reasons of the bank's last answer. */
 void line_reasons(struct json *json, const struct served *served);
-void line_state(struct client *client, struct served *served, const gordian_word *name);
-void line_systems(struct client *client);
-void line_stats(struct client *client);
+gordian_status line_state(struct client *client, gordian_error *error);
+gordian_status line_systems(struct client *client, gordian_error *error);
+gordian_status line_stats(struct client *client, gordian_error *error);
 
-/* HELLO of either form: token, session. False: the error was sent. */
-bool client_hello(struct client *client, const struct wire_hello *hello);
+/* HELLO of either form: token, session. */
+gordian_status client_hello(struct client *client, const struct wire_hello *hello,
+                            gordian_error *error);
 /* Its answer has been put, from `start` on. It tells how far the session's events have come, and
  * must wait for them, but for nothing else while the journal cannot be written. */
 void client_welcomed(struct client *client, size_t start);

@@ -8,7 +8,9 @@
 /* What a record can name; how many there may be is a matter of the limits. */
 #define SLOT_MAX (1u << 26)
 /* Processes of lost sessions that are dropped in one go: a fraction of a millisecond. */
-#define DROP_SOME 512
+#define DROP_STEP 512
+/* What a session takes that owns nothing: its records, its connection. */
+#define SESSION_BYTES 1024
 
 /* ------------------------------------------------------------------ the table */
 
@@ -65,17 +67,6 @@ static bool reserve_slot(struct service *service, uint32_t slot)
     return true;
 }
 
-static void take_session_slot(struct service *service, uint32_t slot)
-{
-    uint32_t *link = &service->free_session;
-    while (*link != slot)
-        link = &service->sessions[*link].next;
-    *link = service->sessions[slot].next;
-    service->sessions[slot] = (struct session){.in_use = true, .holder = NOBODY};
-    service->session_count++;
-    quota_session(service, slot);
-}
-
 gordian_status session_reserve_slots(struct service *service, uint32_t count, gordian_error *error)
 {
     return count == 0 || reserve_slot(service, count - 1) ? GORDIAN_OK : fail_memory(error);
@@ -108,8 +99,7 @@ void sessions_free(struct service *service)
 {
     for (uint32_t i = 0; i < service->session_limit; i++)
         memory_free(&service->memory, service->sessions[i].shares);
-    memory_free(&service->memory, service->sessions);
-    memory_free(&service->memory, service->accounts);
+    memory_free_all(&service->memory, service->sessions, service->accounts);
     hash_free(&service->session_ids, &service->memory);
 }
 
@@ -124,7 +114,13 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
         return fail_memory(error);
     struct session *session = &service->sessions[slot];
     if (!session->in_use) {
-        take_session_slot(service, slot);
+        uint32_t *link = &service->free_session;
+        while (*link != slot)
+            link = &service->sessions[*link].next;
+        *link = session->next;
+        *session = (struct session){.in_use = true, .holder = NOBODY, .serial = ++service->serials};
+        service->accounts[slot] = SESSION_BYTES;
+        service->session_count++;
         memcpy(session->id, hello->session, sizeof session->id);
         session->opened = service->work->now;
         hash_put(&service->session_ids, session_id_hash(service, slot), slot);
@@ -142,12 +138,9 @@ static gordian_status record_hello(struct service *service, uint32_t slot,
                                    const struct wire_hello *hello, gordian_error *error)
 {
     size_t size = wire_put_hello(NULL, 0, hello);
-    if (!record_begin(service, RECORD_SESSION, slot, NOBODY, size))
-        return fail_memory(error);
+    TRY(record_begin(service, RECORD_SESSION, slot, NOBODY, size, error));
     TRY(session_put(service, slot, hello, error));
-    struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_hello(record->data + record->used, size, hello));
-    record_append(service);
+    record_append_body(service, wire_put_hello(record_end(service), size, hello));
     return GORDIAN_OK;
 }
 
@@ -157,23 +150,19 @@ static uint32_t granted_lease(const struct service *service, const struct wire_h
     return hello->lease_ms < most ? hello->lease_ms : most;
 }
 
-static bool is_holder(const struct service *service, const struct session *session,
-                      struct wire_text name)
-{
-    const char *holder = holder_name(service, session->holder);
-    return strlen(holder) == name.length && memcmp(holder, name.text, name.length) == 0;
-}
-
 uint32_t session_same(const struct service *service, const struct wire_hello *hello)
 {
     uint32_t slot = session_find(service, hello->session);
     if (slot == NOBODY)
         return NOBODY;
     const struct session *session = &service->sessions[slot];
+    const char *holder = holder_name(service, session->holder);
     size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
     bool same = !session->ending && session->lease_ms == granted_lease(service, hello) &&
                 session->keep == ((hello->flags & WIRE_KEEP) != 0) &&
-                is_holder(service, session, hello->token) && strlen(session->name) == length &&
+                strlen(holder) == hello->token.length &&
+                memcmp(holder, hello->token.text, hello->token.length) == 0 &&
+                strlen(session->name) == length &&
                 memcmp(session->name, hello->name.text, length) == 0;
     return same ? slot : NOBODY;
 }
@@ -212,21 +201,20 @@ gordian_status session_hello(struct service *service, const struct wire_hello *h
     return record_hello(service, *slot, &next, error);
 }
 
-struct session *session_of(struct client *client, gordian_error *error)
+gordian_status session_ensure(struct client *client, gordian_error *error)
 {
     struct service *service = client->service;
+    uint32_t slot;
     if (client->session != NOBODY)
-        return &service->sessions[client->session];
+        return GORDIAN_OK;
     const char *holder = holder_name(service, client->holder);
     const struct wire_hello hello = {.token = {holder, strlen(holder)},
                                      .name = {client->label, strlen(client->label)}};
-    uint32_t slot;
-    if (session_hello(service, &hello, &slot, error))
-        return NULL;
+    TRY(session_hello(service, &hello, &slot, error));
     client->session = slot;
     service->sessions[slot].client = client;
-    session_touch(service, &service->sessions[slot]);
-    return &service->sessions[slot];
+    session_renew_lease(service, &service->sessions[slot]);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ what it owns */
@@ -261,7 +249,7 @@ void session_own(struct service *service, uint32_t slot, struct served *served, 
     served_set_owner(served, process, slot, &share->head);
     session->processes++;
     holder_count(service, slot, 1, 0);
-    quota_own(service, slot, served, process);
+    service->accounts[slot] += served_process_cost(served, process);
 }
 
 void session_disown(struct service *service, struct served *served, uint32_t process)
@@ -295,24 +283,13 @@ void session_lost(struct service *service, uint32_t slot)
     service->counters.leases_ended += session->lease_ms > 0;
 }
 
-/* All of a session's processes in one system stay, without an owner. */
-static void keep_all(struct service *service, struct served *served, uint32_t head)
-{
-    while (head != NOBODY) {
-        uint32_t next = served->processes[head].next;
-        session_disown(service, served, head);
-        head = next;
-    }
-}
-
 void session_forget(struct service *service, uint32_t slot)
 {
     struct session *session = &service->sessions[slot];
     uint32_t place;
-    while (session->share_count > 0) {
-        struct session_share share = session->shares[0];
-        keep_all(service, service->systems[share.system], share.head);
-    }
+    while (session->share_count > 0) /* the processes stay, without an owner */
+        session_disown(service, service->systems[session->shares[0].system],
+                       session->shares[0].head);
     holder_take(service, slot, NOBODY);
     service->work->ending -= session->ending;
     session_find_place(service, session->id, &place);
@@ -354,17 +331,17 @@ static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
             p = next;
         }
     }
-    if (!record_begin(service, RECORD_END, slot, NOBODY, 0))
+    if (record_begin(service, RECORD_END, slot, NOBODY, 0, NULL))
         return false;
     session_forget(service, slot);
     record_append(service);
     return true;
 }
 
-bool session_drop_some(struct service *service)
+bool session_drop_step(struct service *service)
 {
     const char *why;
-    uint32_t budget = DROP_SOME;
+    uint32_t budget = DROP_STEP;
     for (uint32_t i = 0; i < service->session_limit && service->work->ending > 0; i++) {
         if (!service->sessions[i].in_use || !service->sessions[i].ending)
             continue;

@@ -38,7 +38,7 @@ struct session {
     uint32_t holder; /* of the token it was opened with; GORDIAN_NONE: none */
 
     struct client *client; /* NULL: it is not connected */
-    uint64_t met;          /* the last incident on whose cycle a process of its was met */
+    uint64_t last_cycle;   /* the last incident on whose cycle a process of its was met */
     uint64_t concerned;    /* the last notice of a deadlock that a process of its is in */
     uint64_t record;       /* that `last` is kept by, since the start */
     uint64_t deadline;     /* not connected, or silent: ends then, by the clock of

@@ -50,14 +50,14 @@ static void swap_results(struct client_frame *frame, struct service_work *work)
 void slice_begin(struct service *service)
 {
     service->work->slice = 0;
-    service->work->closer = 0;
+    service->work->stops = 0;
 }
 
 /* Others may have had the processor meanwhile: beyond TAKE_NS_MAX by the clock it goes on for as
  * much processor time. */
 bool slice_is_over(struct service_work *work, uint64_t now)
 {
-    if (work->closer >= SLICE_INCIDENTS)
+    if (work->stops >= SLICE_INCIDENTS)
         return true;
     if (now - work->began < TAKE_NS_MAX)
         return false;
@@ -69,8 +69,7 @@ bool slice_is_over(struct service_work *work, uint64_t now)
 
 /* ------------------------------------------------------------------ between two slices */
 
-static void yield_frame(struct client *client, const struct wire_list *rest,
-                        const struct wire_list *list)
+void frame_yield(struct client *client, const struct wire_list *rest, const struct wire_list *all)
 {
     struct client_frame *frame = &client->frame;
     if (!frame->begun) {
@@ -78,76 +77,24 @@ static void yield_frame(struct client *client, const struct wire_list *rest,
         frame->now = client->service->work->now;
     }
     frame->begun = true;
-    frame->at = (size_t)(rest->at - list->at);
+    frame->at = (size_t)(rest->at - all->at);
     frame->left = rest->left;
     frame->newest = client->service->fence;
+    client->service->work->later = true;
     swap_results(frame, client->service->work);
 }
 
-void frame_yield_events(struct client *client, const struct apply_events *events,
-                        const struct wire_list *list)
-{
-    yield_frame(client, &events->list, list);
-    client->frame.first = events->first;
-}
-
-void frame_yield_declare(struct client *client, const struct apply_declare *declare,
-                         const struct wire_list *list)
-{
-    yield_frame(client, &declare->list, list);
-    client->frame.id_count = declare->count;
-    client->frame.accepted = declare->accepted;
-}
-
-void frame_yield_remove(struct client *client, const struct apply_remove *remove)
-{
-    yield_frame(client, &remove->list, &remove->all);
-    client->frame.checked = remove->checked;
-}
-
-static bool resume_frame(struct client *client, struct wire_list *list)
+bool frame_resume(struct client *client, struct wire_list *list)
 {
     struct service *service = client->service;
     struct client_frame *frame = &client->frame;
     const char *why;
-    frame->waits = !service_may_change(service, &why);
+    service->work->later = frame->waits = !service_may_change(service, &why);
     if (frame->waits)
         return false;
     swap_results(frame, service->work);
     list->at += frame->at;
     list->left = frame->left;
-    return true;
-}
-
-bool frame_resume_events(struct client *client, struct apply_events *events, bool *cut)
-{
-    struct service *service = client->service;
-    const struct client_frame *frame = &client->frame;
-    if (!resume_frame(client, &events->list))
-        return false;
-    events->first = frame->first;
-    events->resumed = true;
-    *cut = !events->served || (client->fences && service->fence != frame->newest);
-    if (client->fences)
-        service->work->now = frame->now;
-    return true;
-}
-
-bool frame_resume_remove(struct client *client, struct apply_remove *remove)
-{
-    if (!resume_frame(client, &remove->list))
-        return false;
-    remove->checked = client->frame.checked;
-    remove->resumed = true;
-    return true;
-}
-
-bool frame_resume_declare(struct client *client, struct apply_declare *declare)
-{
-    if (!resume_frame(client, &declare->list))
-        return false;
-    declare->count = client->frame.id_count;
-    declare->accepted = client->frame.accepted;
     return true;
 }
 
@@ -160,10 +107,8 @@ void frame_swap_output(struct client *client)
 void frame_free(struct client *client)
 {
     struct client_frame *frame = &client->frame;
-    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
-    memory_free(&client->service->memory, frame->results);
-    memory_free(&client->service->memory, frame->served);
-    memory_free(&client->service->memory, frame->ids);
+    gordian_allocator memory = memory_allocator(NULL); /* of every output */
+    memory_free_all(&client->service->memory, frame->results, frame->served, frame->ids);
     memory_free(&memory, frame->notices.buffer);
     *frame = (struct client_frame){0};
 }

@@ -29,7 +29,7 @@ static struct state state_of(struct served *served, const char *label, struct ou
     return state;
 }
 
-static bool is_asked_for(const struct state *state, uint32_t process)
+static bool is_selected(const struct state *state, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     if (state->none || !served_process_name(state->served, process, buffer))
@@ -92,8 +92,8 @@ static int compare_by_resource(const void *left, const void *right)
 }
 
 /* In an order that does not depend on how it came about. */
-static gordian_status find_state_holds(const struct state *state, uint32_t process,
-                                       const gordian_edge **edges, size_t *count)
+static gordian_status sorted_holds(const struct state *state, uint32_t process,
+                                   const gordian_edge **edges, size_t *count)
 {
     struct served *served = state->served;
     TRY(served_edges(served, SERVED_HELD, process, edges, count, state->error));
@@ -106,7 +106,7 @@ static gordian_status write_holds(const struct state *state, uint32_t process, c
 {
     const gordian_edge *edges;
     size_t count;
-    TRY(find_state_holds(state, process, &edges, &count));
+    TRY(sorted_holds(state, process, &edges, &count));
     for (size_t i = 0; i < count; i++) {
         if (served_is_await(state->served, edges[i].resource))
             continue;
@@ -120,10 +120,9 @@ static gordian_status write_holds(const struct state *state, uint32_t process, c
 static gordian_status write_state_processes(const struct state *state)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
-    gordian_status status = GORDIAN_OK;
     uint32_t limit = served_process_limit(state->served);
     for (uint32_t p = 0; p < limit; p++) {
-        if (!is_asked_for(state, p))
+        if (!is_selected(state, p))
             continue;
         const char *name = served_process_name(state->served, p, buffer);
         output_format(state->out, "process %s", name);
@@ -131,47 +130,30 @@ static gordian_status write_state_processes(const struct state *state)
         output_char(state->out, '\n');
         write_state_labels(state, TAGS_PROCESS, p, name);
     }
-    for (uint32_t p = 0; p < limit && status == GORDIAN_OK; p++)
-        if (is_asked_for(state, p))
-            status = write_holds(state, p, served_process_name(state->served, p, buffer));
-    return status;
+    for (uint32_t p = 0; p < limit; p++)
+        if (is_selected(state, p))
+            TRY(write_holds(state, p, served_process_name(state->served, p, buffer)));
+    return GORDIAN_OK;
 }
 
-/* K of those who can act for it, and have not. */
+/* Writes "await P K of ...": how many have to act yet, and the processes that can. */
 static gordian_status write_state_await(const struct state *state, const char *name,
                                         const gordian_edge *wait)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const gordian_edge *holds;
     size_t count;
-    uint32_t process = wait->process;
     uint64_t needed = served_still_needed(state->served, wait);
-    gordian_status status =
-        served_edges(state->served, SERVED_HOLDERS, wait->resource, &holds, &count, state->error);
-    if (status != GORDIAN_OK || needed == 0)
-        return status;
+    if (needed == 0)
+        return GORDIAN_OK;
+    TRY(served_edges(state->served, SERVED_HOLDERS, wait->resource, &holds, &count, state->error));
     output_format(state->out, "await %s %llu of", name, (unsigned long long)needed);
     for (size_t i = 0; i < count; i++)
-        if (holds[i].process != process)
+        if (holds[i].process != wait->process)
             output_format(state->out, " %s",
                           served_process_label(state->served, holds[i].process, buffer));
     output_char(state->out, '\n');
     return GORDIAN_OK;
-}
-
-static gordian_status write_state_awaits(const struct state *state, const char *name,
-                                         const gordian_edge *edges, size_t count)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_status status = GORDIAN_OK;
-    gordian_edge *copy = memory_alloc(&memory, (count + 1) * sizeof *copy);
-    if (!copy)
-        return fail_memory(state->error);
-    memcpy(copy, edges, count * sizeof *copy); /* those of the system change with every call */
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = write_state_await(state, name, &copy[i]);
-    memory_free(&memory, copy);
-    return status;
 }
 
 static gordian_status write_wait(const struct state *state, uint32_t process)
@@ -179,14 +161,24 @@ static gordian_status write_wait(const struct state *state, uint32_t process)
     char buffer[GORDIAN_NAME_MAX + 1];
     const gordian_edge *edges;
     size_t count;
-    const char *name = served_process_name(state->served, process, buffer);
-    gordian_status status =
-        served_edges(state->served, SERVED_WANTED, process, &edges, &count, state->error);
-    if (status != GORDIAN_OK || count == 0)
+    struct served *served = state->served;
+    const char *name = served_process_name(served, process, buffer);
+    TRY(served_edges(served, SERVED_WANTED, process, &edges, &count, state->error));
+    if (count > 0 && served->processes[process].awaits) {
+        gordian_allocator memory = memory_allocator(NULL);
+        gordian_status status = GORDIAN_OK;
+        gordian_edge *copy = memory_alloc(&memory, count * sizeof *copy);
+        if (!copy)
+            return fail_memory(state->error);
+        memcpy(copy, edges, count * sizeof *copy); /* the next call overwrites the edges */
+        for (size_t i = 0; i < count; i++)
+            THEN(status, write_state_await(state, name, &copy[i]));
+        memory_free(&memory, copy);
         return status;
-    if (state->served->processes[process].awaits)
-        return write_state_awaits(state, name, edges, count);
-    output_format(state->out, "%s %s", state->served->bank ? "request" : "wait", name);
+    }
+    if (count == 0)
+        return GORDIAN_OK;
+    output_format(state->out, "%s %s", served->bank ? "request" : "wait", name);
     for (size_t i = 0; i < count; i++)
         write_state_want(state, edges[i].resource, edges[i].units);
     output_char(state->out, '\n');
@@ -201,7 +193,7 @@ struct waiter {
     uint32_t process;
 };
 
-static int by_arrival(const void *left, const void *right)
+static int compare_arrival(const void *left, const void *right)
 {
     const struct waiter *a = left, *b = right;
     if (a->since != b->since)
@@ -211,20 +203,6 @@ static int by_arrival(const void *left, const void *right)
     return (a->process > b->process) - (a->process < b->process);
 }
 
-static gordian_status find_state_places(const struct state *state, uint32_t *places)
-{
-    for (uint32_t q = 0; q < served_resource_limit(state->served); q++) {
-        const gordian_edge *edges = NULL;
-        size_t count = 0;
-        if (is_resource(state, q))
-            TRY(served_edges(state->served, SERVED_WAITERS, q, &edges, &count, state->error));
-        for (size_t i = 0; i < count; i++)
-            if (places[edges[i].process] < i)
-                places[edges[i].process] = (uint32_t)i;
-    }
-    return GORDIAN_OK;
-}
-
 static gordian_status write_waits(const struct state *state)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -232,13 +210,21 @@ static gordian_status write_waits(const struct state *state)
     uint32_t limit = served_process_limit(served), count = 0;
     uint32_t *places = memory_zeroed(&memory, ((size_t)limit + 1) * sizeof *places);
     struct waiter *list = memory_alloc(&memory, ((size_t)served->waiting + 1) * sizeof *list);
-    gordian_status status =
-        places && list ? find_state_places(state, places) : fail_memory(state->error);
+    gordian_status status = places && list ? GORDIAN_OK : fail_memory(state->error);
+    for (uint32_t q = 0; q < served_resource_limit(served) && status == GORDIAN_OK; q++) {
+        const gordian_edge *edges = NULL;
+        size_t waiters = 0;
+        if (is_resource(state, q))
+            status = served_edges(state->served, SERVED_WAITERS, q, &edges, &waiters, state->error);
+        for (size_t i = 0; i < waiters; i++)
+            if (places[edges[i].process] < i)
+                places[edges[i].process] = (uint32_t)i;
+    }
     for (uint32_t p = 0; p < limit && status == GORDIAN_OK && count < served->waiting; p++)
-        if (served->processes[p].since && is_asked_for(state, p))
+        if (served->processes[p].since && is_selected(state, p))
             list[count++] = (struct waiter){served->processes[p].since, places[p], p};
     if (count > 0)
-        qsort(list, count, sizeof *list, by_arrival);
+        qsort(list, count, sizeof *list, compare_arrival);
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = write_wait(state, list[i].process);
     memory_free_all(&memory, places, list);
@@ -270,7 +256,7 @@ static gordian_status json_edges(const struct state *state, struct json *json, u
     const gordian_edge *edges;
     size_t count;
     TRY(side == SERVED_HELD
-            ? find_state_holds(state, process, &edges, &count)
+            ? sorted_holds(state, process, &edges, &count)
             : served_edges(state->served, side, process, &edges, &count, state->error));
     for (size_t i = 0; i < count; i++)
         service_graph_edge(json, state->served, &edges[i]);
@@ -289,7 +275,7 @@ gordian_status state_json(const struct service *service, struct served *served, 
         return fail_memory(error);
     json_open(json, "processes", '[');
     for (uint32_t p = 0; p < served_process_limit(served); p++)
-        if (is_asked_for(&state, p))
+        if (is_selected(&state, p))
             service_process_node(json, service, served, p, bits_test(dead, p));
     json_shut(json);
     json_open(json, "resources", '[');
@@ -299,7 +285,7 @@ gordian_status state_json(const struct service *service, struct served *served, 
     json_shut(json);
     json_open(json, "edges", '[');
     for (uint32_t p = 0; p < served_process_limit(served) && status == GORDIAN_OK; p++) {
-        if (!is_asked_for(&state, p))
+        if (!is_selected(&state, p))
             continue;
         status = json_edges(&state, json, p, SERVED_WANTED);
         THEN(status, json_edges(&state, json, p, SERVED_HELD));

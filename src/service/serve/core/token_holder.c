@@ -29,7 +29,7 @@ uint32_t holder_find(struct service *service, const char *name, size_t length)
                        service->holder_count + 1, sizeof *service->holders))
         return NOBODY;
     struct holder *holder = &service->holders[service->holder_count];
-    *holder = (struct holder){.refilled = service->work->steady};
+    *holder = (struct holder){.events.refilled = service->work->steady};
     memcpy(holder->name, name, length);
     return service->holder_count++;
 }
@@ -51,7 +51,7 @@ void holder_set(struct service *service, uint32_t place, const struct service_gr
     holder->max_names = grant->max_names;
     holder->max_memory = grant->max_memory;
     if (holder->max_events != grant->max_events)
-        holder->allowance = (int64_t)grant->max_events * 1000;
+        holder->events.level = (int64_t)grant->max_events * 1000;
     holder->max_events = grant->max_events;
 }
 
@@ -62,11 +62,14 @@ bool service_is_permitted(const struct service *service, uint32_t holder, const 
            options->fits(service->holders[holder].systems, system);
 }
 
-struct served *client_find_system(const struct client *client, const char *name, size_t length)
+gordian_status client_find_system(const struct client *client, struct wire_text name,
+                                  struct served **served, gordian_error *error)
 {
-    struct served *served = service_find(client->service, name, length);
-    return served && service_is_permitted(client->service, client->holder, served->name) ? served
-                                                                                         : NULL;
+    *served = service_find(client->service, name.text, name.length);
+    if (*served && service_is_permitted(client->service, client->holder, (*served)->name))
+        return GORDIAN_OK;
+    FAIL_WITH(client->service, WIRE_NO_SYSTEM, error, "there is no system of this name");
+    return GORDIAN_STATUS_INPUT;
 }
 
 /* ------------------------------------------------------------------ what they have */

@@ -1,11 +1,10 @@
 /*
- * Awaits of a served system (engines/detect/acts.c), as they are written down.
+ * Awaits in a served system (engines/detect/acts.c), and how the change log records them.
  *
- * In the graph that is told (system/recent.h) an await is a resource whose holders are those that
- * can act and have not, and whose waiter waits for as many of them as are still needed: an act
- * takes a hold away and makes the wait one less. So nothing of it is ever free, and what is told
- * can be taken back step by step. Of itself nobody gets an act: that it awaits itself, too, is not
- * told.
+ * In the change log (system/recent.h) an await is a resource. Its holders are the processes that
+ * can act and have not; its waiter waits for as many of them as are still needed. An act removes a
+ * hold and makes the wait smaller by one. So no unit is ever free, and changes can be undone one by
+ * one. A process cannot act for itself: if it awaits itself, that is not recorded.
  */
 #include "engines/detect/system.h"
 #include "service/serve/system/system.h"
@@ -20,14 +19,9 @@ static void note_await_change(struct served *served, enum recent_kind kind, uint
                                                      .units = units});
 }
 
-static gordian_want *wants_of(struct served_process *record)
-{
-    return record->want_count == 1 ? &record->want : record->wants;
-}
-
 static gordian_want *find_want(struct served_process *record, uint32_t resource)
 {
-    gordian_want *wants = wants_of(record);
+    gordian_want *wants = (gordian_want *)served_waits(record);
     for (uint32_t i = 0; i < record->want_count; i++)
         if (wants[i].resource == resource)
             return &wants[i];
@@ -73,20 +67,6 @@ static void add_want(struct served_process *record, gordian_want want)
     record->want_count++;
 }
 
-/* Those that can act hold it. */
-static void note_holders(struct served *served, uint32_t process, uint32_t resource)
-{
-    const struct rag *graph = system_graph(served->system);
-    struct rag_edge hold;
-    for (uint32_t ref = rag_first_holder(graph, resource); ref != NONE; ref = hold.next) {
-        hold = rag_holder(graph, ref);
-        if (hold.process == process)
-            continue;
-        served->processes[process].acts++;
-        note_await_change(served, RECENT_ADD_HOLD, hold.process, resource, 1);
-    }
-}
-
 void served_begin_await(struct served *served, uint32_t process, uint64_t now)
 {
     const struct rag *graph = system_graph(served->system);
@@ -101,7 +81,14 @@ void served_begin_await(struct served *served, uint32_t process, uint64_t now)
         edge = rag_wanted(graph, ref);
         if (find_want(record, edge.resource))
             continue;
-        note_holders(served, process, edge.resource);
+        struct rag_edge hold; /* of a process that can act */
+        for (uint32_t at = rag_first_holder(graph, edge.resource); at != NONE; at = hold.next) {
+            hold = rag_holder(graph, at);
+            if (hold.process == process)
+                continue;
+            record->acts++;
+            note_await_change(served, RECENT_ADD_HOLD, hold.process, edge.resource, 1);
+        }
         note_await_change(served, RECENT_ADD_WAIT, process, edge.resource, edge.units);
         add_want(record, (gordian_want){edge.units, edge.resource});
     }
@@ -110,7 +97,7 @@ void served_begin_await(struct served *served, uint32_t process, uint64_t now)
 void served_restore_await(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
-    gordian_want *wants = wants_of(record);
+    gordian_want *wants = (gordian_want *)served_waits(record);
     record->awaits = record->want_count > 0 && served_is_await(served, wants[0].resource);
     record->acts = 0;
     for (uint32_t i = 0; record->awaits && i < record->want_count; i++) {
@@ -127,16 +114,6 @@ void served_restore_await(struct served *served, uint32_t process)
 
 /* ------------------------------------------------------------------ acts, and ends */
 
-/* The one that awaited it needs one act less. */
-static void note_act(struct served *served, const struct await_drop *drop)
-{
-    gordian_want *want = find_want(&served->processes[drop->waiter], drop->resource);
-    if (!want || want->units == 0)
-        return;
-    want->units--;
-    note_await_change(served, RECENT_DROP_WAIT, drop->waiter, drop->resource, 1);
-}
-
 void served_note_drops(struct served *served)
 {
     gordian_system *system = served->system;
@@ -147,15 +124,16 @@ void served_note_drops(struct served *served)
         struct served_process *record = &served->processes[drop->waiter];
         uint64_t before = served_wait_cost(record);
         note_await_change(served, RECENT_DROP_HOLD, drop->holder, drop->resource, 1);
-        if (drop->acted)
-            note_act(served, drop);
+        gordian_want *want = drop->acted ? find_want(record, drop->resource) : NULL;
+        if (want && want->units > 0) { /* the waiter needs one act less */
+            want->units--;
+            note_await_change(served, RECENT_DROP_WAIT, drop->waiter, drop->resource, 1);
+        }
         record->acts -= record->acts > 0;
         served_charge(served, record->owner, before, served_wait_cost(record));
     }
     if (system->drops_lost)
-        recent_put(&served->recent, (struct recent_item){.kind = RECENT_OTHER,
-                                                         .process = GORDIAN_NONE,
-                                                         .resource = GORDIAN_NONE});
+        recent_change(&served->recent, RECENT_OTHER, GORDIAN_NONE, GORDIAN_NONE, 0);
     system->drop_count = 0;
     system->drops_lost = false;
 }
@@ -163,17 +141,8 @@ void served_note_drops(struct served *served)
 void served_drop_awaits(struct served *served, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
-    const gordian_want *wants = record->want_count == 1 ? &record->want : record->wants;
+    const gordian_want *wants = served_waits(record);
     for (uint32_t i = 0; i < record->want_count; i++)
-        if (wants[i].units > 0) /* not enough have acted */
+        if (wants[i].units > 0) /* not enough processes have acted */
             note_await_change(served, RECENT_DROP_WAIT, process, wants[i].resource, wants[i].units);
-}
-
-size_t served_without_awaits(const struct served *served, gordian_edge *edges, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!served_is_await(served, edges[i].resource))
-            edges[kept++] = edges[i];
-    return kept;
 }

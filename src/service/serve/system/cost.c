@@ -1,10 +1,9 @@
 /*
- * What the things of a system take, in bytes: for the quotas of clients.
+ * Memory cost of the objects of a system, in bytes, for quotas.
  *
- * Tables are shared by all clients and grow by halves, so no single allocation is anybody's. Each
- * thing is reckoned at its share of them: the sizes of its records, and a quarter for the room that
- * tables have to spare. The test of the quotas (tests/serve/test_quota.c) holds the sums against
- * what the allocator gave.
+ * All clients share the tables, which grow by half, so no allocation belongs to one client. The
+ * cost of an object is its share of them: the sizes of its records, plus a quarter for spare
+ * capacity. tests/serve/test_quota.c compares the sums with what the allocator returned.
  */
 #include "engines/avoid/bank.h"
 #include "engines/detect/system.h"
@@ -13,9 +12,9 @@
 #include <string.h>
 
 #define WITH_ROOM(bytes) ((uint64_t)(bytes) + (bytes) / 4)
-/* A name: its entry, its slots in the table, its place. */
+/* A name: its entry, its slots in the hash table, its place. */
 #define NAME_BYTES(length) WITH_ROOM((((length) + 6 + 7) / 8) * 8 + 8 + 4)
-/* Whoever waits is in three lists of those who may be served. */
+/* A waiting process is in three lists of processes that may be granted. */
 #define LISTS (3 * sizeof(uint32_t))
 
 #define PROCESS_BYTES                                                                              \
@@ -77,34 +76,30 @@ uint64_t served_event_cost(const gordian_event *event)
     if (event->op == GORDIAN_OP_RELEASE || event->op == GORDIAN_OP_CANCEL ||
         event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_ACT)
         return 0;
-    if (event->op == GORDIAN_OP_AWAIT) /* and the list of what it waits for grows */
+    if (event->op == GORDIAN_OP_AWAIT) /* the list of what the process waits for grows as well */
         return event->want_count * SERVED_EDGE_BYTES + SERVED_AWAIT_BYTES +
                8 * sizeof(gordian_want);
     if (!event->wants)
         return SERVED_EDGE_BYTES;
-    /* its edges, and twice a list of them with room to spare: here and in a bank */
+    /* its edges, and two lists of them with spare capacity: here and in a bank */
     uint64_t list = (event->want_count + event->want_count / 2 + 8) * sizeof(gordian_want);
     return event->want_count * SERVED_EDGE_BYTES + 2 * list;
 }
 
 /* ------------------------------------------------------------------ holds of several units */
 
-/* How much of a resource a request asks for: it may name it several times. */
-static uint64_t asked_for(const gordian_want *wants, size_t count, uint32_t resource)
+/* How much of the resource of wants[index] a request asks for, which may name it several times. 0
+ * if an earlier want has the same resource. */
+static uint64_t asked_for(const gordian_want *wants, size_t count, size_t index)
 {
     uint64_t units = 0;
-    for (size_t i = 0; i < count; i++)
-        if (wants[i].resource == resource)
-            units += wants[i].units;
-    return units;
-}
-
-static bool is_first_owned(const gordian_want *wants, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (wants[i].resource == wants[index].resource && i < index)
+            return 0;
         if (wants[i].resource == wants[index].resource)
-            return false;
-    return true;
+            units += wants[i].units;
+    }
+    return units;
 }
 
 static bool has_several(const struct rag *graph, uint32_t resource)
@@ -130,15 +125,15 @@ void served_count_granted(struct served *served, uint32_t process, const gordian
                           size_t count)
 {
     const struct rag *graph = system_graph(served->system);
-    if (count > 16) { /* in a long list it would take longer to look for repetitions */
+    if (count > 16) { /* searching a long list for duplicates would take longer */
         served_recount_held(served, process);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        if (has_several(graph, wants[i].resource) && is_first_owned(wants, i) &&
-            rag_held_units(graph, process, wants[i].resource) ==
-                asked_for(wants, count, wants[i].resource))
+    for (size_t i = 0; i < count; i++) {
+        uint64_t units = has_several(graph, wants[i].resource) ? asked_for(wants, count, i) : 0;
+        if (units > 0 && rag_held_units(graph, process, wants[i].resource) == units)
             served->processes[process].held++;
+    }
 }
 
 void served_count_released(struct served *served, uint32_t process, uint32_t resource)

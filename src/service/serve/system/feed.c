@@ -1,4 +1,4 @@
-/* Events of a served system: fed to its engine one by one, and what each changed written down. */
+/* Feeds events to the engine of a served system one by one, and records what each changed. */
 #include "engines/detect/ahead.h"
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ what was changed */
+/* ------------------------------------------------------------------ the change log */
 
 static inline void note_event(struct served *served, const gordian_event *event, uint64_t now,
                               uint8_t outcome)
@@ -33,22 +33,18 @@ static inline void note_wants(struct served *served, enum recent_kind kind,
                       event->wants[i].units);
 }
 
-/* What a process waits for, as its record has it. */
+/* Records a change of all that a process waits for. */
 static inline void note_waits(struct served *served, enum recent_kind kind, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
-    if (record->want_count == 1) {
-        recent_change(&served->recent, kind, process, record->want.resource, record->want.units);
-        return;
-    }
+    const gordian_want *wants = served_waits(record);
     for (uint32_t i = 0; i < record->want_count; i++)
-        recent_change(&served->recent, kind, process, record->wants[i].resource,
-                      record->wants[i].units);
+        recent_change(&served->recent, kind, process, wants[i].resource, wants[i].units);
 }
 
-/* ------------------------------------------------------------------ who waits */
+/* ------------------------------------------------------------------ waits */
 
-/* Room for the wants of a request that may have to wait. */
+/* Reserves memory for the wants of a request that may have to wait. */
 static inline bool reserve_wants(struct served *served, const gordian_event *event)
 {
     if (event->op == GORDIAN_OP_AWAIT)
@@ -70,16 +66,12 @@ static inline void begin_process_wait(struct served *served, const gordian_event
         return;
     }
     record->since = now ? now : 1;
-    if (!event->wants) {
-        record->want = (gordian_want){event->units, event->resource};
-        record->want_count = 1;
-    } else if (event->want_count == 1) {
-        record->want = event->wants[0];
-        record->want_count = 1;
-    } else {
+    record->want_count = event->wants ? (uint32_t)event->want_count : 1;
+    if (record->want_count != 1)
         memcpy(record->wants, event->wants, event->want_count * sizeof *event->wants);
-        record->want_count = (uint32_t)event->want_count;
-    }
+    else
+        record->want =
+            event->wants ? event->wants[0] : (gordian_want){event->units, event->resource};
     served->waiting++;
     note_wants(served, RECENT_ADD_WAIT, event);
 }
@@ -106,13 +98,13 @@ bool served_reserve_served(struct served *served)
                        sizeof *served->served_list);
 }
 
-/* Are there holds that take memory of their own? */
+/* Do holds take memory of their own? */
 static inline bool counts_holds(const struct served *served)
 {
     return served->system && gordian_system_model(served->system) != GORDIAN_MODEL_SINGLE_UNIT;
 }
 
-/* A request of this process has been granted. */
+/* A request of this process was granted. */
 static inline void count_grant(struct served *served, uint32_t process, const gordian_want *wants,
                                size_t count)
 {
@@ -126,13 +118,12 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
         uint32_t process = processes[i];
         struct served_process *record = &served->processes[process];
         uint64_t before = served_wait_cost(record);
-        if (!record->awaits) { /* what was awaited is nothing to have */
-            count_grant(served, process, record->want_count == 1 ? &record->want : record->wants,
-                        record->want_count);
+        if (!record->awaits) { /* an await grants no units */
+            count_grant(served, process, served_waits(record), record->want_count);
             note_waits(served, RECENT_ADD_HOLD, process);
         }
         end_process_wait(served, process);
-        record->incident = GORDIAN_NONE; /* it runs, though the deadlock it was part of may stand */
+        record->incident = GORDIAN_NONE; /* it runs again, though its deadlock may still exist */
         served_charge(served, record->owner, before, served_wait_cost(record));
         served->served_list[served->served_count++] = process;
     }
@@ -145,47 +136,49 @@ const uint32_t *served_served(const struct served *served, size_t *count)
     return served->served_list;
 }
 
-/* What an exit gives back: the process's edges, taken before it. */
-struct leaving {
+/* What an exit releases: the edges of the process, read before the exit. */
+struct exiting {
     const gordian_edge *edges;
     size_t count;
     size_t name_length;
 };
 
-static gordian_status look_at_leaving(struct served *served, uint32_t process,
-                                      struct leaving *leaving, gordian_error *error)
+static gordian_status prepare_exit(struct served *served, uint32_t process, struct exiting *exiting,
+                                   gordian_error *error)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const char *name =
         served->operations->forgets ? served_process_name(served, process, buffer) : NULL;
-    leaving->name_length = name ? strlen(name) : 0;
-    gordian_status status =
-        served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error);
-    if (status == GORDIAN_OK) /* acts for others are noted apart */
-        leaving->count = served_without_awaits(served, served->edges, leaving->count);
-    return status;
+    exiting->name_length = name ? strlen(name) : 0;
+    size_t count;
+    TRY(served_edges(served, SERVED_HELD, process, &exiting->edges, &count, error));
+    for (size_t i = 0; i < count; i++) /* holds of awaits are recorded elsewhere */
+        if (!served_is_await(served, served->edges[i].resource))
+            served->edges[exiting->count++] = served->edges[i];
+    return GORDIAN_OK;
 }
 
-static void note_leaving(struct served *served, uint32_t process, const struct leaving *leaving)
+static void note_exit(struct served *served, uint32_t process, const struct exiting *exiting)
 {
     if (served->processes[process].since)
         end_process_wait(served, process);
     served->processes[process].held = 0;
-    for (size_t i = 0; i < leaving->count; i++)
-        recent_change(&served->recent, RECENT_DROP_HOLD, process, leaving->edges[i].resource,
-                      leaving->edges[i].units);
+    for (size_t i = 0; i < exiting->count; i++)
+        recent_change(&served->recent, RECENT_DROP_HOLD, process, exiting->edges[i].resource,
+                      exiting->edges[i].units);
     if (served->operations->forgets) {
         served->process_count--;
-        served->name_bytes -= leaving->name_length;
+        served->name_bytes -= exiting->name_length;
         tags_drop(&served->tags, TAGS_PROCESS, process);
     }
 }
 
-/* Which incident a process has left that has just given up. Who is on a cycle the engine knows. */
-static void note_left(struct served *served, uint32_t process)
+/* Finds the incident that a process has just left. For a cycle, the engine knows the process that
+ * closed it. */
+static void find_left_incident(struct served *served, uint32_t process)
 {
     served->left = GORDIAN_NONE;
-    if (served->incident_count == 0) /* as it always is in a bank */
+    if (served->incident_count == 0) /* always so in a bank */
         return;
     uint32_t closing = system_opened(served->system);
     uint32_t place = served_incident(served, closing != GORDIAN_NONE ? closing : process);
@@ -204,9 +197,9 @@ size_t served_wants(const gordian_event *event, gordian_want *one, const gordian
     return event->resource == GORDIAN_NONE && event->units == 0 ? 0 : 1;
 }
 
-/* Writes down what an event that was answered so has changed. */
+/* Records what an event with this result has changed. */
 static inline void note_effect(struct served *served, const gordian_event *event, uint64_t now,
-                               const struct served_result *result, const struct leaving *leaving)
+                               const struct served_result *result, const struct exiting *exiting)
 {
     gordian_want one;
     const gordian_want *wants;
@@ -237,30 +230,19 @@ static inline void note_effect(struct served *served, const gordian_event *event
         end_process_wait(served, event->process);
         break;
     case EFFECT_LEAVES:
-        note_leaving(served, event->process, leaving);
+        note_exit(served, event->process, exiting);
         break;
     }
-}
-
-/* Whoever runs can end, and would give back all it has: whether it has more or less of it changes
- * nothing for those who wait. (An act is told apart: one that waits may act.) */
-static bool is_calm(const struct served *served, const gordian_event *event,
-                    const struct served_result *result)
-{
-    bool granted = event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED;
-    bool released = event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED;
-    return (granted || released) && result->served == 0 && event->to == GORDIAN_NONE &&
-           event->process < served->process_room && !served->processes[event->process].since;
 }
 
 static gordian_status take_event(struct served *served, const gordian_event *event, uint64_t now,
                                  struct served_result *result, gordian_error *error)
 {
-    struct leaving leaving = {0};
+    struct exiting exiting = {0};
     if (!served_reserve_served(served) || !reserve_wants(served, event) ||
         !served_list_cycles(served))
         return fail_memory(error);
-    if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
+    if (event->op == GORDIAN_OP_EXIT && prepare_exit(served, event->process, &exiting, error))
         return fail_memory(error);
     gordian_status status = served->operations->feed(served, event, result, error);
     if (status == GORDIAN_STATUS_MEMORY)
@@ -270,11 +252,18 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
     served->seq++;
     note_event(served, event, now, result->outcome);
     served_note_drops(served);
-    note_effect(served, event, now, result, &leaving);
-    served->calm += is_calm(served, event, result);
-    /* Before those whom that lets run are noted: they are members until then. */
+    note_effect(served, event, now, result, &exiting);
+    /* A process that does not wait can exit and release all it holds. So the set of deadlocked
+     * processes is the same whether it holds more or less. (An act is different: a waiting process
+     * may act.) */
+    bool calm = (event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED) ||
+                (event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED);
+    served->calm += calm && result->served == 0 && event->to == GORDIAN_NONE &&
+                    event->process < served->process_room &&
+                    !served->processes[event->process].since;
+    /* Before the granted processes are recorded: they are members until then. */
     if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
-        note_left(served, event->process);
+        find_left_incident(served, event->process);
     if (result->served) {
         size_t listed = served->served_count;
         served->operations->note_served(served);
@@ -285,8 +274,8 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
 
 /* ------------------------------------------------------------------ cycles */
 
-/* Lists who is on a cycle; false: no memory. */
-static bool list_witness_cycle(struct served *served, uint32_t place)
+/* Lists the processes on the cycle of an incident. False: out of memory. */
+static bool list_cycle(struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
     uint32_t room = 0, count = 0, at = open->requester;
@@ -296,7 +285,7 @@ static bool list_witness_cycle(struct served *served, uint32_t place)
             memory_free(&served->memory, members);
             return false;
         }
-        members[count++] = at; /* and there is room for one more, behind them */
+        members[count++] = at; /* reserves one more than used */
         served->processes[at].incident = place;
         served->processes[at].serial = open->serial;
         at = system_next_ahead(served->system, at);
@@ -306,7 +295,8 @@ static bool list_witness_cycle(struct served *served, uint32_t place)
     return true;
 }
 
-/* In a system that is not single-unit any more, the engine does not know who is on a cycle. */
+/* Lists the members of all cycles when the system is no longer single-unit: the engine does not
+ * know them then. */
 bool served_list_cycles(struct served *served)
 {
     if (served->cycles == 0 || gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
@@ -315,7 +305,7 @@ bool served_list_cycles(struct served *served)
         struct open_incident *open = &served->incidents[i];
         if (!open->cycle)
             continue;
-        if (!list_witness_cycle(served, i))
+        if (!list_cycle(served, i))
             return false;
         open->cycle = false;
         served->cycles--;
@@ -325,18 +315,19 @@ bool served_list_cycles(struct served *served)
 
 /* ------------------------------------------------------------------ feeding */
 
-/* Must the caller look at the system before the next event? */
+/* Must the caller examine the system before the next event? */
 static inline bool must_stop(const struct served *served, const struct served_result *result)
 {
     if (served_is_stuck(served, result->outcome))
         return true;
-    return served->incident_count > 0 && /* so it is one that detects */
+    return served->incident_count > 0 && /* so it is a detecting system */
            (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
             result->outcome == GORDIAN_OUTCOME_EXITED) &&
            served->left != GORDIAN_NONE;
 }
 
-/* What the process of an event takes, as far as the event changes it; it need not exist. */
+/* Memory cost of the process of an event, as far as the event can change it. The process need not
+ * exist. */
 static inline uint64_t cost_of_process(const struct served *served, const gordian_event *event)
 {
     if (served->system)
@@ -360,7 +351,7 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
         struct served_result *result = &results[taken];
         uint64_t before = cost_of_process(served, event);
         status = take_event(served, event, now, result, error);
-        if (event->process < served->process_room) /* also if it failed: room was made */
+        if (event->process < served->process_room) /* on failure as well: memory was reserved */
             served_charge(served, served->processes[event->process].owner, before,
                           cost_of_process(served, event));
         if (status != GORDIAN_OK)
@@ -374,21 +365,6 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
     return status;
 }
 
-/* Whoever is deadlocked waits for the one whose event it was, unless there was a deadlock before.
- */
-static gordian_status end_process(struct served *served, uint32_t process, bool weigh,
-                                  gordian_victim *victim, gordian_error *error)
-{
-    gordian_policy policy = served->config.recover;
-    gordian_status status =
-        served->unresolved
-            ? gordian_recover_one(served->system, policy, victim, error)
-            : system_recover_near(served->system, policy, process, weigh, victim, error);
-    if (status != GORDIAN_OK)
-        served->unresolved = status != GORDIAN_STATUS_END;
-    return status;
-}
-
 gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
                               gordian_victim *victim, gordian_error *error)
 {
@@ -396,8 +372,18 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
         served->unresolved = true;
         return fail_memory(error);
     }
-    TRY(end_process(served, process, weigh, victim, error));
-    struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
+    gordian_policy policy = served->config.recover;
+    /* Without an older deadlock, all deadlocked processes wait for the process of the last event.
+     */
+    gordian_status status =
+        served->unresolved
+            ? gordian_recover_one(served->system, policy, victim, error)
+            : system_recover_near(served->system, policy, process, weigh, victim, error);
+    if (status != GORDIAN_OK) {
+        served->unresolved = status != GORDIAN_STATUS_END;
+        return status;
+    }
+    struct exiting exiting = {.edges = victim->frees, .count = victim->frees_count};
     const struct served_process *record = &served->processes[victim->process];
     uint64_t before = served_wait_cost(record);
     gordian_event event = {.op = GORDIAN_OP_EXIT, .process = victim->process, .to = GORDIAN_NONE};
@@ -405,9 +391,9 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
     recent_grow(&served->recent, &served->memory);
     note_event(served, &event, now, GORDIAN_OUTCOME_EXITED);
     served_note_drops(served);
-    note_leaving(served, victim->process, &leaving);
+    note_exit(served, victim->process, &exiting);
     served_charge(served, record->owner, before, served_wait_cost(record));
-    note_left(served, victim->process);
+    find_left_incident(served, victim->process);
     served_note_served(served, victim->served, victim->served_count);
     return GORDIAN_OK;
 }
@@ -428,7 +414,7 @@ gordian_status served_ask(struct served *served, const gordian_event *request, u
                           gordian_error *error)
 {
     if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
-        return fail(error, GORDIAN_STATUS_INPUT, "only a request can be asked about");
+        return fail(error, GORDIAN_STATUS_INPUT, "a query must be a request or a wait");
     return served->operations->ask(served, request, outcome, error);
 }
 
@@ -438,5 +424,6 @@ const char *served_outcome_text(const struct served *served, uint8_t outcome)
         return "duplicate";
     if (outcome == WIRE_NOT_TAKEN)
         return "not taken";
-    return served->operations->outcome_text(outcome);
+    return served->bank ? gordian_verdict_text((gordian_verdict)outcome)
+                        : gordian_outcome_text((gordian_outcome)outcome);
 }

@@ -1,14 +1,15 @@
-/* What a system that detects and a bank that avoids do each in its own way. */
+/* The operations of the two kinds of served systems: deadlock detection, and avoidance with a bank.
+ */
 #include "engines/avoid/engine/engine.h"
 #include "engines/detect/system.h"
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"
 #include "service/wire/wire.h"
 
-/* ------------------------------------------------------------------ what both have alike */
+/* ------------------------------------------------------------------ both kinds */
 
-/* Calls of the library that systems and banks have under the same name: `it` is the one that is
- * there. */
+/* Functions that the library has for systems and for banks under the same name. `it` is the one
+ * that exists. */
 #define EITHER(type, prefix, name, parameters, of_system, of_bank)                                 \
     type prefix##name parameters                                                                   \
     {                                                                                              \
@@ -68,24 +69,9 @@ static gordian_status open_detecting_system(struct served *served, gordian_error
     return GORDIAN_OK;
 }
 
-static gordian_status keep_units(struct served *served, uint32_t resource, const char *name,
-                                 uint64_t units, gordian_error *error)
-{
-    (void)units;
-    return fail(error, GORDIAN_STATUS_INPUT, "'%.60s' exists already, with %llu units", name,
-                (unsigned long long)served_units(served, resource));
-}
-
-static gordian_status add_bank_process(struct served *served, const char *name,
-                                       const gordian_want *claims, size_t count, uint32_t *id,
-                                       gordian_error *error)
-{
-    (void)claims, (void)count;
-    return *id == GORDIAN_NONE ? gordian_add_process(served->system, name, id, error) : GORDIAN_OK;
-}
-
-/* What the library leaves to its callers: a release or a hold names one resource. */
-static bool is_odd_event(const gordian_event *event)
+/* Is it an event that the library's callers must not pass? A release or a hold names one resource.
+ */
+static bool is_malformed_event(const gordian_event *event)
 {
     switch (event->op) {
     case GORDIAN_OP_RELEASE:
@@ -106,7 +92,7 @@ static gordian_status feed_system(struct served *served, const gordian_event *ev
 {
     gordian_result result = {.outcome = GORDIAN_OUTCOME_REFUSED,
                              .refusal = GORDIAN_REFUSAL_NO_UNITS};
-    if (!is_odd_event(event)) {
+    if (!is_malformed_event(event)) {
         TRY(gordian_feed(served->system, event, &result, error));
     } else if (!event->wants && event->units > 0 && event->resource == GORDIAN_NONE) {
         result.refusal = GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
@@ -126,7 +112,7 @@ static gordian_status ask_system(struct served *served, const gordian_event *req
                                  uint8_t *outcome, gordian_error *error)
 {
     gordian_outcome said = GORDIAN_OUTCOME_REFUSED;
-    gordian_status status = is_odd_event(request)
+    gordian_status status = is_malformed_event(request)
                                 ? GORDIAN_OK
                                 : gordian_what_if(served->system, request, 1, &said, error);
     if (status == GORDIAN_OK)
@@ -134,21 +120,13 @@ static gordian_status ask_system(struct served *served, const gordian_event *req
     return status;
 }
 
-static const char *outcome_text(uint8_t outcome)
-{
-    return gordian_outcome_text((gordian_outcome)outcome);
-}
-
 const struct served_operations served_detection = {
     .kind = "detect",
     .engines = &detect_family,
     .open = open_detecting_system,
-    .set_units = keep_units,
-    .declare_process = add_bank_process,
     .feed = feed_system,
     .note_served = note_served_by_system,
     .ask = ask_system,
-    .outcome_text = outcome_text,
     .effects =
         {
             [GORDIAN_OUTCOME_GRANTED] = EFFECT_GRANTS,
@@ -181,13 +159,14 @@ static void note_served_by_bank(struct served *served)
         served_note_served(served, answer->served, answer->served_count);
         return;
     }
-    for (uint32_t p = 0; p < served->process_room; p++) /* without memory: whoever waits no more */
+    for (uint32_t p = 0; p < served->process_room;
+         p++) /* without memory for the list: those that do not wait any more */
         if (served->processes[p].since && !gordian_bank_is_waiting(served->bank, p))
             served_note_served(served, &p, 1);
 }
 
-/* What a bank answered to a declaration, as a status. */
-static gordian_status bank_said(struct served *served, const char *name, gordian_error *error)
+/* Turns a bank's answer to a declaration into a status. */
+static gordian_status bank_status(struct served *served, const char *name, gordian_error *error)
 {
     const gordian_answer *answer = &served->answer;
     switch (answer->verdict) {
@@ -195,34 +174,31 @@ static gordian_status bank_said(struct served *served, const char *name, gordian
         note_served_by_bank(served);
         return GORDIAN_OK;
     case GORDIAN_VERDICT_UNSAFE:
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': it would not be safe now", name);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': the state would be unsafe", name);
     case GORDIAN_VERDICT_UNAVAILABLE:
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': the units to be taken away are lent",
-                    name);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': units to be removed are in use", name);
     default:
         return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': %s", name,
                     gordian_reason_text(answer->reason));
     }
 }
 
-static gordian_status set_units(struct served *served, uint32_t resource, const char *name,
-                                uint64_t units, gordian_error *error)
+gordian_status bank_set_units(struct served *served, uint32_t resource, const char *name,
+                              uint64_t units, gordian_error *error)
 {
-    gordian_status status =
-        gordian_bank_set_units(served->bank, resource, units, &served->answer, error);
-    return status != GORDIAN_OK ? status : bank_said(served, name, error);
+    TRY(gordian_bank_set_units(served->bank, resource, units, &served->answer, error));
+    return bank_status(served, name, error);
 }
 
-static gordian_status set_claims(struct served *served, const char *name,
-                                 const gordian_want *claims, size_t count, uint32_t *id,
-                                 gordian_error *error)
+gordian_status bank_set_claims(struct served *served, const char *name, const gordian_want *claims,
+                               size_t count, uint32_t *id, gordian_error *error)
 {
-    gordian_status status =
-        *id == GORDIAN_NONE
-            ? gordian_bank_add_process(served->bank, name, claims, count, id, &served->answer,
-                                       error)
-            : gordian_bank_set_claims(served->bank, *id, claims, count, &served->answer, error);
-    return status != GORDIAN_OK ? status : bank_said(served, name, error);
+    gordian_answer *answer = &served->answer;
+    if (*id == GORDIAN_NONE)
+        TRY(gordian_bank_add_process(served->bank, name, claims, count, id, answer, error));
+    else
+        TRY(gordian_bank_set_claims(served->bank, *id, claims, count, answer, error));
+    return bank_status(served, name, error);
 }
 
 static gordian_status call_bank(struct served *served, const gordian_event *event,
@@ -241,7 +217,8 @@ static gordian_status call_bank(struct served *served, const gordian_event *even
         return gordian_bank_exit(served->bank, event->process, answer, error);
     case GORDIAN_OP_AWAIT:
     case GORDIAN_OP_ACT:
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "avoidance knows no waits for acts");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "a system that avoids deadlocks does not support awaits and acts");
     default:
         return gordian_bank_request(served->bank, event->process, wants, count, answer, error);
     }
@@ -272,22 +249,14 @@ static gordian_status ask_bank_event(struct served *served, const gordian_event 
     return GORDIAN_OK;
 }
 
-static const char *verdict_text(uint8_t outcome)
-{
-    return gordian_verdict_text((gordian_verdict)outcome);
-}
-
 const struct served_operations served_avoidance = {
     .kind = "avoid",
     .engines = &avoid_family,
     .forgets = true,
     .open = open_bank,
-    .set_units = set_units,
-    .declare_process = set_claims,
     .feed = feed_bank,
     .note_served = note_served_by_bank,
     .ask = ask_bank_event,
-    .outcome_text = verdict_text,
     .effects =
         {
             [GORDIAN_VERDICT_GRANTED] = EFFECT_GRANTS,

@@ -1,3 +1,4 @@
+/* Ring buffer of the last changes of a system. */
 #include "service/serve/system/recent.h"
 
 #define RECENT_MIN 256u
@@ -16,7 +17,7 @@ void recent_grow(struct recent *recent, const gordian_allocator *memory)
     struct recent_item *items = memory_alloc(memory, room * sizeof *items);
     if (!items)
         return;
-    /* What was counted before there was any room cannot be had any more; kind 0 says so. */
+    /* Items counted while there was no memory are lost: their kind is 0. */
     for (uint32_t i = 0; i < room; i++)
         items[i] = (struct recent_item){0};
     for (uint64_t i = recent_first(recent); recent->room && i < recent->written; i++)

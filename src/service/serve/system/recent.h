@@ -1,27 +1,29 @@
-/* What happened last in a system: events and what each changed in the graph, in a ring of bounded
- * size. The page's stream and the replay of incidents are made from it: read forwards it brings a
- * graph up to date, read backwards it takes it back.
+/*
+ * Change log of a system: the last events and what each changed in the graph, in a ring buffer. The
+ * event stream of the web page and the replays of incidents use it. Applied forwards, it brings a
+ * graph up to date; applied backwards, it restores an earlier graph.
  *
- * Items are numbered from 0 for ever; the ring holds those from recent_first() up to `written`. */
+ * Items are numbered from 0. The ring holds those from recent_first() up to `written`.
+ */
 #pragma once
 
 #include "foundation/base/json/json_write.h"
 #include "foundation/base/memory.h"
 
 enum recent_kind {
-    RECENT_EVENT = 1, /* its changes follow */
+    RECENT_EVENT = 1, /* an event; its changes follow */
     RECENT_ADD_WAIT,
     RECENT_DROP_WAIT,
     RECENT_ADD_HOLD,
     RECENT_DROP_HOLD,
-    RECENT_OTHER, /* names, units or claims have changed: fetch the graph anew */
+    RECENT_OTHER, /* names, units or claims have changed: fetch the graph again */
 };
 
 struct recent_item {
     uint8_t kind;   /* enum recent_kind */
     uint8_t op;     /* of an event: gordian_op */
     uint8_t result; /* of an event: gordian_outcome or gordian_verdict */
-    bool await;     /* of a change: the resource is one */
+    bool await;     /* of a change: the resource is an await */
     uint32_t process;
     union {
         uint64_t at;       /* of an event: ms since 1970 */
@@ -37,14 +39,14 @@ struct recent_item {
 
 struct recent {
     struct recent_item *items;
-    uint32_t room; /* a power of two, at most RECENT_MAX; 0 before the first item */
+    uint32_t room; /* capacity: a power of two, at most RECENT_MAX; 0 before the first item */
     uint64_t written;
 };
 
 void recent_free(struct recent *recent, const gordian_allocator *memory);
 
-/* Makes the ring larger, up to RECENT_MAX, when it is full: to be called once in a while. Without
- * memory it stays as it is. */
+/* Enlarges a full ring, up to RECENT_MAX. To be called now and then. Without memory the ring keeps
+ * its size. */
 void recent_grow(struct recent *recent, const gordian_allocator *memory);
 
 static inline uint64_t recent_first(const struct recent *recent)
@@ -57,7 +59,7 @@ static inline const struct recent_item *recent_at(const struct recent *recent, u
     return &recent->items[number & (recent->room - 1)];
 }
 
-/* Without any room (no memory at all) the item is only counted. */
+/* If the ring has no memory at all, the item is only counted. */
 static inline void recent_put(struct recent *recent, struct recent_item item)
 {
     if (recent->room)
@@ -81,5 +83,5 @@ static inline bool recent_is_change(const struct recent_item *item)
     return item->kind >= RECENT_ADD_WAIT && item->kind <= RECENT_DROP_HOLD;
 }
 
-/* A change as ["+w",process,resource,units], or of an await ["+w",process,resource,units,1]. */
+/* A change as ["+w",process,resource,units]; of an await as ["+w",process,resource,units,1]. */
 void recent_json(struct json *json, const struct recent_item *item);

@@ -1,13 +1,13 @@
 /*
- * The image of a served system:
+ * The serialized form of a served system:
  *
  *     version, name, configuration as text, opened, seq, counters
  *     counts: processes, resources, waiting, bytes of names
  *     the system (engines/detect/serialize.c) or the bank (engines/avoid/serialize.c)
  *     by process id, if in use: since, owner + 1, wants
  *
- * Not part of it: the lists of the owners' processes and the open incidents, which the service
- * saves beside it (core/replay.c), and what happened last (system/recent.h): replays begin anew.
+ * Not included: the lists of processes by owner and the open incidents, which core/replay.c saves,
+ * and the change log (system/recent.h), which starts empty.
  */
 #include "service/serve/system/serialize.h"
 
@@ -17,8 +17,8 @@
 #include "service/serve/system/system.h"
 
 #define IMAGE_VERSION  1
-#define OUTCOMES       (sizeof((struct served_counters *)0)->outcomes / sizeof(uint64_t))
-#define NONE_OR_ID(id) ((uint64_t)(uint32_t)((id) + 1)) /* GORDIAN_NONE is 0 */
+#define COUNTERS       (sizeof(struct served_counters) / sizeof(uint64_t)) /* all are uint64_t */
+#define NONE_OR_ID(id) ((uint64_t)(uint32_t)((id) + 1))                    /* GORDIAN_NONE is 0 */
 
 /* ---- saving */
 
@@ -28,21 +28,11 @@ static bool is_process_in_use(const struct served *served, uint32_t process)
     return served_process_name(served, process, buffer) != NULL;
 }
 
-static void save_counters(const struct served_counters *counters, struct bytes *bytes)
-{
-    for (size_t i = 0; i < OUTCOMES; i++)
-        bytes_u64(bytes, counters->outcomes[i]);
-    bytes_u64(bytes, counters->served);
-    bytes_u64(bytes, counters->incidents);
-    bytes_u64(bytes, counters->recovered);
-    bytes_u64(bytes, counters->lost);
-}
-
 static void serialize_process(const struct served_process *process, struct bytes *bytes)
 {
     bytes_u64(bytes, process->since);
     bytes_u64(bytes, NONE_OR_ID(process->owner));
-    const gordian_want *wants = process->want_count == 1 ? &process->want : process->wants;
+    const gordian_want *wants = served_waits(process);
     bytes_u64(bytes, process->want_count);
     for (uint32_t i = 0; i < process->want_count; i++) {
         bytes_u64(bytes, wants[i].resource);
@@ -60,7 +50,8 @@ gordian_status image_save(const struct served *served, struct bytes *bytes, gord
     bytes_text(bytes, text, strlen(text));
     bytes_u64(bytes, served->opened);
     bytes_u64(bytes, served->seq);
-    save_counters(&served->counters, bytes);
+    for (size_t i = 0; i < COUNTERS; i++)
+        bytes_u64(bytes, ((const uint64_t *)&served->counters)[i]);
     bytes_u64(bytes, served->process_count);
     bytes_u64(bytes, served->resource_count);
     bytes_u64(bytes, served->waiting);
@@ -79,22 +70,9 @@ gordian_status image_save(const struct served *served, struct bytes *bytes, gord
 
 static gordian_status not_a_system(gordian_error *error, const char *what)
 {
-    return fail(error, GORDIAN_STATUS_INPUT, "not the image of a served system: %s", what);
+    return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot of a system: %s", what);
 }
 
-static void take_counters(struct bytes_in *in, struct served_counters *counters)
-{
-    for (size_t i = 0; i < OUTCOMES; i++)
-        counters->outcomes[i] = bytes_take_u64(in);
-    counters->served = bytes_take_u64(in);
-    counters->incidents = bytes_take_u64(in);
-    counters->recovered = bytes_take_u64(in);
-    counters->lost = bytes_take_u64(in);
-}
-
-/* Opens it with its configuration; with the best engine there is if that one is not here now, which
- * gives the same answers. The configuration keeps the name: with the next start it is tried again.
- */
 static gordian_status open_deserialized(struct served **out, struct bytes_in *in,
                                         const gordian_allocator *allocator, gordian_error *error)
 {
@@ -104,36 +82,10 @@ static gordian_status open_deserialized(struct served **out, struct bytes_in *in
     uint64_t kind = bytes_take_upto(in, SERVED_AVOID);
     const char *text = bytes_take_text(in, &text_length);
     if (in->bad || kind < SERVED_DETECT)
-        return not_a_system(error, "its name");
+        return not_a_system(error, "name");
     served_config_init(&config, (enum served_kind)kind);
     TRY(served_config_parse(&config, text, text_length, error));
-    gordian_status status = served_open(out, name, name_length, &config, allocator, error);
-    if (status != GORDIAN_STATUS_UNAVAILABLE)
-        return status;
-    struct served_config other = config;
-    memcpy(other.engine, "auto", sizeof "auto");
-    status = served_open(out, name, name_length, &other, allocator, error);
-    if (status == GORDIAN_OK)
-        (*out)->config = config;
-    return status;
-}
-
-static gordian_status take_process_wants(struct served *served, struct served_process *process,
-                                         struct bytes_in *in, gordian_error *error)
-{
-    size_t room = process->want_room, count = (size_t)bytes_take_count(in);
-    if (count > 1 &&
-        !memory_grow(&served->memory, &process->wants, &room, count, sizeof *process->wants))
-        return fail_memory(error);
-    process->want_room = (uint32_t)room;
-    process->want_count = (uint32_t)count;
-    for (size_t i = 0; i < count; i++) {
-        gordian_want *want = count == 1 ? &process->want : &process->wants[i];
-        want->resource = (uint32_t)bytes_take_upto(in, UINT32_MAX);
-        want->units = bytes_take_u64(in);
-        in->bad |= want->resource >= served_resource_limit(served);
-    }
-    return in->bad ? not_a_system(error, "what a process waits for") : GORDIAN_OK;
+    return served_reopen(out, name, name_length, &config, allocator, error);
 }
 
 static gordian_status deserialize_process(struct served *served, uint32_t id, struct bytes_in *in,
@@ -143,39 +95,41 @@ static gordian_status deserialize_process(struct served *served, uint32_t id, st
     struct served_process *process = &served->processes[id];
     process->since = bytes_take_u64(in);
     process->owner = (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
-    TRY(take_process_wants(served, process, in, error));
-    if ((process->want_count > 0) != served_is_waiting(served, id))
-        TRY(not_a_system(error, "who waits"));
-    return GORDIAN_OK;
-}
-
-static gordian_status load_processes(struct served *served, struct bytes_in *in,
-                                     gordian_error *error)
-{
-    uint32_t limit = served_process_limit(served);
-    for (uint32_t p = 0; p < limit; p++)
-        if (is_process_in_use(served, p))
-            TRY(deserialize_process(served, p, in, error));
-    if (in->bad || bytes_left(in) > 0)
-        TRY(not_a_system(error, "its end"));
-    return GORDIAN_OK;
+    uint32_t count = (uint32_t)bytes_take_count(in);
+    if (count > 1 && !memory_grow32(&served->memory, &process->wants, &process->want_room, count,
+                                    sizeof *process->wants))
+        return fail_memory(error);
+    process->want_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        gordian_want *want = count == 1 ? &process->want : &process->wants[i];
+        want->resource = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+        want->units = bytes_take_u64(in);
+        in->bad |= want->resource >= served_resource_limit(served);
+    }
+    if (in->bad)
+        return not_a_system(error, "wants of a process");
+    return (count > 0) == served_is_waiting(served, id) ? GORDIAN_OK
+                                                        : not_a_system(error, "waiting processes");
 }
 
 static gordian_status load_all(struct served *served, struct bytes_in *in, gordian_error *error)
 {
     served->opened = bytes_take_u64(in);
     served->seq = bytes_take_u64(in);
-    take_counters(in, &served->counters);
+    for (size_t i = 0; i < COUNTERS; i++)
+        ((uint64_t *)&served->counters)[i] = bytes_take_u64(in);
     served->process_count = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     served->resource_count = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     served->waiting = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     served->name_bytes = bytes_take_u64(in);
     if (in->bad)
-        return not_a_system(error, "its counters");
-    gordian_status status = served->config.kind == SERVED_DETECT
-                                ? system_image_load(served->system, in, error)
-                                : bank_image_load(served->bank, in, error);
-    return status != GORDIAN_OK ? status : load_processes(served, in, error);
+        return not_a_system(error, "counters");
+    TRY(served->system ? system_image_load(served->system, in, error)
+                       : bank_image_load(served->bank, in, error));
+    for (uint32_t p = 0; p < served_process_limit(served); p++)
+        if (is_process_in_use(served, p))
+            TRY(deserialize_process(served, p, in, error));
+    return in->bad || bytes_left(in) > 0 ? not_a_system(error, "end") : GORDIAN_OK;
 }
 
 gordian_status image_load(struct served **out, const void *image, size_t length,
@@ -184,7 +138,7 @@ gordian_status image_load(struct served **out, const void *image, size_t length,
     struct bytes_in in = {.at = image, .end = (const uint8_t *)image + length};
     *out = NULL;
     if (bytes_take_u64(&in) != IMAGE_VERSION)
-        return not_a_system(error, "its beginning");
+        return not_a_system(error, "version");
     gordian_status status = open_deserialized(out, &in, allocator, error);
     THEN(status, load_all(*out, &in, error));
     if (status != GORDIAN_OK) {

@@ -1,14 +1,13 @@
 /*
- * A served system as bytes and back: everything it takes to go on as if nothing had happened. Ids
- * with those that are free and the order in which they will be used again, names, units, holdings,
- * waiting requests in order of arrival, priorities, costs, order of birth, claims, the queue of a
- * bank and how often its head has been passed, owners, times, counters. (Sessions, the lists of
- * their processes and open incidents are the service's to save.)
+ * Serializes and deserializes a served system, for snapshots. The serialized state holds all that
+ * decides about later results: ids with the order in which free ones are reused, names, units,
+ * holds, waiting requests in order of arrival, priorities, costs, order of creation, claims, the
+ * queue of a bank with its counts, owners, times and counters. (The service saves sessions, the
+ * lists of their processes, and open incidents.)
  *
- * The format is varints in a fixed order behind a version (foundation/base/bytes.h), the same on
- * every machine. Loading checks everything: bytes that no save has made give GORDIAN_STATUS_INPUT,
- * never a broken system. Loading reports nothing: deadlocks that stood still stand and are not
- * announced anew.
+ * The format is varints in a fixed order after a version (foundation/base/bytes.h), the same on
+ * every machine. Deserializing checks everything: damaged bytes give GORDIAN_STATUS_INPUT, never a
+ * broken system. It reports nothing: existing deadlocks stay, and are not reported again.
  */
 #pragma once
 
@@ -18,11 +17,9 @@
 
 struct served;
 
-/* Appends the image of a served system, its name and configuration included. */
+/* Appends the serialized state of a served system, with its name and configuration. */
 gordian_status image_save(const struct served *served, struct bytes *bytes, gordian_error *error);
-/* The opposite: opens a served system from an image (all `length` bytes of it). On failure *out is
- * NULL. The engine is the one configured; if that is not available here now,
- * GORDIAN_STATUS_UNAVAILABLE.
- */
+/* Opens a served system from its serialized state of `length` bytes. On failure *out is NULL. If
+ * the configured engine is not available here now, the default one replaces it. */
 gordian_status image_load(struct served **out, const void *image, size_t length,
                           const gordian_allocator *allocator, gordian_error *error);

@@ -1,4 +1,4 @@
-/* A served system: configuration, opening, declarations, owners, edges. Events: system/feed.c. */
+/* A served system: configuration, opening, declarations, owners, edges. For events see feed.c. */
 #include "service/serve/system/system.h"
 
 #include "engines/detect/system.h"
@@ -31,71 +31,45 @@ static gordian_status bad_option(const gordian_word *word, const char *expected,
                    word->text, expected);
 }
 
-static bool one_of(const gordian_word *value, const char *first, const char *second, bool *is_first)
-{
-    *is_first = word_is(value, first);
-    return *is_first || word_is(value, second);
-}
-
-static gordian_status set_recover(struct served_config *config, const gordian_word *word,
-                                  const gordian_word *value, gordian_error *error)
-{
-    char text[16] = "";
-    if (config->kind != SERVED_DETECT)
-        return bad_option(word, "no recover= of a system that avoids deadlocks", error);
-    if (value->length < sizeof text)
-        memcpy(text, value->text, value->length);
-    if (strcmp(text, "none") == 0)
-        config->recover = 0;
-    else if (!gordian_policy_parse(text, &config->recover))
-        return bad_option(word, "recover= none, youngest, oldest, cheapest, priority, fewest-held",
-                          error);
-    return GORDIAN_OK;
-}
-
-static gordian_status set_bank_option(struct served_config *config, const gordian_word *word,
-                                      const gordian_word *name, const gordian_word *value,
-                                      gordian_error *error)
-{
-    const char *why;
-    uint64_t number;
-    if (config->kind != SERVED_AVOID)
-        return bad_option(word, "queue= and patience= only of a system that avoids deadlocks",
-                          error);
-    if (word_is(name, "queue"))
-        return one_of(value, "yes", "no", &config->queue) ? GORDIAN_OK
-                                                          : bad_option(word, "yes or no", error);
-    if (!parse_u64(value->text, value->length, &number, &why) || number > UINT32_MAX)
-        return bad_option(word, "patience= and a number", error);
-    config->patience = (uint32_t)number;
-    return GORDIAN_OK;
-}
-
 static gordian_status set_option(struct served_config *config, const gordian_word *word,
                                  gordian_error *error)
 {
+    const char *why, *expected = "engine=, on-loss=, recover=, queue= or patience=";
+    bool good = false, detect = config->kind == SERVED_DETECT;
+    char text[sizeof config->engine] = "";
     gordian_word name, value;
-    bool drop;
+    uint64_t number;
     word_split(word, &name, &value);
     if (!value.text)
         return bad_option(word, "key=value", error);
+    bool fits = value.length < sizeof text;
+    memcpy(text, value.text, fits ? value.length : 0);
     if (word_is(&name, "engine")) {
-        if (value.length == 0 || value.length >= sizeof config->engine)
-            return bad_option(word, "the name of an engine", error);
-        memcpy(config->engine, value.text, value.length);
-        config->engine[value.length] = '\0';
-        return GORDIAN_OK;
+        expected = "the name of an engine";
+        good = value.length > 0 && fits;
+        memcpy(config->engine, text, sizeof text);
+    } else if (word_is(&name, "on-loss")) {
+        expected = "on-loss=drop or on-loss=keep";
+        config->on_loss = word_is(&value, "drop") ? SERVED_DROP : SERVED_KEEP;
+        good = config->on_loss == SERVED_DROP || word_is(&value, "keep");
+    } else if (word_is(&name, "recover") && !detect) {
+        expected = "no recover=, as the system avoids deadlocks";
+    } else if (word_is(&name, "recover")) {
+        expected = "recover=none, youngest, oldest, cheapest, priority or fewest-held";
+        config->recover = 0;
+        good = strcmp(text, "none") == 0 || gordian_policy_parse(text, &config->recover);
+    } else if (detect && (word_is(&name, "queue") || word_is(&name, "patience"))) {
+        expected = "queue= and patience= only for a system that avoids deadlocks";
+    } else if (word_is(&name, "queue")) {
+        expected = "yes or no";
+        config->queue = word_is(&value, "yes");
+        good = config->queue || word_is(&value, "no");
+    } else if (word_is(&name, "patience")) {
+        expected = "patience= with a number";
+        good = parse_u64(value.text, value.length, &number, &why) && number <= UINT32_MAX;
+        config->patience = good ? (uint32_t)number : 0;
     }
-    if (word_is(&name, "recover"))
-        return set_recover(config, word, &value, error);
-    if (word_is(&name, "queue") || word_is(&name, "patience"))
-        return set_bank_option(config, word, &name, &value, error);
-    if (!word_is(&name, "on-loss"))
-        return bad_option(word, "engine=, on-loss=, recover=, queue= or patience=", error);
-    if (!one_of(&value, "drop", "keep", &drop))
-        return bad_option(word, "on-loss= drop or keep", error);
-    config->on_loss = drop ? SERVED_DROP : SERVED_KEEP;
-    return GORDIAN_OK;
+    return good ? GORDIAN_OK : bad_option(word, expected, error);
 }
 
 gordian_status served_config_parse(struct served_config *config, const char *text, size_t length,
@@ -107,7 +81,8 @@ gordian_status served_config_parse(struct served_config *config, const char *tex
         while (at < length && text[at] != ' ' && text[at] != '\t')
             at++;
         gordian_word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
-        TRY(word.length ? set_option(&next, &word, error) : GORDIAN_OK);
+        if (word.length)
+            TRY(set_option(&next, &word, error));
         at++;
     }
     *config = next;
@@ -145,7 +120,7 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     const char *why;
     *out = NULL;
     if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_STATUS_INPUT, "the name of a system: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid system name: %s", why);
     gordian_allocator memory = memory_allocator(allocator);
     struct served *served = memory_zeroed(&memory, sizeof *served);
     if (!served)
@@ -168,6 +143,20 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     return GORDIAN_OK;
 }
 
+gordian_status served_reopen(struct served **out, const char *name, size_t length,
+                             const struct served_config *config, const gordian_allocator *allocator,
+                             gordian_error *error)
+{
+    struct served_config other = *config;
+    gordian_status status = served_open(out, name, length, config, allocator, error);
+    if (status != GORDIAN_STATUS_UNAVAILABLE)
+        return status;
+    strcpy(other.engine, "auto");
+    TRY(served_open(out, name, length, &other, allocator, error));
+    (*out)->config = *config;
+    return GORDIAN_OK;
+}
+
 void served_close(struct served *served)
 {
     if (!served)
@@ -180,14 +169,10 @@ void served_close(struct served *served)
         memory_free(&memory, served->processes[i].wants);
     for (uint32_t i = 0; i < served->incident_limit; i++)
         memory_free_all(&memory, served->incidents[i].members, served->incidents[i].concerned);
-    memory_free(&memory, served->processes);
-    memory_free(&memory, served->adders);
-    memory_free(&memory, served->incidents);
-    memory_free(&memory, served->edges);
-    memory_free(&memory, served->served_list);
     tags_free(&served->tags);
     recent_free(&served->recent, &memory);
-    memory_free(&memory, served);
+    memory_free_all(&memory, served->processes, served->adders, served->incidents, served->edges,
+                    served->served_list, served);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -262,8 +247,8 @@ gordian_status served_reserve(struct served *served, uint32_t process, gordian_e
     return GORDIAN_OK;
 }
 
-/* Its id may come back: keeps only the room it has for wants, if that is little. */
-static void forget_record(struct served *served, uint32_t process)
+/* Resets the record of a process. Its id may be reused, so a small list of wants is kept. */
+static void reset_record(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
     struct served_process next = fresh;
@@ -365,18 +350,16 @@ void served_drop_owner(struct served *served, uint32_t process, uint32_t *head)
 static void note_other(struct served *served)
 {
     recent_grow(&served->recent, &served->memory);
-    recent_put(&served->recent, (struct recent_item){.kind = RECENT_OTHER,
-                                                     .process = GORDIAN_NONE,
-                                                     .resource = GORDIAN_NONE});
+    recent_change(&served->recent, RECENT_OTHER, GORDIAN_NONE, GORDIAN_NONE, 0);
 }
 
-/* A copy that ends in NUL; false: it is not a name. */
+/* Copies a name and appends a NUL. Fails if it is not a valid name. */
 static gordian_status copy_served_name(char *to, const char *name, size_t length,
                                        gordian_error *error)
 {
     const char *why;
     if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_STATUS_INPUT, "a name: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid name: %s", why);
     memcpy(to, name, length);
     to[length] = '\0';
     return GORDIAN_OK;
@@ -386,24 +369,21 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
                                        uint64_t units, uint32_t *id, gordian_error *error)
 {
     char copy[GORDIAN_NAME_MAX + 1];
-    gordian_status status = copy_served_name(copy, name, length, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(copy_served_name(copy, name, length, error));
     uint32_t known = served_find_resource(served, name, length);
     served->served_count = 0;
     if (!served_reserve_served(served))
         return fail_memory(error);
     if (known == GORDIAN_NONE) {
-        status = engine_add_resource(served, copy, units, &known, error);
-        if (status == GORDIAN_OK) {
-            served->resource_count++;
-            served->name_bytes += length;
-        }
+        TRY(engine_add_resource(served, copy, units, &known, error));
+        served->resource_count++;
+        served->name_bytes += length;
     } else if (served_units(served, known) != units) {
-        status = served->operations->set_units(served, known, copy, units, error);
+        if (served->system)
+            return fail(error, GORDIAN_STATUS_INPUT, "'%.60s' exists already, with %llu units",
+                        copy, (unsigned long long)served_units(served, known));
+        TRY(bank_set_units(served, known, copy, units, error));
     }
-    if (status != GORDIAN_OK)
-        return status;
     note_other(served);
     *id = known;
     return GORDIAN_OK;
@@ -414,23 +394,22 @@ gordian_status served_declare_process(struct served *served, const char *name, s
                                       gordian_error *error)
 {
     char copy[GORDIAN_NAME_MAX + 1];
-    gordian_status status = copy_served_name(copy, name, length, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(copy_served_name(copy, name, length, error));
     uint32_t known = served_find_process(served, name, length);
     bool is_new = known == GORDIAN_NONE;
     served->served_count = 0;
     if (!served_reserve_served(served))
         return fail_memory(error);
-    /* The id the next new process will get is below this. */
+    /* The id of the new process will be below this. */
     if (is_new)
-        status = served_reserve(served, served_process_limit(served) + 1, error);
+        TRY(served_reserve(served, served_process_limit(served) + 1, error));
     uint64_t before = is_new ? 0 : served_process_cost(served, known);
-    THEN(status, served->operations->declare_process(served, copy, claims, count, &known, error));
-    if (status != GORDIAN_OK)
-        return status;
+    if (served->bank)
+        TRY(bank_set_claims(served, copy, claims, count, &known, error));
+    else if (is_new)
+        TRY(gordian_add_process(served->system, copy, &known, error));
     if (is_new) {
-        forget_record(served, known);
+        reset_record(served, known);
         served->process_count++;
         served->name_bytes += length;
         note_other(served);
@@ -466,9 +445,9 @@ gordian_status served_remove_process(struct served *served, uint32_t process, go
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     size_t length = strlen(name);
     if (served->operations->forgets)
-        return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank goes with its exit");
+        return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank is removed by its exit only");
     TRY(gordian_remove_process(served->system, process, error));
-    forget_record(served, process);
+    reset_record(served, process);
     served->process_count--;
     served->name_bytes -= length;
     note_other(served);
@@ -479,9 +458,9 @@ gordian_status served_weigh(struct served *served, uint32_t process, int64_t pri
                             gordian_error *error)
 {
     if (served->bank)
-        return fail(error, GORDIAN_STATUS_INPUT, "priority and cost mean nothing to a bank");
-    gordian_status status = gordian_set_priority(served->system, process, priority, error);
-    return status != GORDIAN_OK ? status : gordian_set_cost(served->system, process, cost, error);
+        return fail(error, GORDIAN_STATUS_INPUT, "a bank has no priorities and costs");
+    TRY(gordian_set_priority(served->system, process, priority, error));
+    return gordian_set_cost(served->system, process, cost, error);
 }
 
 gordian_status served_label(struct served *served, enum tags_of of, uint32_t id,

@@ -1,3 +1,4 @@
+/* Labels of processes and resources, by string interning. */
 #include "service/serve/system/tags.h"
 
 #include "foundation/base/error.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
-/* A text with its table, its number in a list, and the list's own. */
+/* A text with its table entry, its number in a list, and its own list. */
 #define TEXT_BYTES(length) ((((uint64_t)(length) + 6 + 7) / 8) * 10 + 40)
 #define SET_BYTES          48
 
@@ -23,10 +24,9 @@ void tags_free(struct tags *tags)
             memory_free(&tags->memory, tags->sets[of][id]);
         memory_free(&tags->memory, tags->sets[of]);
     }
-    memory_free(&tags->memory, tags->list);
     if (tags->texts)
         names_free(tags->texts);
-    memory_free(&tags->memory, tags->texts);
+    memory_free_all(&tags->memory, tags->list, tags->texts);
 }
 
 /* ------------------------------------------------------------------ texts */
@@ -47,24 +47,18 @@ static uint32_t find_text(const struct tags *tags, const char *text, size_t leng
     return fits ? names_find(tags->texts, text, length) : NOBODY;
 }
 
-static bool open_texts(struct tags *tags)
-{
-    if (tags->texts)
-        return true;
-    tags->texts = memory_zeroed(&tags->memory, sizeof *tags->texts);
-    if (tags->texts)
-        names_init(tags->texts, &tags->memory);
-    return tags->texts;
-}
-
-/* The number of a text, which is new if need be; NOBODY: no memory. */
-static uint32_t take_free_number(struct tags *tags, const struct wire_text *text)
+/* Interns a label and returns its number. GORDIAN_NONE: out of memory. */
+static uint32_t intern_label(struct tags *tags, const struct wire_text *text)
 {
     uint32_t number = find_text(tags, text->text, text->length);
     if (number != NOBODY)
         return number;
-    if (!open_texts(tags))
-        return NOBODY;
+    if (!tags->texts) {
+        tags->texts = memory_alloc(&tags->memory, sizeof *tags->texts);
+        if (!tags->texts)
+            return NOBODY;
+        names_init(tags->texts, &tags->memory);
+    }
     bool used_before = tags->free_one != NOBODY;
     number = used_before ? tags->free_one : tags->limit;
     if (!memory_grow32(&tags->memory, &tags->list, &tags->room, number + 1, sizeof *tags->list) ||
@@ -98,26 +92,26 @@ static void drop_key(const struct tags *tags, struct tag_set *set, const char *k
     }
 }
 
-static gordian_status plan_one(struct tags *tags, struct tag_set *set, const struct wire_text *text,
-                               gordian_error *error)
+static gordian_status plan_label(struct tags *tags, struct tag_set *set,
+                                 const struct wire_text *text, gordian_error *error)
 {
     const char *why;
     size_t length = names_label_key(text->text, text->length, &why);
     if (length == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "a label: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid label: %s", why);
     drop_key(tags, set, text->text, length);
     if (length + 1 == text->length)
         return GORDIAN_OK;
     if (set->count == TAGS_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "more than %d labels", TAGS_MAX);
-    uint32_t number = take_free_number(tags, text);
+        return fail(error, GORDIAN_STATUS_INPUT, "too many labels: at most %d", TAGS_MAX);
+    uint32_t number = intern_label(tags, text);
     if (number == NOBODY)
         return fail_memory(error);
     set->numbers[set->count++] = number;
     return GORDIAN_OK;
 }
 
-/* Those that were new and that nobody has after all. */
+/* Releases the numbers of labels that were interned and are unused. */
 static void release_unused(struct tags *tags, const struct wire_text *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -160,7 +154,7 @@ gordian_status tags_change(struct tags *tags, enum tags_of of, uint32_t id,
     if (old)
         memcpy(plan.numbers, old->numbers, old->count * sizeof *old->numbers);
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = plan_one(tags, &plan, &texts[i], error);
+        status = plan_label(tags, &plan, &texts[i], error);
     if (status == GORDIAN_OK && plan.count > 0) {
         size_t size = sizeof plan.count + plan.count * sizeof *plan.numbers;
         fresh = memory_alloc(&tags->memory, size);
@@ -183,7 +177,7 @@ void tags_drop(struct tags *tags, enum tags_of of, uint32_t id)
         replace_set(tags, of, id, NULL);
 }
 
-/* ------------------------------------------------------------------ looking */
+/* ------------------------------------------------------------------ queries */
 
 uint32_t tags_count(const struct tags *tags, enum tags_of of, uint32_t id)
 {
@@ -263,18 +257,13 @@ void tags_json(struct json *json, const struct tags *tags, enum tags_of of, uint
 
 /* ------------------------------------------------------------------ snapshots */
 
-static uint64_t count_label_sets(const struct tags *tags, enum tags_of of)
-{
-    uint64_t count = 0;
-    for (uint32_t id = 0; id < tags->set_room[of]; id++)
-        count += tags->sets[of][id] != NULL;
-    return count;
-}
-
 void tags_save(const struct tags *tags, struct bytes *bytes)
 {
     for (int of = 0; of < TAGS_SIDES; of++) {
-        bytes_u64(bytes, count_label_sets(tags, (enum tags_of)of));
+        uint64_t sets = 0;
+        for (uint32_t id = 0; id < tags->set_room[of]; id++)
+            sets += tags->sets[of][id] != NULL;
+        bytes_u64(bytes, sets);
         for (uint32_t id = 0; id < tags->set_room[of]; id++) {
             uint32_t count = tags_count(tags, (enum tags_of)of, id);
             if (count == 0)
@@ -305,7 +294,7 @@ gordian_status tags_load(struct bytes_in *in,
             for (uint64_t j = 0; j < count; j++)
                 texts[j].text = bytes_take_text(in, &texts[j].length);
             if (in->bad || count == 0)
-                return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: labels");
+                return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot: labels");
             status = take(context, (enum tags_of)of, id, texts, (size_t)count, error);
         }
     }
