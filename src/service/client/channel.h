@@ -8,21 +8,23 @@
 #include <sys/types.h>
 
 struct channel {
-    int fd;                     /* -1: none */
+    int fd; /* -1: none */
+    const struct secure_interface *tls;
     struct secure_link *secure; /* NULL: bytes go as they are */
 };
 
 /* What channels to this address need: *out is NULL where bytes go as they are. Whoever speaks of
  * TLS does not mean to go over a network without: GORDIAN_STATUS_INPUT; a Unix socket needs none.
- */
-gordian_status channel_prepare(struct secure **out, const struct address *address,
-                               const struct secure_wishes *wishes, const gordian_allocator *memory,
-                               gordian_error *error);
+ * *tls: its functions, loaded where they are needed and were not. */
+gordian_status channel_prepare(const struct secure_interface **tls, struct secure **out,
+                               const struct address *address, const struct secure_wishes *wishes,
+                               const gordian_allocator *memory, gordian_error *error);
 
 /* Takes a socket that does not block, and closes it with the channel. `secure`: speaks TLS, once
  * the socket is connected and channel_shake has said so; NULL: in the clear. False: out of memory,
  * the socket is closed. */
-bool channel_open(struct channel *channel, int fd, struct secure *secure);
+bool channel_open(struct channel *channel, int fd, const struct secure_interface *tls,
+                  struct secure *secure);
 void channel_close(struct channel *channel);
 
 /* TLS agrees on keys. 0: done; EAGAIN: call again when channel_events has happened; anything else

@@ -75,6 +75,7 @@ struct gordian_client {
         struct address address;
         struct secure *secure;
     } servers[CLIENT_SERVERS];
+    const struct secure_interface *tls; /* NULL: no server needed it so far */
     size_t server_count, which;
     size_t tried;                  /* of them in this attempt, without success */
     size_t left;                   /* 1 + the one that led, and said that it does not; 0: none */
@@ -215,5 +216,9 @@ void events_set_waiting(gordian_client *client, uint32_t process, bool waits);
  * address given. NULL: out of memory. */
 void *call_reserve(gordian_client *client, size_t size);
 void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call);
+/* GORDIAN_OK, or why the connection is of no use any more. */
+gordian_status link_check(const gordian_client *client, gordian_error *error);
+/* The time is up without an answer. */
+gordian_status call_late(const gordian_client *client, gordian_error *error);
 /* Is this a moment at which something may wait? */
 gordian_status call_allowed(const gordian_client *client, gordian_error *error);

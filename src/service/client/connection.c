@@ -313,7 +313,8 @@ void link_start(gordian_client *client)
         return;
     }
     client->heard_at = clock_ns();
-    if (!channel_open(&client->channel, fd, client->secure) || !write_greeting(client)) {
+    if (!channel_open(&client->channel, fd, client->tls, client->secure) ||
+        !write_greeting(client)) {
         link_break(client, gordian_status_text(GORDIAN_STATUS_MEMORY));
         return;
     }
@@ -560,11 +561,7 @@ static gordian_status link_step(gordian_client *client, gordian_error *error)
     events_seal(client);
     if (status == GORDIAN_OK && sendable_bytes(client) > 0)
         write_commands(client);
-    if (client->state != LINK_FAILED)
-        return status;
-    if (error)
-        *error = client->failure;
-    return client->failure.status;
+    return client->state == LINK_FAILED ? link_check(client, error) : status;
 }
 
 /* Milliseconds from now until then, rounded up, at least 0; -1: never. */
@@ -635,15 +632,9 @@ gordian_status gordian_client_work(gordian_client *client, gordian_error *error)
 
 gordian_status gordian_client_flush(gordian_client *client, gordian_error *error)
 {
-    gordian_status status = call_allowed(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(call_allowed(client, error));
     events_seal(client);
     if (client->state == LINK_UP)
         write_commands(client);
-    if (client->state != LINK_FAILED)
-        return GORDIAN_OK;
-    if (error)
-        *error = client->failure;
-    return client->failure.status;
+    return link_check(client, error);
 }

@@ -191,9 +191,19 @@ static gordian_status take_server_name(struct secure *secure, const char *name,
     return GORDIAN_OK;
 }
 
-gordian_status secure_open(struct secure **out, const char *host,
-                           const struct secure_wishes *wishes, const gordian_allocator *memory,
-                           gordian_error *error)
+static void secure_close(struct secure *secure)
+{
+    if (!secure)
+        return;
+    gordian_allocator memory = secure->memory;
+    SSL_CTX_free(secure->context);
+    BIO_meth_free(secure->method);
+    memory_free(&memory, secure);
+}
+
+static gordian_status secure_open(struct secure **out, const char *host,
+                                  const struct secure_wishes *wishes,
+                                  const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
     if (!wishes->certificate != !wishes->key)
@@ -214,16 +224,6 @@ gordian_status secure_open(struct secure **out, const char *host,
         secure_close(secure);
     ERR_clear_error();
     return status;
-}
-
-void secure_close(struct secure *secure)
-{
-    if (!secure)
-        return;
-    gordian_allocator memory = secure->memory;
-    SSL_CTX_free(secure->context);
-    BIO_meth_free(secure->method);
-    memory_free(&memory, secure);
 }
 
 /* ------------------------------------------------------------------ a connection */
@@ -254,22 +254,20 @@ static bool prepare_link(struct secure_link *link)
            fifo_reserve(&secure->memory, &link->out, OUT_ROOM);
 }
 
-struct secure_link *secure_link_open(struct secure *secure, int fd)
+static int secure_flush(struct secure_link *link)
 {
-    struct secure_link *link = memory_zeroed(&secure->memory, sizeof *link);
-    if (!link)
-        return NULL;
-    link->secure = secure;
-    link->fd = fd;
-    bool good = prepare_link(link);
-    ERR_clear_error();
-    if (good)
-        return link;
-    secure_link_close(link);
-    return NULL;
+    while (fifo_count(&link->out) > 0) {
+        ssize_t count =
+            send(link->fd, fifo_front(&link->out), fifo_count(&link->out), MSG_NOSIGNAL);
+        if (count < 0 && errno != EINTR)
+            return errno == EWOULDBLOCK ? EAGAIN : errno;
+        if (count > 0)
+            fifo_take(&link->out, (size_t)count);
+    }
+    return 0;
 }
 
-void secure_link_close(struct secure_link *link)
+static void secure_link_close(struct secure_link *link)
 {
     if (!link)
         return;
@@ -284,17 +282,19 @@ void secure_link_close(struct secure_link *link)
     memory_free(&memory, link);
 }
 
-int secure_flush(struct secure_link *link)
+static struct secure_link *secure_link_open(struct secure *secure, int fd)
 {
-    while (fifo_count(&link->out) > 0) {
-        ssize_t count =
-            send(link->fd, fifo_front(&link->out), fifo_count(&link->out), MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR)
-            return errno == EWOULDBLOCK ? EAGAIN : errno;
-        if (count > 0)
-            fifo_take(&link->out, (size_t)count);
-    }
-    return 0;
+    struct secure_link *link = memory_zeroed(&secure->memory, sizeof *link);
+    if (!link)
+        return NULL;
+    link->secure = secure;
+    link->fd = fd;
+    bool good = prepare_link(link);
+    ERR_clear_error();
+    if (good)
+        return link;
+    secure_link_close(link);
+    return NULL;
 }
 
 /* What it means that a call of OpenSSL's did not do it: EAGAIN, or the end of the link, as 0 or an
@@ -320,7 +320,7 @@ static int take_stock(struct secure_link *link, int result)
     return link->result;
 }
 
-int secure_shake(struct secure_link *link)
+static int secure_shake(struct secure_link *link)
 {
     if (link->over)
         return link->result;
@@ -338,7 +338,7 @@ int secure_shake(struct secure_link *link)
     return result;
 }
 
-ssize_t secure_read(struct secure_link *link, void *to, size_t size)
+static ssize_t secure_read(struct secure_link *link, void *to, size_t size)
 {
     size_t done = 0;
     int failure = link->over ? link->result : EAGAIN;
@@ -361,7 +361,7 @@ ssize_t secure_read(struct secure_link *link, void *to, size_t size)
     return failure ? -1 : 0;
 }
 
-ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
+static ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
 {
     size_t done = 0;
     int failure = link->over ? (link->result ? link->result : EPIPE) : secure_flush(link);
@@ -384,17 +384,32 @@ ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
     return failure ? -1 : 0;
 }
 
-size_t secure_unsent(const struct secure_link *link)
+static size_t secure_unsent(const struct secure_link *link)
 {
     return fifo_count(&link->out);
 }
 
-bool secure_has_more(const struct secure_link *link)
+static bool secure_has_more(const struct secure_link *link)
 {
     return link->more;
 }
 
-const gordian_error *secure_trouble(const struct secure_link *link)
+static const gordian_error *secure_trouble(const struct secure_link *link)
 {
     return link->trouble.status != GORDIAN_OK ? &link->trouble : NULL;
 }
+
+__attribute__((visibility("default"))) const struct secure_interface gordian_tls_interface = {
+    .head.version = BESIDE_VERSION,
+    .open = secure_open,
+    .close = secure_close,
+    .link_open = secure_link_open,
+    .link_close = secure_link_close,
+    .shake = secure_shake,
+    .read = secure_read,
+    .write = secure_write,
+    .flush = secure_flush,
+    .unsent = secure_unsent,
+    .has_more = secure_has_more,
+    .trouble = secure_trouble,
+};

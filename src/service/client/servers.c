@@ -28,18 +28,10 @@ static gordian_status add_server(gordian_client *client, const char *uri,
 {
     struct client_server *server = &client->servers[client->server_count];
     TRY(address_parse(&server->address, uri, error));
-    TRY(channel_prepare(&server->secure, &server->address, wishes, &client->memory, error));
+    TRY(channel_prepare(&client->tls, &server->secure, &server->address, wishes, &client->memory,
+                        error));
     client->server_count++;
     return GORDIAN_OK;
-}
-
-/* The path of a Unix socket may have commas in it: there only a scheme begins another address. */
-static size_t item_length(const char *item, bool is_path)
-{
-    size_t length = 0;
-    while (item[length] && (item[length] != ',' || (is_path && !scheme_length(item + length + 1))))
-        length++;
-    return length;
 }
 
 gordian_status servers_parse(gordian_client *client, const char *uri,
@@ -54,7 +46,11 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
             snprintf(scheme, sizeof scheme, "%.*s", (int)own, item);
         if (strcmp(scheme, "gordian://") == 0)
             strcpy(scheme, "tcp://");
-        size_t length = item_length(item, strcmp(scheme, "unix:") == 0);
+        /* A path may have commas in it: there only a scheme begins another address. */
+        bool is_path = strcmp(scheme, "unix:") == 0;
+        size_t length = strcspn(item, ",");
+        while (is_path && item[length] && !scheme_length(item + length + 1))
+            length += 1 + strcspn(item + length + 1, ",");
         snprintf(text, sizeof text, "%s%.*s", scheme, (int)(length - own), item + own);
         gordian_error failure = {0};
         gordian_status added = add_server(client, one && !own ? uri : text, wishes, &failure);
@@ -74,7 +70,8 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
 void servers_free(gordian_client *client)
 {
     for (size_t i = 0; i < client->server_count; i++)
-        secure_close(client->servers[i].secure);
+        if (client->servers[i].secure)
+            client->tls->close(client->servers[i].secure);
 }
 
 void servers_rotate(gordian_client *client)
