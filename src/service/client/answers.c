@@ -14,7 +14,7 @@ static gordian_status broken_answer(gordian_client *client)
 
 /* ------------------------------------------------------------------ commands */
 
-static struct command *first_command(gordian_client *client)
+static struct command *first_command(const gordian_client *client)
 {
     return fifo_count(&client->commands) ? fifo_front(&client->commands) : NULL;
 }
@@ -47,18 +47,12 @@ static gordian_status answer_call(gordian_client *client, struct call *call)
     return GORDIAN_OK;
 }
 
-/* Is the first command, a line, one that gordian_client_ask has sent? */
-static bool is_answer_asked(const gordian_client *client)
+/* Is the first command one of `kind`? *call: who waits for it; NULL: nobody. */
+static bool is_expected(const gordian_client *client, uint8_t kind, struct call **call)
 {
-    return ((const struct command *)fifo_front(&client->commands))->asked;
-}
-
-/* Ends the first command, which must be one of `kind`, with GORDIAN_OK; NULL: it is not. */
-static struct call *expected_call(gordian_client *client, uint8_t kind, bool *good)
-{
-    struct command *command = first_command(client);
-    *good = command && command->kind == kind;
-    return *good ? command->call : NULL;
+    const struct command *command = first_command(client);
+    *call = command ? command->call : NULL;
+    return command && command->kind == kind;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -221,12 +215,11 @@ static gordian_status keep_said(gordian_client *client, struct call *call, struc
 static gordian_status take_line_answer(gordian_client *client, const struct wire_frame *frame,
                                        gordian_error *error)
 {
-    bool good;
     struct wire_answer answer;
-    struct call *call = expected_call(client, WIRE_LINE, &good);
-    bool asked = good && is_answer_asked(client);
-    if (!good || !wire_get_answer(frame, &answer))
+    struct call *call;
+    if (!is_expected(client, WIRE_LINE, &call) || !wire_get_answer(frame, &answer))
         return broken_answer(client);
+    bool asked = first_command(client)->asked; /* by gordian_client_ask */
     struct wire_result result = {answer.outcome, answer.reason, answer.served.left};
     if (result.outcome == WIRE_NOT_TAKEN) {
         link_rewind(client, 0, 1);
@@ -313,10 +306,10 @@ static void notify_gap(gordian_client *client, uint64_t now)
 
 static gordian_status take_declared(gordian_client *client, const struct wire_frame *frame)
 {
-    bool good;
-    struct call *call = expected_call(client, WIRE_DECLARE, &good);
+    struct call *call;
     struct wire_list ids;
-    if (!good || !wire_get_declared(frame, &ids) || (call && ids.left != call->id_count))
+    if (!is_expected(client, WIRE_DECLARE, &call) || !wire_get_declared(frame, &ids) ||
+        (call && ids.left != call->id_count))
         return broken_answer(client);
     for (size_t i = 0; call && i < call->id_count; i++)
         if (!wire_next_id(&ids, &call->ids[i]))
@@ -324,20 +317,23 @@ static gordian_status take_declared(gordian_client *client, const struct wire_fr
     return answer_call(client, call);
 }
 
-static gordian_status read_state(gordian_client *client, const struct wire_frame *frame,
-                                 gordian_process_state *state, bool *good, gordian_error *error)
+static gordian_status take_state_frame(gordian_client *client, const struct wire_frame *frame,
+                                       gordian_error *error)
 {
+    gordian_process_state unwanted;
     struct wire_state from;
     struct wire_list wants;
-    *good = wire_get_stated(frame, &from, &wants);
-    if (!*good)
-        return GORDIAN_OK;
+    struct call *call;
+    if (!is_expected(client, WIRE_STATE, &call) || !wire_get_stated(frame, &from, &wants))
+        return broken_answer(client);
     size_t count = from.held_count + from.wanted_count;
     if (!memory_grow(&client->memory, &client->wants, &client->want_room, count,
                      sizeof *client->wants))
         return fail_memory(error);
-    for (size_t i = 0; i < count && *good; i++)
-        *good = wire_next_want(&wants, &client->wants[i]);
+    for (size_t i = 0; i < count; i++)
+        if (!wire_next_want(&wants, &client->wants[i]))
+            return broken_answer(client);
+    gordian_process_state *state = call ? call->state : &unwanted;
     *state = (gordian_process_state){
         .known = from.flags & WIRE_KNOWN,
         .waiting = from.flags & WIRE_IS_WAITING,
@@ -348,31 +344,15 @@ static gordian_status read_state(gordian_client *client, const struct wire_frame
         .held_count = from.held_count,
         .wanted_count = from.wanted_count,
     };
-    if (*good)
-        events_set_waiting(client, from.process, state->waiting);
-    return GORDIAN_OK;
-}
-
-static gordian_status take_state_frame(gordian_client *client, const struct wire_frame *frame,
-                                       gordian_error *error)
-{
-    bool good;
-    gordian_process_state unwanted;
-    struct call *call = expected_call(client, WIRE_STATE, &good);
-    if (!good)
-        return broken_answer(client);
-    TRY(read_state(client, frame, call ? call->state : &unwanted, &good, error));
-    if (!good)
-        return broken_answer(client);
+    events_set_waiting(client, from.process, state->waiting);
     return answer_call(client, call);
 }
 
 static gordian_status take_asked(gordian_client *client, const struct wire_frame *frame)
 {
-    bool good;
     struct wire_asked asked;
-    struct call *call = expected_call(client, WIRE_ASK, &good);
-    if (!good || !wire_get_asked(frame, &asked))
+    struct call *call;
+    if (!is_expected(client, WIRE_ASK, &call) || !wire_get_asked(frame, &asked))
         return broken_answer(client);
     if (call)
         call->asked = asked;
@@ -458,7 +438,7 @@ static gordian_status take_error(gordian_client *client, const struct wire_frame
     *client->code = from.code;
     if (from.fatal || !command || client->state == LINK_GREETING || from.code == WIRE_NOT_LEADER)
         return take_fatal(client, &from, text);
-    bool line = command->kind == WIRE_LINE && !is_answer_asked(client);
+    bool line = command->kind == WIRE_LINE && !command->asked;
     if (command->kind == WIRE_EVENTS || line) {
         if (wire_error_passes(from.code, from.retry_ms)) {
             snprintf(client->trouble, sizeof client->trouble, "%.190s", text);
@@ -541,28 +521,6 @@ static gordian_status take_greeting(gordian_client *client, const struct wire_fr
 
 /* ------------------------------------------------------------------ all of them */
 
-static gordian_status take_frame_answer(gordian_client *client, const struct wire_frame *frame,
-                                        gordian_error *error)
-{
-    switch (frame->kind) {
-    case WIRE_DECLARED:
-        return take_declared(client, frame);
-    case WIRE_RESULTS:
-        return take_event_results(client, frame, error);
-    case WIRE_STATED:
-        return take_state_frame(client, frame, error);
-    case WIRE_ASKED:
-        return take_asked(client, frame);
-    case WIRE_ANSWER:
-        return take_line_answer(client, frame, error);
-    case WIRE_PONG:
-    case WIRE_DONE:
-        return take_done(client, frame);
-    default:
-        return broken_answer(client);
-    }
-}
-
 static gordian_status take_answer_frame(gordian_client *client, const struct wire_frame *frame,
                                         gordian_error *error)
 {
@@ -590,7 +548,23 @@ static gordian_status take_answer_frame(gordian_client *client, const struct wir
         return take_error(client, frame);
     if (client->state == LINK_GREETING)
         return take_greeting(client, frame);
-    return take_frame_answer(client, frame, error);
+    switch (frame->kind) {
+    case WIRE_DECLARED:
+        return take_declared(client, frame);
+    case WIRE_RESULTS:
+        return take_event_results(client, frame, error);
+    case WIRE_STATED:
+        return take_state_frame(client, frame, error);
+    case WIRE_ASKED:
+        return take_asked(client, frame);
+    case WIRE_ANSWER:
+        return take_line_answer(client, frame, error);
+    case WIRE_PONG:
+    case WIRE_DONE:
+        return take_done(client, frame);
+    default:
+        return broken_answer(client);
+    }
 }
 
 gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,

@@ -78,55 +78,35 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
     client->open_events++;
 }
 
-static void count_down_requests(unsigned char *number)
-{
-    wire_store64(number, wire_load64(number) - 1);
-}
-
-/* The number stands behind the head, in EVENTS as in LINE. */
+/* The number stands behind the head, in EVENTS as in LINE. The open frame is behind all others. */
 void events_renumber(gordian_client *client)
 {
-    unsigned char *at = fifo_front(&client->out);
+    unsigned char *number = (unsigned char *)fifo_front(&client->out) + WIRE_HEAD_SIZE;
     const struct command *commands = fifo_front(&client->commands);
     size_t count = fifo_count(&client->commands) / sizeof *commands;
-    for (size_t i = 0; i < count; at += commands[i++].size)
-        if (commands[i].kind == WIRE_EVENTS ||
+    for (size_t i = 0; i < count + (client->open_events > 0); i++) {
+        if (i == count || commands[i].kind == WIRE_EVENTS ||
             (commands[i].kind == WIRE_LINE && commands[i].events))
-            count_down_requests(at + WIRE_HEAD_SIZE);
-    if (client->open_events)
-        count_down_requests(at + WIRE_HEAD_SIZE);
+            wire_store64(number, wire_load64(number) - 1);
+        number += i < count ? commands[i].size : 0;
+    }
     client->next_number--;
 }
 
 /* ------------------------------------------------------------------ sending */
-
-static gordian_status check_size(const gordian_client *client, size_t size, gordian_error *error)
-{
-    if (size > client->frame_max)
-        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
-    if (client->state != LINK_FAILED)
-        return GORDIAN_OK;
-    if (error)
-        *error = client->failure;
-    return client->failure.status;
-}
-
-static gordian_status check_event(const gordian_client *client, const gordian_event *event,
-                                  size_t size, gordian_error *error)
-{
-    if (event->wants && event->want_count > UINT16_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
-    return check_size(client, FRAME_HEAD + size, error);
-}
 
 static size_t count_unanswered(const gordian_client *client)
 {
     return fifo_count(&client->events) / sizeof(struct sent_event);
 }
 
-/* A callback cannot wait; it frees a place itself each time it is called. */
-static gordian_status wait_for_window(gordian_client *client, gordian_error *error)
+/* May a frame of this size be sent now? Waits for a place in the window. A callback cannot wait; it
+ * frees a place itself each time it is called. */
+static gordian_status make_way(gordian_client *client, size_t size, gordian_error *error)
 {
+    if (size > client->frame_max)
+        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
+    TRY(link_check(client, error));
     while (!client->calling && count_unanswered(client) >= client->window) {
         TRY(gordian_client_flush(client, error));
         TRY(link_wait(client, UINT64_MAX, error));
@@ -142,6 +122,13 @@ static gordian_status begin_next_frame(gordian_client *client, gordian_error *er
                                                        : gordian_client_flush(client, error);
 }
 
+/* Room for it was made with reserve_event. */
+static void note_sent(gordian_client *client, struct sent_event event)
+{
+    *(struct sent_event *)fifo_back(&client->events) = event;
+    fifo_put(&client->events, sizeof event);
+}
+
 gordian_status gordian_client_send(gordian_client *client, const gordian_event *given,
                                    gordian_reply_function *answered, void *context,
                                    gordian_error *error)
@@ -150,21 +137,15 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
     if (event->op != GORDIAN_OP_RELEASE && event->op != GORDIAN_OP_ACT)
         event->to = GORDIAN_NONE; /* only these are for somebody */
     size_t size = wire_event_size(event);
-    gordian_status status = check_event(client, event, size, error);
-    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
-        status = wait_for_window(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+    if (event->wants && event->want_count > UINT16_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
+    TRY(make_way(client, FRAME_HEAD + size, error));
     if (client->open_events && open_bytes(client) + size > FRAME_BYTES)
-        status = begin_next_frame(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+        TRY(begin_next_frame(client, error));
     if (!reserve_event(client, event, size))
         return fail_memory(error);
     append_event(client, event, size);
-    struct sent_event *entry = fifo_back(&client->events);
-    *entry = (struct sent_event){answered, context, event->process, (uint8_t)event->op};
-    fifo_put(&client->events, sizeof *entry);
+    note_sent(client, (struct sent_event){answered, context, event->process, (uint8_t)event->op});
     client->next_number++;
     return GORDIAN_OK;
 }
@@ -175,13 +156,9 @@ gordian_status gordian_client_send_line(gordian_client *client, const char *text
 {
     struct wire_line line = {event ? client->next_number : 0, {text, length}};
     size_t size = wire_put_line(NULL, 0, &line);
-    gordian_status status = check_size(client, size, error);
-    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
-        status = wait_for_window(client, error);
-    if (status == GORDIAN_OK && client->sealed > client->sent + FRAME_BYTES)
-        status = begin_next_frame(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(make_way(client, size, error));
+    if (client->sealed > client->sent + FRAME_BYTES)
+        TRY(begin_next_frame(client, error));
     void *to = fifo_reserve(&client->memory, &client->events, sizeof(struct sent_event))
                    ? call_reserve(client, size)
                    : NULL;
@@ -190,9 +167,8 @@ gordian_status gordian_client_send_line(gordian_client *client, const char *text
     wire_put_line(to, size, &line);
     call_queue(client, WIRE_LINE, size, NULL);
     ((struct command *)fifo_back(&client->commands))[-1].events = event;
-    struct sent_event *entry = fifo_back(&client->events);
-    *entry = (struct sent_event){answered, context, GORDIAN_NONE, event ? GORDIAN_OP_REQUEST : 0};
-    fifo_put(&client->events, sizeof *entry);
+    note_sent(client,
+              (struct sent_event){answered, context, GORDIAN_NONE, event ? GORDIAN_OP_REQUEST : 0});
     client->next_number += event;
     return GORDIAN_OK;
 }
@@ -308,10 +284,7 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
         for (size_t i = count_unanswered(client); i-- > 0;)
             if (events[i].context == &call && events[i].answered == take_reply)
                 events[i].answered = NULL;
-        return status == GORDIAN_STATUS_END
-                   ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
-                          (unsigned)client->timeout_ms)
-                   : status;
+        return status == GORDIAN_STATUS_END ? call_late(client, error) : status;
     }
     if (mine.status != GORDIAN_OK)
         return fail(error, mine.status, "%s", mine.message);
@@ -410,34 +383,26 @@ gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t proc
                                                                                : status;
 }
 
-/* It waits no more: because it has what it wanted, or because it was ended. */
-static gordian_status judge_request_end(gordian_client *client, uint32_t process,
-                                        const gordian_want *wants, size_t count,
-                                        gordian_reply *reply, gordian_error *error)
+/* How a request has ended that waits no more, or is given up here (`late`): it has what it wanted,
+ * perhaps in the same moment, or it was ended. */
+static gordian_status end_request(gordian_client *client, const gordian_event *request, bool late,
+                                  gordian_reply *reply, gordian_error *error)
 {
     gordian_process_state state;
+    gordian_reply cancel = {.outcome = GORDIAN_OUTCOME_REFUSED};
+    if (late)
+        TRY(gordian_client_cancel(client, request->process, &cancel, error));
     reply->waits = false;
+    if (cancel.outcome != GORDIAN_OUTCOME_REFUSED)
+        return GORDIAN_OK;
     if (client->watched_granted) {
         reply->outcome = GORDIAN_OUTCOME_GRANTED;
         return GORDIAN_OK;
     }
-    TRY(gordian_client_state(client, process, &state, error));
-    reply->outcome = state.known && covers_wants(&state, wants, count)
+    TRY(gordian_client_state(client, request->process, &state, error));
+    reply->outcome = state.known && covers_wants(&state, request->wants, request->want_count)
                          ? (uint8_t)GORDIAN_OUTCOME_GRANTED
                          : request_has_ended(client);
-    return GORDIAN_OK;
-}
-
-/* Gives a request up; if it is granted in the same moment, so much the better. */
-static gordian_status give_up_request(gordian_client *client, uint32_t process,
-                                      const gordian_want *wants, size_t count, gordian_reply *reply,
-                                      gordian_error *error)
-{
-    gordian_reply cancel;
-    TRY(gordian_client_cancel(client, process, &cancel, error));
-    if (cancel.outcome == GORDIAN_OUTCOME_REFUSED)
-        return judge_request_end(client, process, wants, count, reply, error);
-    reply->waits = false;
     return GORDIAN_OK;
 }
 
@@ -463,10 +428,9 @@ gordian_status gordian_client_acquire(gordian_client *client, uint32_t process,
                                             : 0;
         if (!hopeless)
             status = gordian_client_wait_granted(client, process, left, error);
-        if (status == GORDIAN_STATUS_END || (status == GORDIAN_OK && hopeless))
-            status = give_up_request(client, process, wants, count, &mine, error);
-        else if (status == GORDIAN_OK)
-            status = judge_request_end(client, process, wants, count, &mine, error);
+        bool late = status == GORDIAN_STATUS_END || hopeless;
+        if (status == GORDIAN_STATUS_END || status == GORDIAN_OK)
+            status = end_request(client, &event, late, &mine, error);
     }
     if (status == GORDIAN_OK && reply)
         *reply = mine;
