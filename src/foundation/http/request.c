@@ -161,14 +161,6 @@ static int parse_first_line(struct http_request *request, char *line, char **out
 
 /* ------------------------------------------------------------------ headers */
 
-static int take_once(const char **slot, const char *value)
-{
-    if (*slot)
-        return 400;
-    *slot = value;
-    return 0;
-}
-
 static int take_length(struct http_request *request, const char *value, bool *seen)
 {
     uint64_t length = 0;
@@ -217,8 +209,12 @@ static int take_header(struct http_request *request, const char *name, const cha
         {"Sec-Fetch-Dest", &request->fetch_dest},
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        if (strcasecmp(name, kept[i].name) == 0)
-            return take_once(kept[i].slot, value);
+        if (strcasecmp(name, kept[i].name) == 0) {
+            if (*kept[i].slot)
+                return 400; /* twice */
+            *kept[i].slot = value;
+            return 0;
+        }
     if (strcasecmp(name, "Content-Length") == 0)
         return take_length(request, value, length_seen);
     if (strcasecmp(name, "Transfer-Encoding") == 0)
@@ -289,6 +285,17 @@ int http_parse(struct http_request *request, const char *bytes, size_t length)
     if (!request->host && !request->version_1_0)
         return 400;
     return 0;
+}
+
+int http_take_head(struct http_request *request, const char *bytes, size_t length, size_t most,
+                   size_t *seen, size_t *head)
+{
+    *head = http_head_end(bytes, length, seen);
+    if (*head > 0)
+        return http_parse(request, bytes, *head);
+    if (length >= most)
+        return 431;
+    return http_may_begin(bytes, length) ? HTTP_MORE : 400;
 }
 
 /* ------------------------------------------------------------------ questions */

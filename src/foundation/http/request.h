@@ -51,6 +51,13 @@ size_t http_head_end(const char *bytes, size_t length, size_t *seen);
  */
 bool http_may_begin(const char *bytes, size_t length);
 
+#define HTTP_MORE (-1)
+/* A head as it arrives: looks for its end in the bytes that are there, and takes it apart. 0: it is
+ * *head bytes long; HTTP_MORE: it is not there yet; otherwise the status to answer with, which is
+ * 431 from `most` bytes on. *seen as above. */
+int http_take_head(struct http_request *request, const char *bytes, size_t length, size_t most,
+                   size_t *seen, size_t *head);
+
 /* Takes the head apart: bytes[0..length) as http_head_end found it. 0, or the status to answer
  * with: 400, 411, 414, 417, 431, 501, 505. */
 int http_parse(struct http_request *request, const char *bytes, size_t length);

@@ -162,13 +162,11 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
         http_doom(connection);
         return false;
     }
-    size_t end = http_head_end(bytes, look, &connection->seen);
-    if (end == 0 && look <= HTTP_HEAD_MAX) {
-        if (!http_may_begin(bytes, look))
-            refuse_request(connection, 400);
+    size_t end;
+    int status =
+        http_take_head(&http->request, bytes, look, HTTP_HEAD_MAX + 1, &connection->seen, &end);
+    if (status == HTTP_MORE)
         return false;
-    }
-    int status = end ? http_parse(&http->request, bytes, end) : 431;
     if (!status && http->request.content_length > http->options.limits.body_bytes)
         status = 413;
     if (status) {
@@ -607,32 +605,6 @@ bool httpd_host(const char *address, char *host, size_t size)
     return listen_split(address, host, size, port) && host[0];
 }
 
-static uint16_t port_of(int fd)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
-}
-
-static gordian_status listen_on(struct httpd *http, const struct addrinfo *place,
-                                const char *address, uint16_t *port, gordian_error *error)
-{
-    int fd = listen_bind(place, 128, true);
-    if (fd < 0)
-        return fail(error, GORDIAN_STATUS_IO, "cannot listen on '%s': %s%s", address,
-                    strerror(errno),
-                    errno == EADDRINUSE ? "; name another address, or none (--http)" : "");
-    gordian_status status = httpd_adopt(http, fd, error);
-    if (status != GORDIAN_OK)
-        close(fd);
-    else if (port)
-        *port = port_of(fd);
-    return status;
-}
-
 gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
                             gordian_error *error)
 {
@@ -646,18 +618,19 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
         return fail(error, GORDIAN_STATUS_INPUT, "cannot listen on '%s': %s", address,
                     gai_strerror(trouble));
     gordian_status status = GORDIAN_OK;
-    size_t before = http->listener_count;
-    /* A name may have several addresses, and the machine not all of them; if any port will do, they
-     * cannot all get the same. */
-    for (const struct addrinfo *place = found; place && status == GORDIAN_OK;
-         place = place->ai_next) {
-        bool any = http->listener_count > before;
-        if (any && atoi(service) == 0)
-            break;
-        status = listen_on(http, place, address, port, error);
-        if (status == GORDIAN_STATUS_IO && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) &&
-            (any || place->ai_next))
-            status = GORDIAN_OK;
+    bool any = false;
+    /* A name may have several addresses; if any port will do, they cannot all get the same. */
+    for (const struct addrinfo *rest = found;
+         rest && status == GORDIAN_OK && !(any && atoi(service) == 0); any = true) {
+        int fd = listen_next(&rest, any, 128, LISTEN_TRIES);
+        if (fd < 0 && errno)
+            status = fail(error, GORDIAN_STATUS_IO, "cannot listen on '%s': %s%s", address,
+                          strerror(errno),
+                          errno == EADDRINUSE ? "; name another address, or none (--http)" : "");
+        else if (fd >= 0 && (status = httpd_adopt(http, fd, error)) != GORDIAN_OK)
+            close(fd);
+        else if (fd >= 0 && port)
+            *port = listen_port(fd);
     }
     freeaddrinfo(found);
     return status;

@@ -469,29 +469,6 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
 
 /* ------------------------------------------------------------------ TCP */
 
-/* As with the Unix socket: who was killed may not be quite gone yet. */
-static int bind_patiently(const struct addrinfo *place)
-{
-    int fd = listen_bind(place, 0, true);
-    for (int tries = 1; fd < 0 && errno == EADDRINUSE && tries < LOCK_TRIES; tries++) {
-        usleep(LOCK_WAIT_US);
-        fd = listen_bind(place, 0, true);
-    }
-    return fd;
-}
-
-static void tell_port(const struct server *server, int fd, const char *host)
-{
-    struct sockaddr_storage bound;
-    socklen_t size = sizeof bound;
-    char port[16];
-    if (getsockname(fd, (struct sockaddr *)&bound, &size) == 0 &&
-        getnameinfo((const struct sockaddr *)&bound, size, NULL, 0, port, sizeof port,
-                    NI_NUMERICSERV) == 0)
-        server_log(server, 6, strchr(host, ':') ? "listening on [%s]:%s%s" : "listening on %s:%s%s",
-                   host, port, server->tls ? " (TLS)" : "");
-}
-
 static gordian_status listen_tcp(struct server *server, const char *text, gordian_error *error)
 {
     char host[SERVER_HOST_MAX];
@@ -499,21 +476,16 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
     gordian_status status = GORDIAN_OK;
     bool any = false;
     TRY(server_resolve(server, text, host, &list, error));
-    for (const struct addrinfo *place = list; place && status == GORDIAN_OK;
-         place = place->ai_next) {
-        int fd = bind_patiently(place);
-        /* An address that this machine does not have: of a name with several, the others will do.
-         */
-        if (fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) && (any || place->ai_next))
-            continue;
-        if (fd < 0) {
+    for (const struct addrinfo *rest = list; rest && status == GORDIAN_OK; any = true) {
+        int fd = listen_next(&rest, any, 0, LISTEN_TRIES);
+        if (fd < 0 && errno)
             status = fail(error, GORDIAN_STATUS_IO, "cannot listen on %.100s: %s%s", text,
                           strerror(errno),
                           errno == EADDRINUSE ? "; name another address (--listen)" : "");
+        if (fd < 0)
             break;
-        }
-        any = true;
-        tell_port(server, fd, host);
+        server_log(server, 6, strchr(host, ':') ? "listening on [%s]:%u%s" : "listening on %s:%u%s",
+                   host, listen_port(fd), server->tls ? " (TLS)" : "");
         status = add_listener(server, fd, false, false, error);
     }
     freeaddrinfo(list);
@@ -597,12 +569,7 @@ static gordian_status open_listeners(struct server *server, gordian_error *error
     const char *address = options->http ? options->http : SERVER_DEFAULT_HTTP;
     if (status != GORDIAN_OK || (count == 0 && strcmp(address, "none") == 0))
         return status;
-    status = http_open(&server->http, server, address, fds, count, error);
-    for (int tries = 1; status == GORDIAN_STATUS_IO && count == 0 && tries < LOCK_TRIES; tries++) {
-        usleep(LOCK_WAIT_US);
-        status = http_open(&server->http, server, address, fds, count, error);
-    }
-    return status;
+    return http_open(&server->http, server, address, fds, count, error);
 }
 
 static gordian_status open_security(struct server *server, gordian_error *error)
