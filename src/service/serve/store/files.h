@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <gordian/gordian.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 /* "the disk is full", or what else `number` (errno) means, into `error`; GORDIAN_STATUS_IO. */
 gordian_status fail_disk(gordian_error *error, int number);
@@ -18,6 +19,14 @@ bool file_number(const char *name, const char *prefix, uint64_t *number);
 /* The folder's entries, from the first on; NULL: errno. */
 DIR *files_list(int folder);
 bool file_exists(int folder, const char *name);
+/* -1 is fine. */
+static inline void file_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+/* Reads the first `size` bytes of "PREFIX-N"; how many there are, or -1. */
+ssize_t file_read_head(int folder, const char *prefix, uint64_t number, void *bytes, size_t size);
 
 /* All of them, at an offset. The parts are used up. */
 bool file_write(int fd, struct iovec *parts, int count, uint64_t offset);

@@ -18,8 +18,7 @@ static void read_boot(char boot[BOOT_MAX])
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? 0 : read(fd, boot, BOOT_MAX - 1);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     boot[got > 0 ? got : 0] = '\0';
     boot[strcspn(boot, "\n")] = '\0';
 }
@@ -52,8 +51,7 @@ void folder_read_past(int folder, struct folder_past *past)
 {
     int fd = openat(folder, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     read_past(fd, fd >= 0, past);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
 }
 
 static gordian_status fail_locked(const struct folder *folder, gordian_error *error)
@@ -278,8 +276,7 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     /* Makes sure that the names in the folder, and its own, are on the disk. */
     int above = folder->made ? openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     bool synced = replace_sync_folder(folder->fd) && (above < 0 || replace_sync_folder(above));
-    if (above >= 0)
-        close(above);
+    file_close(above);
     return synced ? GORDIAN_OK : fail_folder_file(folder, "", error);
 }
 
@@ -292,8 +289,7 @@ void folder_close(struct folder *folder, bool orderly, const gordian_allocator *
         close(folder->lock);
     }
     marker_close(&folder->marker);
-    if (folder->fd >= 0)
-        close(folder->fd);
+    file_close(folder->fd);
     memory_free(memory, folder->path);
     memory_free(memory, folder->file);
     *folder = (struct folder){.fd = -1, .lock = -1, .marker.fd = -1};

@@ -117,14 +117,6 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     return GORDIAN_OK;
 }
 
-/* Nor must it know less. */
-static gordian_status match_history(struct store *store, bool never_was, gordian_error *error)
-{
-    TRY(take_history_back(store, never_was, error));
-    int code = recovery_apply(&store->recovery, &store->history);
-    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
-}
-
 /* A journal that is whole and still too short is not damaged, but what was acknowledged is gone. */
 static gordian_status judge_loss(struct store *store, struct store_found *found,
                                  gordian_error *error)
@@ -151,9 +143,8 @@ static gordian_status open_journal(struct store *store, const struct folder_past
     TRY(check_folder_files(store, error));
     recovery_judge_loss(recovery, past);
     judge_journal_end(store, past, found);
-    gordian_status status = judge_loss(store, found, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(judge_loss(store, found, error));
     bool repaired = recovery->damaged;
     if (repaired && store->options.repair) {
         status = repair_files(store, found, error);
@@ -167,9 +158,11 @@ static gordian_status open_journal(struct store *store, const struct folder_past
         store_note(found,
                    "the newest snapshot is damaged: went back to the one before, nothing is lost");
     }
-    THEN(status, match_history(store, past_has_power_cut(past) && !repaired, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
+    TRY(take_history_back(store, past_has_power_cut(past) && !repaired, error));
+    int code = recovery_apply(recovery, &store->history); /* nor must it know less */
+    if (code)
+        return history_explain(&store->history, code, error);
     store->journal.folder = store->folder.fd;
     store->journal.next = recovery->last + 1;
     store->journal.frame = recovery->frame;
@@ -237,14 +230,12 @@ static gordian_status load_files(struct store *store, const struct store_loader 
                                  void *context, gordian_error *error)
 {
     store_lock(store);
-    store_take_files(store);
-    store_unlock(store);
+    store_begin_io(store);
     store->loading = true;
     gordian_status status = recovery_load(&store->recovery, loader, context, error);
     recovery_free(&store->recovery, &store->memory);
     store->loading = false;
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     store_unlock(store);
     return status;
 }

@@ -115,14 +115,11 @@ static int make_schema(struct history *history)
 {
     char mark[100];
     int code = run_sql(history, "BEGIN IMMEDIATE");
-    if (!code)
-        code = run_sql(history, schema);
+    THEN(code, run_sql(history, schema));
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              HISTORY_APPLICATION, HISTORY_SCHEMA);
-    if (!code)
-        code = run_sql(history, mark);
-    if (!code)
-        code = run_sql(history, "COMMIT");
+    THEN(code, run_sql(history, mark));
+    THEN(code, run_sql(history, "COMMIT"));
     if (code)
         run_sql(history, "ROLLBACK");
     return code;
@@ -170,10 +167,8 @@ static gordian_status check_schema(struct history *history, bool make, int *code
 {
     int64_t application = 0, version = 0, tables = 0;
     *code = history_ask(history->db, "PRAGMA application_id", &application);
-    if (!*code)
-        *code = history_ask(history->db, "PRAGMA user_version", &version);
-    if (!*code)
-        *code = history_ask(history->db, "SELECT count(*) FROM sqlite_schema", &tables);
+    THEN(*code, history_ask(history->db, "PRAGMA user_version", &version));
+    THEN(*code, history_ask(history->db, "SELECT count(*) FROM sqlite_schema", &tables));
     bool empty = !*code && tables == 0 && application == 0 && version == 0;
     if (empty && make) {
         *code = make_schema(history);
@@ -190,8 +185,7 @@ static gordian_status check_schema(struct history *history, bool make, int *code
                     "made by another version of gordian serve: it has version %lld, this program "
                     "reads %d; use the program that made it, or another folder",
                     (long long)version, HISTORY_SCHEMA);
-    if (!*code)
-        *code = history_check_parts(history->db, damaged, error);
+    THEN(*code, history_check_parts(history->db, damaged, error));
     if (!*code && !*damaged)
         *code = check_pages(history, damaged, error);
     return *damaged ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
@@ -272,21 +266,15 @@ static int set_up_history(struct history *history)
                                 "PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;"
                                 "PRAGMA journal_size_limit = 67108864");
     sqlite3_wal_hook(history->db, note_pages, history);
-    if (!code)
-        code = history_add_functions(history->db);
-    if (!code)
-        code = run_sql(history, actions);
-    if (!code)
-        code = run_sql(history, sums);
-    if (!code)
-        code = run_sql(history, labels);
-    if (!code)
-        code = run_sql(history, notices);
+    THEN(code, history_add_functions(history->db));
+    THEN(code, run_sql(history, actions));
+    THEN(code, run_sql(history, sums));
+    THEN(code, run_sql(history, labels));
+    THEN(code, run_sql(history, notices));
     for (size_t i = 0; i < HISTORY_STATEMENTS && !code; i++)
         code = sqlite3_prepare_v3(history->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                   &history->statements[i], NULL);
-    if (!code)
-        code = history_ask(history->db, "SELECT frame FROM applied", &applied);
+    THEN(code, history_ask(history->db, "SELECT frame FROM applied", &applied));
     history->applied = (uint64_t)applied;
     return code;
 }
@@ -381,8 +369,7 @@ static int step_with(struct history *history, enum history_statement which, uint
 
 static int end_transaction(struct history *history, int code)
 {
-    if (!code)
-        code = run_prepared(history, HISTORY_COMMIT);
+    THEN(code, run_prepared(history, HISTORY_COMMIT));
     if (code && !sqlite3_get_autocommit(history->db))
         run_prepared(history, HISTORY_ROLLBACK);
     return code;
@@ -444,8 +431,7 @@ int history_write(struct history *history, const struct batch *batch, size_t cou
             continue;
         if (sqlite3_get_autocommit(history->db))
             code = run_prepared(history, HISTORY_BEGIN);
-        if (!code)
-            code = write_incidents(history, batch);
+        THEN(code, write_incidents(history, batch));
         frame = batch->frame;
     }
     if (!code && frame)
@@ -489,8 +475,7 @@ int history_go_back(struct history *history, uint64_t frame, bool lost)
     if (code)
         return code;
     code = run_sql(history, sql);
-    if (!code)
-        code = step_with(history, HISTORY_APPLIED, frame);
+    THEN(code, step_with(history, HISTORY_APPLIED, frame));
     history->applied = frame;
     return end_transaction(history, code);
 }

@@ -282,14 +282,18 @@ static void bind_patterns(sqlite3_stmt *statement, int index, const char *patter
     sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
 }
 
+/* A service that was older than the table has not made it. */
+static bool has_table(const struct incidents_db *db, const char *name)
+{
+    char sql[100];
+    int64_t there = 0;
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
+    return history_ask(db->db, sql, &there) == SQLITE_OK && there > 0;
+}
+
 static bool is_labelled(struct incidents_db *db)
 {
-    int64_t there = 0;
-    if (!db->labelled &&
-        !history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident_label'",
-                     &there))
-        db->labelled = there > 0;
-    return db->labelled;
+    return db->labelled = db->labelled || has_table(db, "incident_label");
 }
 
 /* ?1 to ?4: whose, and from when to when. */
@@ -485,11 +489,9 @@ gordian_status actions_query(struct incidents_db *db, const struct incidents_fil
                              void *context, gordian_error *error)
 {
     sqlite3_stmt *statement;
-    int64_t there = 0;
     uint64_t count;
-    if (!history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'action'", &there) &&
-        there == 0)
-        return GORDIAN_OK; /* its service was older than actions are */
+    if (!has_table(db, "action"))
+        return GORDIAN_OK;
     TRY(prepare_statement(db, filter->oldest_first ? ACTIONS "LIMIT ?6" : ACTIONS "DESC LIMIT ?6",
                           &statement, error));
     bind_subject(statement, filter);
@@ -521,10 +523,8 @@ gordian_status notices_query(struct incidents_db *db,
 {
     sqlite3_stmt *statement;
     int code = SQLITE_DONE;
-    gordian_status status =
-        prepare_statement(db, "SELECT id, ended FROM notice ORDER BY rowid", &statement, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(prepare_statement(db, "SELECT id, ended FROM notice ORDER BY rowid", &statement, error));
     while (status == GORDIAN_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
         status = each(context, column_number(statement, 0), column_number(statement, 1) > 0);
     if (status == GORDIAN_OK && code != SQLITE_DONE)
@@ -537,9 +537,7 @@ gordian_status notices_query(struct incidents_db *db,
 static gordian_status check_incident_sums(struct incidents_db *db, gordian_error *error)
 {
     int64_t wrong = 0;
-    if (history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident_sum'",
-                    &wrong) ||
-        wrong == 0)
+    if (!has_table(db, "incident_sum"))
         return GORDIAN_OK;
     if (history_add_functions(db->db) ||
         history_ask(db->db,
@@ -569,9 +567,8 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
 {
     sqlite3_stmt *statement;
     int64_t number = 0;
-    gordian_status status = prepare_statement(db, "PRAGMA integrity_check(1)", &statement, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(prepare_statement(db, "PRAGMA integrity_check(1)", &statement, error));
     const char *said = sqlite3_step(statement) == SQLITE_ROW ? column_text(statement, 0) : NULL;
     if (!said || strcmp(said, "ok") != 0)
         status = fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",
@@ -581,8 +578,7 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
     THEN(status, check_incident_sums(db, error));
     int code = history_ask(db->db, "SELECT count(*) FROM incident", &number);
     *count = (uint64_t)number;
-    if (!code)
-        code = history_ask(db->db, "SELECT frame FROM applied", &number);
+    THEN(code, history_ask(db->db, "SELECT frame FROM applied", &number));
     *applied = (uint64_t)number;
     if (status == GORDIAN_OK && code)
         return fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",

@@ -45,8 +45,7 @@ static bool switch_to(struct journal *journal, int fd, const char *from, uint64_
     file_name(name, sizeof name, "journal", first);
     if (fstat(fd, &about) != 0 || !replace_end(journal->folder, fd, from, name, &synced))
         return false;
-    if (journal->fd >= 0)
-        close(journal->fd);
+    file_close(journal->fd);
     journal->fd = fd;
     journal->first = first;
     journal->size = journal->ready = size;
@@ -83,8 +82,7 @@ gordian_status journal_roll(struct journal *journal, gordian_error *error)
         !write_journal_head(fd, journal, salt) ||
         !switch_to(journal, fd, spare ? SPARE : NEW, journal->next, JOURNAL_HEAD)) {
         gordian_status status = fail_disk(error, errno);
-        if (fd >= 0)
-            close(fd);
+        file_close(fd);
         return status;
     }
     journal->salt = salt;
@@ -131,8 +129,7 @@ bool journal_retire(int folder, const char *name)
     off_t size = spare && about.st_size < SPARE_MAX ? about.st_size : SPARE_MAX;
     /* Empty, but with its room, where the file system can do that. */
     spare = spare && ftruncate(fd, size) == 0 && fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, size) == 0;
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return spare ? replace_end(folder, -1, name, SPARE, NULL) : unlinkat(folder, name, 0) == 0;
 }
 
@@ -149,18 +146,14 @@ static size_t frame_size(const struct batch *batch)
     return JOURNAL_FRAME + body + padding_bytes(body);
 }
 
-static uint32_t frame_crc(uint32_t salt, const struct batch *batch)
-{
-    uint32_t crc = crc32c(salt, batch->body.data, batch->body.used);
-    crc = crc32c(crc, batch->incidents.data, batch->incidents.used);
-    return crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
-}
-
 static void fill_frame_head(const struct journal *journal, struct batch *batch, size_t before,
                             size_t rest)
 {
     uint8_t *head = batch->head;
-    wire_store32(head + 4, frame_crc(journal->salt, batch));
+    uint32_t crc = crc32c(journal->salt, batch->body.data, batch->body.used);
+    crc = crc32c(crc, batch->incidents.data, batch->incidents.used);
+    crc = crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
+    wire_store32(head + 4, crc);
     wire_store64(head + 8, journal->frame + 1 + before);
     wire_store32(head + 16, (uint32_t)before);
     wire_store32(head + 20, (uint32_t)rest);
@@ -173,15 +166,6 @@ static void fill_frame_head(const struct journal *journal, struct batch *batch, 
     wire_store32(head, crc32c(journal->salt, head + 4, JOURNAL_FRAME - 4));
 }
 
-/* Zeros from here on. */
-static bool write_zeros(const struct journal *journal, uint64_t from)
-{
-    struct iovec parts[AHEAD / sizeof zeros];
-    for (size_t i = 0; i < AHEAD / sizeof zeros; i++)
-        parts[i] = (struct iovec){(void *)zeros, sizeof zeros};
-    return file_write(journal->fd, parts, AHEAD / sizeof zeros, from);
-}
-
 /* Room ahead, because what a sync costs most is a file that has grown: with every sync it is to be
  * blocks that have been written before, otherwise it is enough to ask for them. If there is none
  * there may be enough for the frames themselves. */
@@ -189,7 +173,11 @@ static void ask_for_room(struct journal *journal, size_t size, bool sync)
 {
     uint64_t end = journal->size + size;
     uint64_t from = journal->ready > journal->size ? journal->ready : journal->size;
-    if (sync && end > journal->ready && size <= AHEAD && write_zeros(journal, from))
+    struct iovec parts[AHEAD / sizeof zeros];
+    for (size_t i = 0; i < AHEAD / sizeof zeros; i++)
+        parts[i] = (struct iovec){(void *)zeros, sizeof zeros};
+    if (sync && end > journal->ready && size <= AHEAD &&
+        file_write(journal->fd, parts, AHEAD / sizeof zeros, from))
         journal->ready = from + AHEAD;
     else if (!sync && end > journal->room &&
              fallocate(journal->fd, 0, (off_t)journal->room, (off_t)(size + AHEAD)) == 0)
@@ -249,17 +237,16 @@ static gordian_status write_batches(struct journal *journal, struct batch *batch
 gordian_status journal_append(struct journal *journal, struct batch *batch, size_t count, bool sync,
                               bool patient, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     if (patient && journal->doubtful)
-        status = journal_sync(journal, error);
-    if (status == GORDIAN_OK && journal->leftovers && !cut_behind(journal))
-        status = fail_disk(error, errno);
-    THEN(status, write_batches(journal, batch, count, sync, error));
+        TRY(journal_sync(journal, error));
+    if (journal->leftovers && !cut_behind(journal))
+        return fail_disk(error, errno);
+    gordian_status status = write_batches(journal, batch, count, sync, error);
     if (status == GORDIAN_OK || !patient || !journal->full || !file_exists(journal->folder, SPARE))
         return status;
     /* The file cannot grow any more; the spare one need not. */
-    status = journal_roll(journal, error);
-    return status != GORDIAN_OK ? status : write_batches(journal, batch, count, sync, error);
+    TRY(journal_roll(journal, error));
+    return write_batches(journal, batch, count, sync, error);
 }
 
 /* ---- syncs */
@@ -330,14 +317,9 @@ gordian_status journal_read(struct journal_file *file, int folder, const char *n
 bool journal_begins(int folder, uint64_t first, uint64_t *frame, uint64_t *at)
 {
     uint8_t bytes[JOURNAL_HEAD + JOURNAL_FRAME] = {0};
-    char name[JOURNAL_NAME];
-    file_name(name, sizeof name, "journal", first);
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, 0);
-    if (fd >= 0)
-        close(fd);
-    if (got < JOURNAL_HEAD || memcmp(bytes, "GRDJ", 4) != 0 ||
-        wire_load32(bytes + 28) != crc32c(0, bytes, 28) || wire_load64(bytes + 8) != first)
+    if (file_read_head(folder, "journal", first, bytes, sizeof bytes) < JOURNAL_HEAD ||
+        memcmp(bytes, "GRDJ", 4) != 0 || wire_load32(bytes + 28) != crc32c(0, bytes, 28) ||
+        wire_load64(bytes + 8) != first)
         return false;
     const uint8_t *head = bytes + JOURNAL_HEAD;
     *frame = wire_load64(bytes + 16);

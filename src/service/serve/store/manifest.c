@@ -87,13 +87,10 @@ static uint64_t load_epoch(const struct marker *marker)
 gordian_status marker_claim(struct marker *marker, gordian_error *error)
 {
     marker->epoch++;
-    gordian_status status = GORDIAN_OK;
     if (marker->fd < 0)
-        status = make_marker(marker, error);
+        TRY(make_marker(marker, error));
     else if (!write_marker(marker, marker->fd, true))
-        status = fail_disk(error, errno);
-    if (status != GORDIAN_OK)
-        return status;
+        return fail_disk(error, errno);
     uint8_t *page = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, marker->fd, 0);
     if (page == MAP_FAILED)
         return fail_disk(error, errno);
@@ -131,7 +128,6 @@ void marker_close(struct marker *marker)
 {
     if (marker->mapped)
         munmap((void *)((uintptr_t)marker->mapped - 8), SIZE);
-    if (marker->fd >= 0)
-        close(marker->fd);
+    file_close(marker->fd);
     *marker = (struct marker){.folder = -1, .fd = -1};
 }

@@ -12,13 +12,6 @@ static gordian_status open_memory(struct store *store, struct store_found *found
     return incidents_share(&store->reader, store->history.db, &store->memory, error);
 }
 
-static gordian_status load_nothing(struct store *store, const struct store_loader *loader,
-                                   void *context, gordian_error *error)
-{
-    (void)store, (void)loader, (void)context, (void)error;
-    return GORDIAN_OK;
-}
-
 static void do_nothing(struct store *store)
 {
     (void)store;
@@ -26,7 +19,6 @@ static void do_nothing(struct store *store)
 
 const struct store_backend backend_memory = {
     .open = open_memory,
-    .load = load_nothing,
     .wake = do_nothing,
     .close = do_nothing,
 };

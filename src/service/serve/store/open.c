@@ -1,6 +1,7 @@
 /* Opening and closing, whoever keeps it; the thread. */
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <errno.h>
@@ -107,16 +108,6 @@ static gordian_status make_store(struct store **out, const struct store_options 
     return GORDIAN_OK;
 }
 
-static gordian_status open_bell(struct store *store, gordian_error *error)
-{
-    if (!store->kept)
-        return GORDIAN_OK;
-    store->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return store->doorbell < 0
-               ? fail(error, GORDIAN_STATUS_IO, "cannot make an eventfd: %s", strerror(errno))
-               : GORDIAN_OK;
-}
-
 gordian_status store_open(struct store **out, const struct store_options *options,
                           struct store_found *found, gordian_error *error)
 {
@@ -126,7 +117,10 @@ gordian_status store_open(struct store **out, const struct store_options *option
     *found = (struct store_found){0};
     *out = NULL;
     TRY(make_store(&store, options, error));
-    gordian_status status = open_bell(store, error);
+    gordian_status status = GORDIAN_OK;
+    store->doorbell = store->kept ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+    if (store->kept && store->doorbell < 0)
+        status = fail(error, GORDIAN_STATUS_IO, "cannot make an eventfd: %s", strerror(errno));
     THEN(status, store->backend->open(store, found, error));
     THEN(status,
          questions_open(&store->questions, store->options.folder,
@@ -145,7 +139,7 @@ gordian_status store_open(struct store **out, const struct store_options *option
 gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
                           gordian_error *error)
 {
-    return store->backend->load(store, loader, context, error);
+    return store->backend->load ? store->backend->load(store, loader, context, error) : GORDIAN_OK;
 }
 
 void store_close(struct store *store)
@@ -166,8 +160,7 @@ void store_close(struct store *store)
     store_free_batches(store, store->queue);
     store_free_batches(store, store->told);
     store_free_batches(store, store->spent);
-    if (store->doorbell >= 0)
-        close(store->doorbell);
+    file_close(store->doorbell);
     pthread_cond_destroy(&store->wake);
     pthread_cond_destroy(&store->freed);
     pthread_mutex_destroy(&store->mutex);

@@ -111,10 +111,8 @@ struct past {
 
 static void close_past(struct past *past)
 {
-    memory_free(&past->memory, past->journals.items);
-    memory_free(&past->memory, past->snapshots.items);
-    if (past->folder >= 0)
-        close(past->folder);
+    memory_free_all(&past->memory, past->journals.items, past->snapshots.items);
+    file_close(past->folder);
 }
 
 static gordian_status open_past(struct past *past, const char *path, gordian_error *error)
@@ -190,8 +188,7 @@ gordian_status past_of_files(const struct store_options *options, uint64_t at, u
     struct past past;
     gordian_status status = open_past(&past, options->folder, error);
     past.last = after;
-    if (status == GORDIAN_OK && !after)
-        status = load_snapshot(&past, at, loader, context, error);
+    THEN(status, after ? GORDIAN_OK : load_snapshot(&past, at, loader, context, error));
     past.reached = past.last;
     for (size_t i = 0; i < past.journals.count && status == GORDIAN_OK; i++) {
         bool last = i + 1 == past.journals.count;

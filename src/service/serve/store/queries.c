@@ -93,14 +93,6 @@ static void answer_from(struct incidents_db *db, struct question *question)
 
 /* ---- the thread */
 
-static struct question *next_asked(const struct questions *questions)
-{
-    struct question *question = questions->first;
-    while (question && question->state != QUESTION_ASKED)
-        question = question->next;
-    return question;
-}
-
 /* A folder that cannot be read now may be another time. */
 static void answer_one(struct questions *questions, struct incidents_db **db,
                        struct question *question)
@@ -130,7 +122,9 @@ static void *answer_all(void *context)
     priority_late(); /* events come before readers */
     pthread_mutex_lock(&questions->mutex);
     while (!questions->stopping) {
-        struct question *question = next_asked(questions);
+        struct question *question = questions->first;
+        while (question && question->state != QUESTION_ASKED)
+            question = question->next;
         if (!question) {
             pthread_cond_wait(&questions->wake, &questions->mutex);
             continue;
@@ -241,15 +235,27 @@ static void put_question(struct questions *questions, struct question *question)
     pthread_mutex_unlock(&questions->mutex);
 }
 
-struct question *questions_ask(struct questions *questions, const struct incidents_filter *filter,
-                               uint64_t id, void (*done)(void *context), void *context)
+/* NULL: there are `most` of them already, or there is no memory. */
+static struct question *new_question(struct questions *questions, unsigned most,
+                                     void (*done)(void *context), void *context)
 {
-    if (questions->count >= QUESTIONS_MAX)
-        return NULL;
-    struct question *question = memory_zeroed(&questions->memory, sizeof *question);
+    struct question *question =
+        questions->count < most ? memory_zeroed(&questions->memory, sizeof *question) : NULL;
     if (!question)
         return NULL;
     question->of = questions;
+    question->done = done;
+    question->context = context;
+    question->answer = (struct output){.fd = -1};
+    return question;
+}
+
+struct question *questions_ask(struct questions *questions, const struct incidents_filter *filter,
+                               uint64_t id, void (*done)(void *context), void *context)
+{
+    struct question *question = new_question(questions, QUESTIONS_MAX, done, context);
+    if (!question)
+        return NULL;
     question->filter = filter ? *filter : (struct incidents_filter){0};
     question->filter.system = copy_filter_name(question->system, question->filter.system);
     question->filter.process = copy_filter_name(question->process, question->filter.process);
@@ -259,9 +265,6 @@ struct question *questions_ask(struct questions *questions, const struct inciden
         question->filter.systems = question->systems;
     }
     question->id = id;
-    question->done = done;
-    question->context = context;
-    question->answer = (struct output){.fd = -1};
     if (questions->shared) {
         answer_from(questions->shared, question);
         question->state = QUESTION_TOLD;
@@ -273,16 +276,10 @@ struct question *questions_ask(struct questions *questions, const struct inciden
 struct question *questions_run(struct questions *questions, const struct question_work *work,
                                unsigned most, void (*done)(void *context), void *context)
 {
-    if (questions->count >= most)
-        return NULL;
-    struct question *question = memory_zeroed(&questions->memory, sizeof *question);
+    struct question *question = new_question(questions, most, done, context);
     if (!question)
         return NULL;
-    question->of = questions;
     question->work = *work;
-    question->done = done;
-    question->context = context;
-    question->answer = (struct output){.fd = -1};
     put_question(questions, question);
     return question;
 }

@@ -10,10 +10,8 @@
 #include <stdlib.h>
 
 /* Remembers what is damaged; the journal is good up to where its last file was read. */
-static void note_damage(struct recovery *recovery, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note_damage(struct recovery *recovery, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void note_damage(struct recovery *recovery,
+                                                              const char *format, ...)
 {
     va_list arguments;
     recovery->damaged = true;
@@ -119,23 +117,17 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
     }
 }
 
-/* Does the history have all incidents of this file, behind which another begins? Then it is kept
- * for those who ask about the past, and not looked at. */
-static bool is_number_told(const struct recovery *recovery, size_t index, int folder)
-{
-    uint64_t before;
-    return journal_begins(folder, recovery->numbers.items[index + 1], &before, NULL) &&
-           before <= recovery->applied;
-}
-
 static gordian_status check_journal_file(struct recovery *recovery, size_t index, int folder,
                                          const gordian_allocator *memory, gordian_error *error)
 {
     struct journal_file *file = &recovery->files[index];
     char name[JOURNAL_NAME];
-    uint64_t first = recovery->numbers.items[index];
+    uint64_t first = recovery->numbers.items[index], before;
     bool needed = is_needed(recovery, index);
-    if (!needed && is_number_told(recovery, index, folder))
+    /* If the history has all incidents of this file, behind which another begins, it is only kept
+     * for those who ask about the past. */
+    if (!needed && journal_begins(folder, recovery->numbers.items[index + 1], &before, NULL) &&
+        before <= recovery->applied)
         return GORDIAN_OK;
     file_name(name, sizeof name, "journal", first);
     gordian_status status = journal_read(file, folder, name, first, memory, error);
@@ -202,9 +194,7 @@ void recovery_free(struct recovery *recovery, const gordian_allocator *memory)
             bytes_free(&recovery->files[i].bytes);
     if (recovery->image.data)
         bytes_free(&recovery->image);
-    memory_free(memory, recovery->files);
-    memory_free(memory, recovery->numbers.items);
-    memory_free(memory, recovery->snapshots.items);
+    memory_free_all(memory, recovery->files, recovery->numbers.items, recovery->snapshots.items);
     *recovery = (struct recovery){0};
 }
 

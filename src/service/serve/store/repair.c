@@ -65,9 +65,8 @@ static gordian_status copy_and_cut(const struct folder *folder, const struct jou
 {
     char from[JOURNAL_NAME], to[JOURNAL_NAME];
     file_name(from, sizeof from, "journal", file->first);
-    gordian_status status = new_name(folder, from, to, sizeof to, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(new_name(folder, from, to, sizeof to, error));
     int source = openat(folder->fd, from, O_WRONLY | O_CLOEXEC);
     int target = replace_begin(folder->fd, to, 0600);
     if (source < 0 || target < 0 ||
@@ -75,10 +74,8 @@ static gordian_status copy_and_cut(const struct folder *folder, const struct jou
         !replace_sync_folder(folder->fd) || ftruncate(source, (off_t)file->at) != 0 ||
         fsync(source) != 0)
         status = fail_disk(error, errno);
-    if (source >= 0)
-        close(source);
-    if (target >= 0)
-        close(target);
+    file_close(source);
+    file_close(target);
     return status;
 }
 
@@ -122,16 +119,14 @@ static gordian_status build_history(const struct folder *folder, const char *pat
     struct history fresh;
     sqlite3 *old = NULL;
     bool damaged;
-    gordian_status status = history_open(&fresh, path, true, &damaged, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(history_open(&fresh, path, true, &damaged, error));
     int code = sqlite3_exec(fresh.db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
     if (!code && sqlite3_open_v2(folder->file, &old, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
         code = history_copy(&fresh, old);
     sqlite3_close(old);
     /* Everything into the file itself, which then needs no log. */
-    if (!code)
-        code = sqlite3_wal_checkpoint_v2(fresh.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    THEN(code, sqlite3_wal_checkpoint_v2(fresh.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
     if (code)
         status = history_explain(&fresh, code, error);
     history_close(&fresh);

@@ -186,7 +186,7 @@ struct store_backend {
     bool at_once; /* a batch may be committed in store_seal itself */
     /* What there is. It is to be closed in any case. */
     gordian_status (*open)(struct store *store, struct store_found *found, gordian_error *error);
-    /* store_load. */
+    /* store_load; NULL: nothing was kept. */
     gordian_status (*load)(struct store *store, const struct store_loader *loader, void *context,
                            gordian_error *error);
     /* store_follow; NULL: nobody else writes. */
@@ -348,6 +348,9 @@ static inline void store_unlock(struct store *store)
 /* Under the mutex: journal and history are the caller's, or nobody's again. */
 void store_take_files(struct store *store);
 void store_give_files(struct store *store);
+/* The same, and the mutex is free in between. */
+void store_begin_io(struct store *store);
+void store_end_io(struct store *store);
 /* Under the mutex, with the files, which are then given back: commits batches, from `batch` on,
  * into the journal, and their incidents into the history. If only the latter fails they are not
  * written to the journal again the next time. `patient` as for journal_append. */

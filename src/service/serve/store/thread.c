@@ -26,38 +26,40 @@ void store_give_files(struct store *store)
     pthread_cond_signal(&store->freed);
 }
 
+void store_begin_io(struct store *store)
+{
+    store_take_files(store);
+    store_unlock(store);
+}
+
+void store_end_io(struct store *store)
+{
+    store_lock(store);
+    store_give_files(store);
+}
+
 /* What is written to a deleted file is not kept. */
 static bool files_are_ours(const struct store *store)
 {
     return folder_is_ours(&store->folder) && journal_is_ours(&store->journal);
 }
 
-/* After the write: whoever has taken the folder over has seen it, or it does not count. */
-static gordian_status check_writer(struct store *store, gordian_error *error)
-{
-    gordian_status status = marker_check(&store->folder.marker, error);
-    return status != GORDIAN_OK
-               ? status
-               : marker_note(&store->folder.marker, store->journal.first, false, error);
-}
-
 static gordian_status write_batches(struct store *store, struct batch *batch, size_t count,
                                     bool patient, gordian_error *error)
 {
     bool sync = store->options.durability == STORE_FULL;
-    gordian_status status = GORDIAN_OK;
-    if (!batch->frame)
-        status = marker_check(&store->folder.marker, error);
-    if (!batch->frame && status == GORDIAN_OK)
-        status = journal_append(&store->journal, batch, count, sync, patient, error);
-    if (status != GORDIAN_OK)
-        return status;
+    if (!batch->frame) {
+        TRY(marker_check(&store->folder.marker, error));
+        TRY(journal_append(&store->journal, batch, count, sync, patient, error));
+    }
     int code = history_write(&store->history, batch, count);
     if (code)
         return history_explain(&store->history, code, error);
-    if (store->options.durability == STORE_FULL && !files_are_ours(store))
+    if (sync && !files_are_ours(store))
         return fail(error, GORDIAN_STATUS_IO, REMOVED);
-    return check_writer(store, error);
+    /* After the write: whoever has taken the folder over has seen it, or it does not count. */
+    TRY(marker_check(&store->folder.marker, error));
+    return marker_note(&store->folder.marker, store->journal.first, false, error);
 }
 
 bool store_commit(struct store *store, struct batch *batch, size_t count, bool patient)
@@ -160,8 +162,7 @@ static void note_progress(struct store *store)
     store->unnoted = !may;
     store_unlock(store);
     int code = may ? history_note(&store->history, store->journal.frame) : SQLITE_OK;
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     store->unnoted |= code != SQLITE_OK;
     store->note_at = clock_ms() + store->options.note_ms;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
@@ -175,12 +176,10 @@ static void note_progress(struct store *store)
 static bool checkpoint_journal(struct store *store)
 {
     int pages = 0, moved = 0;
-    store_take_files(store);
-    store_unlock(store);
+    store_begin_io(store);
     int code = sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
                                          &moved);
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     bool whole = code == SQLITE_OK && moved >= pages;
     store->checkpoint = false;
     store->checkpoint_at = whole ? 0 : clock_ms() + STORE_SYNC_MS;
@@ -204,11 +203,9 @@ static void step_job(struct store *store)
     if (job->fd == 0) {
         /* From here on the journal has another file, so that what is before it can be deleted one
          * day. If that does not work it is deleted later. */
-        store_take_files(store);
-        store_unlock(store);
+        store_begin_io(store);
         journal_roll(&store->journal, NULL);
-        store_lock(store);
-        store_give_files(store);
+        store_end_io(store);
     }
     if (last)
         sync_journal(store); /* whoever goes back to the snapshot before needs what is behind it */
@@ -305,30 +302,21 @@ static bool delete_files(struct store *store, uint64_t newest, uint64_t older)
         if (past ? snapshots.items[i] < oldest : snapshots.items[i] != older)
             good = unlinkat(folder, name, 0) == 0;
     }
-    memory_free(&memory, journals.items);
-    memory_free(&memory, snapshots.items);
+    memory_free_all(&memory, journals.items, snapshots.items);
     return good;
 }
 
-/* The marker must not name a file that is to be deleted, also after a power cut. */
-static bool note_newest(struct store *store)
-{
-    gordian_error error;
-    store_take_files(store);
-    store_unlock(store);
-    gordian_status status = marker_note(&store->folder.marker, store->journal.first, true, &error);
-    store_lock(store);
-    store_give_files(store);
-    return status == GORDIAN_OK;
-}
-
-/* Files go only when the history has what they have, and is on the disk with it. */
+/* Files go only when the history has what they have, and is on the disk with it. The marker must
+ * not name a file that is to be deleted, also after a power cut. */
 static bool trim_files(struct store *store)
 {
     uint64_t newest = store->newest, older = store->older;
     if (!checkpoint_journal(store))
         return false;
-    if (!note_newest(store))
+    store_begin_io(store);
+    gordian_status status = marker_note(&store->folder.marker, store->journal.first, true, NULL);
+    store_end_io(store);
+    if (status != GORDIAN_OK)
         return false;
     store_unlock(store);
     bool good = delete_files(store, newest, older);
@@ -340,11 +328,9 @@ static void trim_history(struct store *store, bool *more)
 {
     uint64_t keep = store->keep_ms, now = time_passed(store), dropped = 0;
     uint64_t before = keep && now > keep ? now - keep : 0;
-    store_take_files(store);
-    store_unlock(store);
+    store_begin_io(store);
     int code = history_trim(&store->history, before, &dropped, more);
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     *more &= !code;
     store->figures.incidents_dropped += dropped;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;

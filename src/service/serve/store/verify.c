@@ -1,6 +1,7 @@
 /* Is a folder that nobody works in whole? Nothing in it is changed. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <errno.h>
@@ -119,7 +120,6 @@ gordian_status store_verify(const char *path, const struct store_loader *loader,
     THEN(status, verify_contents(folder, path, &verdict->empty, error));
     if (status == GORDIAN_OK && !verdict->empty)
         status = verify_files(path, folder, loader, context, verdict, error);
-    if (folder >= 0)
-        close(folder);
+    file_close(folder);
     return status;
 }

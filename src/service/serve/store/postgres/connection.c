@@ -33,6 +33,28 @@ bool pg_failed(struct pg *pg, const char *message)
     return false;
 }
 
+gordian_status pg_error(const struct pg *pg, gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", pg->why);
+}
+
+void pg_note_failure(struct store *store)
+{
+    char why[sizeof store->pg->why + 20];
+    snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
+    store_lock(store);
+    store_note_failure(store, why);
+    store_unlock(store);
+    store_ring(store);
+}
+
+bool pg_listen(struct pg *pg)
+{
+    char sql[120];
+    snprintf(sql, sizeof sql, "LISTEN %s", pg->channel);
+    return pg_do(pg, sql);
+}
+
 /* ---- opening */
 
 /* What we want unless the connection string says otherwise: a dead network is noticed, and a server
@@ -49,21 +71,16 @@ static const char *const wishes[][2] = {
 
 #define WISHES (sizeof wishes / sizeof *wishes)
 
-static bool says_otherwise(const PQconninfoOption *options, const char *key)
-{
-    for (; options->keyword; options++)
-        if (strcmp(options->keyword, key) == 0)
-            return options->val != NULL;
-    return false;
-}
-
 static PGconn *open_connection(const char *conninfo)
 {
     const char *keys[WISHES + 2] = {"dbname"}, *values[WISHES + 2] = {conninfo};
     size_t count = 1;
     PQconninfoOption *given = PQconninfoParse(conninfo, NULL);
     for (size_t i = 0; given && i < WISHES; i++) {
-        if (says_otherwise(given, wishes[i][0]))
+        const PQconninfoOption *option = given;
+        while (option->keyword && strcmp(option->keyword, wishes[i][0]) != 0)
+            option++;
+        if (option->keyword && option->val)
             continue;
         keys[count] = wishes[i][0];
         values[count++] = wishes[i][1];

@@ -440,25 +440,6 @@ static void pg_lose_lead(struct store *store, const char *why)
     store_ring(store);
 }
 
-static void note_trouble(struct store *store)
-{
-    char why[sizeof store->pg->why + 20];
-    snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
-    store_lock(store);
-    store_note_failure(store, why);
-    store_unlock(store);
-    store_ring(store);
-}
-
-/* Does it count, although its answer was lost? */
-static bool has_snapshot(struct pg *pg, uint64_t number)
-{
-    PGresult *found = pg_ask_numbers(pg, "SELECT 1 FROM snapshot WHERE last = $1", 1, &number);
-    bool has = found && PQntuples(found) == 1;
-    PQclear(found);
-    return has;
-}
-
 /* Rows up to `batch` are kept: what of it is ours counts, the rest is sent again. */
 static void settle_flights(struct store *store, uint64_t batch)
 {
@@ -471,8 +452,12 @@ static void settle_flights(struct store *store, uint64_t batch)
             count_append(store, flight);
         pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
     }
-    if (pg->part_under_way)
-        end_snapshot_job(store, all_sent && has_snapshot(pg, store->job->number));
+    if (pg->part_under_way) { /* does it count, although its answer was lost? */
+        static const char select[] = "SELECT 1 FROM snapshot WHERE last = $1";
+        PGresult *found = all_sent ? pg_ask_numbers(pg, select, 1, &store->job->number) : NULL;
+        end_snapshot_job(store, found && PQntuples(found) == 1);
+        PQclear(found);
+    }
     pg->sent = 0;
     pg->appending = 0;
     pg->trim_step = 0;
@@ -497,7 +482,7 @@ static bool still_leads(struct store *store, const PGresult *row, int column)
 static bool count_in_flight(struct store *store)
 {
     struct pg *pg = store->pg;
-    note_trouble(store);
+    pg_note_failure(store);
     if (!end_pipeline(pg))
         return false;
     PGresult *found = pg_ask(pg, "SELECT epoch, batch FROM leader", 0, NULL);
@@ -649,7 +634,7 @@ void pg_lead_turn(struct store *store)
             hand_over_lead(store);
         return;
     }
-    note_trouble(store);
+    pg_note_failure(store);
     pg_disconnect(pg);
     if (store->role == STORE_LOST)
         return;

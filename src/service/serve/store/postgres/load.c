@@ -316,34 +316,26 @@ gordian_status pg_past_begins(struct pg *pg, uint64_t *at, bool *whole, gordian_
     return GORDIAN_OK;
 }
 
-static gordian_status pg_read_past(struct store *store, uint64_t at, uint64_t after,
-                                   const struct store_loader *loader, void *context,
-                                   gordian_error *error)
+gordian_status pg_load_past(struct store *store, uint64_t at, uint64_t after,
+                            const struct store_loader *loader, void *context, gordian_error *error)
 {
     struct bytes *image = &store->recovery.image;
     uint64_t begins;
     bool whole = true;
+    bytes_init(image, &store->pg->memory);
+    if (!pg_do(store->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+        return load_failed(store->pg, error);
     gordian_status status = after ? GORDIAN_OK : read_snapshot(store, at, error);
     if (status == GORDIAN_OK && !after && !store->newest)
         status = pg_past_begins(store->pg, &begins, &whole, error);
     if (status == GORDIAN_OK && !whole)
-        return GORDIAN_STATUS_END;
+        status = GORDIAN_STATUS_END;
     if (status == GORDIAN_OK && store->newest)
         status = sections_load(image, 0, loader, context, error);
     bytes_free(image);
     if (after)
         store->newest = after;
     store->last = store->newest;
-    return status == GORDIAN_OK ? read_journal(store, loader, context, error) : status;
-}
-
-gordian_status pg_load_past(struct store *store, uint64_t at, uint64_t after,
-                            const struct store_loader *loader, void *context, gordian_error *error)
-{
-    struct pg *pg = store->pg;
-    bytes_init(&store->recovery.image, &pg->memory);
-    store->role = STORE_FOLLOWS; /* it says nothing to anybody */
-    if (!pg_do(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-        return load_failed(pg, error);
-    return pg_read_past(store, at, after, loader, context, error);
+    THEN(status, read_journal(store, loader, context, error));
+    return status;
 }
