@@ -12,13 +12,12 @@ static gordian_status open_memory(struct store *store, struct store_found *found
     return incidents_share(&store->reader, store->history.db, &store->memory, error);
 }
 
-static void do_nothing(struct store *store)
+static void wake_nobody(struct store *store)
 {
     (void)store;
 }
 
 const struct store_backend backend_memory = {
     .open = open_memory,
-    .wake = do_nothing,
-    .close = do_nothing,
+    .wake = wake_nobody,
 };

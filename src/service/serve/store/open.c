@@ -152,7 +152,8 @@ void store_close(struct store *store)
     questions_close(store->workers);
     incidents_close(store->reader);
     history_close(&store->history); /* the last one: empties the log into the database */
-    store->backend->close(store);
+    if (store->backend->close)
+        store->backend->close(store);
     store_snapshot_drop(store);
     store_free_jobs(store, store->job);
     store_free_jobs(store, store->jobs_done);

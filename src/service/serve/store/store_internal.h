@@ -203,8 +203,9 @@ struct store_backend {
                               void (*each)(void *context, const char *address, bool leads,
                                            uint64_t since),
                               void *context, gordian_error *error);
-    void (*wake)(struct store *store);  /* its thread has something to do */
-    void (*close)(struct store *store); /* the thread has nothing to do any more: ends it, too */
+    void (*wake)(struct store *store); /* its thread has something to do */
+    /* The thread has nothing to do any more: ends it, too. NULL: there is none. */
+    void (*close)(struct store *store);
 };
 
 #define STORE_ENOUGH ((gordian_status)1000) /* no status of the library's */

@@ -40,10 +40,5 @@ static gordian_status begins_none(const struct store_options *options, uint64_t 
     return open_none(NULL, NULL, error);
 }
 
-static void close_none(struct store *store)
-{
-    (void)store;
-}
-
 const struct store_backend backend_postgres = {
-    .open = open_none, .past = past_none, .begins = begins_none, .close = close_none};
+    .open = open_none, .past = past_none, .begins = begins_none};
