@@ -8,6 +8,8 @@
 
 void prometheus_family(struct output *out, const char *name, const char *type, const char *help);
 /* Families of one sample. */
+void prometheus_value(struct output *out, const char *name, const char *type, const char *help,
+                      double value);
 void prometheus_gauge(struct output *out, const char *name, const char *help, double value);
 void prometheus_counter(struct output *out, const char *name, const char *help, uint64_t value);
 /* buckets[0..count]: each alone, the last one without a bound; `sum` in seconds, as the bounds. */

@@ -84,29 +84,21 @@ bool api_flag(const struct api_call *call, const char *key)
 
 /* ------------------------------------------------------------------ who may ask */
 
-static bool is_address(const char *name)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-}
-
-static bool host_ends_in(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcasecmp(text + length - end_length, end) == 0;
-}
-
 /* Without tokens a page of somebody else's, open in a browser on this machine, must not get at the
  * service by giving its own name our address: only names that nobody can redirect are answered. */
 static bool is_our_host(const struct http_request *request)
 {
+    static const char local[] = ".localhost";
+    unsigned char address[sizeof(struct in6_addr)];
     char name[256];
     if (!request->host)
         return true; /* HTTP/1.0: not a browser */
     if (!http_host_name(request->host, name, sizeof name))
         return false;
-    return is_address(name) || strcasecmp(name, "localhost") == 0 ||
-           host_ends_in(name, ".localhost");
+    size_t length = strlen(name), end = sizeof local - 1;
+    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1 ||
+           strcasecmp(name, local + 1) == 0 ||
+           (length >= end && strcasecmp(name + length - end, local) == 0);
 }
 
 /* Did a page of our own send this, if a browser did at all? */
@@ -281,27 +273,19 @@ static void reply_page(struct http_connection *connection, const struct http_req
 
 /* ------------------------------------------------------------------ health, metrics, the stream */
 
-static void reply_text(struct http_connection *connection, int status, const char *text)
-{
-    struct output out;
-    output_open(&out, -1);
-    output_format(&out, "%s\n", text);
-    http_reply(connection, status, "text/plain; charset=utf-8", API_HEADERS, &out);
-}
-
 /* For whoever has to know whether we live: no token, and nothing to learn. */
 static bool reply_health(const struct api *api, struct http_connection *connection,
                          const struct http_request *request)
 {
-    const char *why = "";
-    if (strcmp(request->path, "/healthz") == 0)
-        reply_text(connection, 200, "ok");
-    else if (strcmp(request->path, "/readyz") != 0)
+    const char *text = "ok";
+    bool health = strcmp(request->path, "/healthz") == 0;
+    if (!health && strcmp(request->path, "/readyz") != 0)
         return false;
-    else if (api->ready(api->ready_context, &why))
-        reply_text(connection, 200, "ready");
-    else
-        reply_text(connection, 503, why);
+    bool ready = health || api->ready(api->ready_context, &text);
+    struct output out;
+    output_open(&out, -1);
+    output_format(&out, "%s\n", ready && !health ? "ready" : text);
+    http_reply(connection, ready ? 200 : 503, "text/plain; charset=utf-8", API_HEADERS, &out);
     return true;
 }
 

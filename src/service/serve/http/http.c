@@ -49,9 +49,15 @@ static size_t input_most(const struct httpd *http)
     return HTTP_HEAD_MAX + 1 + http->options.limits.body_bytes;
 }
 
-static void set_timer(struct http_connection *connection, unsigned ms)
+static struct timeval span_of(uint64_t us)
 {
-    struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    return (struct timeval){.tv_sec = (time_t)(us / 1000000),
+                            .tv_usec = (suseconds_t)(us % 1000000)};
+}
+
+static void set_timer(struct http_connection *connection, uint64_t ms)
+{
+    struct timeval after = span_of(ms * 1000);
     evtimer_add(connection->timer, &after);
 }
 
@@ -263,8 +269,7 @@ static bool have_time(struct httpd *http)
 /* Wakes the loop when there is time again. */
 static void wake_after(struct httpd *http, uint64_t us)
 {
-    struct timeval after = {.tv_sec = (time_t)(us / 1000000),
-                            .tv_usec = (suseconds_t)(us % 1000000)};
+    struct timeval after = span_of(us);
     evtimer_add(http->rest, &after);
 }
 
@@ -470,8 +475,7 @@ static bool start_connection(struct httpd *http, struct http_connection *connect
 {
     struct event_base *base = http->options.base;
     const struct httpd_limits *limits = &http->options.limits;
-    struct timeval stuck = {.tv_sec = limits->idle_ms / 1000,
-                            .tv_usec = (suseconds_t)(limits->idle_ms % 1000) * 1000};
+    struct timeval stuck = span_of(UINT64_C(1000) * limits->idle_ms);
     connection->timer = evtimer_new(base, on_timer, connection);
     connection->bev = http->options.tls ? tls_accept(http->options.tls, base, fd, true)
                                         : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);

@@ -260,14 +260,6 @@ static bool survey_recent(const struct served *served, struct place *place)
     return effects > 0 && !place->lost;
 }
 
-static void send_change(struct sse *sse, const struct served *served, struct place *place)
-{
-    struct output out;
-    write_change(sse, &out, served, place);
-    send_to_streams(sse, served->name, &out, false);
-    place->seq = served->seq;
-}
-
 /* Tells what has happened. `to_the_end`: also that something has happened without any effect, so
  * that everybody is where a graph that is fetched now will be. */
 static void flush_place(struct sse *sse, const struct served *served, struct place *place,
@@ -275,8 +267,11 @@ static void flush_place(struct sse *sse, const struct served *served, struct pla
 {
     struct output out;
     bool tell = place->cursor != served->recent.written && survey_recent(served, place);
-    if (tell || (to_the_end && !place->lost && place->seq != served->seq))
-        send_change(sse, served, place);
+    if (tell || (to_the_end && !place->lost && place->seq != served->seq)) {
+        write_change(sse, &out, served, place);
+        send_to_streams(sse, served->name, &out, false);
+        place->seq = served->seq;
+    }
     place->cursor = served->recent.written;
     uint64_t now = service_steady(sse->api->service);
     if (!place->reset_due || now - place->reset_at < RESET_MS)
@@ -377,8 +372,9 @@ static void on_systems(void *context)
 
 /* ------------------------------------------------------------------ streams */
 
-static void remove_stream(struct stream *stream)
+static void remove_stream(void *context)
 {
+    struct stream *stream = context;
     struct sse *sse = stream->sse;
     if (stream->previous)
         stream->previous->next = stream->next;
@@ -387,11 +383,6 @@ static void remove_stream(struct stream *stream)
     if (stream->next)
         stream->next->previous = stream->previous;
     memory_free(&sse->memory, stream);
-}
-
-static void on_gone(void *context)
-{
-    remove_stream(context);
 }
 
 static void end_all_streams(struct sse *sse)
@@ -426,7 +417,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
         http_reply_error(connection, 503, "out of memory");
         return;
     }
-    if (!http_stream_begin(connection, "text/event-stream", on_gone, stream)) {
+    if (!http_stream_begin(connection, "text/event-stream", remove_stream, stream)) {
         memory_free(&sse->memory, stream);
         return;
     }
