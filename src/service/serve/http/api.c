@@ -116,9 +116,9 @@ static bool is_our_origin(const struct http_request *request)
 static bool is_strange(const struct http_request *request)
 {
     const char *site = request->fetch_site, *dest = request->fetch_dest;
-    if (!site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0)
-        return false;
-    return request->method == HTTP_POST || !dest || strcmp(dest, "document") != 0;
+    bool own = !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+    bool link = request->method != HTTP_POST && dest && strcmp(dest, "document") == 0;
+    return !own && !link;
 }
 
 static void find_grant(struct api_call *call)
@@ -182,12 +182,6 @@ static int api_logout(struct api_call *call)
 
 /* ------------------------------------------------------------------ routes */
 
-/* The message of a 405 is what there is instead. */
-static int wrong_method(struct api_call *call, bool post)
-{
-    return api_fail(call, 405, "%s", post ? "POST" : "GET, HEAD");
-}
-
 struct route {
     const char *name;
     bool post;
@@ -216,12 +210,12 @@ static int route_api(struct api_call *call)
     bool post = request->method == HTTP_POST;
     bool of_system = count == 5 && strcmp(segments[2], "systems") == 0;
     if (count == 4 && strcmp(segments[2], "incidents") == 0)
-        return post ? wrong_method(call, false) : api_incident(call, segments[3]);
+        return post ? api_fail(call, 405, "GET, HEAD") : api_incident(call, segments[3]);
     for (size_t i = 0; (of_system || count == 3) && i < sizeof routes / sizeof *routes; i++) {
         if (routes[i].of_system != of_system || strcmp(routes[i].name, segments[count - 1]) != 0)
             continue;
-        if (routes[i].post != post)
-            return wrong_method(call, routes[i].post);
+        if (routes[i].post != post) /* the message of a 405 is what there is instead */
+            return api_fail(call, 405, routes[i].post ? "POST" : "GET, HEAD");
         if (of_system)
             call->system = api_system(call, segments[3]);
         if (of_system && !call->system)

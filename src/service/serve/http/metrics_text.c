@@ -89,6 +89,13 @@ static double system_figure(const struct api *api, const struct served *served,
     return figures[figure];
 }
 
+/* NAME{system="...": what follows ends it. */
+static void begin_sample(struct output *out, const char *name, const struct served *served)
+{
+    output_format(out, "%s{", name);
+    prometheus_label(out, "system", served->name);
+}
+
 static void write_outcomes(const struct service *service, struct output *out)
 {
     static const char name[] = "gordian_outcomes_total";
@@ -96,8 +103,7 @@ static void write_outcomes(const struct service *service, struct output *out)
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         for (uint8_t outcome = 1; served && outcome <= OUTCOMES; outcome++) {
-            output_format(out, "%s{", name);
-            prometheus_label(out, "system", served->name);
+            begin_sample(out, name, served);
             output_char(out, ',');
             prometheus_label(out, "outcome", served_outcome_text(served, outcome));
             output_format(out, "} %llu\n", (unsigned long long)served->counters.outcomes[outcome]);
@@ -113,8 +119,7 @@ static void write_engines(const struct service *service, struct output *out)
         const struct served *served = service->systems[i];
         if (!served)
             continue;
-        output_format(out, "%s{", name);
-        prometheus_label(out, "system", served->name);
+        begin_sample(out, name, served);
         output_char(out, ',');
         prometheus_label(out, "kind", served->operations->kind);
         output_char(out, ',');
@@ -132,8 +137,7 @@ static void write_systems(const struct api *api, struct output *out)
             const struct served *served = service->systems[j];
             if (!served)
                 continue;
-            output_format(out, "%s{", families[i].name);
-            prometheus_label(out, "system", served->name);
+            begin_sample(out, families[i].name, served);
             output_format(out, "} %.17g\n", system_figure(api, served, (enum system_figure)i));
         }
     }

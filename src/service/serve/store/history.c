@@ -245,16 +245,12 @@ static const char actions[] =
     " at INTEGER NOT NULL, what TEXT, who TEXT, process TEXT, why TEXT, born INTEGER NOT NULL);"
     "CREATE VIEW IF NOT EXISTS actions AS SELECT id,"
     " strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at, system, what, process, who,"
-    " why, at AS at_ms FROM action;";
-
-/* Another one. */
-static const char labels[] =
+    " why, at AS at_ms FROM action;"
+    /* Another one. */
     "CREATE TABLE IF NOT EXISTS incident_label(id INTEGER PRIMARY KEY, labels TEXT);"
     "CREATE TRIGGER IF NOT EXISTS incident_unlabelled AFTER DELETE ON incident BEGIN"
-    " DELETE FROM incident_label WHERE id = old.id; END;";
-
-/* And one more: what is to be told yet. */
-static const char notices[] =
+    " DELETE FROM incident_label WHERE id = old.id; END;"
+    /* And one more: what is to be told yet. */
     "CREATE TABLE IF NOT EXISTS notice(id INTEGER NOT NULL, ended INTEGER NOT NULL,"
     " born INTEGER NOT NULL, PRIMARY KEY(id, ended));";
 
@@ -269,8 +265,6 @@ static int set_up_history(struct history *history)
     THEN(code, history_add_functions(history->db));
     THEN(code, run_sql(history, actions));
     THEN(code, run_sql(history, sums));
-    THEN(code, run_sql(history, labels));
-    THEN(code, run_sql(history, notices));
     for (size_t i = 0; i < HISTORY_STATEMENTS && !code; i++)
         code = sqlite3_prepare_v3(history->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                   &history->statements[i], NULL);

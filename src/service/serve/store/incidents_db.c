@@ -406,19 +406,14 @@ static gordian_status write_incident_object(void *context, const struct incident
  * first of all. */
 static uint64_t window_start(struct incidents_db *db, uint64_t before)
 {
-    sqlite3_stmt *statement;
-    uint64_t start = 0;
-    if (sqlite3_prepare_v2(db->db,
-                           "SELECT id FROM incident WHERE id < ?1 ORDER BY id DESC LIMIT 1 OFFSET "
-                           "?2",
-                           -1, &statement, NULL) != SQLITE_OK)
-        return 0;
-    sqlite3_bind_int64(statement, 1, before ? bounded_text(before) : INT64_MAX);
-    sqlite3_bind_int64(statement, 2, (db->owned ? INCIDENTS_WINDOW : INCIDENTS_SHARED) - 1);
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        start = column_number(statement, 0);
-    sqlite3_finalize(statement);
-    return start;
+    char sql[120];
+    int64_t start = 0;
+    snprintf(sql, sizeof sql,
+             "SELECT id FROM incident WHERE id < %lld ORDER BY id DESC LIMIT 1 OFFSET %d",
+             (long long)(before ? bounded_text(before) : INT64_MAX),
+             (db->owned ? INCIDENTS_WINDOW : INCIDENTS_SHARED) - 1);
+    history_ask(db->db, sql, &start);
+    return (uint64_t)start;
 }
 
 /* Is there anything below? And, where only what formed since some time is asked for, may there be
@@ -427,21 +422,15 @@ static uint64_t window_start(struct incidents_db *db, uint64_t before)
 static bool page_goes_on(struct incidents_db *db, const struct incidents_filter *filter,
                          uint64_t from)
 {
-    sqlite3_stmt *statement;
-    bool more = false;
-    if (from == 0 ||
-        sqlite3_prepare_v2(db->db,
-                           "SELECT 1 WHERE EXISTS (SELECT 1 FROM incident WHERE id < ?1) AND"
-                           " EXISTS (SELECT 1 FROM incident WHERE id >= ?1 AND id < ?2"
-                           " AND at >= ?3)",
-                           -1, &statement, NULL) != SQLITE_OK)
-        return false;
-    sqlite3_bind_int64(statement, 1, bounded_text(from));
-    sqlite3_bind_int64(statement, 2, filter->before ? bounded_text(filter->before) : INT64_MAX);
-    sqlite3_bind_int64(statement, 3, bounded_text(filter->since));
-    more = sqlite3_step(statement) == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    return more;
+    char sql[260];
+    int64_t more = 0;
+    long long first = bounded_text(from), since = bounded_text(filter->since);
+    snprintf(sql, sizeof sql,
+             "SELECT EXISTS (SELECT 1 FROM incident WHERE id < %lld) AND EXISTS (SELECT 1 FROM"
+             " incident WHERE id >= %lld AND id < %lld AND at >= %lld)",
+             first, first, (long long)(filter->before ? bounded_text(filter->before) : INT64_MAX),
+             since);
+    return from > 0 && history_ask(db->db, sql, &more) == SQLITE_OK && more;
 }
 
 gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,

@@ -334,10 +334,9 @@ bool store_healthy(const struct store *store, const char **why)
 
 enum store_role store_role(const struct store *store)
 {
-    struct store *shared = (struct store *)store;
-    store_lock(shared);
+    store_lock(store);
     enum store_role role = store->role;
-    store_unlock(shared);
+    store_unlock(store);
     return role;
 }
 
@@ -385,16 +384,15 @@ void store_hand_over(struct store *store)
 
 bool store_snapshot_due(const struct store *store)
 {
-    struct store *shared = (struct store *)store;
     uint64_t enough = store->options.snapshot_bytes;
     if (enough < 2 * store->snapshot_size)
         enough = 2 * store->snapshot_size;
     if (!store->kept || store->journal_bytes < enough || store->shown[0])
         return false;
-    store_lock(shared);
+    store_lock(store);
     bool due = store->role == STORE_LEADS && !store->job && !store->jobs_done &&
                store->last > store->newest && clock_ms() >= store->snapshot_retry;
-    store_unlock(shared);
+    store_unlock(store);
     return due;
 }
 
@@ -498,13 +496,12 @@ void store_keep_incidents(struct store *store, uint64_t keep_ms)
 
 void store_figures(const struct store *store, struct store_figures *figures)
 {
-    struct store *shared = (struct store *)store;
-    store_lock(shared);
+    store_lock(store);
     *figures = store->figures;
     figures->lag_records = store->queue_records;
     figures->lag_bytes = store->queue_bytes;
     figures->snapshot_at = store->newest;
-    store_unlock(shared);
+    store_unlock(store);
     figures->records = store->seen.records;
     figures->bytes = store->seen.bytes;
     figures->journal_bytes = store->journal_bytes;

@@ -336,14 +336,14 @@ gordian_status sections_load(const struct bytes *image, size_t head,
 void store_note(struct store_found *found, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static inline void store_lock(struct store *store)
+static inline void store_lock(const struct store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    pthread_mutex_lock((pthread_mutex_t *)&store->mutex);
 }
 
-static inline void store_unlock(struct store *store)
+static inline void store_unlock(const struct store *store)
 {
-    pthread_mutex_unlock(&store->mutex);
+    pthread_mutex_unlock((pthread_mutex_t *)&store->mutex);
 }
 
 /* Under the mutex: journal and history are the caller's, or nobody's again. */

@@ -201,13 +201,19 @@ static PGresult *take_query_answer(struct pg *pg)
     return NULL;
 }
 
+/* `binary`: that is how the answer is to come. */
+static PGresult *ask_with(struct pg *pg, const char *sql, int count, const char *const *values,
+                          bool binary)
+{
+    if (PQsendQueryParams(pg->conn, sql, count, NULL, values, NULL, NULL, binary))
+        return take_query_answer(pg);
+    pg_failed(pg, PQerrorMessage(pg->conn));
+    return NULL;
+}
+
 PGresult *pg_ask(struct pg *pg, const char *sql, int count, const char *const *values)
 {
-    if (!PQsendQueryParams(pg->conn, sql, count, NULL, values, NULL, NULL, 0)) {
-        pg_failed(pg, PQerrorMessage(pg->conn));
-        return NULL;
-    }
-    return take_query_answer(pg);
+    return ask_with(pg, sql, count, values, false);
 }
 
 PGresult *pg_ask_numbers(struct pg *pg, const char *sql, int count, const uint64_t *numbers)
@@ -216,11 +222,7 @@ PGresult *pg_ask_numbers(struct pg *pg, const char *sql, int count, const uint64
     const char *values[8];
     for (int i = 0; i < count; i++)
         values[i] = pg_number(texts[i], numbers[i]);
-    if (!PQsendQueryParams(pg->conn, sql, count, NULL, values, NULL, NULL, 1)) {
-        pg_failed(pg, PQerrorMessage(pg->conn));
-        return NULL;
-    }
-    return take_query_answer(pg);
+    return ask_with(pg, sql, count, values, true);
 }
 
 bool pg_do(struct pg *pg, const char *sql)
