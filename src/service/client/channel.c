@@ -82,18 +82,19 @@ int channel_flush(struct channel *channel)
 short channel_events(const struct channel *channel, bool writes)
 {
     if (channel->secure)
-        writes = writes || channel->tls->unsent(channel->secure) > 0;
+        writes = writes || channel->tls->state(channel->secure).unsent;
     return writes ? POLLIN | POLLOUT : POLLIN;
 }
 
 bool channel_has_more(const struct channel *channel)
 {
-    return channel->secure && channel->tls->has_more(channel->secure);
+    return channel->secure && channel->tls->state(channel->secure).more;
 }
 
 const char *channel_why(const struct channel *channel, int failure, gordian_status *status)
 {
-    const gordian_error *trouble = channel->secure ? channel->tls->trouble(channel->secure) : NULL;
+    const gordian_error *trouble =
+        channel->secure ? channel->tls->state(channel->secure).trouble : NULL;
     *status = trouble ? trouble->status : GORDIAN_STATUS_IO;
     return trouble ? trouble->message : strerror(failure);
 }

@@ -25,14 +25,8 @@ static void free_client(gordian_client *client)
 {
     gordian_allocator memory = client->memory;
     servers_free(client);
-    memory_free(&memory, client->name);
-    memory_free(&memory, client->token);
-    memory_free(&memory, client->system);
-    memory_free(&memory, client->open_options);
-    memory_free(&memory, client->said);
-    memory_free(&memory, client->served);
-    memory_free(&memory, client->wants);
-    memory_free(&memory, client->waiting);
+    memory_free_all(&memory, client->name, client->token, client->system, client->open_options,
+                    client->said, client->served, client->wants, client->waiting);
     fifo_free(&memory, &client->greeting);
     fifo_free(&memory, &client->out);
     fifo_free(&memory, &client->commands);

@@ -384,19 +384,13 @@ static ssize_t secure_write(struct secure_link *link, const void *from, size_t s
     return failure ? -1 : 0;
 }
 
-static size_t secure_unsent(const struct secure_link *link)
+static struct secure_state secure_state(const struct secure_link *link)
 {
-    return fifo_count(&link->out);
-}
-
-static bool secure_has_more(const struct secure_link *link)
-{
-    return link->more;
-}
-
-static const gordian_error *secure_trouble(const struct secure_link *link)
-{
-    return link->trouble.status != GORDIAN_OK ? &link->trouble : NULL;
+    return (struct secure_state){
+        .unsent = fifo_count(&link->out) > 0,
+        .more = link->more,
+        .trouble = link->trouble.status != GORDIAN_OK ? &link->trouble : NULL,
+    };
 }
 
 __attribute__((visibility("default"))) const struct secure_interface gordian_tls_interface = {
@@ -409,7 +403,5 @@ __attribute__((visibility("default"))) const struct secure_interface gordian_tls
     .read = secure_read,
     .write = secure_write,
     .flush = secure_flush,
-    .unsent = secure_unsent,
-    .has_more = secure_has_more,
-    .trouble = secure_trouble,
+    .state = secure_state,
 };

@@ -29,6 +29,13 @@ struct secure_wishes {
     const char *ca, *name, *certificate, *key;
 };
 
+struct secure_state {
+    bool unsent; /* encrypted bytes are here that the kernel has not taken */
+    bool more;   /* the last read has left something behind */
+    /* Why the link failed (without the address); NULL: it is the errno that says so. */
+    const gordian_error *trouble;
+};
+
 /* TLS as a table of functions: the one symbol of the module. */
 struct secure_interface {
     struct beside_head head;
@@ -48,10 +55,7 @@ struct secure_interface {
     ssize_t (*read)(struct secure_link *link, void *to, size_t size);
     ssize_t (*write)(struct secure_link *link, const void *from, size_t size);
     int (*flush)(struct secure_link *link);
-    size_t (*unsent)(const struct secure_link *link);
-    bool (*has_more)(const struct secure_link *link);
-    /* Why it failed (without the address); NULL: it is the errno that says so. */
-    const gordian_error *(*trouble)(const struct secure_link *link);
+    struct secure_state (*state)(const struct secure_link *link);
 };
 
 extern const struct secure_interface gordian_tls_interface; /* secure.c */

@@ -292,6 +292,5 @@ void followers_close(struct followers *followers)
         remove_follower(followers, &followers->list);
     }
     gordian_allocator memory = followers->memory;
-    memory_free(&memory, followers->kept);
-    memory_free(&memory, followers);
+    memory_free_all(&memory, followers->kept, followers);
 }

@@ -522,7 +522,5 @@ void sse_close(struct sse *sse)
     end_all_streams(sse);
     while (sse->tellings)
         drop_telling(sse);
-    memory_free(&memory, sse->places);
-    memory_free(&memory, sse->ids);
-    memory_free(&memory, sse);
+    memory_free_all(&memory, sse->places, sse->ids, sse);
 }

@@ -46,8 +46,7 @@ struct hook {
 
 static void free_news(struct hook *hook, struct news *news)
 {
-    memory_free(&hook->memory, news->text);
-    memory_free(&hook->memory, news);
+    memory_free_all(&hook->memory, news->text, news);
 }
 
 static void put_news(struct news_list *list, struct news *news)

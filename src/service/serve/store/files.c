@@ -48,6 +48,13 @@ bool file_exists(int folder, const char *name)
     return fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+bool file_is_same(int fd, int folder, const char *name)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
 ssize_t file_read_head(int folder, const char *prefix, uint64_t number, void *bytes, size_t size)
 {
     char name[64];

@@ -19,6 +19,8 @@ bool file_number(const char *name, const char *prefix, uint64_t *number);
 /* The folder's entries, from the first on; NULL: errno. */
 DIR *files_list(int folder);
 bool file_exists(int folder, const char *name);
+/* Is the file of this name the one that is open? */
+bool file_is_same(int fd, int folder, const char *name);
 /* -1 is fine. */
 static inline void file_close(int fd)
 {

@@ -290,7 +290,6 @@ void folder_close(struct folder *folder, bool orderly, const gordian_allocator *
     }
     marker_close(&folder->marker);
     file_close(folder->fd);
-    memory_free(memory, folder->path);
-    memory_free(memory, folder->file);
+    memory_free_all(memory, folder->path, folder->file);
     *folder = (struct folder){.fd = -1, .lock = -1, .marker.fd = -1};
 }

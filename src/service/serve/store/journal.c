@@ -115,10 +115,8 @@ void journal_close(struct journal *journal)
 bool journal_is_ours(const struct journal *journal)
 {
     char name[JOURNAL_NAME];
-    struct stat ours, there;
     file_name(name, sizeof name, "journal", journal->first);
-    return fstat(journal->fd, &ours) == 0 && fstatat(journal->folder, name, &there, 0) == 0 &&
-           ours.st_ino == there.st_ino;
+    return file_is_same(journal->fd, journal->folder, name);
 }
 
 bool journal_retire(int folder, const char *name)

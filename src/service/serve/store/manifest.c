@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define VERSION 2
@@ -118,10 +117,7 @@ gordian_status marker_check(const struct marker *marker, gordian_error *error)
 
 bool marker_is_ours(const struct marker *marker)
 {
-    struct stat ours, there;
-    return fstat(marker->fd, &ours) == 0 &&
-           fstatat(marker->folder, MARKER_FILE, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+    return file_is_same(marker->fd, marker->folder, MARKER_FILE);
 }
 
 void marker_close(struct marker *marker)
