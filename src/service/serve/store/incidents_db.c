@@ -305,13 +305,13 @@ static void bind_subject(sqlite3_stmt *statement, const struct incidents_filter 
     sqlite3_bind_int64(statement, 4, bounded_text(filter->until));
 }
 
-gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
-                               gordian_status (*each)(void *context, const struct incident *),
-                               void *context, gordian_error *error)
+static gordian_status
+query_incidents(struct incidents_db *db, const struct incidents_filter *filter,
+                gordian_status (*each)(void *context, const struct incident *), void *context,
+                uint64_t *count, gordian_error *error)
 {
     char sql[1200];
     sqlite3_stmt *statement;
-    uint64_t count;
     bool labelled = is_labelled(db);
     if (filter->label && !labelled)
         return GORDIAN_OK; /* nobody had any */
@@ -329,23 +329,26 @@ gordian_status incidents_query(struct incidents_db *db, const struct incidents_f
     if (filter->label)
         bind_text(statement, 11, filter->label);
     sqlite3_bind_int64(statement, 8, filter->limit ? (sqlite3_int64)filter->limit : -1);
-    return run_statement(db, statement, each, context, true, &count, error);
+    return run_statement(db, statement, each, context, true, count, error);
 }
 
-gordian_status incidents_get(struct incidents_db *db, uint64_t id,
+gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
+                               gordian_status (*each)(void *context, const struct incident *),
+                               void *context, gordian_error *error)
+{
+    uint64_t count;
+    return query_incidents(db, filter, each, context, &count, error);
+}
+
+gordian_status incidents_get(struct incidents_db *db, uint64_t id, const char *systems,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error)
 {
-    sqlite3_stmt *statement;
-    uint64_t count;
-    TRY(prepare_statement(db,
-                          is_labelled(db)
-                              ? "SELECT " COLUMNS ", replay, " LABELS " FROM incident WHERE id = ?1"
-                              : "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1",
-                          &statement, error));
-    sqlite3_bind_int64(statement, 1, bounded_text(id));
-    gordian_status status = run_statement(db, statement, each, context, true, &count, error);
-    return status == GORDIAN_OK && count == 0 ? GORDIAN_STATUS_END : status;
+    const struct incidents_filter this_one = {
+        .from = id, .before = id + 1, .systems = systems, .with_replay = true};
+    uint64_t count = 0;
+    TRY(query_incidents(db, &this_one, each, context, &count, error));
+    return count ? GORDIAN_OK : GORDIAN_STATUS_END;
 }
 
 /* ---- as JSON */
@@ -433,28 +436,6 @@ static bool page_goes_on(struct incidents_db *db, const struct incidents_filter 
     return from > 0 && history_ask(db->db, sql, &more) == SQLITE_OK && more;
 }
 
-gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
-                              struct json *json, gordian_error *error)
-{
-    struct page page = {.json = json, .left = filter->limit, .write = incident_json};
-    struct incidents_filter wider = *filter;
-    wider.limit++; /* one more: is there a next page? */
-    if (!filter->open)
-        wider.from = window_start(db, filter->before);
-    json_open(json, "incidents", '[');
-    gordian_status status = incidents_query(db, &wider, write_incident_object, &page, error);
-    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
-        return status;
-    json_shut(json);
-    if (page.more && page.last)
-        json_key_u64(json, "next", page.last);
-    else if (page_goes_on(db, filter, wider.from))
-        json_key_u64(json, "next", wider.from);
-    else
-        json_key_null(json, "next");
-    return GORDIAN_OK;
-}
-
 void action_json(struct json *json, const struct incident *action)
 {
     json_key_u64(json, "id", action->id);
@@ -490,20 +471,40 @@ gordian_status actions_query(struct incidents_db *db, const struct incidents_fil
     return run_statement(db, statement, each, context, false, &count, error);
 }
 
+/* One more than fit is asked for: is there a next page? */
+static gordian_status write_page(struct incidents_db *db, const struct incidents_filter *filter,
+                                 struct page *page, const char *key, gordian_error *error)
+{
+    struct incidents_filter wider = *filter;
+    bool incidents = page->write == incident_json;
+    wider.limit++;
+    if (incidents && !filter->open)
+        wider.from = window_start(db, filter->before);
+    json_open(page->json, key, '[');
+    gordian_status status = (incidents ? incidents_query : actions_query)(
+        db, &wider, write_incident_object, page, error);
+    json_shut(page->json);
+    if (page->more && page->last)
+        json_key_u64(page->json, "next", page->last);
+    else if (incidents && page_goes_on(db, filter, wider.from))
+        json_key_u64(page->json, "next", wider.from);
+    else
+        json_key_null(page->json, "next");
+    return status;
+}
+
+gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
+                              struct json *json, gordian_error *error)
+{
+    struct page page = {.json = json, .left = filter->limit, .write = incident_json};
+    return write_page(db, filter, &page, "incidents", error);
+}
+
 gordian_status actions_page(struct incidents_db *db, const struct incidents_filter *filter,
                             struct json *json, gordian_error *error)
 {
     struct page page = {.json = json, .left = filter->limit, .write = action_json};
-    struct incidents_filter wider = *filter;
-    wider.limit++;
-    json_open(json, "actions", '[');
-    gordian_status status = actions_query(db, &wider, write_incident_object, &page, error);
-    json_shut(json);
-    if (page.more)
-        json_key_u64(json, "next", page.last);
-    else
-        json_key_null(json, "next");
-    return status;
+    return write_page(db, filter, &page, "actions", error);
 }
 
 gordian_status notices_query(struct incidents_db *db,

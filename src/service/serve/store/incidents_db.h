@@ -53,8 +53,8 @@ void incidents_close(struct incidents_db *db);
 gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
                                gordian_status (*each)(void *context, const struct incident *),
                                void *context, gordian_error *error);
-/* One, with its replay. GORDIAN_STATUS_END: there is none of that id. */
-gordian_status incidents_get(struct incidents_db *db, uint64_t id,
+/* One, with its replay. `systems`: as of a filter. GORDIAN_STATUS_END: there is none of that id. */
+gordian_status incidents_get(struct incidents_db *db, uint64_t id, const char *systems,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error);
 

@@ -51,16 +51,9 @@ struct questions {
 
 /* ---- answers */
 
-struct found_one {
-    struct json *json;
-    bool found;
-};
-
-static gordian_status write_incident_answer(void *context, const struct incident *incident)
+static gordian_status write_incident(void *json, const struct incident *incident)
 {
-    struct found_one *one = context;
-    one->found = true;
-    incident_json(one->json, incident);
+    incident_json(json, incident);
     return GORDIAN_OK;
 }
 
@@ -73,19 +66,12 @@ static void answer_from(struct incidents_db *db, struct question *question)
         return;
     }
     json_begin(&json, out);
-    const struct incidents_filter this_one = {.from = question->id,
-                                              .before = question->id + 1,
-                                              .systems = question->filter.systems,
-                                              .with_replay = true};
-    struct found_one one = {.json = &json};
     if (question->id)
-        question->status =
-            incidents_query(db, &this_one, write_incident_answer, &one, &question->error);
+        question->status = incidents_get(db, question->id, question->filter.systems, write_incident,
+                                         &json, &question->error);
     else
         question->status = (question->filter.actions ? actions_page : incidents_page)(
             db, &question->filter, &json, &question->error);
-    if (question->id && question->status == GORDIAN_OK && !one.found)
-        question->status = GORDIAN_STATUS_END;
     json_end(&json);
     if (question->status == GORDIAN_OK && out->failure)
         question->status = fail_memory(&question->error);
