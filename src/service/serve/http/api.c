@@ -113,7 +113,7 @@ static bool is_our_origin(const struct http_request *request)
 
 /* Does a browser say that somebody else's page has it ask this? That page would not get to see the
  * answer, but could hold as many streams open as there may be. A link that is followed is fine. */
-static bool is_strange(const struct http_request *request)
+static bool is_foreign(const struct http_request *request)
 {
     const char *site = request->fetch_site, *dest = request->fetch_dest;
     bool own = !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
@@ -156,7 +156,7 @@ static int may_ask(struct api_call *call)
                         "'localhost', not to '%.100s'",
                         request->host);
     if (!http_bearer(request->authorization) &&
-        (is_strange(request) || (request->method == HTTP_POST && !is_our_origin(request))))
+        (is_foreign(request) || (request->method == HTTP_POST && !is_our_origin(request))))
         return api_fail(call, 403, "a page of another origin may not ask this");
     find_grant(call);
     if (call->grant.rights == AUTH_NONE)

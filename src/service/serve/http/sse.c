@@ -2,6 +2,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
+#include "foundation/base/sort.h"
 #include "service/serve/http/api.h"
 
 #include <stdio.h>
@@ -167,24 +168,6 @@ static struct place *place_of_stream(struct sse *sse, const struct served *serve
     return place;
 }
 
-static int compare_stream_ids(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* Sorts, and keeps each once. */
-static size_t sort_unique_ids(uint32_t *ids, size_t count)
-{
-    size_t kept = 0;
-    if (count > 1)
-        qsort(ids, count, sizeof *ids, compare_stream_ids);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || ids[i] != ids[i - 1])
-            ids[kept++] = ids[i];
-    return kept;
-}
-
 static void write_changed_names(struct json *json, const struct served *served,
                                 const uint32_t *processes, size_t process_count,
                                 const uint32_t *resources, size_t resource_count)
@@ -235,8 +218,8 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
         resources[count++] = item->resource;
     }
     json_shut(&json);
-    size_t process_count = sort_unique_ids(processes, count),
-           resource_count = sort_unique_ids(resources, count);
+    size_t process_count = sort_unique_u32(processes, count),
+           resource_count = sort_unique_u32(resources, count);
     write_changed_names(&json, served, processes, process_count, resources, resource_count);
     end_event(&json);
 }

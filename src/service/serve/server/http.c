@@ -7,6 +7,7 @@
 #include "service/serve/http/api.h"
 #include "service/serve/http/feed_subscribers.h"
 #include "service/serve/http/sse.h"
+#include "service/serve/store/files.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -38,11 +39,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 static void on_bell(evutil_socket_t fd, short what, void *context)
 {
     struct http_server *http = context;
-    eventfd_t count;
     (void)what;
-    if (eventfd_read(fd, &count) != 0) {
-        /* Somebody else's: there may be answers all the same. */
-    }
+    bell_clear(fd);
     questions_poll(http->api.writers);
 }
 

@@ -89,10 +89,11 @@ static void judge_journal_end(struct store *store, const struct folder_past *pas
 static gordian_status take_history_back(struct store *store, bool never_was, gordian_error *error)
 {
     const struct recovery *recovery = &store->recovery;
-    int code = recovery->applied > recovery->frame
-                   ? history_go_back(&store->history, recovery->frame, never_was)
-                   : SQLITE_OK;
-    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+    return recovery->applied > recovery->frame
+               ? history_explain(&store->history,
+                                 history_go_back(&store->history, recovery->frame, never_was),
+                                 error)
+               : GORDIAN_OK;
 }
 
 static gordian_status repair_files(struct store *store, struct store_found *found,
@@ -160,9 +161,8 @@ static gordian_status open_journal(struct store *store, const struct folder_past
     }
     TRY(status);
     TRY(take_history_back(store, past_has_power_cut(past) && !repaired, error));
-    int code = recovery_apply(recovery, &store->history); /* nor must it know less */
-    if (code)
-        return history_explain(&store->history, code, error);
+    /* Nor must it know less. */
+    TRY(history_explain(&store->history, recovery_apply(recovery, &store->history), error));
     store->journal.folder = store->folder.fd;
     store->journal.next = recovery->last + 1;
     store->journal.frame = recovery->frame;

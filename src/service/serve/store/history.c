@@ -71,6 +71,8 @@ bool history_is_damage(int code)
 
 gordian_status history_explain(const struct history *history, int code, gordian_error *error)
 {
+    if (!code)
+        return GORDIAN_OK;
     int number = history->db ? sqlite3_system_errno(history->db) : 0;
     gordian_status status = history_is_damage(code)         ? GORDIAN_STATUS_INPUT
                             : (code & 0xff) == SQLITE_NOMEM ? GORDIAN_STATUS_MEMORY

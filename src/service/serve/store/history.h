@@ -70,7 +70,7 @@ int history_check_parts(sqlite3 *db, bool *damaged, gordian_error *error);
 #define HISTORY_SUMMED "system, at, ended, how, requester, victim, processes, witness"
 uint32_t history_sum(uint32_t sum, const unsigned char *text, int length);
 int history_add_functions(sqlite3 *db);
-/* What a code of SQLite means, into `error`. */
+/* What a code of SQLite means, into `error`; SQLITE_OK: nothing. */
 gordian_status history_explain(const struct history *history, int code, gordian_error *error);
 /* Is it about what the file contains, not about the disk? (Statements that SQLite does not
  * understand mean a damaged schema: they are all written here.) */

@@ -22,21 +22,14 @@ struct incidents_db {
 
 /* ---- opening */
 
-static gordian_status make_db(struct incidents_db **out, const gordian_allocator *allocator,
-                              gordian_error *error)
+gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
+                               const gordian_allocator *allocator, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
     *out = memory_zeroed(&memory, sizeof **out);
     if (!*out)
         return fail_memory(error);
     (*out)->memory = memory;
-    return GORDIAN_OK;
-}
-
-gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
-                               const gordian_allocator *allocator, gordian_error *error)
-{
-    TRY(make_db(out, allocator, error));
     (*out)->db = db;
     return GORDIAN_OK;
 }
@@ -137,7 +130,7 @@ static gordian_status open_history_folder(struct incidents_db **out, const char 
         return fail(error,
                     errno == ENOENT || errno == ENOTDIR ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s; --data names the folder of the service", path, strerror(errno));
-    TRY(make_db(out, allocator, error));
+    TRY(incidents_share(out, NULL, allocator, error));
     (*out)->owned = true;
     gordian_status status = open_path(*out, path, live, error);
     if (status != GORDIAN_OK) {
@@ -291,11 +284,6 @@ static bool has_table(const struct incidents_db *db, const char *name)
     return history_ask(db->db, sql, &there) == SQLITE_OK && there > 0;
 }
 
-static bool is_labelled(struct incidents_db *db)
-{
-    return db->labelled = db->labelled || has_table(db, "incident_label");
-}
-
 /* ?1 to ?4: whose, and from when to when. */
 static void bind_subject(sqlite3_stmt *statement, const struct incidents_filter *filter)
 {
@@ -312,7 +300,7 @@ query_incidents(struct incidents_db *db, const struct incidents_filter *filter,
 {
     char sql[1200];
     sqlite3_stmt *statement;
-    bool labelled = is_labelled(db);
+    bool labelled = db->labelled = db->labelled || has_table(db, "incident_label");
     if (filter->label && !labelled)
         return GORDIAN_OK; /* nobody had any */
     snprintf(sql, sizeof sql, "SELECT " COLUMNS ", %s, %s" PASSES "%s%s ORDER BY id%s LIMIT ?8",

@@ -98,9 +98,7 @@ gordian_status journal_resume(struct journal *journal, const struct journal_file
     journal->first = file->first;
     journal->salt = file->salt;
     journal->size = file->at;
-    return journal->fd < 0 || !cut_behind(journal) || fsync(journal->fd) != 0
-               ? fail_disk(error, errno)
-               : GORDIAN_OK;
+    return disk_step(journal->fd >= 0 && cut_behind(journal) && fsync(journal->fd) == 0, error);
 }
 
 void journal_close(struct journal *journal)

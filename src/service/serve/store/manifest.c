@@ -57,7 +57,7 @@ gordian_status marker_open(struct marker *marker, int folder, gordian_error *err
     *marker = (struct marker){.folder = folder, .fd = -1};
     marker->fd = openat(folder, MARKER_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (marker->fd < 0)
-        return errno == ENOENT ? GORDIAN_OK : fail_disk(error, errno);
+        return disk_step(errno == ENOENT, error);
     return get_marker(marker, error);
 }
 
@@ -104,7 +104,7 @@ gordian_status marker_note(struct marker *marker, uint64_t newest, bool sync, go
         return GORDIAN_OK;
     TRY(marker->mapped ? marker_check(marker, error) : GORDIAN_OK);
     marker->newest = newest;
-    return write_marker(marker, marker->fd, sync) ? GORDIAN_OK : fail_disk(error, errno);
+    return disk_step(write_marker(marker, marker->fd, sync), error);
 }
 
 gordian_status marker_check(const struct marker *marker, gordian_error *error)

@@ -3,11 +3,11 @@
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/threads/priority.h"
+#include "service/serve/store/files.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #define PATTERNS  256
 #define COPY_SIZE (GORDIAN_NAME_MAX + 2) /* what is cut off is still longer than any name */
@@ -121,9 +121,7 @@ static void *answer_all(void *context)
         pthread_mutex_lock(&questions->mutex);
         question->state = QUESTION_ANSWERED;
         pthread_mutex_unlock(&questions->mutex);
-        if (eventfd_write(questions->bell, 1) != 0) { /* the loop, once it wakes, wants the mutex */
-            /* It is full: rung often enough. */
-        }
+        bell_ring(questions->bell); /* the loop, once it wakes, wants the mutex */
         pthread_mutex_lock(&questions->mutex);
     }
     pthread_mutex_unlock(&questions->mutex);

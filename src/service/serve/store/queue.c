@@ -1,15 +1,13 @@
 /* Batches on their way to whatever keeps them, and back. */
 #include "foundation/base/error.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <stdio.h>
-#include <sys/eventfd.h>
 
 void store_ring(const struct store *store)
 {
-    if (eventfd_write(store->doorbell, 1) != 0) {
-        /* It is full: rung often enough. */
-    }
+    bell_ring(store->doorbell);
 }
 
 /* ---- commits */

@@ -1,5 +1,6 @@
 /* Reading snapshot and journal back: are they whole? What the service needs of them. */
 #include "foundation/base/error.h"
+#include "foundation/base/sort.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 #include "service/wire/wire.h"
@@ -22,12 +23,6 @@ __attribute__((format(printf, 2, 3))) static void note_damage(struct recovery *r
 
 /* ---- which files there are */
 
-static int by_number(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
                             const gordian_allocator *memory, gordian_error *error)
 {
@@ -46,7 +41,7 @@ gordian_status numbers_list(struct numbers *numbers, int folder, const char *pre
     if (list)
         closedir(list);
     if (numbers->count > 0)
-        qsort(numbers->items, numbers->count, sizeof *numbers->items, by_number);
+        sort_words(numbers->items, numbers->count, 1);
     return status;
 }
 

@@ -90,8 +90,7 @@ gordian_status repair_journal(const struct folder *folder, const struct recovery
     THEN(status, move_numbered(folder, "journal", &recovery->numbers, after, error));
     if (status == GORDIAN_OK && !whole)
         status = copy_and_cut(folder, file, error);
-    if (status == GORDIAN_OK && !replace_sync_folder(folder->fd))
-        status = fail_disk(error, errno);
+    THEN(status, disk_step(replace_sync_folder(folder->fd), error));
     return status;
 }
 
@@ -107,8 +106,7 @@ gordian_status repair_finish(const struct folder *folder, gordian_error *error)
     gordian_status status = move_aside(folder, HISTORY_FILE "-wal", error);
     THEN(status, move_aside(folder, HISTORY_FILE, error));
     unlinkat(folder->fd, HISTORY_FILE "-shm", 0);
-    if (status == GORDIAN_OK && !replace_end(folder->fd, -1, READY, HISTORY_FILE, NULL))
-        status = fail_disk(error, errno);
+    THEN(status, disk_step(replace_end(folder->fd, -1, READY, HISTORY_FILE, NULL), error));
     return status;
 }
 
@@ -127,8 +125,7 @@ static gordian_status build_history(const struct folder *folder, const char *pat
     sqlite3_close(old);
     /* Everything into the file itself, which then needs no log. */
     THEN(code, sqlite3_wal_checkpoint_v2(fresh.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
-    if (code)
-        status = history_explain(&fresh, code, error);
+    status = history_explain(&fresh, code, error);
     history_close(&fresh);
     return status;
 }
@@ -142,7 +139,7 @@ gordian_status repair_history(const struct folder *folder, gordian_error *error)
     unlinkat(folder->fd, fresh, 0); /* of a repair that did not end */
     unlinkat(folder->fd, HISTORY_FILE ".new-wal", 0);
     gordian_status status = build_history(folder, path, error);
-    if (status == GORDIAN_OK && !replace_end(folder->fd, -1, fresh, READY, NULL))
-        status = fail_disk(error, errno);
-    return status != GORDIAN_OK ? status : repair_finish(folder, error);
+    THEN(status, disk_step(replace_end(folder->fd, -1, fresh, READY, NULL), error));
+    THEN(status, repair_finish(folder, error));
+    return status;
 }

@@ -3,11 +3,11 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 static const char *const durabilities[] = {
@@ -297,13 +297,10 @@ static void take_committed_incidents(struct store *store)
 
 void store_poll(struct store *store)
 {
-    eventfd_t ignored;
     if (!store->kept)
         return;
     store_note_turn(store);
-    if (eventfd_read(store->doorbell, &ignored) != 0) {
-        /* It was not rung: no harm. */
-    }
+    bell_clear(store->doorbell);
     store_lock(store);
     show_health(store);
     memcpy(store->leader_shown, store->leader, sizeof store->leader_shown);

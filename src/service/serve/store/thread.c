@@ -52,9 +52,7 @@ static gordian_status write_batches(struct store *store, struct batch *batch, si
         TRY(marker_check(&store->folder.marker, error));
         TRY(journal_append(&store->journal, batch, count, sync, patient, error));
     }
-    int code = history_write(&store->history, batch, count);
-    if (code)
-        return history_explain(&store->history, code, error);
+    TRY(history_explain(&store->history, history_write(&store->history, batch, count), error));
     if (sync && !files_are_ours(store))
         return fail(error, GORDIAN_STATUS_IO, REMOVED);
     /* After the write: whoever has taken the folder over has seen it, or it does not count. */

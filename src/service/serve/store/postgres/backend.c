@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* ---- the thread */
@@ -135,9 +134,7 @@ static gordian_status load_pg(struct store *store, const struct store_loader *lo
 
 static void wake_pg(struct store *store)
 {
-    if (eventfd_write(store->pg->wake, 1) != 0) {
-        /* It is full: rung often enough. */
-    }
+    bell_ring(store->pg->wake);
 }
 
 static void close_pg(struct store *store)

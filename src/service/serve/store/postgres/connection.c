@@ -1,11 +1,11 @@
 /* The connection. */
 #include "foundation/base/error.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/postgres/postgres.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 
 gordian_status pg_check(const char *conninfo, gordian_error *error)
 {
@@ -154,10 +154,8 @@ void pg_wait(struct pg *pg, bool flush, int ms)
     struct pollfd ends[2] = {{.fd = pg->wake, .events = POLLIN},
                              {.fd = pg->conn ? PQsocket(pg->conn) : -1,
                               .events = (short)(POLLIN | (flush ? POLLOUT : 0))}};
-    eventfd_t ignored;
-    if (poll(ends, 2, ms) > 0 && ends[0].revents && eventfd_read(pg->wake, &ignored) != 0) {
-        /* It was not rung: no harm. */
-    }
+    if (poll(ends, 2, ms) > 0 && ends[0].revents)
+        bell_clear(pg->wake);
 }
 
 /* Only for the server: whoever wakes us meanwhile is heard later. */
