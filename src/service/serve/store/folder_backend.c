@@ -240,11 +240,6 @@ static gordian_status load_files(struct store *store, const struct store_loader 
     return status;
 }
 
-static void wake_files(struct store *store)
-{
-    pthread_cond_signal(&store->wake);
-}
-
 static void close_files(struct store *store)
 {
     journal_close(&store->journal);
@@ -258,6 +253,5 @@ const struct store_backend backend_files = {
     .load = load_files,
     .past = past_of_files,
     .begins = past_begins_in_files,
-    .wake = wake_files,
     .close = close_files,
 };

@@ -12,12 +12,6 @@ static gordian_status open_memory(struct store *store, struct store_found *found
     return incidents_share(&store->reader, store->history.db, &store->memory, error);
 }
 
-static void wake_nobody(struct store *store)
-{
-    (void)store;
-}
-
 const struct store_backend backend_memory = {
     .open = open_memory,
-    .wake = wake_nobody,
 };

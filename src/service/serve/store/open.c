@@ -46,7 +46,7 @@ static void end_thread(struct store *store)
     store_seal(store);
     store_lock(store);
     store->stopping = true;
-    store->backend->wake(store);
+    store_wake(store);
     store_unlock(store);
     pthread_join(store->thread, NULL);
     store->running = false;

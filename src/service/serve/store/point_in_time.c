@@ -66,6 +66,8 @@ gordian_status store_load_past(const struct store_options *options, uint64_t at,
     static const struct store_loader checked = {tell_section, tell_record};
     const struct store_backend *backend = backend_of(options);
     struct telling telling = {.loader = loader, .context = context, .at = at};
+    if (!backend->past)
+        return backend->open(NULL, NULL, error); /* which says why */
     gordian_status status = backend->past(options, at, after, &checked, &telling, error);
     if (status == STORE_ENOUGH)
         return GORDIAN_OK;
@@ -75,8 +77,9 @@ gordian_status store_load_past(const struct store_options *options, uint64_t at,
 gordian_status store_past_begins(const struct store_options *options, uint64_t *at,
                                  gordian_error *error)
 {
+    const struct store_backend *backend = backend_of(options);
     *at = 0;
-    return backend_of(options)->begins(options, at, error);
+    return backend->begins ? backend->begins(options, at, error) : backend->open(NULL, NULL, error);
 }
 
 bool store_past_source(const struct store *store, struct store_options *options)

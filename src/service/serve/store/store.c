@@ -132,7 +132,7 @@ static void enqueue_batch(struct store *store, struct batch *batch)
     /* While something waits the thread is at it, or knows when it will be; several commits may be
      * under way at a database. */
     if (first || store->pg || store->queue_bytes >= STORE_BEHIND_MAX)
-        store->backend->wake(store);
+        store_wake(store);
 }
 
 /* Under the mutex: is it healthy, as far as the loop has heard? */
@@ -373,7 +373,7 @@ void store_hand_over(struct store *store)
     store_lock(store);
     store->handing_over = store->pg != NULL && store->role == STORE_LEADS;
     show_health(store);
-    store->backend->wake(store);
+    store_wake(store);
     store_unlock(store);
 }
 
@@ -435,7 +435,7 @@ void store_snapshot_end(struct store *store)
     if (taken) {
         job->journal_bytes = store->journal_bytes;
         store->job = job;
-        store->backend->wake(store);
+        store_wake(store);
     }
     store_unlock(store);
     if (taken)
@@ -487,7 +487,7 @@ void store_keep_incidents(struct store *store, uint64_t keep_ms)
     store_lock(store);
     store->keep_ms = keep_ms;
     store->trim_at = 0;
-    store->backend->wake(store);
+    store_wake(store);
     store_unlock(store);
 }
 

@@ -192,8 +192,8 @@ struct store_backend {
     /* store_follow; NULL: nobody else writes. */
     gordian_status (*follow)(struct store *store, const struct store_loader *loader, void *context,
                              bool *more, gordian_error *error);
-    /* store_load_past and store_past_begins. The loader says STORE_ENOUGH when what comes is later
-     * than `at`. */
+    /* store_load_past and store_past_begins; NULL: it cannot be opened either. The loader says
+     * STORE_ENOUGH when what comes is later than `at`. */
     gordian_status (*past)(const struct store_options *options, uint64_t at, uint64_t after,
                            const struct store_loader *loader, void *context, gordian_error *error);
     gordian_status (*begins)(const struct store_options *options, uint64_t *at,
@@ -203,7 +203,8 @@ struct store_backend {
                               void (*each)(void *context, const char *address, bool leads,
                                            uint64_t since),
                               void *context, gordian_error *error);
-    void (*wake)(struct store *store); /* its thread has something to do */
+    /* Its thread has something to do; NULL: it waits for store->wake. */
+    void (*wake)(struct store *store);
     /* The thread has nothing to do any more: ends it, too. NULL: there is none. */
     void (*close)(struct store *store);
 };
@@ -344,6 +345,15 @@ static inline void store_lock(const struct store *store)
 static inline void store_unlock(const struct store *store)
 {
     pthread_mutex_unlock((pthread_mutex_t *)&store->mutex);
+}
+
+/* The thread of the backend has something to do. */
+static inline void store_wake(struct store *store)
+{
+    if (store->backend->wake)
+        store->backend->wake(store);
+    else
+        pthread_cond_signal(&store->wake);
 }
 
 /* Under the mutex: journal and history are the caller's, or nobody's again. */
