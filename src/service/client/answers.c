@@ -91,21 +91,14 @@ static void note_served(gordian_client *client, uint32_t process)
         client->watched_granted = true;
 }
 
-/* The served of one result, into client->served; false: malformed, or *memory: none left. */
-static bool gather_served(gordian_client *client, struct wire_results *results, uint32_t count,
-                          bool *memory)
+/* Room for so many in client->served. */
+static gordian_status reserve_served(gordian_client *client, size_t count, gordian_error *error)
 {
-    *memory = true;
-    if (count > client->served_room &&
-        !memory_grow(&client->memory, &client->served, &client->served_room, count,
-                     sizeof *client->served)) {
-        *memory = false;
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        if (!wire_next_served(results, &client->served[i]))
-            return false;
-    return true;
+    return count <= client->served_room ||
+                   memory_grow(&client->memory, &client->served, &client->served_room, count,
+                               sizeof *client->served)
+               ? GORDIAN_OK
+               : fail_memory(error);
 }
 
 /* The number of this event, if the service has told it. */
@@ -161,10 +154,12 @@ static gordian_status take_event_results(gordian_client *client, const struct wi
     uint64_t number = results.first;
     for (uint32_t left = results.count; left > 0; left--, number++) {
         struct command *command = first_command(client);
-        bool memory = true;
-        if (!wire_next_result(&results, &result) ||
-            !gather_served(client, &results, result.served, &memory))
-            return memory ? broken_answer(client) : fail_memory(error);
+        if (!wire_next_result(&results, &result))
+            return broken_answer(client);
+        TRY(reserve_served(client, result.served, error));
+        for (uint32_t i = 0; i < result.served; i++)
+            if (!wire_next_served(&results, &client->served[i]))
+                return broken_answer(client);
         if (number < client->first_number) {
             take_fence(client, &result);
             continue;
@@ -187,17 +182,6 @@ static gordian_status take_event_results(gordian_client *client, const struct wi
         return broken_answer(client);
     drop_command(client);
     return GORDIAN_OK;
-}
-
-static bool gather_line_served(gordian_client *client, struct wire_list *served)
-{
-    size_t count = served->left;
-    if (!memory_grow(&client->memory, &client->served, &client->served_room, count,
-                     sizeof *client->served))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        wire_next_id(served, &client->served[i]);
-    return true;
 }
 
 /* The answer to a question is kept for gordian_client_ask. */
@@ -225,8 +209,9 @@ static gordian_status take_line_answer(gordian_client *client, const struct wire
         link_rewind(client, 0, 1);
         return GORDIAN_OK;
     }
-    if (!gather_line_served(client, &answer.served))
-        return fail_memory(error);
+    TRY(reserve_served(client, result.served, error));
+    for (size_t i = 0; i < result.served; i++)
+        wire_next_id(&answer.served, &client->served[i]);
     TRY(call ? keep_said(client, call, answer.json, error) : GORDIAN_OK);
     drop_command(client);
     if (asked)

@@ -77,14 +77,9 @@ static void clear_news(struct hook *hook, struct news_list *list)
 /* Under the mutex. False: it is to stop. */
 static bool wait_ms(struct hook *hook, unsigned ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    uint64_t end = clock_ns() + UINT64_C(1000000) * ms;
+    struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+                             .tv_nsec = (long)(end % 1000000000)};
     while (!hook->stopping && !hook->cleared &&
            pthread_cond_timedwait(&hook->wake, &hook->mutex, &until) == 0)
         continue;

@@ -303,6 +303,9 @@ gordian_status store_start_thread(struct store *store, void *(*work)(void *conte
  * what happened last. After a long rest incidents are kept longer; nothing is erased that is not
  * old. */
 void store_believe_clock(struct store *store);
+/* The time, ms since 1970. A clock that is set forward while the service runs makes nothing old:
+ * time has passed by the steady one. Nor does one that was set back. */
+uint64_t store_now(const struct store *store);
 void *store_thread(void *context);
 void store_ring(const struct store *store); /* the loop has something to do */
 

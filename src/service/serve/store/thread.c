@@ -230,12 +230,9 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* A clock that is set forward while the service runs makes nothing old: time has passed by the
- * steady one. Nor does one that was set back. */
-static uint64_t time_passed(const struct store *store)
+uint64_t store_now(const struct store *store)
 {
-    uint64_t wall = wall_ms(), steady = clock_ms();
-    return earlier_of(wall, store->wall_at + (steady - store->steady_at));
+    return earlier_of(wall_ms(), store->wall_at + (clock_ms() - store->steady_at));
 }
 
 static uint64_t file_size(int folder, const char *prefix, uint64_t number)
@@ -263,7 +260,7 @@ static uint64_t bytes_before(int folder, const struct numbers *journals,
 static uint64_t oldest_wanted(struct store *store, const struct numbers *journals,
                               const struct numbers *snapshots, uint64_t older)
 {
-    uint64_t keep = store->options.keep_history_ms, now = time_passed(store), taken, oldest = 0;
+    uint64_t keep = store->options.keep_history_ms, now = store_now(store), taken, oldest = 0;
     uint64_t most = store->options.history_bytes;
     int folder = store->folder.fd;
     if (!keep)
@@ -324,7 +321,7 @@ static bool trim_files(struct store *store)
 
 static void trim_history(struct store *store, bool *more)
 {
-    uint64_t keep = store->keep_ms, now = time_passed(store), dropped = 0;
+    uint64_t keep = store->keep_ms, now = store_now(store), dropped = 0;
     uint64_t before = keep && now > keep ? now - keep : 0;
     store_begin_io(store);
     int code = history_trim(&store->history, before, &dropped, more);

@@ -252,14 +252,8 @@ static void end_snapshot_job(struct store *store, bool written)
 /* The moment so long ago; 0: never. */
 static uint64_t moment_before(const struct store *store, uint64_t keep_ms)
 {
-    uint64_t wall = wall_ms(), passed = store->wall_at + (clock_ms() - store->steady_at);
-    uint64_t now = wall < passed ? wall : passed; /* a clock set forward makes nothing old */
+    uint64_t now = store_now(store);
     return keep_ms && now > keep_ms ? now - keep_ms : 0;
-}
-
-static uint64_t ended_before(const struct store *store)
-{
-    return moment_before(store, store->keep_ms);
 }
 
 static bool step_trim(struct store *store)
@@ -267,10 +261,15 @@ static bool step_trim(struct store *store)
     struct pg *pg = store->pg;
     char name[] = "trim0";
     store_lock(store);
+    uint64_t ended_before = moment_before(store, store->keep_ms);
     const uint64_t numbers[TRIM_STEPS][2] = {
-        {store->newest, store->older}, {store->newest, store->older}, {store->newest, store->older},
-        {ended_before(store), 0},      {HISTORY_INCIDENTS, 256},      {HISTORY_REPLAYS, 64},
-        {ended_before(store), 0},
+        {store->newest, store->older},
+        {store->newest, store->older},
+        {store->newest, store->older},
+        {ended_before, 0},
+        {HISTORY_INCIDENTS, 256},
+        {HISTORY_REPLAYS, 64},
+        {ended_before, 0},
     };
     uint64_t keep = store->options.keep_history_ms;
     const uint64_t past[2] = {moment_before(store, keep), store->older};
