@@ -1,4 +1,4 @@
-/* Everything that sends one command and waits for its answer. */
+/* Functions that send one command and wait for its answer. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/client/client.h"
@@ -52,7 +52,7 @@ static gordian_status finish_call(gordian_client *client, struct call *call, gor
         status = link_wait(client, until, error);
     if (call->done)
         return call->status;
-    /* Nobody waits for this answer any more. */
+    /* The answer, if it still comes, has no receiver. */
     struct command *commands = fifo_front(&client->commands);
     for (size_t i = fifo_count(&client->commands) / sizeof *commands; i-- > 0;)
         if (commands[i].call == call)
@@ -72,7 +72,7 @@ struct removal {
     size_t count;
 };
 
-/* The frame of a command; `what` depends on its kind. */
+/* Encodes the frame of a command; `what` depends on its kind. */
 static size_t put_command(void *to, size_t room, uint8_t kind, const void *what)
 {
     const struct declarations *declarations = what;
@@ -103,7 +103,7 @@ static size_t put_command(void *to, size_t room, uint8_t kind, const void *what)
     }
 }
 
-/* Sends a command, and waits for its answer in `call`. */
+/* Sends a command and waits for its answer. */
 static gordian_status perform_call(gordian_client *client, uint8_t kind, struct call *call,
                                    const void *what, gordian_error *error)
 {
@@ -120,7 +120,8 @@ static gordian_status perform_call(gordian_client *client, uint8_t kind, struct 
     return finish_call(client, call, error);
 }
 
-/* For what must not be given twice: nothing that may have to be sent again goes before it. */
+/* For commands that must not be sent twice: first waits until nothing before them might be sent
+ * again. */
 static gordian_status perform_alone(gordian_client *client, uint8_t kind, const void *what,
                                     gordian_error *error)
 {
@@ -145,13 +146,13 @@ static gordian_status check_system_name(const char *name, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Keeps the name for the next greeting; the old one is freed when it is no more needed. */
+/* Keeps the name for the next greeting, and frees the old one. */
 static gordian_status now_using(gordian_client *client, gordian_status status, char *name)
 {
     memory_free(&client->memory, status == GORDIAN_OK ? client->system : name);
     if (status == GORDIAN_OK) {
         client->system = name;
-        client->open = 0; /* it is there now */
+        client->open = 0; /* the system exists now */
     }
     return status;
 }
@@ -212,7 +213,7 @@ static gordian_status translate_declaration(struct wire_declaration *to,
     return GORDIAN_OK;
 }
 
-/* Declares as many of them as fit into one frame; *done of them. */
+/* Declares as many as fit into one frame; *done is their number. */
 static gordian_status declare_some(gordian_client *client, const struct wire_declaration *list,
                                    size_t count, uint32_t *ids, size_t *done, gordian_error *error)
 {
@@ -310,7 +311,7 @@ gordian_status gordian_client_remove(gordian_client *client, bool resources, con
     return perform_alone(client, WIRE_REMOVE, &removal, error);
 }
 
-/* ------------------------------------------------------------------ questions */
+/* ------------------------------------------------------------------ queries */
 
 gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask, gordian_error *error)
 {

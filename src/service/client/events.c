@@ -1,21 +1,22 @@
-/* Queueing events, and requests that wait for their grant. */
+/* Queues events, and waits for the grants of requests. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/client/client.h"
 
 /* An EVENTS frame is sent once it has this many bytes. */
 #define FRAME_BYTES (32u << 10)
-/* What stands before the events: head, first number, count. */
+/* Bytes before the events: head, first number, count. */
 #define FRAME_HEAD (WIRE_HEAD_SIZE + 8 + 4)
-/* How often a wait for a grant asks, in case the word of it was lost with a connection. */
+/* Polling interval while waiting for a grant, in case its notification was lost with a connection.
+ */
 #define ASK_MS 1000
 
-/* ------------------------------------------------------------------ who waits */
+/* ------------------------------------------------------------------ waiting processes */
 
 void events_set_waiting(gordian_client *client, uint32_t process, bool waits)
 {
     if (process / 64 >= client->waiting_room)
-        return; /* none of those we ever sent an event of */
+        return; /* not a process of this client */
     uint64_t bit = UINT64_C(1) << (process % 64);
     uint64_t *word = &client->waiting[process / 64];
     *word = waits ? *word | bit : *word & ~bit;
@@ -23,7 +24,7 @@ void events_set_waiting(gordian_client *client, uint32_t process, bool waits)
 
 /* ------------------------------------------------------------------ frames */
 
-/* The frame being filled lies behind `sealed`. */
+/* The open frame lies behind `sealed`. */
 static size_t open_bytes(const gordian_client *client)
 {
     return fifo_count(&client->out) - client->sealed;
@@ -37,7 +38,7 @@ void events_seal(gordian_client *client)
     unsigned char *frame = (unsigned char *)fifo_front(&client->out) + client->sealed;
     wire_store32(frame, (uint32_t)(size - 4));
     wire_store32(frame + WIRE_HEAD_SIZE + 8, client->open_events);
-    /* Room for it was made when the frame was begun. */
+    /* It was reserved when the frame was opened. */
     struct command *command = fifo_back(&client->commands);
     *command = (struct command){
         .size = (uint32_t)size, .events = client->open_events, .kind = WIRE_EVENTS};
@@ -48,7 +49,7 @@ void events_seal(gordian_client *client)
     client->open_events = 0;
 }
 
-/* Memory for one more event of `size` bytes, whatever it takes. */
+/* Reserves memory for one more event of `size` bytes in all queues. */
 static bool reserve_event(gordian_client *client, const gordian_event *event, size_t size)
 {
     const gordian_allocator *memory = &client->memory;
@@ -60,7 +61,7 @@ static bool reserve_event(gordian_client *client, const gordian_event *event, si
                                (size_t)event->process / 64 + 1, sizeof *client->waiting));
 }
 
-/* Writes the event behind those of the open frame, or into a new one. */
+/* Appends the event to the open frame, or opens one. */
 static void append_event(gordian_client *client, const gordian_event *event, size_t size)
 {
     unsigned char *back = fifo_back(&client->out);
@@ -68,7 +69,7 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
         wire_put_events(back, FRAME_HEAD + size, client->next_number, event, 1);
         fifo_put(&client->out, FRAME_HEAD + size);
     } else {
-        /* A frame of its own whose head covers the end of the event before, for a moment. */
+        /* The encoder writes a whole frame: save the bytes that its head overwrites. */
         unsigned char covered[FRAME_HEAD];
         memcpy(covered, back - FRAME_HEAD, FRAME_HEAD);
         wire_put_events(back - FRAME_HEAD, FRAME_HEAD + size, 0, event, 1);
@@ -78,7 +79,7 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
     client->open_events++;
 }
 
-/* The number stands behind the head, in EVENTS as in LINE. The open frame is behind all others. */
+/* The number follows the head in EVENTS and in LINE frames. The open frame is the last one. */
 void events_renumber(gordian_client *client)
 {
     unsigned char *number = (unsigned char *)fifo_front(&client->out) + WIRE_HEAD_SIZE;
@@ -100,8 +101,8 @@ static size_t count_unanswered(const gordian_client *client)
     return fifo_count(&client->events) / sizeof(struct sent_event);
 }
 
-/* May a frame of this size be sent now? Waits for a place in the window. A callback cannot wait; it
- * frees a place itself each time it is called. */
+/* Checks that a frame of this size may be sent, and waits until the window has space. A callback
+ * cannot wait; each call of it has freed one slot. */
 static gordian_status make_way(gordian_client *client, size_t size, gordian_error *error)
 {
     if (size > client->frame_max)
@@ -114,7 +115,7 @@ static gordian_status make_way(gordian_client *client, size_t size, gordian_erro
     return GORDIAN_OK;
 }
 
-/* The frame is full: let the service work on it while the next one is filled. */
+/* The frame is full: send it, so that the service can work on it meanwhile. */
 static gordian_status begin_next_frame(gordian_client *client, gordian_error *error)
 {
     events_seal(client);
@@ -122,7 +123,7 @@ static gordian_status begin_next_frame(gordian_client *client, gordian_error *er
                                                        : gordian_client_flush(client, error);
 }
 
-/* Room for it was made with reserve_event. */
+/* Records a sent event; reserve_event has made space for it. */
 static void note_sent(gordian_client *client, struct sent_event event)
 {
     *(struct sent_event *)fifo_back(&client->events) = event;
@@ -135,7 +136,7 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
 {
     gordian_event copy = *given, *event = &copy;
     if (event->op != GORDIAN_OP_RELEASE && event->op != GORDIAN_OP_ACT)
-        event->to = GORDIAN_NONE; /* only these are for somebody */
+        event->to = GORDIAN_NONE; /* only these name another process */
     size_t size = wire_event_size(event);
     if (event->wants && event->want_count > UINT16_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
@@ -203,7 +204,7 @@ gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
     return status == GORDIAN_STATUS_END && count_unanswered(client) == 0 ? GORDIAN_OK : status;
 }
 
-/* ------------------------------------------------------------------ one by one */
+/* ------------------------------------------------------------------ synchronous events */
 
 struct event_call {
     gordian_client *client;
@@ -233,13 +234,13 @@ static bool covers_wants(const gordian_process_state *state, const gordian_want 
     return true;
 }
 
-/* GORDIAN_OUTCOME_EXITED, as a system of this kind says it. */
+/* Returns the code for "exited" of this kind of system. */
 static uint8_t request_has_ended(const gordian_client *client)
 {
     return client->avoids ? (uint8_t)GORDIAN_VERDICT_EXITED : (uint8_t)GORDIAN_OUTCOME_EXITED;
 }
 
-/* An event's answer was lost: what does the state say of it? */
+/* The result of an applied event was lost: reconstructs it from the state. */
 static gordian_status ask_outcome(gordian_client *client, const gordian_event *event,
                                   gordian_reply *reply, gordian_error *error)
 {
@@ -252,12 +253,12 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
     if (event->op == GORDIAN_OP_EXIT)
         reply->outcome = request_has_ended(client);
     if (event->op == GORDIAN_OP_AWAIT && !state.waiting)
-        return GORDIAN_OK; /* enough have acted, or it was refused */
+        return GORDIAN_OK; /* granted, or it was refused */
     if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT &&
         event->op != GORDIAN_OP_AWAIT)
         return GORDIAN_OK;
     reply->waits = state.waiting;
-    if (state.waiting) /* of a system that avoids: unavailable, though it may be unsafe */
+    if (state.waiting) /* with avoidance: unavailable, although it may be unsafe */
         reply->outcome = client->avoids     ? GORDIAN_VERDICT_UNAVAILABLE
                          : state.deadlocked ? GORDIAN_OUTCOME_DEADLOCK
                                             : GORDIAN_OUTCOME_BLOCKED;
@@ -279,7 +280,7 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
     while (status == GORDIAN_OK && !call.done)
         status = link_wait(client, until, error);
     if (!call.done) {
-        /* Nobody waits for these events any more. */
+        /* Their answers have no receiver any more. */
         struct sent_event *events = fifo_front(&client->events);
         for (size_t i = count_unanswered(client); i-- > 0;)
             if (events[i].context == &call && events[i].answered == take_reply)
@@ -363,7 +364,7 @@ gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t proc
                                            uint32_t timeout_ms, gordian_error *error)
 {
     uint64_t until = link_deadline(timeout_ms), ask_at = link_deadline(ASK_MS);
-    uint32_t epoch = 1; /* a client that had to connect again may have missed it before */
+    uint32_t epoch = 1; /* after a reconnect the grant may have been missed */
     gordian_status status = call_allowed(client, error);
     client->watched = process;
     client->watched_granted = false;
@@ -383,8 +384,8 @@ gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t proc
                                                                                : status;
 }
 
-/* How a request has ended that waits no more, or is given up here (`late`): it has what it wanted,
- * perhaps in the same moment, or it was ended. */
+/* Determines how a request ended. `late`: cancels it first; it may be granted at the same moment.
+ */
 static gordian_status end_request(gordian_client *client, const gordian_event *request, bool late,
                                   gordian_reply *reply, gordian_error *error)
 {

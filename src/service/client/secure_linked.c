@@ -1,4 +1,4 @@
-/* TLS for what is linked with OpenSSL: the commands, the service. */
+/* secure_load for programs that link OpenSSL: the commands and the service. */
 #include "service/client/secure.h"
 
 const struct secure_interface *secure_load(gordian_error *error)

@@ -1,4 +1,4 @@
-/* TLS for those that must not need OpenSSL themselves: the functions of secure.h, from a module. */
+/* secure_load for libraries that must not need OpenSSL themselves: loads the module. */
 #include "foundation/base/error.h"
 #include "service/client/secure.h"
 
@@ -8,7 +8,7 @@
 #define SECURE_MODULE "libgordian-tls.so"
 #define SECURE_TABLE  "gordian_tls_interface"
 
-/* Paths from the folder of the library, or of the program that it is a part of. */
+/* Paths relative to the folder of the library, or of the program that contains it. */
 static const char *const places[] = {
     SECURE_MODULE,
     "src/" SECURE_MODULE,
@@ -22,11 +22,11 @@ static const char *const places[] = {
     NULL,
 };
 
-/* Who is a part of a program has the program's word for where it is, which need not be a path. */
+/* Inside a program, dladdr returns the program's own argument, which need not be a path. */
 static bool find_module(char *path, size_t size)
 {
     char folder[PATH_MAX];
-    /* The address of a function as one of data: POSIX has it so. */
+    /* POSIX allows the conversion of a function's address. */
     const void *here = (const void *)(uintptr_t)secure_load;
     return (beside_code(here, folder, sizeof folder) &&
             beside_find(folder, places, R_OK, path, size)) ||

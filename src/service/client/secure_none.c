@@ -1,4 +1,4 @@
-/* In a library that was built without OpenSSL there is no TLS, and never anything instead of it. */
+/* secure_load of a library built without OpenSSL: it always fails. */
 #include "foundation/base/error.h"
 #include "service/client/secure.h"
 

@@ -1,4 +1,4 @@
-/* The servers a client may connect to: of several one leads, and takes events. */
+/* The servers of a client: of several, one is the leader and takes events. */
 #include "foundation/base/error.h"
 #include "service/client/client.h"
 
@@ -6,7 +6,7 @@
 
 static const char *const schemes[] = {"unix:", "tcp://", "tls://", "gordian://"};
 
-/* Bytes of the scheme that the text begins with; 0: it has none. */
+/* Returns the length of the scheme at the start of the text; 0: none. */
 static size_t scheme_length(const char *text)
 {
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
@@ -46,7 +46,7 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
             snprintf(scheme, sizeof scheme, "%.*s", (int)own, item);
         if (strcmp(scheme, "gordian://") == 0)
             strcpy(scheme, "tcp://");
-        /* A path may have commas in it: there only a scheme begins another address. */
+        /* A path may contain commas: there an address ends only before a scheme. */
         bool is_path = strcmp(scheme, "unix:") == 0;
         size_t length = strcspn(item, ",");
         while (is_path && item[length] && !scheme_length(item + length + 1))
@@ -54,7 +54,7 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
         snprintf(text, sizeof text, "%s%.*s", scheme, (int)(length - own), item + own);
         gordian_error failure = {0};
         gordian_status added = add_server(client, one && !own ? uri : text, wishes, &failure);
-        /* One whose name nobody knows just now need not keep us from the others. */
+        /* A name that cannot be resolved now must not prevent the use of the others. */
         if (added != GORDIAN_OK && error)
             *error = failure;
         status = added == GORDIAN_OK || added == GORDIAN_STATUS_IO ? status : added;
@@ -90,7 +90,7 @@ bool servers_next(gordian_client *client)
     return true;
 }
 
-/* "host:port" of "tcp://host:port", or all of it. */
+/* Returns "host:port" of "tcp://host:port", or the whole text. */
 static const char *bare_text(const char *text)
 {
     const char *slashes = strstr(text, "://");
@@ -106,8 +106,8 @@ bool servers_follow(gordian_client *client, const char *leader)
             choose_server(client, i);
             return true;
         }
-    /* One that was not named to us: in the clear only, for we would not know what to expect of it.
-     */
+    /* A server that the user did not name: only without TLS, because its certificate name is
+     * unknown. */
     if (client->secure || client->server_count == CLIENT_SERVERS || !strpbrk(leader, ":/"))
         return false;
     snprintf(uri, sizeof uri, "%s%s", scheme_length(leader) ? "" : "tcp://", leader);

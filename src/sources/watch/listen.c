@@ -17,7 +17,7 @@
 
 #define PATIENCE_NS UINT64_C(5000000000)
 
-/* ------------------------------------------------------------------ where */
+/* ------------------------------------------------------------------ opening */
 
 gordian_status listener_open(struct listener *listener, const char *address, gordian_error *error)
 {
@@ -80,10 +80,10 @@ static void take_client(struct listener *listener)
             return;
         }
     if (fd >= 0)
-        close(fd); /* too many at a time */
+        close(fd); /* too many clients at once */
 }
 
-/* The request is there, or `status` is an error. */
+/* Begins the response to a request. `status`: not 0 if the request was refused. */
 static void begin_answer(struct listener_client *client, int status,
                          const struct http_request *request, listener_writer *write, void *context)
 {
