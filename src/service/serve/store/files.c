@@ -100,7 +100,7 @@ gordian_status file_read(int folder, const char *name, struct bytes *into, gordi
         if (got < 0 && errno != EINTR)
             status = fail_disk(error, errno);
         into->used += got > 0 ? (size_t)got : 0;
-        if (got > 0 && !bytes_room(into, 1)) /* it has grown */
+        if (got > 0 && !bytes_room(into, 1)) /* the file has grown */
             status = fail_memory(error);
     }
     file_close(fd);

@@ -13,9 +13,10 @@ struct incidents_db {
     gordian_allocator memory;
     sqlite3 *db;
     bool owned;
-    sqlite3_stmt *sum; /* asks for the checksum of a row; NULL: not yet, or there are none */
-    bool asked;        /* whether there are */
-    bool labelled;     /* there is a table of labels: its service was not older than they are */
+    sqlite3_stmt
+        *sum;      /* reads the checksum of a row; NULL: not prepared, or the table is missing */
+    bool asked;    /* whether preparing it was tried */
+    bool labelled; /* the table of labels exists; older services did not make it */
 };
 
 #define COLUMNS "id, system, at, ended, how, requester, victim, processes, witness"
@@ -56,7 +57,7 @@ void incidents_close(struct incidents_db *db)
     memory_free(&memory, db);
 }
 
-/* A file: name of SQLite, with what would mean something in one escaped. */
+/* Formats a "file:" URI for SQLite, with special characters escaped. */
 static bool history_path(char *name, size_t size, const char *path, const char *query)
 {
     size_t used = (size_t)snprintf(name, size, "file:");
@@ -69,8 +70,8 @@ static bool history_path(char *name, size_t size, const char *path, const char *
     return !*path && (size_t)rest < size - used;
 }
 
-/* Without a log nobody works here now: it can be read as it is, also in a folder that is not ours
- * to write to, and no traces are left there. (An empty log may have been left by a reader.) */
+/* Is the database unused? Without a log it can be read as it is, even in a read-only folder, and
+ * reading leaves no files behind. (A reader may have left an empty log.) */
 static bool is_at_rest(const char *path, bool surely)
 {
     char log[4096];
@@ -79,14 +80,14 @@ static bool is_at_rest(const char *path, bool surely)
            (stat(log, &there) != 0 ? errno == ENOENT : !surely && there.st_size == 0);
 }
 
-/* Opens it as it is, or with its log. */
+/* Opens the file as it is (immutable), or together with its log. */
 static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
                        int64_t *application, int64_t *version)
 {
     char name[8192];
     if (!history_path(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
         return SQLITE_CANTOPEN;
-    /* Opens it, and reads the two numbers that say whose it is. */
+    /* Opens it and reads the two numbers that identify it. */
     sqlite3_close(db->db);
     db->db = NULL;
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
@@ -152,7 +153,7 @@ gordian_status incidents_join(struct incidents_db **out, const char *folder,
     return open_history_folder(out, folder, true, allocator, error);
 }
 
-/* ---- questions */
+/* ---- queries */
 
 static uint64_t column_number(sqlite3_stmt *statement, int column)
 {
@@ -181,10 +182,11 @@ static struct incident incident_of(sqlite3_stmt *statement)
     };
 }
 
-/* Is a row what it was when it was written? Rows of older services have no sums. */
+/* Does a row differ from its checksum? Rows of older services have none. */
 static bool is_damaged(struct incidents_db *db, sqlite3_stmt *row)
 {
-    static const int order[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* as HISTORY_SUMMED has them */
+    static const int order[] = {1, 2, 3, 4,
+                                5, 6, 7, 8}; /* columns in the order of HISTORY_SUMMED */
     uint32_t sum = 0;
     bool damaged = false;
     if (!db->asked)
@@ -204,7 +206,7 @@ static bool is_damaged(struct incidents_db *db, sqlite3_stmt *row)
     return damaged;
 }
 
-/* Runs a statement, which is then freed. `summed`: of incidents. */
+/* Runs and finalizes a statement. `summed`: the rows are incidents with checksums. */
 static gordian_status run_statement(struct incidents_db *db, sqlite3_stmt *statement,
                                     gordian_status (*each)(void *context, const struct incident *),
                                     void *context, bool summed, uint64_t *count,
@@ -236,7 +238,7 @@ static gordian_status prepare_statement(struct incidents_db *db, const char *sql
 
 static void bind_text(sqlite3_stmt *statement, int index, const char *text)
 {
-    if (text) /* otherwise NULL, which lets everything pass */
+    if (text) /* NULL matches everything */
         sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
@@ -245,7 +247,8 @@ static sqlite3_int64 bounded_text(uint64_t number)
     return number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number;
 }
 
-/* A name in its quotes is found nowhere else in an array of names: quotes in names are escaped. */
+/* A quoted name cannot match elsewhere in an array of names, because quotes in names are escaped.
+ */
 #define PASSES                                                                                     \
     " FROM incident WHERE (?1 IS NULL OR system = ?1)"                                             \
     " AND (?2 IS NULL OR instr(processes, json_quote(?2)) > 0)"                                    \
@@ -254,9 +257,9 @@ static sqlite3_int64 bounded_text(uint64_t number)
     " AND (?9 IS NULL OR EXISTS (SELECT 1 FROM json_each(?9) WHERE system GLOB value))"            \
     " AND (?10 = 0 OR (at <= ?10 AND (ended IS NULL OR ended > ?10)))"
 #define LABELS "(SELECT labels FROM incident_label WHERE incident_label.id = incident.id)"
-#define STANDS " AND ended IS NULL" /* without an OR: there is an index */
+#define STANDS " AND ended IS NULL" /* not an OR, so that the index is used */
 
-/* The patterns as a JSON array. They have no quotes in them: auth/auth.c sees to that. */
+/* Binds the patterns as a JSON array. They contain no quotes: auth/auth.c checks that. */
 static void bind_patterns(sqlite3_stmt *statement, int index, const char *patterns)
 {
     char text[1024] = "[\"";
@@ -275,7 +278,7 @@ static void bind_patterns(sqlite3_stmt *statement, int index, const char *patter
     sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
 }
 
-/* A service that was older than the table has not made it. */
+/* Databases of older services lack some tables. */
 static bool has_table(const struct incidents_db *db, const char *name)
 {
     char sql[100];
@@ -284,7 +287,7 @@ static bool has_table(const struct incidents_db *db, const char *name)
     return history_ask(db->db, sql, &there) == SQLITE_OK && there > 0;
 }
 
-/* ?1 to ?4: whose, and from when to when. */
+/* Binds ?1 to ?4: system, process, and the time range. */
 static void bind_subject(sqlite3_stmt *statement, const struct incidents_filter *filter)
 {
     bind_text(statement, 1, filter->system);
@@ -302,7 +305,7 @@ query_incidents(struct incidents_db *db, const struct incidents_filter *filter,
     sqlite3_stmt *statement;
     bool labelled = db->labelled = db->labelled || has_table(db, "incident_label");
     if (filter->label && !labelled)
-        return GORDIAN_OK; /* nobody had any */
+        return GORDIAN_OK; /* no labels exist */
     snprintf(sql, sizeof sql, "SELECT " COLUMNS ", %s, %s" PASSES "%s%s ORDER BY id%s LIMIT ?8",
              filter->with_replay ? "replay" : "NULL", labelled ? LABELS : "NULL",
              filter->label ? " AND instr(" LABELS ", json_quote(?11)) > 0" : "",
@@ -339,7 +342,7 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id, const char *s
     return count ? GORDIAN_OK : GORDIAN_STATUS_END;
 }
 
-/* ---- as JSON */
+/* ---- JSON */
 
 static void key_text(struct json *json, const char *key, const char *value)
 {
@@ -374,8 +377,8 @@ void incident_json(struct json *json, const struct incident *incident)
 struct page {
     struct json *json;
     void (*write)(struct json *json, const struct incident *);
-    uint32_t left; /* to be written */
-    uint64_t last; /* the one written last */
+    uint32_t left; /* how many may still be written */
+    uint64_t last; /* id of the last one */
     bool more;
 };
 
@@ -393,8 +396,8 @@ static gordian_status write_incident_object(void *context, const struct incident
     return GORDIAN_OK;
 }
 
-/* Where the window of a page begins: the newest ones below `before` that there are; 0: with the
- * first of all. */
+/* Returns the id where the window of a page begins: INCIDENTS_WINDOW incidents below `before`; 0:
+ * at the first one. */
 static uint64_t window_start(struct incidents_db *db, uint64_t before)
 {
     char sql[120];
@@ -407,9 +410,8 @@ static uint64_t window_start(struct incidents_db *db, uint64_t before)
     return (uint64_t)start;
 }
 
-/* Is there anything below? And, where only what formed since some time is asked for, may there be
- * something of it? Incidents are as old as their ids tell, but for jumps of the clock, which a
- * whole window outlasts. */
+/* Is there an older incident, and may it still match `since`? Ids grow with time except for jumps
+ * of the clock, so a whole window without a match ends the search. */
 static bool page_goes_on(struct incidents_db *db, const struct incidents_filter *filter,
                          uint64_t from)
 {
@@ -459,7 +461,7 @@ gordian_status actions_query(struct incidents_db *db, const struct incidents_fil
     return run_statement(db, statement, each, context, false, &count, error);
 }
 
-/* One more than fit is asked for: is there a next page? */
+/* Asks for one more than the limit, to know whether there is a next page. */
 static gordian_status write_page(struct incidents_db *db, const struct incidents_filter *filter,
                                  struct page *page, const char *key, gordian_error *error)
 {
@@ -511,7 +513,7 @@ gordian_status notices_query(struct incidents_db *db,
     return status;
 }
 
-/* Of every row that has one. */
+/* Checks all rows that have a checksum. */
 static gordian_status check_incident_sums(struct incidents_db *db, gordian_error *error)
 {
     int64_t wrong = 0;

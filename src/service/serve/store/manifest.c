@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define VERSION 2
-#define SIZE    32 /* bytes; the epoch, at 8, is aligned for the one load that reads it */
-#define HALF    16 /* each has its own checksum: whatever a write was cut off in, both are whole */
+#define SIZE    32 /* bytes; the epoch, at offset 8, is aligned for an atomic load */
+#define HALF    16 /* each half has a checksum of its own, so a torn write keeps both valid */
 #define NEW     MARKER_FILE ".new"
 
 static void put_marker(const struct marker *marker, uint8_t bytes[SIZE])
@@ -27,7 +27,7 @@ static void put_marker(const struct marker *marker, uint8_t bytes[SIZE])
     wire_store32(bytes + HALF + 12, crc32c(0, bytes + HALF, 12));
 }
 
-/* As version 1 had it. */
+/* format of version 1 */
 static bool is_old(const uint8_t bytes[SIZE])
 {
     return wire_load32(bytes + 4) == 1 && wire_load32(bytes + 24) == crc32c(0, bytes, 24);
@@ -68,7 +68,7 @@ static bool write_marker(const struct marker *marker, int fd, bool sync)
     return file_write_bytes(fd, bytes, SIZE, 0) && (!sync || fsync(fd) == 0);
 }
 
-/* One that is half made would be taken for a damaged one. */
+/* Made under another name first, because an incomplete one would look damaged. */
 static gordian_status make_marker(struct marker *marker, gordian_error *error)
 {
     marker->fd = replace_begin(marker->folder, NEW, 0600);

@@ -1,4 +1,5 @@
-/* Nobody keeps anything: every record counts as committed at once, incidents live in memory. */
+/* The backend that stores nothing: every record counts as committed at once, and incidents live in
+ * memory. */
 #include "service/serve/store/store_internal.h"
 
 #include "foundation/base/error.h"

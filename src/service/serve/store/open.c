@@ -1,4 +1,4 @@
-/* Opening and closing, whoever keeps it; the thread. */
+/* Opens and closes a store with any backend, and starts its thread. */
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "service/serve/store/files.h"
@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* ---- what is to be said about what was found */
+/* ---- notes for the log */
 
 void store_note(struct store_found *found, const char *format, ...)
 {
@@ -76,7 +76,7 @@ static gordian_status make_store(struct store **out, const struct store_options 
     store->memory = memory;
     store->options = *options;
     if (store->options.snapshot_bytes == 0) {
-        /* The environment has a say, for tests and for tuning. */
+        /* An environment variable, for tests and tuning. */
         const char *why, *text = getenv("GORDIAN_SNAPSHOT_BYTES");
         uint64_t bytes;
         store->options.snapshot_bytes =
@@ -128,7 +128,7 @@ gordian_status store_open(struct store **out, const struct store_options *option
     if (status == GORDIAN_OK && store->kept)
         status = questions_open(&store->workers, NULL, NULL, store->doorbell, error);
     if (status != GORDIAN_OK) {
-        store->doubtful = true; /* as it was found, it stays */
+        store->doubtful = true; /* leave it as it was found */
         store_close(store);
         return status;
     }
@@ -151,7 +151,7 @@ void store_close(struct store *store)
     questions_close(store->questions);
     questions_close(store->workers);
     incidents_close(store->reader);
-    history_close(&store->history); /* the last one: empties the log into the database */
+    history_close(&store->history); /* the last connection: moves the log into the database */
     if (store->backend->close)
         store->backend->close(store);
     store_snapshot_drop(store);

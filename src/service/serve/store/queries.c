@@ -10,13 +10,13 @@
 #include <string.h>
 
 #define PATTERNS  256
-#define COPY_SIZE (GORDIAN_NAME_MAX + 2) /* what is cut off is still longer than any name */
+#define COPY_SIZE (GORDIAN_NAME_MAX + 2) /* longer than any name: a cut text matches nothing */
 
 enum question_state {
     QUESTION_ASKED,
-    QUESTION_LOOKED_AT, /* by the thread, now */
+    QUESTION_LOOKED_AT, /* the thread works on it */
     QUESTION_ANSWERED,
-    QUESTION_TOLD, /* ... and whoever asked was told */
+    QUESTION_TOLD, /* ... and `done` was called */
 };
 
 struct question {
@@ -24,13 +24,13 @@ struct question {
     struct question *next;
     struct incidents_filter filter;
     uint64_t id;
-    struct question_work work; /* of another kind */
+    struct question_work work; /* instead of a filter */
     void (*done)(void *context);
     void *context;
     struct output answer;
     gordian_status status;
     gordian_error error;
-    enum question_state state; /* this, and the next, under the mutex */
+    enum question_state state; /* this member and the next: under the mutex */
     bool forgotten;
     char system[COPY_SIZE], process[COPY_SIZE], label[COPY_SIZE], systems[PATTERNS];
 };
@@ -38,14 +38,14 @@ struct question {
 struct questions {
     gordian_allocator memory;
     char folder[4096];
-    struct incidents_db *shared; /* not NULL: answers come from here, at once */
+    struct incidents_db *shared; /* not NULL: answer from here, immediately */
     int bell;
     pthread_t thread;
     bool running;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     bool stopping;
-    struct question *first, **end; /* all of them, in the order in which they were asked */
+    struct question *first, **end; /* all questions, in order */
     unsigned count;
 };
 
@@ -79,7 +79,7 @@ static void answer_from(struct incidents_db *db, struct question *question)
 
 /* ---- the thread */
 
-/* A folder that cannot be read now may be another time. */
+/* A folder that cannot be read now may be readable later. */
 static void answer_one(struct questions *questions, struct incidents_db **db,
                        struct question *question)
 {
@@ -105,7 +105,7 @@ static void *answer_all(void *context)
 {
     struct questions *questions = context;
     struct incidents_db *db = NULL;
-    priority_late(); /* events come before readers */
+    priority_late(); /* events take precedence over readers */
     pthread_mutex_lock(&questions->mutex);
     while (!questions->stopping) {
         struct question *question = questions->first;
@@ -121,7 +121,7 @@ static void *answer_all(void *context)
         pthread_mutex_lock(&questions->mutex);
         question->state = QUESTION_ANSWERED;
         pthread_mutex_unlock(&questions->mutex);
-        bell_ring(questions->bell); /* the loop, once it wakes, wants the mutex */
+        bell_ring(questions->bell); /* without the mutex, which the loop needs when it wakes */
         pthread_mutex_lock(&questions->mutex);
     }
     pthread_mutex_unlock(&questions->mutex);
@@ -146,7 +146,7 @@ static gordian_status start_thread(struct questions *questions, const char *fold
 gordian_status questions_open(struct questions **out, const char *folder,
                               struct incidents_db *shared, int bell, gordian_error *error)
 {
-    gordian_allocator memory = memory_allocator(NULL); /* not the loop's alone */
+    gordian_allocator memory = memory_allocator(NULL); /* used by two threads */
     struct questions *questions = memory_zeroed(&memory, sizeof *questions);
     *out = NULL;
     if (!questions)
@@ -165,7 +165,7 @@ gordian_status questions_open(struct questions **out, const char *folder,
     return status;
 }
 
-/* Takes it off the list and frees it. Under the mutex. */
+/* Removes a question from the list and frees it. Under the mutex. */
 static void remove_question(struct questions *questions, struct question *question)
 {
     struct question **link = &questions->first;
@@ -219,7 +219,7 @@ static void put_question(struct questions *questions, struct question *question)
     pthread_mutex_unlock(&questions->mutex);
 }
 
-/* NULL: there are `most` of them already, or there is no memory. */
+/* NULL: there are `most` questions already, or no memory. */
 static struct question *new_question(struct questions *questions, unsigned most,
                                      void (*done)(void *context), void *context)
 {
@@ -268,7 +268,7 @@ struct question *questions_run(struct questions *questions, const struct questio
     return question;
 }
 
-/* The first one of whose answer nobody has been told; those that were forgotten are removed. */
+/* Returns the first answered question whose `done` was not called; removes forgotten ones. */
 static struct question *next_untold(struct questions *questions)
 {
     for (struct question *each = questions->first, *next; each; each = next) {

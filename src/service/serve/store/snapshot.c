@@ -13,7 +13,7 @@
 
 #define NEW "snapshot.new"
 
-/* A full disk may lack inodes, not bytes: what failed is said with it. */
+/* A full disk may lack inodes instead of bytes, so name the failed step. */
 static gordian_status fail_snapshot(const char *what, gordian_error *error)
 {
     return fail(error, GORDIAN_STATUS_IO, "%s: %s", what, strerror(errno));

@@ -1,4 +1,4 @@
-/* The store's thread: whatever waits for the disk. */
+/* The thread of the folder backend: everything that waits for the disk. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
@@ -11,7 +11,7 @@
 
 #define REMOVED "a file was removed or replaced by another"
 
-/* ---- commits; all under the mutex, by either thread */
+/* ---- commits; under the mutex, by either thread */
 
 void store_take_files(struct store *store)
 {
@@ -38,7 +38,7 @@ void store_end_io(struct store *store)
     store_give_files(store);
 }
 
-/* What is written to a deleted file is not kept. */
+/* Data written to a deleted file is lost. */
 static bool files_are_ours(const struct store *store)
 {
     return folder_is_ours(&store->folder) && journal_is_ours(&store->journal);
@@ -55,7 +55,8 @@ static gordian_status write_batches(struct store *store, struct batch *batch, si
     TRY(history_explain(&store->history, history_write(&store->history, batch, count), error));
     if (sync && !files_are_ours(store))
         return fail(error, GORDIAN_STATUS_IO, REMOVED);
-    /* After the write: whoever has taken the folder over has seen it, or it does not count. */
+    /* After the write: either the new owner of the folder has seen it, or it is not acknowledged.
+     */
     TRY(marker_check(&store->folder.marker, error));
     return marker_note(&store->folder.marker, store->journal.first, false, error);
 }
@@ -79,15 +80,15 @@ bool store_commit(struct store *store, struct batch *batch, size_t count, bool p
         return true;
     }
     store_note_failure(store, error.message);
-    /* SQLite's log cannot grow, perhaps. In the database there may be room. */
+    /* SQLite's log may be unable to grow; the database may still have space. */
     store->checkpoint = true;
     return false;
 }
 
 /* ---- the queue */
 
-/* How many of the queue are written at once. Those that are in the journal already go by
- * themselves. */
+/* Returns how many batches of the queue to write at once. Batches that are already in the journal
+ * are handled separately. */
 static size_t group_size(const struct store *store)
 {
     size_t count = 0, bytes = 0;
@@ -104,15 +105,15 @@ static size_t group_size(const struct store *store)
 static void commit_queue(struct store *store)
 {
     store_take_files(store);
-    size_t count = group_size(store); /* at least 1: only this thread takes them off */
+    size_t count = group_size(store); /* at least 1: only this thread removes batches */
     bool good = store_commit(store, store->queue, count, true);
     if (good)
         store_drop_group(store, count);
     if (!good || !store->queue || store->options.durability != STORE_NONE)
-        store_ring(store); /* nobody waits for a part of it otherwise */
+        store_ring(store); /* with `none` no answer waits for part of it */
 }
 
-/* When may the queue be written? UINT64_MAX: not before something changes. */
+/* When may the queue be written? UINT64_MAX: not until something changes. */
 static uint64_t queue_due(const struct store *store)
 {
     if (!store->queue)
@@ -127,7 +128,7 @@ static uint64_t queue_due(const struct store *store)
 
 /* ---- syncs */
 
-/* Brings what has been committed to the disk itself. */
+/* Syncs the journal to the disk. */
 static void sync_journal(struct store *store)
 {
     gordian_error error;
@@ -144,15 +145,15 @@ static void sync_journal(struct store *store)
         store->figures.failures++;
         snprintf(store->why, sizeof store->why, "%.200s", ours ? error.message : REMOVED);
     }
-    store->unsynced |= !good; /* tried again */
+    store->unsynced |= !good; /* retried */
     if (changed)
         store_ring(store);
     store->sync_at = clock_ms() + STORE_SYNC_MS;
 }
 
-/* The history notes how far the journal has come, once a second: a start that finds the journal
- * shorter knows that something is lost. If a commit has failed there may be incidents in the
- * journal that the history does not have. */
+/* Notes the progress of the journal in the history once a second, so that a start with a shorter
+ * journal detects the loss. After a failed commit, the journal may have incidents that the history
+ * lacks. */
 static void note_progress(struct store *store)
 {
     store_take_files(store);
@@ -168,9 +169,9 @@ static void note_progress(struct store *store)
 
 /* ---- checkpoints */
 
-/* Moves SQLite's log into the database; the next commit then starts the log from its beginning,
- * unless a reader is still in it: it is tried again, but not with every commit. True: all of it was
- * moved, and is on the disk. */
+/* Moves SQLite's log into the database. The next commit then reuses the log from its start, unless
+ * a reader still uses it: then it is retried, but not with every commit. True: everything was moved
+ * and synced. */
 static bool checkpoint_journal(struct store *store)
 {
     int pages = 0, moved = 0;
@@ -191,22 +192,21 @@ static bool all_written(const struct snapshot_job *job)
     return job->fd > 0 && job->written == job->body.used;
 }
 
-/* Writes one part, or makes it count; commits go on meanwhile, and between the steps those of this
- * thread. */
+/* Writes the next part of the snapshot, or completes it. Commits continue meanwhile. */
 static void step_job(struct store *store)
 {
     struct snapshot_job *job = store->job;
     gordian_error error = {0};
     bool last = all_written(job);
     if (job->fd == 0) {
-        /* From here on the journal has another file, so that what is before it can be deleted one
-         * day. If that does not work it is deleted later. */
+        /* Start a new journal file, so that older files can be deleted some day. If that fails,
+         * they are deleted later. */
         store_begin_io(store);
         journal_roll(&store->journal, NULL);
         store_end_io(store);
     }
     if (last)
-        sync_journal(store); /* whoever goes back to the snapshot before needs what is behind it */
+        sync_journal(store); /* recovery from the previous snapshot needs the journal behind it */
     bool good = !last || !store->sync_failed;
     store_unlock(store);
     if (good)
@@ -223,7 +223,7 @@ static void step_job(struct store *store)
     }
 }
 
-/* ---- what is not needed any more */
+/* ---- deleting old data */
 
 static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
@@ -243,7 +243,7 @@ static uint64_t file_size(int folder, const char *prefix, uint64_t number)
     return fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)about.st_size : 0;
 }
 
-/* Bytes of what goes if this snapshot becomes the oldest one that is kept. */
+/* Returns the bytes that can be deleted if this snapshot is the oldest one kept. */
 static uint64_t bytes_before(int folder, const struct numbers *journals,
                              const struct numbers *snapshots, uint64_t snapshot)
 {
@@ -255,8 +255,8 @@ static uint64_t bytes_before(int folder, const struct numbers *journals,
     return bytes;
 }
 
-/* The oldest snapshot that is to stay, for those who ask about the past; 0: all, and the journal
- * from its first record on. At least those that recovery needs. */
+/* Returns the oldest snapshot to keep for point-in-time queries; 0: keep everything since the first
+ * record. Always keeps what recovery needs. */
 static uint64_t oldest_wanted(struct store *store, const struct numbers *journals,
                               const struct numbers *snapshots, uint64_t older)
 {
@@ -276,8 +276,8 @@ static uint64_t oldest_wanted(struct store *store, const struct numbers *journal
     return oldest;
 }
 
-/* Deletes what is older than the oldest snapshot that is wanted; between that and the newest two
- * nothing is kept unless the past is. */
+/* Deletes files older than the oldest snapshot to keep. Without point-in-time queries, only the two
+ * newest snapshots stay. */
 static bool delete_files(struct store *store, uint64_t newest, uint64_t older)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -301,8 +301,8 @@ static bool delete_files(struct store *store, uint64_t newest, uint64_t older)
     return good;
 }
 
-/* Files go only when the history has what they have, and is on the disk with it. The marker must
- * not name a file that is to be deleted, also after a power cut. */
+/* Deletes files only after the history has their incidents on disk. The marker must not name a
+ * deleted file, even after a power failure. */
 static bool trim_files(struct store *store)
 {
     uint64_t newest = store->newest, older = store->older;
@@ -334,7 +334,7 @@ static void trim_history(struct store *store, bool *more)
 static void trim_journal(struct store *store)
 {
     bool more = false;
-    store->trim_at = clock_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
+    store->trim_at = clock_ms() + STORE_TRIM_MS; /* unless it is requested earlier */
     trim_history(store, &more);
     store->trimming = more;
     if (!more && store->trimmed < store->newest && trim_files(store))
@@ -343,7 +343,7 @@ static void trim_journal(struct store *store)
 
 /* ---- the thread */
 
-/* When there is something to do, if nothing changes. */
+/* When the next action is due if nothing changes. */
 static uint64_t next_deadline(const struct store *store)
 {
     uint64_t due = queue_due(store);
@@ -366,8 +366,8 @@ static void sleep_until_due(struct store *store, uint64_t due)
         pthread_cond_timedwait(&store->wake, &store->mutex, &deadline);
 }
 
-/* Everything that is due, each once; false: there is nothing. A queue that never gets empty must
- * not keep the rest from being done. */
+/* Does everything that is due, each action once; false: nothing was due. A queue that never empties
+ * must not starve the other actions. */
 static bool work_once(struct store *store)
 {
     uint64_t now = clock_ms();
@@ -379,7 +379,7 @@ static bool work_once(struct store *store)
         did = true;
     }
     if (store->failed)
-        return did; /* first things first */
+        return did; /* retry the commit first */
     if (store->unsynced && store->sync_at <= now) {
         sync_journal(store);
         did = true;
@@ -388,7 +388,7 @@ static bool work_once(struct store *store)
         note_progress(store);
         did = true;
     }
-    /* A snapshot must not count before the records it stands for are kept. */
+    /* A snapshot must not count before the records it contains are committed. */
     if (store->job &&
         (!all_written(store->job) || atomic_load(&store->committed) >= store->job->number)) {
         step_job(store);
@@ -409,7 +409,7 @@ void *store_thread(void *context)
     while (!store->stopping || store->queue || store->job) {
         if (work_once(store)) {
             if (store->stopping && store->failed)
-                break; /* it was tried: what is left was never acknowledged */
+                break; /* the rest was never acknowledged */
             continue;
         }
         if (store->stopping && store->failed)
