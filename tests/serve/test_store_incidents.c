@@ -125,8 +125,8 @@ static void check_queries(struct incidents_db *db, const struct history *history
     }
     struct incidents_filter all = {.with_replay = true, .oldest_first = true};
     struct comparison one = {.history = history, .filter = &all, .next = 41};
-    CHECK(incidents_get(db, 42, compare, &one, &error) == GORDIAN_OK && one.count == 1);
-    CHECK(incidents_get(db, INCIDENTS + 1, compare, &one, &error) == GORDIAN_STATUS_END);
+    CHECK(incidents_get(db, 42, NULL, compare, &one, &error) == GORDIAN_OK && one.count == 1);
+    CHECK(incidents_get(db, INCIDENTS + 1, NULL, compare, &one, &error) == GORDIAN_STATUS_END);
 }
 
 /* First that it began, later that it ended, as the service does. */

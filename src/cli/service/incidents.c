@@ -244,7 +244,7 @@ static gordian_status run_query(struct listing *listing, bool as_json)
         status = actions_query(db, &listing->filter, as_json ? audit_json : audit_text, listing,
                                &listing->error);
     else if (listing->id)
-        status = incidents_get(db, listing->id, each, listing, &listing->error);
+        status = incidents_get(db, listing->id, NULL, each, listing, &listing->error);
     else
         status = incidents_query(db, &listing->filter, each, listing, &listing->error);
     incidents_close(db);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* usleep */
 #include "foundation/http/listen.h"
 
 #include <errno.h>
@@ -7,6 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define RETRY_US 50000
 
 bool listen_split(const char *text, char *host, size_t size, char port[LISTEN_PORT_SIZE])
 {
@@ -42,4 +45,32 @@ int listen_bind(const struct addrinfo *place, int backlog, bool apart)
     close(fd);
     errno = why;
     return -1;
+}
+
+int listen_next(const struct addrinfo **list, bool any, int backlog, int tries)
+{
+    bool skip = true;
+    int fd = -1;
+    while (*list && skip) {
+        const struct addrinfo *place = *list;
+        fd = listen_bind(place, backlog, true);
+        for (int i = 1; i < tries && fd < 0 && errno == EADDRINUSE; i++) {
+            usleep(RETRY_US);
+            fd = listen_bind(place, backlog, true);
+        }
+        *list = place->ai_next;
+        skip = fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) && (any || *list);
+    }
+    errno = skip ? 0 : errno;
+    return fd;
+}
+
+uint16_t listen_port(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+                                               : ((struct sockaddr_in *)&address)->sin_port);
 }

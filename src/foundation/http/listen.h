@@ -1,16 +1,25 @@
-/* Listening sockets: addresses as options give them, and sockets bound to them. */
+/* Listening sockets: parse the addresses of options, and bind sockets to them. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define LISTEN_PORT_SIZE 8
+#define LISTEN_TRIES     20 /* attempts, 50 ms apart */
 
 struct addrinfo;
 
-/* HOST:PORT, [HOST]:PORT, :PORT (the host is "" then) or PORT (it is 127.0.0.1); false: it is none
- * of them, or does not fit. */
+/* Splits HOST:PORT, [HOST]:PORT, :PORT (the host becomes "") or PORT (the host becomes 127.0.0.1).
+ * Returns false if the text has another form or does not fit. */
 bool listen_split(const char *text, char *host, size_t size, char port[LISTEN_PORT_SIZE]);
-/* A new socket that is bound, does not block and closes on exec; -1: errno. `backlog` 0: it does
- * not listen yet. `apart`: one for IPv6 takes no IPv4. */
+/* Returns a new bound, non-blocking, close-on-exec socket; -1 with errno on failure. With a
+ * `backlog` of 0 it does not listen yet. `apart`: an IPv6 socket accepts no IPv4. */
 int listen_bind(const struct addrinfo *place, int backlog, bool apart);
+/* Binds the first address of *list that this machine has, and moves *list behind it. `any`: another
+ * address of the list has been bound. `tries`: how often to try while the address is in use, for
+ * example by a process that was just killed. Returns -1 with errno on failure; errno 0 means that
+ * the list has no more addresses. */
+int listen_next(const struct addrinfo **list, bool any, int backlog, int tries);
+/* Returns the port of a listening socket, or 0 if it has none. */
+uint16_t listen_port(int fd);

@@ -7,10 +7,16 @@ void prometheus_family(struct output *out, const char *name, const char *type, c
     output_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+void prometheus_value(struct output *out, const char *name, const char *type, const char *help,
+                      double value)
+{
+    prometheus_family(out, name, type, help);
+    output_format(out, "%s %.17g\n", name, value);
+}
+
 void prometheus_gauge(struct output *out, const char *name, const char *help, double value)
 {
-    prometheus_family(out, name, "gauge", help);
-    output_format(out, "%s %.17g\n", name, value);
+    prometheus_value(out, name, "gauge", help, value);
 }
 
 void prometheus_counter(struct output *out, const char *name, const char *help, uint64_t value)

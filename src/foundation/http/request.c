@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ------------------------------------------------------------------ where it ends */
+/* ------------------------------------------------------------------ the end of the head */
 
 bool http_may_begin(const char *bytes, size_t length)
 {
@@ -39,7 +39,7 @@ size_t http_head_end(const char *bytes, size_t length, size_t *seen)
 
 /* ------------------------------------------------------------------ characters */
 
-/* What methods and names of headers consist of: RFC 9110, token. */
+/* Characters of methods and header names: token in RFC 9110. */
 static bool is_token(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -57,7 +57,8 @@ static int hex_value(char c)
     return -1;
 }
 
-/* Copies text[0..length) to *out, decoded and with a NUL behind it; NULL if it is malformed. */
+/* Copies text[0..length) to *out, percent-decoded and NUL-terminated. Returns NULL if it is
+ * malformed. */
 static const char *decode_percent(const char *text, size_t length, bool plus_is_blank, char **out)
 {
     char *start = *out, *to = start;
@@ -110,7 +111,7 @@ static int parse_path(struct http_request *request, const char *path, char **out
     while (*path == '/') {
         size_t length = strcspn(++path, "/");
         if (length == 0 && !path[length])
-            break; /* "/", or a slash at the end */
+            break; /* "/", or a trailing slash */
         if (request->segment_count == HTTP_SEGMENTS_MAX)
             return 414;
         const char *segment = decode_percent(path, length, false, out);
@@ -131,7 +132,7 @@ static enum http_method method_of(const char *text)
     return strcmp(text, "POST") == 0 ? HTTP_POST : HTTP_OTHER;
 }
 
-/* "GET /path?query HTTP/1.1", NUL-terminated, is cut into pieces. */
+/* Splits "GET /path?query HTTP/1.1" (NUL-terminated) in place. */
 static int parse_first_line(struct http_request *request, char *line, char **out)
 {
     char *target = strchr(line, ' ');
@@ -161,14 +162,6 @@ static int parse_first_line(struct http_request *request, char *line, char **out
 
 /* ------------------------------------------------------------------ headers */
 
-static int take_once(const char **slot, const char *value)
-{
-    if (*slot)
-        return 400;
-    *slot = value;
-    return 0;
-}
-
 static int take_length(struct http_request *request, const char *value, bool *seen)
 {
     uint64_t length = 0;
@@ -184,7 +177,7 @@ static int take_length(struct http_request *request, const char *value, bool *se
     return 0;
 }
 
-/* Is the word among those between the commas? */
+/* Is the word an item of the comma-separated list? */
 static bool lists_token(const char *value, const char *word)
 {
     size_t length = strlen(word);
@@ -217,12 +210,16 @@ static int take_header(struct http_request *request, const char *name, const cha
         {"Sec-Fetch-Dest", &request->fetch_dest},
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        if (strcasecmp(name, kept[i].name) == 0)
-            return take_once(kept[i].slot, value);
+        if (strcasecmp(name, kept[i].name) == 0) {
+            if (*kept[i].slot)
+                return 400; /* sent twice */
+            *kept[i].slot = value;
+            return 0;
+        }
     if (strcasecmp(name, "Content-Length") == 0)
         return take_length(request, value, length_seen);
     if (strcasecmp(name, "Transfer-Encoding") == 0)
-        return 411; /* bodies are small: say how long */
+        return 411; /* bodies are small: require a length */
     if (strcasecmp(name, "Connection") == 0) {
         if (lists_token(value, "close"))
             request->keep_alive = false;
@@ -236,7 +233,7 @@ static int take_header(struct http_request *request, const char *name, const cha
     return 0;
 }
 
-/* "Name: value", NUL-terminated. */
+/* Parses "Name: value" (NUL-terminated). */
 static int parse_header(struct http_request *request, char *line, bool *length_seen)
 {
     char *colon = line;
@@ -291,7 +288,18 @@ int http_parse(struct http_request *request, const char *bytes, size_t length)
     return 0;
 }
 
-/* ------------------------------------------------------------------ questions */
+int http_take_head(struct http_request *request, const char *bytes, size_t length, size_t most,
+                   size_t *seen, size_t *head)
+{
+    *head = http_head_end(bytes, length, seen);
+    if (*head > 0)
+        return http_parse(request, bytes, *head);
+    if (length >= most)
+        return 431;
+    return http_may_begin(bytes, length) ? HTTP_MORE : 400;
+}
+
+/* ------------------------------------------------------------------ accessors */
 
 const char *http_query(const struct http_request *request, const char *key)
 {

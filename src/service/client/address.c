@@ -27,7 +27,7 @@ static gordian_status parse_unix(struct address *address, const char *path, gord
     return GORDIAN_OK;
 }
 
-/* "host:port", "[::1]:port" into their parts; false if it is not like that. */
+/* Splits "host:port" or "[::1]:port". Returns false for any other form. */
 static bool split_host(const char *text, char *host, size_t size, const char **port)
 {
     const char *end;
@@ -111,7 +111,7 @@ int address_connect(const struct address *address, size_t which, bool *pending)
         *pending = true;
         return fd;
     }
-    /* A Unix socket whose queue of newcomers is full says EAGAIN: nothing is pending then. */
+    /* A Unix socket with a full backlog returns EAGAIN; the connection is not pending then. */
     int why = errno;
     close(fd);
     errno = why;

@@ -1,4 +1,4 @@
-/* What the service says, frame by frame. */
+/* Handles the frames that the service sends. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/client/client.h"
@@ -9,23 +9,24 @@ static gordian_status broken_answer(gordian_client *client)
 {
     link_fail(client, GORDIAN_STATUS_IO, "%.200s: an answer that is not part of the protocol",
               client->address->text);
-    return GORDIAN_OK; /* link_step tells */
+    return GORDIAN_OK; /* link_step reports the failure */
 }
 
 /* ------------------------------------------------------------------ commands */
 
-static struct command *first_command(gordian_client *client)
+static struct command *first_command(const gordian_client *client)
 {
     return fifo_count(&client->commands) ? fifo_front(&client->commands) : NULL;
 }
 
-/* The first command is answered: its bytes will not be needed again. */
+/* Removes the first command and its bytes: it has been answered. */
 static void drop_command(gordian_client *client)
 {
     size_t size = first_command(client)->size;
     fifo_take(&client->out, size);
     client->sealed -= size;
-    client->sent -= size < client->sent ? size : client->sent; /* or answered before it was sent */
+    client->sent -=
+        size < client->sent ? size : client->sent; /* it may be answered before it was sent */
     fifo_take(&client->commands, sizeof(struct command));
     client->owed_since = clock_ns();
 }
@@ -39,7 +40,7 @@ static void end_call(gordian_client *client, struct call *call, gordian_status s
     client->halt = true;
 }
 
-/* The first command is answered, and whoever waits for it has what it wanted. */
+/* Completes the first command and the call that waits for it. */
 static gordian_status answer_call(gordian_client *client, struct call *call)
 {
     drop_command(client);
@@ -47,18 +48,12 @@ static gordian_status answer_call(gordian_client *client, struct call *call)
     return GORDIAN_OK;
 }
 
-/* Is the first command, a line, one that gordian_client_ask has sent? */
-static bool is_answer_asked(const gordian_client *client)
+/* Is the first command one of `kind`? *call: the call that waits for it, or NULL. */
+static bool is_expected(const gordian_client *client, uint8_t kind, struct call **call)
 {
-    return ((const struct command *)fifo_front(&client->commands))->asked;
-}
-
-/* Ends the first command, which must be one of `kind`, with GORDIAN_OK; NULL: it is not. */
-static struct call *expected_call(gordian_client *client, uint8_t kind, bool *good)
-{
-    struct command *command = first_command(client);
-    *good = command && command->kind == kind;
-    return *good ? command->call : NULL;
+    const struct command *command = first_command(client);
+    *call = command ? command->call : NULL;
+    return command && command->kind == kind;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -73,7 +68,7 @@ static void notify_event(gordian_client *client, const struct sent_event *event,
     client->calling = false;
 }
 
-/* Was it turned down: GORDIAN_OUTCOME_REFUSED, GORDIAN_VERDICT_REFUSED? */
+/* GORDIAN_OUTCOME_REFUSED and GORDIAN_VERDICT_REFUSED have the same value. */
 static bool is_refused(const struct wire_result *result)
 {
     return result->outcome == GORDIAN_OUTCOME_REFUSED;
@@ -97,24 +92,17 @@ static void note_served(gordian_client *client, uint32_t process)
         client->watched_granted = true;
 }
 
-/* The served of one result, into client->served; false: malformed, or *memory: none left. */
-static bool gather_served(gordian_client *client, struct wire_results *results, uint32_t count,
-                          bool *memory)
+/* Grows client->served to `count` entries. */
+static gordian_status reserve_served(gordian_client *client, size_t count, gordian_error *error)
 {
-    *memory = true;
-    if (count > client->served_room &&
-        !memory_grow(&client->memory, &client->served, &client->served_room, count,
-                     sizeof *client->served)) {
-        *memory = false;
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        if (!wire_next_served(results, &client->served[i]))
-            return false;
-    return true;
+    return count <= client->served_room ||
+                   memory_grow(&client->memory, &client->served, &client->served_room, count,
+                               sizeof *client->served)
+               ? GORDIAN_OK
+               : fail_memory(error);
 }
 
-/* The number of this event, if the service has told it. */
+/* Returns the fencing token of this event, or 0 if the service sent none. */
 static uint64_t take_fence(gordian_client *client, const struct wire_result *result)
 {
     if (result->outcome == WIRE_DUPLICATE || client->next_fence == 0)
@@ -124,7 +112,7 @@ static uint64_t take_fence(gordian_client *client, const struct wire_result *res
     return fence;
 }
 
-/* `json`: of a line. */
+/* Completes the first event. `json`: the answer to a line. */
 static void settle_event(gordian_client *client, const struct wire_result *result, uint32_t process,
                          struct wire_text json)
 {
@@ -147,7 +135,7 @@ static void settle_event(gordian_client *client, const struct wire_result *resul
     if (reply.waits)
         events_set_waiting(client, event.process, true);
     else {
-        /* A process that gave up or ended waits no more. */
+        /* A process that cancelled or exited no longer waits. */
         if ((event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT) && !is_refused(result))
             events_set_waiting(client, event.process, false);
     }
@@ -156,7 +144,7 @@ static void settle_event(gordian_client *client, const struct wire_result *resul
     notify_event(client, &event, &reply);
 }
 
-/* Results of events that have an answer already (sent again with others) are passed over. */
+/* Skips results of events that were already answered before they were sent again. */
 static gordian_status take_event_results(gordian_client *client, const struct wire_frame *frame,
                                          gordian_error *error)
 {
@@ -167,10 +155,12 @@ static gordian_status take_event_results(gordian_client *client, const struct wi
     uint64_t number = results.first;
     for (uint32_t left = results.count; left > 0; left--, number++) {
         struct command *command = first_command(client);
-        bool memory = true;
-        if (!wire_next_result(&results, &result) ||
-            !gather_served(client, &results, result.served, &memory))
-            return memory ? broken_answer(client) : fail_memory(error);
+        if (!wire_next_result(&results, &result))
+            return broken_answer(client);
+        TRY(reserve_served(client, result.served, error));
+        for (uint32_t i = 0; i < result.served; i++)
+            if (!wire_next_served(&results, &client->served[i]))
+                return broken_answer(client);
         if (number < client->first_number) {
             take_fence(client, &result);
             continue;
@@ -195,18 +185,7 @@ static gordian_status take_event_results(gordian_client *client, const struct wi
     return GORDIAN_OK;
 }
 
-static bool gather_line_served(gordian_client *client, struct wire_list *served)
-{
-    size_t count = served->left;
-    if (!memory_grow(&client->memory, &client->served, &client->served_room, count,
-                     sizeof *client->served))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        wire_next_id(served, &client->served[i]);
-    return true;
-}
-
-/* The answer to a question is kept for gordian_client_ask. */
+/* Keeps the answer for gordian_client_ask. */
 static gordian_status keep_said(gordian_client *client, struct call *call, struct wire_text json,
                                 gordian_error *error)
 {
@@ -221,19 +200,19 @@ static gordian_status keep_said(gordian_client *client, struct call *call, struc
 static gordian_status take_line_answer(gordian_client *client, const struct wire_frame *frame,
                                        gordian_error *error)
 {
-    bool good;
     struct wire_answer answer;
-    struct call *call = expected_call(client, WIRE_LINE, &good);
-    bool asked = good && is_answer_asked(client);
-    if (!good || !wire_get_answer(frame, &answer))
+    struct call *call;
+    if (!is_expected(client, WIRE_LINE, &call) || !wire_get_answer(frame, &answer))
         return broken_answer(client);
+    bool asked = first_command(client)->asked; /* by gordian_client_ask */
     struct wire_result result = {answer.outcome, answer.reason, answer.served.left};
     if (result.outcome == WIRE_NOT_TAKEN) {
         link_rewind(client, 0, 1);
         return GORDIAN_OK;
     }
-    if (!gather_line_served(client, &answer.served))
-        return fail_memory(error);
+    TRY(reserve_served(client, result.served, error));
+    for (size_t i = 0; i < result.served; i++)
+        wire_next_id(&answer.served, &client->served[i]);
     TRY(call ? keep_said(client, call, answer.json, error) : GORDIAN_OK);
     drop_command(client);
     if (asked)
@@ -289,15 +268,16 @@ static gordian_status take_notice_frame(gordian_client *client, const struct wir
     return GORDIAN_OK;
 }
 
-/* The number of the newest event, in the answer to SUBSCRIBE; services of before tell none. */
+/* Returns the number of the newest event from the answer to SUBSCRIBE. Older services do not send
+ * it. */
 static uint64_t told_from(const struct wire_frame *frame)
 {
     uint64_t seq;
     return wire_get_u64(frame, &seq) ? seq : NOT_TOLD;
 }
 
-/* Subscribed anew, to what comes behind the event `now`: what was to be told since the connection
- * was lost never will be. */
+/* After a reconnect: reports the notifications between the last one received and event `now` as a
+ * gap, because they are lost. */
 static void notify_gap(gordian_client *client, uint64_t now)
 {
     char text[80] = "{\"gap\":{}}";
@@ -313,10 +293,10 @@ static void notify_gap(gordian_client *client, uint64_t now)
 
 static gordian_status take_declared(gordian_client *client, const struct wire_frame *frame)
 {
-    bool good;
-    struct call *call = expected_call(client, WIRE_DECLARE, &good);
+    struct call *call;
     struct wire_list ids;
-    if (!good || !wire_get_declared(frame, &ids) || (call && ids.left != call->id_count))
+    if (!is_expected(client, WIRE_DECLARE, &call) || !wire_get_declared(frame, &ids) ||
+        (call && ids.left != call->id_count))
         return broken_answer(client);
     for (size_t i = 0; call && i < call->id_count; i++)
         if (!wire_next_id(&ids, &call->ids[i]))
@@ -324,20 +304,23 @@ static gordian_status take_declared(gordian_client *client, const struct wire_fr
     return answer_call(client, call);
 }
 
-static gordian_status read_state(gordian_client *client, const struct wire_frame *frame,
-                                 gordian_process_state *state, bool *good, gordian_error *error)
+static gordian_status take_state_frame(gordian_client *client, const struct wire_frame *frame,
+                                       gordian_error *error)
 {
+    gordian_process_state unwanted;
     struct wire_state from;
     struct wire_list wants;
-    *good = wire_get_stated(frame, &from, &wants);
-    if (!*good)
-        return GORDIAN_OK;
+    struct call *call;
+    if (!is_expected(client, WIRE_STATE, &call) || !wire_get_stated(frame, &from, &wants))
+        return broken_answer(client);
     size_t count = from.held_count + from.wanted_count;
     if (!memory_grow(&client->memory, &client->wants, &client->want_room, count,
                      sizeof *client->wants))
         return fail_memory(error);
-    for (size_t i = 0; i < count && *good; i++)
-        *good = wire_next_want(&wants, &client->wants[i]);
+    for (size_t i = 0; i < count; i++)
+        if (!wire_next_want(&wants, &client->wants[i]))
+            return broken_answer(client);
+    gordian_process_state *state = call ? call->state : &unwanted;
     *state = (gordian_process_state){
         .known = from.flags & WIRE_KNOWN,
         .waiting = from.flags & WIRE_IS_WAITING,
@@ -348,44 +331,28 @@ static gordian_status read_state(gordian_client *client, const struct wire_frame
         .held_count = from.held_count,
         .wanted_count = from.wanted_count,
     };
-    if (*good)
-        events_set_waiting(client, from.process, state->waiting);
-    return GORDIAN_OK;
-}
-
-static gordian_status take_state_frame(gordian_client *client, const struct wire_frame *frame,
-                                       gordian_error *error)
-{
-    bool good;
-    gordian_process_state unwanted;
-    struct call *call = expected_call(client, WIRE_STATE, &good);
-    if (!good)
-        return broken_answer(client);
-    TRY(read_state(client, frame, call ? call->state : &unwanted, &good, error));
-    if (!good)
-        return broken_answer(client);
+    events_set_waiting(client, from.process, state->waiting);
     return answer_call(client, call);
 }
 
 static gordian_status take_asked(gordian_client *client, const struct wire_frame *frame)
 {
-    bool good;
     struct wire_asked asked;
-    struct call *call = expected_call(client, WIRE_ASK, &good);
-    if (!good || !wire_get_asked(frame, &asked))
+    struct call *call;
+    if (!is_expected(client, WIRE_ASK, &call) || !wire_get_asked(frame, &asked))
         return broken_answer(client);
     if (call)
         call->asked = asked;
     return answer_call(client, call);
 }
 
-/* The answer to USE and OPEN says what kind of system it is. */
+/* The answer to USE and OPEN names the kind of system. */
 static void note_kind(gordian_client *client, const struct wire_frame *frame)
 {
     client->avoids = frame->size > 0 && frame->body[0] == WIRE_AVOID;
 }
 
-/* DONE and PONG say nothing but that. */
+/* DONE and PONG have no content. */
 static gordian_status take_done(gordian_client *client, const struct wire_frame *frame)
 {
     struct command *command = first_command(client);
@@ -395,9 +362,9 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
         return broken_answer(client);
     if (command->kind == WIRE_USE || command->kind == WIRE_OPEN) {
         note_kind(client, frame);
-        client->told = NOT_TOLD; /* that was another system's */
+        client->told = NOT_TOLD; /* that was the counter of another system */
     } else if (command->kind == WIRE_SUBSCRIBE) {
-        /* Kept for the next greeting, also when whoever subscribed has given up waiting for the
+        /* Keep the mask for the next greeting, even if the caller has given up waiting for the
          * answer. */
         client->mask = ((const uint8_t *)fifo_front(&client->out))[WIRE_HEAD_SIZE];
         client->told = told_from(frame);
@@ -408,13 +375,13 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
 
 /* ------------------------------------------------------------------ errors */
 
-/* The frames are ours: one that is malformed on arrival was spoilt on its way. */
+/* The client built these frames; if one arrives malformed, it was corrupted in transit. */
 static gordian_status status_of_code(unsigned code)
 {
     return code == WIRE_MALFORMED ? GORDIAN_STATUS_IO : wire_error_status(code);
 }
 
-/* Some say only that this is not the moment: connecting again may help. */
+/* Some fatal errors are temporary: connecting again may help. */
 static gordian_status take_fatal(gordian_client *client, const struct wire_error *from,
                                  const char *text)
 {
@@ -428,7 +395,7 @@ static gordian_status take_fatal(gordian_client *client, const struct wire_error
     return GORDIAN_OK;
 }
 
-/* A line that the service refuses as a whole; an event has not used its number up. */
+/* Completes a line that the service refused as a whole. A refused event has not used its number. */
 static void refuse_line(gordian_client *client, const struct wire_error *from, const char *text)
 {
     struct sent_event event = *(struct sent_event *)fifo_front(&client->events);
@@ -439,7 +406,7 @@ static void refuse_line(gordian_client *client, const struct wire_error *from, c
                            .code = from->code};
     drop_command(client);
     fifo_take(&client->events, sizeof event);
-    if (event.op) { /* what was sent behind it has wrong numbers */
+    if (event.op) { /* the lines sent after it have wrong numbers */
         client->renumber = true;
         link_rewind(client, 0, 0);
     }
@@ -458,7 +425,7 @@ static gordian_status take_error(gordian_client *client, const struct wire_frame
     *client->code = from.code;
     if (from.fatal || !command || client->state == LINK_GREETING || from.code == WIRE_NOT_LEADER)
         return take_fatal(client, &from, text);
-    bool line = command->kind == WIRE_LINE && !is_answer_asked(client);
+    bool line = command->kind == WIRE_LINE && !command->asked;
     if (command->kind == WIRE_EVENTS || line) {
         if (wire_error_passes(from.code, from.retry_ms)) {
             snprintf(client->trouble, sizeof client->trouble, "%.190s", text);
@@ -491,7 +458,7 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
         link_fail(client, GORDIAN_STATUS_UNAVAILABLE, "the session has ended");
         return GORDIAN_OK;
     }
-    static const uint8_t none[GORDIAN_SESSION_SIZE]; /* whoever may only look has none */
+    static const uint8_t none[GORDIAN_SESSION_SIZE]; /* read-only clients have no session */
     memcpy(client->session, welcome.session, sizeof client->session);
     client->has_session = memcmp(client->session, none, sizeof none) != 0;
     client->durability = welcome.durability;
@@ -539,29 +506,7 @@ static gordian_status take_greeting(gordian_client *client, const struct wire_fr
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of them */
-
-static gordian_status take_frame_answer(gordian_client *client, const struct wire_frame *frame,
-                                        gordian_error *error)
-{
-    switch (frame->kind) {
-    case WIRE_DECLARED:
-        return take_declared(client, frame);
-    case WIRE_RESULTS:
-        return take_event_results(client, frame, error);
-    case WIRE_STATED:
-        return take_state_frame(client, frame, error);
-    case WIRE_ASKED:
-        return take_asked(client, frame);
-    case WIRE_ANSWER:
-        return take_line_answer(client, frame, error);
-    case WIRE_PONG:
-    case WIRE_DONE:
-        return take_done(client, frame);
-    default:
-        return broken_answer(client);
-    }
-}
+/* ------------------------------------------------------------------ dispatch */
 
 static gordian_status take_answer_frame(gordian_client *client, const struct wire_frame *frame,
                                         gordian_error *error)
@@ -590,7 +535,23 @@ static gordian_status take_answer_frame(gordian_client *client, const struct wir
         return take_error(client, frame);
     if (client->state == LINK_GREETING)
         return take_greeting(client, frame);
-    return take_frame_answer(client, frame, error);
+    switch (frame->kind) {
+    case WIRE_DECLARED:
+        return take_declared(client, frame);
+    case WIRE_RESULTS:
+        return take_event_results(client, frame, error);
+    case WIRE_STATED:
+        return take_state_frame(client, frame, error);
+    case WIRE_ASKED:
+        return take_asked(client, frame);
+    case WIRE_ANSWER:
+        return take_line_answer(client, frame, error);
+    case WIRE_PONG:
+    case WIRE_DONE:
+        return take_done(client, frame);
+    default:
+        return broken_answer(client);
+    }
 }
 
 gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
@@ -598,7 +559,7 @@ gordian_status answer_take(gordian_client *client, const struct wire_frame *fram
 {
     TRY(take_answer_frame(client, frame, error));
     if (frame->kind != WIRE_FENCE)
-        client->next_fence = 0; /* it was for this one */
+        client->next_fence = 0; /* it applied to this frame only */
     return GORDIAN_OK;
 }
 

@@ -1,17 +1,26 @@
-/* Everything that sends one command and waits for its answer. */
+/* Functions that send one command and wait for its answer. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/client/client.h"
 
-gordian_status call_allowed(const gordian_client *client, gordian_error *error)
+gordian_status link_check(const gordian_client *client, gordian_error *error)
 {
-    if (client->calling)
-        return fail(error, GORDIAN_STATUS_INPUT, "not from within a callback");
     if (client->state != LINK_FAILED)
         return GORDIAN_OK;
     if (error)
         *error = client->failure;
     return client->failure.status;
+}
+
+gordian_status call_late(const gordian_client *client, gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_IO, "no answer within %u ms", (unsigned)client->timeout_ms);
+}
+
+gordian_status call_allowed(const gordian_client *client, gordian_error *error)
+{
+    return client->calling ? fail(error, GORDIAN_STATUS_INPUT, "not from within a callback")
+                           : link_check(client, error);
 }
 
 void *call_reserve(gordian_client *client, size_t size)
@@ -43,45 +52,84 @@ static gordian_status finish_call(gordian_client *client, struct call *call, gor
         status = link_wait(client, until, error);
     if (call->done)
         return call->status;
-    /* Nobody waits for this answer any more. */
+    /* The answer, if it still comes, has no receiver. */
     struct command *commands = fifo_front(&client->commands);
     for (size_t i = fifo_count(&client->commands) / sizeof *commands; i-- > 0;)
         if (commands[i].call == call)
             commands[i].call = NULL;
-    return status == GORDIAN_STATUS_END ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
-                                               (unsigned)client->timeout_ms)
-                                        : status;
+    return status == GORDIAN_STATUS_END ? call_late(client, error) : status;
 }
 
-/* Sends a command that `put` writes, and waits for its answer in `call`. */
+/* Lists with their lengths. */
+struct declarations {
+    const struct wire_declaration *list;
+    size_t count;
+};
+
+struct removal {
+    uint8_t what;
+    const uint32_t *ids;
+    size_t count;
+};
+
+/* Encodes the frame of a command; `what` depends on its kind. */
+static size_t put_command(void *to, size_t room, uint8_t kind, const void *what)
+{
+    const struct declarations *declarations = what;
+    const struct removal *removal = what;
+    switch (kind) {
+    case WIRE_OPEN:
+        return wire_put_open(to, room, what);
+    case WIRE_DECLARE:
+        return wire_put_declare(to, room, declarations->list, declarations->count);
+    case WIRE_WEIGH:
+        return wire_put_weigh(to, room, what);
+    case WIRE_LABEL:
+        return wire_put_label(to, room, what);
+    case WIRE_REMOVE:
+        return wire_put_remove(to, room, removal->what, removal->ids, removal->count);
+    case WIRE_SUBSCRIBE:
+        return wire_put_u8(to, room, kind, *(const uint8_t *)what);
+    case WIRE_ASK:
+        return wire_put_ask(to, room, what);
+    case WIRE_STATE:
+        return wire_put_u32(to, room, kind, *(const uint32_t *)what);
+    case WIRE_LINE:
+        return wire_put_line(to, room, what);
+    case WIRE_PING:
+        return wire_put_u64(to, room, kind, *(const uint64_t *)what);
+    default: /* WIRE_USE, WIRE_CLOSE */
+        return wire_put_name(to, room, kind, *(const struct wire_text *)what);
+    }
+}
+
+/* Sends a command and waits for its answer. */
 static gordian_status perform_call(gordian_client *client, uint8_t kind, struct call *call,
-                                   size_t (*put)(void *to, size_t room, const void *what),
                                    const void *what, gordian_error *error)
 {
     TRY(call_allowed(client, error));
     call->error = error;
-    size_t size = put(NULL, 0, what);
+    size_t size = put_command(NULL, 0, kind, what);
     if (size > client->frame_max + 4)
         return fail(error, GORDIAN_STATUS_INPUT, "that is larger than the service takes");
     void *to = call_reserve(client, size);
     if (!to)
         return fail_memory(error);
-    put(to, size, what);
+    put_command(to, size, kind, what);
     call_queue(client, kind, size, call);
     return finish_call(client, call, error);
 }
 
-/* For what must not be given twice: nothing that may have to be sent again goes before it. */
-static gordian_status perform_alone(gordian_client *client, uint8_t kind,
-                                    size_t (*put)(void *to, size_t room, const void *what),
-                                    const void *what, gordian_error *error)
+/* For commands that must not be sent twice: first waits until nothing before them might be sent
+ * again. */
+static gordian_status perform_alone(gordian_client *client, uint8_t kind, const void *what,
+                                    gordian_error *error)
 {
     struct call call = {0};
     gordian_status status = gordian_client_drain(client, client->timeout_ms, error);
     if (status == GORDIAN_STATUS_END)
-        return fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
-                    (unsigned)client->timeout_ms);
-    return status == GORDIAN_OK ? perform_call(client, kind, &call, put, what, error) : status;
+        return call_late(client, error);
+    return status == GORDIAN_OK ? perform_call(client, kind, &call, what, error) : status;
 }
 
 static struct wire_text wire_text_of(const char *text)
@@ -91,22 +139,6 @@ static struct wire_text wire_text_of(const char *text)
 
 /* ------------------------------------------------------------------ systems */
 
-struct named {
-    uint8_t kind;
-    struct wire_text name;
-};
-
-static size_t put_named(void *to, size_t room, const void *what)
-{
-    const struct named *named = what;
-    return wire_put_name(to, room, named->kind, named->name);
-}
-
-static size_t put_open_call(void *to, size_t room, const void *what)
-{
-    return wire_put_open(to, room, what);
-}
-
 static gordian_status check_system_name(const char *name, gordian_error *error)
 {
     if (!name || !*name || strlen(name) > GORDIAN_NAME_MAX)
@@ -114,13 +146,13 @@ static gordian_status check_system_name(const char *name, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Keeps the name for the next greeting; the old one is freed when it is no more needed. */
+/* Keeps the name for the next greeting, and frees the old one. */
 static gordian_status now_using(gordian_client *client, gordian_status status, char *name)
 {
     memory_free(&client->memory, status == GORDIAN_OK ? client->system : name);
     if (status == GORDIAN_OK) {
         client->system = name;
-        client->open = 0; /* it is there now */
+        client->open = 0; /* the system exists now */
     }
     return status;
 }
@@ -128,12 +160,12 @@ static gordian_status now_using(gordian_client *client, gordian_status status, c
 gordian_status gordian_client_use(gordian_client *client, const char *name, gordian_error *error)
 {
     struct call call = {0};
-    struct named named = {WIRE_USE, wire_text_of(name)};
+    struct wire_text text = wire_text_of(name);
     TRY(check_system_name(name, error));
     char *copy = memory_copy_text(&client->memory, name);
     if (!copy)
         return fail_memory(error);
-    gordian_status status = perform_call(client, WIRE_USE, &call, put_named, &named, error);
+    gordian_status status = perform_call(client, WIRE_USE, &call, &text, error);
     return now_using(client, status, copy);
 }
 
@@ -144,39 +176,25 @@ gordian_status gordian_client_open_system(gordian_client *client, const char *na
     struct call call = {0};
     struct wire_open open = {
         .name = wire_text_of(name), .kind = (uint8_t)kind, .options = wire_text_of(options)};
-    gordian_status status = check_system_name(name, error);
-    if (status == GORDIAN_OK && open.options.length > WIRE_OPTIONS_MAX)
-        status =
-            fail(error, GORDIAN_STATUS_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_system_name(name, error));
+    if (open.options.length > WIRE_OPTIONS_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
     char *copy = memory_copy_text(&client->memory, name);
     if (!copy)
         return fail_memory(error);
-    status = perform_call(client, WIRE_OPEN, &call, put_open_call, &open, error);
+    gordian_status status = perform_call(client, WIRE_OPEN, &call, &open, error);
     return now_using(client, status, copy);
 }
 
 gordian_status gordian_client_close_system(gordian_client *client, const char *name,
                                            gordian_error *error)
 {
-    struct named named = {WIRE_CLOSE, wire_text_of(name)};
+    struct wire_text text = wire_text_of(name);
     TRY(check_system_name(name, error));
-    return perform_alone(client, WIRE_CLOSE, put_named, &named, error);
+    return perform_alone(client, WIRE_CLOSE, &text, error);
 }
 
 /* ------------------------------------------------------------------ names */
-
-struct declarations {
-    const struct wire_declaration *list;
-    size_t count;
-};
-
-static size_t put_declare(void *to, size_t room, const void *what)
-{
-    const struct declarations *declarations = what;
-    return wire_put_declare(to, room, declarations->list, declarations->count);
-}
 
 static gordian_status translate_declaration(struct wire_declaration *to,
                                             const gordian_declaration *from, gordian_error *error)
@@ -195,7 +213,7 @@ static gordian_status translate_declaration(struct wire_declaration *to,
     return GORDIAN_OK;
 }
 
-/* Declares as many of them as fit into one frame; *done of them. */
+/* Declares as many as fit into one frame; *done is their number. */
 static gordian_status declare_some(gordian_client *client, const struct wire_declaration *list,
                                    size_t count, uint32_t *ids, size_t *done, gordian_error *error)
 {
@@ -208,8 +226,7 @@ static gordian_status declare_some(gordian_client *client, const struct wire_dec
     }
     struct declarations declarations = {list, fits};
     struct call call = {.ids = ids, .id_count = fits};
-    gordian_status status =
-        perform_call(client, WIRE_DECLARE, &call, put_declare, &declarations, error);
+    gordian_status status = perform_call(client, WIRE_DECLARE, &call, &declarations, error);
     *done = status == GORDIAN_OK ? fits : 0;
     return status;
 }
@@ -263,22 +280,12 @@ gordian_status gordian_client_add_process(gordian_client *client, const char *na
     return declare_by_call(client, &declaration, id, error);
 }
 
-static size_t put_weigh(void *to, size_t room, const void *what)
-{
-    return wire_put_weigh(to, room, what);
-}
-
 gordian_status gordian_client_weigh(gordian_client *client, uint32_t process, int64_t priority,
                                     int64_t cost, gordian_error *error)
 {
     struct call call = {0};
     struct wire_weigh weigh = {process, priority, cost};
-    return perform_call(client, WIRE_WEIGH, &call, put_weigh, &weigh, error);
-}
-
-static size_t put_label(void *to, size_t room, const void *what)
-{
-    return wire_put_label(to, room, what);
+    return perform_call(client, WIRE_WEIGH, &call, &weigh, error);
 }
 
 gordian_status gordian_client_label(gordian_client *client, bool resource, uint32_t id,
@@ -294,34 +301,17 @@ gordian_status gordian_client_label(gordian_client *client, bool resource, uint3
             return fail(error, GORDIAN_STATUS_INPUT, "a label has at most 255 bytes");
     }
     struct wire_label label = {resource ? WIRE_RESOURCE : WIRE_PROCESS, id, texts, count};
-    return perform_call(client, WIRE_LABEL, &call, put_label, &label, error);
-}
-
-struct removal {
-    uint8_t what;
-    const uint32_t *ids;
-    size_t count;
-};
-
-static size_t put_remove(void *to, size_t room, const void *what)
-{
-    const struct removal *removal = what;
-    return wire_put_remove(to, room, removal->what, removal->ids, removal->count);
+    return perform_call(client, WIRE_LABEL, &call, &label, error);
 }
 
 gordian_status gordian_client_remove(gordian_client *client, bool resources, const uint32_t *ids,
                                      size_t count, gordian_error *error)
 {
     struct removal removal = {resources ? WIRE_RESOURCE : WIRE_PROCESS, ids, count};
-    return perform_alone(client, WIRE_REMOVE, put_remove, &removal, error);
+    return perform_alone(client, WIRE_REMOVE, &removal, error);
 }
 
-/* ------------------------------------------------------------------ questions */
-
-static size_t put_mask(void *to, size_t room, const void *what)
-{
-    return wire_put_u8(to, room, WIRE_SUBSCRIBE, *(const uint8_t *)what);
-}
+/* ------------------------------------------------------------------ queries */
 
 gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask, gordian_error *error)
 {
@@ -329,19 +319,14 @@ gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask, g
     uint8_t wanted = (uint8_t)mask;
     if (mask > 15)
         return fail(error, GORDIAN_STATUS_INPUT, "no such subscription");
-    return perform_call(client, WIRE_SUBSCRIBE, &call, put_mask, &wanted, error);
-}
-
-static size_t put_ask(void *to, size_t room, const void *what)
-{
-    return wire_put_ask(to, room, what);
+    return perform_call(client, WIRE_SUBSCRIBE, &call, &wanted, error);
 }
 
 gordian_status gordian_client_what_if(gordian_client *client, const gordian_event *request,
                                       gordian_reply *reply, gordian_error *error)
 {
     struct call call = {0};
-    TRY(perform_call(client, WIRE_ASK, &call, put_ask, request, error));
+    TRY(perform_call(client, WIRE_ASK, &call, request, error));
     if (reply) {
         bool refused = call.asked.outcome == GORDIAN_OUTCOME_REFUSED;
         *reply = (gordian_reply){
@@ -352,25 +337,15 @@ gordian_status gordian_client_what_if(gordian_client *client, const gordian_even
     return GORDIAN_OK;
 }
 
-static size_t put_state_call(void *to, size_t room, const void *what)
-{
-    return wire_put_u32(to, room, WIRE_STATE, *(const uint32_t *)what);
-}
-
 gordian_status gordian_client_state(gordian_client *client, uint32_t process,
                                     gordian_process_state *state, gordian_error *error)
 {
     gordian_process_state mine = {0};
     struct call call = {.state = &mine};
-    TRY(perform_call(client, WIRE_STATE, &call, put_state_call, &process, error));
+    TRY(perform_call(client, WIRE_STATE, &call, &process, error));
     if (state)
         *state = mine;
     return GORDIAN_OK;
-}
-
-static size_t put_line_call(void *to, size_t room, const void *what)
-{
-    return wire_put_line(to, room, what);
 }
 
 gordian_status gordian_client_ask(gordian_client *client, const char *text, const char **json,
@@ -378,20 +353,15 @@ gordian_status gordian_client_ask(gordian_client *client, const char *text, cons
 {
     struct call call = {0};
     struct wire_line line = {.text = wire_text_of(text)};
-    TRY(perform_call(client, WIRE_LINE, &call, put_line_call, &line, error));
+    TRY(perform_call(client, WIRE_LINE, &call, &line, error));
     *json = client->said;
     *length = call.said;
     return GORDIAN_OK;
-}
-
-static size_t put_ping(void *to, size_t room, const void *what)
-{
-    return wire_put_u64(to, room, WIRE_PING, *(const uint64_t *)what);
 }
 
 gordian_status gordian_client_ping(gordian_client *client, gordian_error *error)
 {
     struct call call = {0};
     uint64_t now = clock_ns();
-    return perform_call(client, WIRE_PING, &call, put_ping, &now, error);
+    return perform_call(client, WIRE_PING, &call, &now, error);
 }

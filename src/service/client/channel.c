@@ -8,13 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-gordian_status channel_prepare(struct secure **out, const struct address *address,
-                               const struct secure_wishes *wishes, const gordian_allocator *memory,
-                               gordian_error *error)
+gordian_status channel_prepare(const struct secure_interface **tls, struct secure **out,
+                               const struct address *address, const struct secure_wishes *wishes,
+                               const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
-    if (address->secure)
-        return secure_open(out, address->host, wishes, memory, error);
+    if (address->secure) {
+        *tls = *tls ? *tls : secure_load(error);
+        return *tls ? (*tls)->open(out, address->host, wishes, memory, error)
+                    : GORDIAN_STATUS_UNAVAILABLE;
+    }
     bool wished = wishes->ca || wishes->name || wishes->certificate || wishes->key;
     return wished && *address->host
                ? fail(error, GORDIAN_STATUS_INPUT,
@@ -23,12 +26,13 @@ gordian_status channel_prepare(struct secure **out, const struct address *addres
                : GORDIAN_OK;
 }
 
-bool channel_open(struct channel *channel, int fd, struct secure *secure)
+bool channel_open(struct channel *channel, int fd, const struct secure_interface *tls,
+                  struct secure *secure)
 {
-    *channel = (struct channel){.fd = fd};
+    *channel = (struct channel){.fd = fd, .tls = tls};
     if (!secure)
         return true;
-    channel->secure = secure_link_open(secure, fd);
+    channel->secure = tls->link_open(secure, fd);
     if (!channel->secure)
         channel_close(channel);
     return channel->secure != NULL;
@@ -36,7 +40,8 @@ bool channel_open(struct channel *channel, int fd, struct secure *secure)
 
 void channel_close(struct channel *channel)
 {
-    secure_link_close(channel->secure);
+    if (channel->secure)
+        channel->tls->link_close(channel->secure);
     if (channel->fd >= 0)
         close(channel->fd);
     *channel = (struct channel){.fd = -1};
@@ -44,13 +49,13 @@ void channel_close(struct channel *channel)
 
 int channel_shake(struct channel *channel)
 {
-    return channel->secure ? secure_shake(channel->secure) : 0;
+    return channel->secure ? channel->tls->shake(channel->secure) : 0;
 }
 
 ssize_t channel_read(struct channel *channel, void *to, size_t size)
 {
     if (channel->secure)
-        return secure_read(channel->secure, to, size);
+        return channel->tls->read(channel->secure, to, size);
     ssize_t count;
     do
         count = recv(channel->fd, to, size, 0);
@@ -61,7 +66,7 @@ ssize_t channel_read(struct channel *channel, void *to, size_t size)
 ssize_t channel_write(struct channel *channel, const void *from, size_t size)
 {
     if (channel->secure)
-        return secure_write(channel->secure, from, size);
+        return channel->tls->write(channel->secure, from, size);
     ssize_t count;
     do
         count = send(channel->fd, from, size, MSG_NOSIGNAL);
@@ -71,24 +76,25 @@ ssize_t channel_write(struct channel *channel, const void *from, size_t size)
 
 int channel_flush(struct channel *channel)
 {
-    return channel->secure ? secure_flush(channel->secure) : 0;
+    return channel->secure ? channel->tls->flush(channel->secure) : 0;
 }
 
 short channel_events(const struct channel *channel, bool writes)
 {
     if (channel->secure)
-        writes = writes || secure_unsent(channel->secure) > 0;
+        writes = writes || channel->tls->state(channel->secure).unsent;
     return writes ? POLLIN | POLLOUT : POLLIN;
 }
 
 bool channel_has_more(const struct channel *channel)
 {
-    return channel->secure && secure_has_more(channel->secure);
+    return channel->secure && channel->tls->state(channel->secure).more;
 }
 
 const char *channel_why(const struct channel *channel, int failure, gordian_status *status)
 {
-    const gordian_error *trouble = channel->secure ? secure_trouble(channel->secure) : NULL;
+    const gordian_error *trouble =
+        channel->secure ? channel->tls->state(channel->secure).trouble : NULL;
     *status = trouble ? trouble->status : GORDIAN_STATUS_IO;
     return trouble ? trouble->message : strerror(failure);
 }

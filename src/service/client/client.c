@@ -1,4 +1,4 @@
-/* Opening and closing a client of the service. */
+/* Opens and closes a client of the service. */
 #include "service/client/client.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -25,14 +25,8 @@ static void free_client(gordian_client *client)
 {
     gordian_allocator memory = client->memory;
     servers_free(client);
-    memory_free(&memory, client->name);
-    memory_free(&memory, client->token);
-    memory_free(&memory, client->system);
-    memory_free(&memory, client->open_options);
-    memory_free(&memory, client->said);
-    memory_free(&memory, client->served);
-    memory_free(&memory, client->wants);
-    memory_free(&memory, client->waiting);
+    memory_free_all(&memory, client->name, client->token, client->system, client->open_options,
+                    client->said, client->served, client->wants, client->waiting);
     fifo_free(&memory, &client->greeting);
     fifo_free(&memory, &client->out);
     fifo_free(&memory, &client->commands);
@@ -97,7 +91,7 @@ static gordian_status check_client_options(const gordian_client_options *options
     return GORDIAN_OK;
 }
 
-/* A first connection is not tried again: nobody there is an answer, too. */
+/* The first connection is not retried: a missing service is reported. */
 static gordian_status connect_first(gordian_client *client, gordian_error *error)
 {
     uint64_t until = link_deadline(client->connect_ms);
@@ -132,7 +126,7 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
     gordian_client *client = make_client(options);
     if (!client)
         return fail_memory(error);
-    /* Where to connect, and whom to trust there. */
+    /* TLS trust and identity. */
     struct secure_wishes wishes = {options->tls_ca, options->tls_name, options->tls_certificate,
                                    options->tls_key};
     gordian_status status = servers_parse(client, uri, &wishes, error);
@@ -145,7 +139,7 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
     return GORDIAN_OK;
 }
 
-/* Nobody is called any more. */
+/* Clears all callbacks. */
 static void silence_callbacks(gordian_client *client)
 {
     struct sent_event *events = fifo_front(&client->events);

@@ -1,4 +1,4 @@
-/* The connection: connecting, greeting, reading, writing, and connecting again. */
+/* The connection to the service: connecting, greeting, reading, writing, and reconnecting. */
 #define _GNU_SOURCE
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -12,8 +12,8 @@
 #define READ_SIZE     (64u << 10)
 #define PAUSE_MIN_MS  3
 #define PAUSE_MAX_MS  500
-#define PAUSE_ELECT   50 /* while servers settle who leads: at most */
-#define MOVES_AT_ONCE 3  /* from one to the other without a pause */
+#define PAUSE_ELECT   50 /* maximum pause during a leader election */
+#define MOVES_AT_ONCE 3  /* redirects without a pause */
 #define REWIND_MIN_MS 5
 
 static uint64_t after_ms(uint64_t now, uint32_t ms)
@@ -26,7 +26,7 @@ uint64_t link_deadline(uint32_t timeout_ms)
     return timeout_ms == GORDIAN_FOREVER ? UINT64_MAX : after_ms(clock_ns(), timeout_ms);
 }
 
-/* ------------------------------------------------------------------ ends */
+/* ------------------------------------------------------------------ disconnecting */
 
 static void hang_up(gordian_client *client)
 {
@@ -58,14 +58,14 @@ static void tell_link(gordian_client *client, bool connected, const char *why)
     client->calling = false;
 }
 
-/* May the session still be there? */
+/* May the session still exist? */
 static bool may_resume(const gordian_client *client)
 {
     return client->epoch > 0 && client->lease_ms > 0 &&
            clock_ns() - client->down_since <= (uint64_t)client->lease_ms * 1000000u;
 }
 
-/* Back to the start of `out`. */
+/* Sends `out` again from its start. */
 static void send_again(gordian_client *client)
 {
     client->rewinding = false;
@@ -75,7 +75,7 @@ static void send_again(gordian_client *client)
     client->renumber = false;
 }
 
-/* The pause before the next attempt: twice the last one. */
+/* Doubles the pause before the next attempt. */
 static void pause_longer(gordian_client *client, bool anew, uint32_t most)
 {
     client->pause_ms = anew || client->pause_ms == 0 ? PAUSE_MIN_MS : client->pause_ms * 2;
@@ -83,7 +83,7 @@ static void pause_longer(gordian_client *client, bool anew, uint32_t most)
         client->pause_ms = most;
 }
 
-/* No server is left to try now: later, or never. `last`: where the one is that was tried. */
+/* All servers were tried: retries later, or fails. `last`: address of the last server tried. */
 static void give_attempt_up(gordian_client *client, const struct address *last, bool was_up,
                             const char *why)
 {
@@ -110,14 +110,14 @@ void link_break(gordian_client *client, const char *why)
     bool was_up = client->state == LINK_UP;
     const struct address *last = client->address;
     hang_up(client);
-    if (client->epoch == 0 && servers_next(client)) /* the first time, each is asked once */
+    if (client->epoch == 0 && servers_next(client)) /* the first time, each server is tried once */
         link_start(client);
     else
         give_attempt_up(client, last, was_up, why);
 }
 
-/* Chooses the one that was named: true; or the next one. Who has just let us go does not lead any
- * more, even if somebody has not heard of it yet. */
+/* Selects the server that was named (true) or the next one (false). The server that just sent us
+ * away no longer leads, even if another server still names it. */
 static bool choose_leader(gordian_client *client, const char *text)
 {
     const char *leader = strstr(text, WIRE_LEADER_IS);
@@ -130,7 +130,7 @@ static bool choose_leader(gordian_client *client, const char *text)
     return false;
 }
 
-/* While nobody leads yet there are pauses; but when we are let go another may lead by now. */
+/* Pauses while there is no leader. A leader that steps down may already have a successor. */
 void link_moved(gordian_client *client, const char *text)
 {
     bool was_up = client->state == LINK_UP;
@@ -156,7 +156,7 @@ void link_moved(gordian_client *client, const char *text)
         tell_link(client, false, text);
 }
 
-/* The channel has failed: for now, or for good. */
+/* Handles a failure of the channel, temporary or permanent. */
 static void lose_channel(gordian_client *client, int failure)
 {
     char why[300];
@@ -177,8 +177,8 @@ void link_rewind(gordian_client *client, uint32_t retry_ms, size_t came)
         return;
     if (client->rewinding_since == 0)
         client->rewinding_since = now;
-    /* Whole frames only: the one that is half sent must be finished. Its answer, and those before
-     * it, will come, but for those that came. */
+    /* Only whole frames: finish the frame that is partly sent. Its answer and the ones before it
+     * will still arrive. */
     const struct command *commands = fifo_front(&client->commands);
     size_t count = fifo_count(&client->commands) / sizeof *commands, begun = 0, bytes = 0;
     while (begun < count && bytes < client->sent)
@@ -198,8 +198,8 @@ void link_passed(gordian_client *client)
         client->passing_over--;
 }
 
-/* Sends again when the time has come and no answer is under way. Whoever has waited too long for
- * that is told; the numbers of those events are free again. */
+/* Sends again when the pause is over and no answer is outstanding. Events that waited too long
+ * fail, and their numbers are free again. */
 static void end_rewinding(gordian_client *client, uint64_t now)
 {
     if (!client->rewinding || client->passing_over > 0)
@@ -243,7 +243,7 @@ static size_t put_system(const gordian_client *client, void *to, size_t room)
                         : wire_put_name(to, room, WIRE_USE, open.name);
 }
 
-/* What a connection begins with: hello, the system, and what we want to be told. */
+/* Writes the greeting: hello, the system, the subscriptions. */
 static bool write_greeting(gordian_client *client)
 {
     size_t size = WIRE_START_SIZE + put_hello(client, NULL, 0) + put_system(client, NULL, 0) +
@@ -280,7 +280,7 @@ static void begin_shaking(gordian_client *client)
     shake_hands(client);
 }
 
-/* Tries the address's next place, or gives this attempt up. */
+/* Tries the next address of the server, then gives this attempt up. */
 static void next_server(gordian_client *client, int why)
 {
     hang_up(client);
@@ -295,7 +295,7 @@ static void next_server(gordian_client *client, int why)
         link_start(client);
         return;
     }
-    if (why == EAGAIN && client->epoch == 0) { /* a crowd at the door of a Unix socket */
+    if (why == EAGAIN && client->epoch == 0) { /* the backlog of a Unix socket is full */
         client->state = LINK_DOWN;
         client->retry_at = after_ms(clock_ns(), PAUSE_MIN_MS);
         return;
@@ -313,7 +313,8 @@ void link_start(gordian_client *client)
         return;
     }
     client->heard_at = clock_ns();
-    if (!channel_open(&client->channel, fd, client->secure) || !write_greeting(client)) {
+    if (!channel_open(&client->channel, fd, client->tls, client->secure) ||
+        !write_greeting(client)) {
         link_break(client, gordian_status_text(GORDIAN_STATUS_MEMORY));
         return;
     }
@@ -336,14 +337,14 @@ static void check_connecting(gordian_client *client)
 
 /* ------------------------------------------------------------------ writing */
 
-/* What the service said before it hung up is worth reading first. */
+/* A final message of the service is read before its hang-up counts. */
 static bool can_go_on(int failure)
 {
     return failure == 0 || failure == EAGAIN || failure == EWOULDBLOCK || failure == EPIPE ||
            failure == ECONNRESET;
 }
 
-/* Sends as much as can be sent now; the number of bytes. */
+/* Sends as much as possible without blocking. Returns the number of bytes. */
 static size_t push_bytes(gordian_client *client, const char *bytes, size_t count)
 {
     size_t done = 0;
@@ -361,7 +362,7 @@ static size_t push_bytes(gordian_client *client, const char *bytes, size_t count
     return done;
 }
 
-/* How much of `out` may be sent now. */
+/* Returns how many bytes of `out` may be sent now. */
 static size_t sendable_bytes(const gordian_client *client)
 {
     if (client->state != LINK_UP)
@@ -395,7 +396,7 @@ static void write_commands(gordian_client *client)
 
 /* ------------------------------------------------------------------ reading */
 
-/* What was meant to be an answer is none. */
+/* Handles bytes that are not part of the protocol. */
 static void not_understood(gordian_client *client)
 {
     if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
@@ -406,7 +407,7 @@ static void not_understood(gordian_client *client)
                   client->address->text);
 }
 
-/* Takes all whole frames. *more: how many bytes the next one needs in all. */
+/* Handles all complete frames. *more: total bytes that the next one needs. */
 static gordian_status take_frames(gordian_client *client, size_t *more, gordian_error *error)
 {
     *more = WIRE_HEAD_SIZE;
@@ -428,7 +429,7 @@ static gordian_status take_frames(gordian_client *client, size_t *more, gordian_
     return GORDIAN_OK;
 }
 
-/* Who expects TLS hangs up on us with an alert, or without a word. */
+/* A TLS server answers a plain client with an alert, or hangs up silently. */
 static bool may_expect_tls(const gordian_client *client)
 {
     return client->state == LINK_GREETING && *client->address->host && !client->address->secure;
@@ -444,7 +445,7 @@ static void hung_up(gordian_client *client)
         link_break(client, "it hung up without an answer: if it speaks TLS, use tls://");
 }
 
-/* Bytes that came in; 0: nothing now, or not any more. */
+/* Returns the bytes received; 0: nothing now, or disconnected. */
 static size_t pull_bytes(gordian_client *client, size_t size)
 {
     ssize_t now = channel_read(&client->channel, fifo_back(&client->in), size);
@@ -479,9 +480,9 @@ static gordian_status read_in(gordian_client *client, gordian_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ time */
+/* ------------------------------------------------------------------ timers */
 
-/* When the lease wants a sign of life; UINT64_MAX: never. */
+/* When to send a heartbeat for the lease; UINT64_MAX: never. */
 static uint64_t ping_time(const gordian_client *client)
 {
     return client->lease_ms && client->state == LINK_UP
@@ -489,7 +490,7 @@ static uint64_t ping_time(const gordian_client *client)
                : UINT64_MAX;
 }
 
-/* When silence means that the connection is dead. Without a lease there is nothing to gain. */
+/* When silence means that the connection is dead. Without a lease there is no reason to care. */
 static uint64_t silence_time(const gordian_client *client)
 {
     uint64_t since = client->heard_at;
@@ -502,7 +503,7 @@ static uint64_t silence_time(const gordian_client *client)
     return after_ms(since > client->owed_since ? since : client->owed_since, client->timeout_ms);
 }
 
-/* When link_step has something to do, even if nothing comes in. */
+/* When link_step has something to do even if nothing arrives. */
 static uint64_t next_time(const gordian_client *client)
 {
     if (client->state == LINK_DOWN)
@@ -520,7 +521,7 @@ static void say_alive(gordian_client *client)
     size_t size = wire_put_u64(NULL, 0, WIRE_PING, 0);
     void *to = call_reserve(client, size);
     if (!to)
-        return; /* there will be another time */
+        return; /* retried later */
     wire_put_u64(to, size, WIRE_PING, 0);
     call_queue(client, WIRE_PING, size, NULL);
 }
@@ -535,7 +536,7 @@ static void keep_time(gordian_client *client)
     else if (client->state == LINK_SHAKING)
         shake_hands(client);
     if (now >= silence_time(client)) {
-        if (client->state == LINK_UP) /* it may have been stopped: another may lead */
+        if (client->state == LINK_UP) /* it may have been stopped: another server may lead */
             servers_rotate(client);
         link_break(client,
                    client->state == LINK_SHAKING ? "no answer to the TLS handshake" : "no answer");
@@ -543,8 +544,8 @@ static void keep_time(gordian_client *client)
         say_alive(client);
 }
 
-/* Does what can be done without waiting. GORDIAN_STATUS_MEMORY: try again; anything else is final.
- */
+/* Does everything that is possible without blocking. GORDIAN_STATUS_MEMORY: try again; any other
+ * error is final. */
 static gordian_status link_step(gordian_client *client, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -556,18 +557,14 @@ static gordian_status link_step(gordian_client *client, gordian_error *error)
         write_commands(client);
     if (client->state == LINK_UP || client->state == LINK_GREETING)
         status = read_in(client, error);
-    /* Answers open the way for more, and callbacks may have sent some. */
+    /* Answers free space in the window, and callbacks may have queued events. */
     events_seal(client);
     if (status == GORDIAN_OK && sendable_bytes(client) > 0)
         write_commands(client);
-    if (client->state != LINK_FAILED)
-        return status;
-    if (error)
-        *error = client->failure;
-    return client->failure.status;
+    return client->state == LINK_FAILED ? link_check(client, error) : status;
 }
 
-/* Milliseconds from now until then, rounded up, at least 0; -1: never. */
+/* Returns the ms from now until then, rounded up, at least 0; -1: no limit. */
 static int ms_until(uint64_t then)
 {
     if (then == UINT64_MAX)
@@ -589,7 +586,8 @@ gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *
     return status == GORDIAN_OK && clock_ns() >= until ? GORDIAN_STATUS_END : status;
 }
 
-/* ------------------------------------------------------------------ for the caller's loop */
+/* ------------------------------------------------------------------ for event loops of the caller
+ */
 
 int gordian_client_fd(const gordian_client *client)
 {
@@ -602,14 +600,14 @@ short gordian_client_events(const gordian_client *client)
         return POLLOUT;
     if (client->state == LINK_DOWN || client->state == LINK_FAILED)
         return 0;
-    /* Events of a frame that is not full yet go out with the next call. */
+    /* Events of a frame that is not full go out with the next call. */
     bool open = client->state == LINK_UP && !client->rewinding && client->open_events > 0;
     bool has = client->state != LINK_SHAKING &&
                (open || fifo_count(&client->greeting) > 0 || sendable_bytes(client) > 0);
     return channel_events(&client->channel, has);
 }
 
-/* Is there a whole frame that was left for later? */
+/* Is a complete frame left over from an earlier call? */
 static bool left_over(const gordian_client *client)
 {
     struct wire_frame frame;
@@ -635,15 +633,9 @@ gordian_status gordian_client_work(gordian_client *client, gordian_error *error)
 
 gordian_status gordian_client_flush(gordian_client *client, gordian_error *error)
 {
-    gordian_status status = call_allowed(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(call_allowed(client, error));
     events_seal(client);
     if (client->state == LINK_UP)
         write_commands(client);
-    if (client->state != LINK_FAILED)
-        return GORDIAN_OK;
-    if (error)
-        *error = client->failure;
-    return client->failure.status;
+    return link_check(client, error);
 }

@@ -1,21 +1,22 @@
-/* Queueing events, and requests that wait for their grant. */
+/* Queues events, and waits for the grants of requests. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/client/client.h"
 
 /* An EVENTS frame is sent once it has this many bytes. */
 #define FRAME_BYTES (32u << 10)
-/* What stands before the events: head, first number, count. */
+/* Bytes before the events: head, first number, count. */
 #define FRAME_HEAD (WIRE_HEAD_SIZE + 8 + 4)
-/* How often a wait for a grant asks, in case the word of it was lost with a connection. */
+/* Polling interval while waiting for a grant, in case its notification was lost with a connection.
+ */
 #define ASK_MS 1000
 
-/* ------------------------------------------------------------------ who waits */
+/* ------------------------------------------------------------------ waiting processes */
 
 void events_set_waiting(gordian_client *client, uint32_t process, bool waits)
 {
     if (process / 64 >= client->waiting_room)
-        return; /* none of those we ever sent an event of */
+        return; /* not a process of this client */
     uint64_t bit = UINT64_C(1) << (process % 64);
     uint64_t *word = &client->waiting[process / 64];
     *word = waits ? *word | bit : *word & ~bit;
@@ -23,7 +24,7 @@ void events_set_waiting(gordian_client *client, uint32_t process, bool waits)
 
 /* ------------------------------------------------------------------ frames */
 
-/* The frame being filled lies behind `sealed`. */
+/* The open frame lies behind `sealed`. */
 static size_t open_bytes(const gordian_client *client)
 {
     return fifo_count(&client->out) - client->sealed;
@@ -37,7 +38,7 @@ void events_seal(gordian_client *client)
     unsigned char *frame = (unsigned char *)fifo_front(&client->out) + client->sealed;
     wire_store32(frame, (uint32_t)(size - 4));
     wire_store32(frame + WIRE_HEAD_SIZE + 8, client->open_events);
-    /* Room for it was made when the frame was begun. */
+    /* It was reserved when the frame was opened. */
     struct command *command = fifo_back(&client->commands);
     *command = (struct command){
         .size = (uint32_t)size, .events = client->open_events, .kind = WIRE_EVENTS};
@@ -48,7 +49,7 @@ void events_seal(gordian_client *client)
     client->open_events = 0;
 }
 
-/* Memory for one more event of `size` bytes, whatever it takes. */
+/* Reserves memory for one more event of `size` bytes in all queues. */
 static bool reserve_event(gordian_client *client, const gordian_event *event, size_t size)
 {
     const gordian_allocator *memory = &client->memory;
@@ -60,7 +61,7 @@ static bool reserve_event(gordian_client *client, const gordian_event *event, si
                                (size_t)event->process / 64 + 1, sizeof *client->waiting));
 }
 
-/* Writes the event behind those of the open frame, or into a new one. */
+/* Appends the event to the open frame, or opens one. */
 static void append_event(gordian_client *client, const gordian_event *event, size_t size)
 {
     unsigned char *back = fifo_back(&client->out);
@@ -68,7 +69,7 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
         wire_put_events(back, FRAME_HEAD + size, client->next_number, event, 1);
         fifo_put(&client->out, FRAME_HEAD + size);
     } else {
-        /* A frame of its own whose head covers the end of the event before, for a moment. */
+        /* The encoder writes a whole frame: save the bytes that its head overwrites. */
         unsigned char covered[FRAME_HEAD];
         memcpy(covered, back - FRAME_HEAD, FRAME_HEAD);
         wire_put_events(back - FRAME_HEAD, FRAME_HEAD + size, 0, event, 1);
@@ -78,55 +79,35 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
     client->open_events++;
 }
 
-static void count_down_requests(unsigned char *number)
-{
-    wire_store64(number, wire_load64(number) - 1);
-}
-
-/* The number stands behind the head, in EVENTS as in LINE. */
+/* The number follows the head in EVENTS and in LINE frames. The open frame is the last one. */
 void events_renumber(gordian_client *client)
 {
-    unsigned char *at = fifo_front(&client->out);
+    unsigned char *number = (unsigned char *)fifo_front(&client->out) + WIRE_HEAD_SIZE;
     const struct command *commands = fifo_front(&client->commands);
     size_t count = fifo_count(&client->commands) / sizeof *commands;
-    for (size_t i = 0; i < count; at += commands[i++].size)
-        if (commands[i].kind == WIRE_EVENTS ||
+    for (size_t i = 0; i < count + (client->open_events > 0); i++) {
+        if (i == count || commands[i].kind == WIRE_EVENTS ||
             (commands[i].kind == WIRE_LINE && commands[i].events))
-            count_down_requests(at + WIRE_HEAD_SIZE);
-    if (client->open_events)
-        count_down_requests(at + WIRE_HEAD_SIZE);
+            wire_store64(number, wire_load64(number) - 1);
+        number += i < count ? commands[i].size : 0;
+    }
     client->next_number--;
 }
 
 /* ------------------------------------------------------------------ sending */
-
-static gordian_status check_size(const gordian_client *client, size_t size, gordian_error *error)
-{
-    if (size > client->frame_max)
-        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
-    if (client->state != LINK_FAILED)
-        return GORDIAN_OK;
-    if (error)
-        *error = client->failure;
-    return client->failure.status;
-}
-
-static gordian_status check_event(const gordian_client *client, const gordian_event *event,
-                                  size_t size, gordian_error *error)
-{
-    if (event->wants && event->want_count > UINT16_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
-    return check_size(client, FRAME_HEAD + size, error);
-}
 
 static size_t count_unanswered(const gordian_client *client)
 {
     return fifo_count(&client->events) / sizeof(struct sent_event);
 }
 
-/* A callback cannot wait; it frees a place itself each time it is called. */
-static gordian_status wait_for_window(gordian_client *client, gordian_error *error)
+/* Checks that a frame of this size may be sent, and waits until the window has space. A callback
+ * cannot wait; each call of it has freed one slot. */
+static gordian_status make_way(gordian_client *client, size_t size, gordian_error *error)
 {
+    if (size > client->frame_max)
+        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
+    TRY(link_check(client, error));
     while (!client->calling && count_unanswered(client) >= client->window) {
         TRY(gordian_client_flush(client, error));
         TRY(link_wait(client, UINT64_MAX, error));
@@ -134,12 +115,19 @@ static gordian_status wait_for_window(gordian_client *client, gordian_error *err
     return GORDIAN_OK;
 }
 
-/* The frame is full: let the service work on it while the next one is filled. */
+/* The frame is full: send it, so that the service can work on it meanwhile. */
 static gordian_status begin_next_frame(gordian_client *client, gordian_error *error)
 {
     events_seal(client);
     return client->calling || client->state != LINK_UP ? GORDIAN_OK
                                                        : gordian_client_flush(client, error);
+}
+
+/* Records a sent event; reserve_event has made space for it. */
+static void note_sent(gordian_client *client, struct sent_event event)
+{
+    *(struct sent_event *)fifo_back(&client->events) = event;
+    fifo_put(&client->events, sizeof event);
 }
 
 gordian_status gordian_client_send(gordian_client *client, const gordian_event *given,
@@ -148,23 +136,17 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
 {
     gordian_event copy = *given, *event = &copy;
     if (event->op != GORDIAN_OP_RELEASE && event->op != GORDIAN_OP_ACT)
-        event->to = GORDIAN_NONE; /* only these are for somebody */
+        event->to = GORDIAN_NONE; /* only these name another process */
     size_t size = wire_event_size(event);
-    gordian_status status = check_event(client, event, size, error);
-    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
-        status = wait_for_window(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+    if (event->wants && event->want_count > UINT16_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
+    TRY(make_way(client, FRAME_HEAD + size, error));
     if (client->open_events && open_bytes(client) + size > FRAME_BYTES)
-        status = begin_next_frame(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+        TRY(begin_next_frame(client, error));
     if (!reserve_event(client, event, size))
         return fail_memory(error);
     append_event(client, event, size);
-    struct sent_event *entry = fifo_back(&client->events);
-    *entry = (struct sent_event){answered, context, event->process, (uint8_t)event->op};
-    fifo_put(&client->events, sizeof *entry);
+    note_sent(client, (struct sent_event){answered, context, event->process, (uint8_t)event->op});
     client->next_number++;
     return GORDIAN_OK;
 }
@@ -175,13 +157,9 @@ gordian_status gordian_client_send_line(gordian_client *client, const char *text
 {
     struct wire_line line = {event ? client->next_number : 0, {text, length}};
     size_t size = wire_put_line(NULL, 0, &line);
-    gordian_status status = check_size(client, size, error);
-    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
-        status = wait_for_window(client, error);
-    if (status == GORDIAN_OK && client->sealed > client->sent + FRAME_BYTES)
-        status = begin_next_frame(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(make_way(client, size, error));
+    if (client->sealed > client->sent + FRAME_BYTES)
+        TRY(begin_next_frame(client, error));
     void *to = fifo_reserve(&client->memory, &client->events, sizeof(struct sent_event))
                    ? call_reserve(client, size)
                    : NULL;
@@ -190,9 +168,8 @@ gordian_status gordian_client_send_line(gordian_client *client, const char *text
     wire_put_line(to, size, &line);
     call_queue(client, WIRE_LINE, size, NULL);
     ((struct command *)fifo_back(&client->commands))[-1].events = event;
-    struct sent_event *entry = fifo_back(&client->events);
-    *entry = (struct sent_event){answered, context, GORDIAN_NONE, event ? GORDIAN_OP_REQUEST : 0};
-    fifo_put(&client->events, sizeof *entry);
+    note_sent(client,
+              (struct sent_event){answered, context, GORDIAN_NONE, event ? GORDIAN_OP_REQUEST : 0});
     client->next_number += event;
     return GORDIAN_OK;
 }
@@ -227,7 +204,7 @@ gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
     return status == GORDIAN_STATUS_END && count_unanswered(client) == 0 ? GORDIAN_OK : status;
 }
 
-/* ------------------------------------------------------------------ one by one */
+/* ------------------------------------------------------------------ synchronous events */
 
 struct event_call {
     gordian_client *client;
@@ -257,13 +234,13 @@ static bool covers_wants(const gordian_process_state *state, const gordian_want 
     return true;
 }
 
-/* GORDIAN_OUTCOME_EXITED, as a system of this kind says it. */
+/* Returns the code for "exited" of this kind of system. */
 static uint8_t request_has_ended(const gordian_client *client)
 {
     return client->avoids ? (uint8_t)GORDIAN_VERDICT_EXITED : (uint8_t)GORDIAN_OUTCOME_EXITED;
 }
 
-/* An event's answer was lost: what does the state say of it? */
+/* The result of an applied event was lost: reconstructs it from the state. */
 static gordian_status ask_outcome(gordian_client *client, const gordian_event *event,
                                   gordian_reply *reply, gordian_error *error)
 {
@@ -276,12 +253,12 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
     if (event->op == GORDIAN_OP_EXIT)
         reply->outcome = request_has_ended(client);
     if (event->op == GORDIAN_OP_AWAIT && !state.waiting)
-        return GORDIAN_OK; /* enough have acted, or it was refused */
+        return GORDIAN_OK; /* granted, or it was refused */
     if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT &&
         event->op != GORDIAN_OP_AWAIT)
         return GORDIAN_OK;
     reply->waits = state.waiting;
-    if (state.waiting) /* of a system that avoids: unavailable, though it may be unsafe */
+    if (state.waiting) /* with avoidance: unavailable, although it may be unsafe */
         reply->outcome = client->avoids     ? GORDIAN_VERDICT_UNAVAILABLE
                          : state.deadlocked ? GORDIAN_OUTCOME_DEADLOCK
                                             : GORDIAN_OUTCOME_BLOCKED;
@@ -303,15 +280,12 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
     while (status == GORDIAN_OK && !call.done)
         status = link_wait(client, until, error);
     if (!call.done) {
-        /* Nobody waits for these events any more. */
+        /* Their answers have no receiver any more. */
         struct sent_event *events = fifo_front(&client->events);
         for (size_t i = count_unanswered(client); i-- > 0;)
             if (events[i].context == &call && events[i].answered == take_reply)
                 events[i].answered = NULL;
-        return status == GORDIAN_STATUS_END
-                   ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
-                          (unsigned)client->timeout_ms)
-                   : status;
+        return status == GORDIAN_STATUS_END ? call_late(client, error) : status;
     }
     if (mine.status != GORDIAN_OK)
         return fail(error, mine.status, "%s", mine.message);
@@ -390,7 +364,7 @@ gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t proc
                                            uint32_t timeout_ms, gordian_error *error)
 {
     uint64_t until = link_deadline(timeout_ms), ask_at = link_deadline(ASK_MS);
-    uint32_t epoch = 1; /* a client that had to connect again may have missed it before */
+    uint32_t epoch = 1; /* after a reconnect the grant may have been missed */
     gordian_status status = call_allowed(client, error);
     client->watched = process;
     client->watched_granted = false;
@@ -410,34 +384,26 @@ gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t proc
                                                                                : status;
 }
 
-/* It waits no more: because it has what it wanted, or because it was ended. */
-static gordian_status judge_request_end(gordian_client *client, uint32_t process,
-                                        const gordian_want *wants, size_t count,
-                                        gordian_reply *reply, gordian_error *error)
+/* Determines how a request ended. `late`: cancels it first; it may be granted at the same moment.
+ */
+static gordian_status end_request(gordian_client *client, const gordian_event *request, bool late,
+                                  gordian_reply *reply, gordian_error *error)
 {
     gordian_process_state state;
+    gordian_reply cancel = {.outcome = GORDIAN_OUTCOME_REFUSED};
+    if (late)
+        TRY(gordian_client_cancel(client, request->process, &cancel, error));
     reply->waits = false;
+    if (cancel.outcome != GORDIAN_OUTCOME_REFUSED)
+        return GORDIAN_OK;
     if (client->watched_granted) {
         reply->outcome = GORDIAN_OUTCOME_GRANTED;
         return GORDIAN_OK;
     }
-    TRY(gordian_client_state(client, process, &state, error));
-    reply->outcome = state.known && covers_wants(&state, wants, count)
+    TRY(gordian_client_state(client, request->process, &state, error));
+    reply->outcome = state.known && covers_wants(&state, request->wants, request->want_count)
                          ? (uint8_t)GORDIAN_OUTCOME_GRANTED
                          : request_has_ended(client);
-    return GORDIAN_OK;
-}
-
-/* Gives a request up; if it is granted in the same moment, so much the better. */
-static gordian_status give_up_request(gordian_client *client, uint32_t process,
-                                      const gordian_want *wants, size_t count, gordian_reply *reply,
-                                      gordian_error *error)
-{
-    gordian_reply cancel;
-    TRY(gordian_client_cancel(client, process, &cancel, error));
-    if (cancel.outcome == GORDIAN_OUTCOME_REFUSED)
-        return judge_request_end(client, process, wants, count, reply, error);
-    reply->waits = false;
     return GORDIAN_OK;
 }
 
@@ -463,10 +429,9 @@ gordian_status gordian_client_acquire(gordian_client *client, uint32_t process,
                                             : 0;
         if (!hopeless)
             status = gordian_client_wait_granted(client, process, left, error);
-        if (status == GORDIAN_STATUS_END || (status == GORDIAN_OK && hopeless))
-            status = give_up_request(client, process, wants, count, &mine, error);
-        else if (status == GORDIAN_OK)
-            status = judge_request_end(client, process, wants, count, &mine, error);
+        bool late = status == GORDIAN_STATUS_END || hopeless;
+        if (status == GORDIAN_STATUS_END || status == GORDIAN_OK)
+            status = end_request(client, &event, late, &mine, error);
     }
     if (status == GORDIAN_OK && reply)
         *reply = mine;

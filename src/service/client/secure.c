@@ -13,13 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RECORD    16384       /* bytes in a record of TLS, at most */
-#define OUT_MOST  (64u << 10) /* encrypted before it is given to the kernel */
+#define RECORD    16384       /* maximum bytes of a TLS record */
+#define OUT_MOST  (64u << 10) /* encrypted bytes buffered before the kernel takes them */
 #define READ_ROOM (64u << 10)
-/* With what TLS adds: nothing is allocated while it writes. */
+/* Includes the TLS overhead, so that writing does not allocate. */
 #define OUT_ROOM (OUT_MOST + RECORD + 4096)
 
-/* ------------------------------------------------------------------ the socket, for OpenSSL */
+/* ------------------------------------------------------------------ the BIO: the socket as OpenSSL
+ * sees it */
 
 static int take_bytes(BIO *bio, char *to, int size)
 {
@@ -76,7 +77,7 @@ static BIO_METHOD *make_method(void)
     return NULL;
 }
 
-/* ------------------------------------------------------------------ what is trusted */
+/* ------------------------------------------------------------------ trust */
 
 static gordian_status complain_of_tls(const char *what, const char *path, gordian_error *error)
 {
@@ -112,7 +113,7 @@ static gordian_status trust_authorities(SSL_CTX *context, const char *path, gord
     return GORDIAN_OK;
 }
 
-/* Nobody is here to ask for one. */
+/* There is no terminal to ask for a password. */
 static int no_password(char *buffer, int size, int writing, void *context)
 {
     (void)buffer;
@@ -157,9 +158,9 @@ static gordian_status fill_context(struct secure *secure, const struct secure_wi
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, secure_judge);
-    /* A service's own certificate will do as an authority, whoever has signed it. */
+    /* The service's own certificate is accepted as an authority. */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
-    /* Many small records are read with one call. */
+    /* Read many small records with one call. */
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_default_read_buffer_len(context, READ_ROOM);
     if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
@@ -172,7 +173,8 @@ static gordian_status fill_context(struct secure *secure, const struct secure_wi
     return status;
 }
 
-/* The name to look for, without the end of an absolute one, or an address without its zone. */
+/* Sets the expected name: without the trailing dot of an absolute name, or the zone of an address.
+ */
 static gordian_status take_server_name(struct secure *secure, const char *name,
                                        gordian_error *error)
 {
@@ -191,9 +193,19 @@ static gordian_status take_server_name(struct secure *secure, const char *name,
     return GORDIAN_OK;
 }
 
-gordian_status secure_open(struct secure **out, const char *host,
-                           const struct secure_wishes *wishes, const gordian_allocator *memory,
-                           gordian_error *error)
+static void secure_close(struct secure *secure)
+{
+    if (!secure)
+        return;
+    gordian_allocator memory = secure->memory;
+    SSL_CTX_free(secure->context);
+    BIO_meth_free(secure->method);
+    memory_free(&memory, secure);
+}
+
+static gordian_status secure_open(struct secure **out, const char *host,
+                                  const struct secure_wishes *wishes,
+                                  const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
     if (!wishes->certificate != !wishes->key)
@@ -216,19 +228,9 @@ gordian_status secure_open(struct secure **out, const char *host,
     return status;
 }
 
-void secure_close(struct secure *secure)
-{
-    if (!secure)
-        return;
-    gordian_allocator memory = secure->memory;
-    SSL_CTX_free(secure->context);
-    BIO_meth_free(secure->method);
-    memory_free(&memory, secure);
-}
-
 /* ------------------------------------------------------------------ a connection */
 
-/* Whom we expect, and, unless it is an address, whom we ask for. */
+/* Sets the expected name, and the server name indication unless it is an address. */
 static bool expect_name(SSL *ssl, const struct secure *secure)
 {
     if (secure->is_address)
@@ -248,28 +250,26 @@ static bool prepare_link(struct secure_link *link)
         return false;
     BIO_set_data(bio, link);
     BIO_set_init(bio, 1);
-    SSL_set_bio(link->ssl, bio, bio); /* is its owner now */
+    SSL_set_bio(link->ssl, bio, bio); /* SSL owns the BIO now */
     SSL_set_connect_state(link->ssl);
     return SSL_set_app_data(link->ssl, link) == 1 && expect_name(link->ssl, secure) &&
            fifo_reserve(&secure->memory, &link->out, OUT_ROOM);
 }
 
-struct secure_link *secure_link_open(struct secure *secure, int fd)
+static int secure_flush(struct secure_link *link)
 {
-    struct secure_link *link = memory_zeroed(&secure->memory, sizeof *link);
-    if (!link)
-        return NULL;
-    link->secure = secure;
-    link->fd = fd;
-    bool good = prepare_link(link);
-    ERR_clear_error();
-    if (good)
-        return link;
-    secure_link_close(link);
-    return NULL;
+    while (fifo_count(&link->out) > 0) {
+        ssize_t count =
+            send(link->fd, fifo_front(&link->out), fifo_count(&link->out), MSG_NOSIGNAL);
+        if (count < 0 && errno != EINTR)
+            return errno == EWOULDBLOCK ? EAGAIN : errno;
+        if (count > 0)
+            fifo_take(&link->out, (size_t)count);
+    }
+    return 0;
 }
 
-void secure_link_close(struct secure_link *link)
+static void secure_link_close(struct secure_link *link)
 {
     if (!link)
         return;
@@ -284,21 +284,23 @@ void secure_link_close(struct secure_link *link)
     memory_free(&memory, link);
 }
 
-int secure_flush(struct secure_link *link)
+static struct secure_link *secure_link_open(struct secure *secure, int fd)
 {
-    while (fifo_count(&link->out) > 0) {
-        ssize_t count =
-            send(link->fd, fifo_front(&link->out), fifo_count(&link->out), MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR)
-            return errno == EWOULDBLOCK ? EAGAIN : errno;
-        if (count > 0)
-            fifo_take(&link->out, (size_t)count);
-    }
-    return 0;
+    struct secure_link *link = memory_zeroed(&secure->memory, sizeof *link);
+    if (!link)
+        return NULL;
+    link->secure = secure;
+    link->fd = fd;
+    bool good = prepare_link(link);
+    ERR_clear_error();
+    if (good)
+        return link;
+    secure_link_close(link);
+    return NULL;
 }
 
-/* What it means that a call of OpenSSL's did not do it: EAGAIN, or the end of the link, as 0 or an
- * errno. An end without a good-bye is one, too: whatever comes here has a length of its own. */
+/* Evaluates a failed OpenSSL call: returns EAGAIN, or ends the link with 0 or an errno. An end
+ * without a close alert counts as an end: messages have their own length. */
 static int take_stock(struct secure_link *link, int result)
 {
     int code = SSL_get_error(link->ssl, result);
@@ -316,11 +318,11 @@ static int take_stock(struct secure_link *link, int result)
         secure_explain(link);
     }
     ERR_clear_error();
-    secure_flush(link); /* the other side hears why */
+    secure_flush(link); /* the alert tells the peer why */
     return link->result;
 }
 
-int secure_shake(struct secure_link *link)
+static int secure_shake(struct secure_link *link)
 {
     if (link->over)
         return link->result;
@@ -332,13 +334,13 @@ int secure_shake(struct secure_link *link)
         result = 0;
     link->shaken = result == 0;
     int failure = secure_flush(link);
-    /* What the other side said before it hung up is worth reading first. */
+    /* A final message of the peer is read before its hang-up counts. */
     if (failure && failure != EAGAIN && failure != EPIPE && failure != ECONNRESET)
         return failure;
     return result;
 }
 
-ssize_t secure_read(struct secure_link *link, void *to, size_t size)
+static ssize_t secure_read(struct secure_link *link, void *to, size_t size)
 {
     size_t done = 0;
     int failure = link->over ? link->result : EAGAIN;
@@ -352,7 +354,7 @@ ssize_t secure_read(struct secure_link *link, void *to, size_t size)
         }
         done += (size_t)now;
         if (SSL_has_pending(link->ssl) == 0)
-            break; /* if there is more, it is where polling sees it */
+            break; /* further data is visible to poll */
     }
     link->more = done > 0 && (link->over || (done == size && SSL_has_pending(link->ssl) == 1));
     if (done > 0)
@@ -361,7 +363,7 @@ ssize_t secure_read(struct secure_link *link, void *to, size_t size)
     return failure ? -1 : 0;
 }
 
-ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
+static ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
 {
     size_t done = 0;
     int failure = link->over ? (link->result ? link->result : EPIPE) : secure_flush(link);
@@ -384,17 +386,24 @@ ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
     return failure ? -1 : 0;
 }
 
-size_t secure_unsent(const struct secure_link *link)
+static struct secure_state secure_state(const struct secure_link *link)
 {
-    return fifo_count(&link->out);
+    return (struct secure_state){
+        .unsent = fifo_count(&link->out) > 0,
+        .more = link->more,
+        .trouble = link->trouble.status != GORDIAN_OK ? &link->trouble : NULL,
+    };
 }
 
-bool secure_has_more(const struct secure_link *link)
-{
-    return link->more;
-}
-
-const gordian_error *secure_trouble(const struct secure_link *link)
-{
-    return link->trouble.status != GORDIAN_OK ? &link->trouble : NULL;
-}
+__attribute__((visibility("default"))) const struct secure_interface gordian_tls_interface = {
+    .head.version = BESIDE_VERSION,
+    .open = secure_open,
+    .close = secure_close,
+    .link_open = secure_link_open,
+    .link_close = secure_link_close,
+    .shake = secure_shake,
+    .read = secure_read,
+    .write = secure_write,
+    .flush = secure_flush,
+    .state = secure_state,
+};

@@ -1,4 +1,4 @@
-/* What went wrong with TLS, in words that say what to do next. */
+/* Error messages of TLS that say what to do. */
 #define _GNU_SOURCE
 #include "foundation/base/error.h"
 #include "service/client/secure_internal.h"
@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------------ certificates */
 
-/* A name out of a certificate, behind those before it. Its bytes are a stranger's: whatever could
- * do something on a terminal is not shown. */
+/* Appends a name of a certificate. Non-printable bytes are replaced, because the text may go to a
+ * terminal. */
 static void add_name(char *text, size_t size, const char *name, size_t length)
 {
     size_t used = strlen(text);
@@ -27,7 +27,7 @@ static void add_name(char *text, size_t size, const char *name, size_t length)
     text[used] = '\0';
 }
 
-/* Whom a certificate is for: "localhost, 127.0.0.1". */
+/* Lists the names of a certificate: "localhost, 127.0.0.1". */
 static void list_names(const X509 *certificate, char *text, size_t size)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -123,9 +123,9 @@ int secure_judge(int fine, X509_STORE_CTX *store)
     return 0;
 }
 
-/* ------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------ handshake errors */
 
-/* Alerts of the service's, and what of its answers OpenSSL cannot read. */
+/* Explains alerts of the service, and answers that OpenSSL cannot parse. */
 static void explain_code(struct secure_link *link, int reason, const char *text)
 {
     switch (reason) {
@@ -177,7 +177,7 @@ void secure_explain(struct secure_link *link)
     unsigned long code = ERR_peek_error();
     const char *text = code ? ERR_reason_error_string(code) : NULL;
     if (link->trouble.status != GORDIAN_OK)
-        return; /* the certificate */
+        return; /* the certificate was explained already */
     if (link->ended || link->failure)
         fail(&link->trouble, GORDIAN_STATUS_IO,
              "it hung up during the TLS handshake%s%s: is it 'gordian serve' with --tls-cert?",

@@ -1,4 +1,4 @@
-/* What secure.c and secure_errors.c share. */
+/* Shared by secure.c and secure_errors.c. */
 #pragma once
 
 #include "foundation/base/fifo.h"
@@ -10,7 +10,7 @@ struct secure {
     gordian_allocator memory;
     SSL_CTX *context;
     BIO_METHOD *method;
-    char name[256];  /* what the certificate must be for */
+    char name[256];  /* expected name */
     bool is_address; /* the name is an IP address */
     bool has_certificate;
 };
@@ -19,19 +19,20 @@ struct secure_link {
     struct secure *secure;
     int fd;
     SSL *ssl;
-    struct fifo out; /* encrypted, and not sent yet */
-    bool shaken;     /* the handshake is done */
-    bool more;       /* the last read has left something behind */
-    bool ended;      /* of the socket: there is no more to read */
+    struct fifo out; /* encrypted, not sent yet */
+    bool shaken;     /* the handshake is complete */
+    bool more;       /* the last read has left decrypted data behind */
+    bool ended;      /* end of file on the socket */
     bool no_memory;
-    int failure; /* of the socket: an errno */
+    int failure; /* errno of the socket */
 
-    bool over;  /* nothing more will come */
-    int result; /* over: 0 for an end, or an errno */
+    bool over;  /* nothing more will arrive */
+    int result; /* if over: 0 for end of file, or an errno */
     gordian_error trouble;
 };
 
-/* OpenSSL asks about each certificate: keeps what is wrong with it, agrees with OpenSSL. */
+/* Verification callback of OpenSSL: records what is wrong with a certificate, and agrees with
+ * OpenSSL. */
 int secure_judge(int fine, X509_STORE_CTX *store);
-/* The handshake, or something after it, has failed: into link->trouble. */
+/* Writes the reason of a failed handshake or link to link->trouble. */
 void secure_explain(struct secure_link *link);

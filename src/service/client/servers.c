@@ -1,4 +1,4 @@
-/* The servers a client may connect to: of several one leads, and takes events. */
+/* The servers of a client: of several, one is the leader and takes events. */
 #include "foundation/base/error.h"
 #include "service/client/client.h"
 
@@ -6,7 +6,7 @@
 
 static const char *const schemes[] = {"unix:", "tcp://", "tls://", "gordian://"};
 
-/* Bytes of the scheme that the text begins with; 0: it has none. */
+/* Returns the length of the scheme at the start of the text; 0: none. */
 static size_t scheme_length(const char *text)
 {
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
@@ -28,18 +28,10 @@ static gordian_status add_server(gordian_client *client, const char *uri,
 {
     struct client_server *server = &client->servers[client->server_count];
     TRY(address_parse(&server->address, uri, error));
-    TRY(channel_prepare(&server->secure, &server->address, wishes, &client->memory, error));
+    TRY(channel_prepare(&client->tls, &server->secure, &server->address, wishes, &client->memory,
+                        error));
     client->server_count++;
     return GORDIAN_OK;
-}
-
-/* The path of a Unix socket may have commas in it: there only a scheme begins another address. */
-static size_t item_length(const char *item, bool is_path)
-{
-    size_t length = 0;
-    while (item[length] && (item[length] != ',' || (is_path && !scheme_length(item + length + 1))))
-        length++;
-    return length;
 }
 
 gordian_status servers_parse(gordian_client *client, const char *uri,
@@ -54,11 +46,15 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
             snprintf(scheme, sizeof scheme, "%.*s", (int)own, item);
         if (strcmp(scheme, "gordian://") == 0)
             strcpy(scheme, "tcp://");
-        size_t length = item_length(item, strcmp(scheme, "unix:") == 0);
+        /* A path may contain commas: there an address ends only before a scheme. */
+        bool is_path = strcmp(scheme, "unix:") == 0;
+        size_t length = strcspn(item, ",");
+        while (is_path && item[length] && !scheme_length(item + length + 1))
+            length += 1 + strcspn(item + length + 1, ",");
         snprintf(text, sizeof text, "%s%.*s", scheme, (int)(length - own), item + own);
         gordian_error failure = {0};
         gordian_status added = add_server(client, one && !own ? uri : text, wishes, &failure);
-        /* One whose name nobody knows just now need not keep us from the others. */
+        /* A name that cannot be resolved now must not prevent the use of the others. */
         if (added != GORDIAN_OK && error)
             *error = failure;
         status = added == GORDIAN_OK || added == GORDIAN_STATUS_IO ? status : added;
@@ -74,7 +70,8 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
 void servers_free(gordian_client *client)
 {
     for (size_t i = 0; i < client->server_count; i++)
-        secure_close(client->servers[i].secure);
+        if (client->servers[i].secure)
+            client->tls->close(client->servers[i].secure);
 }
 
 void servers_rotate(gordian_client *client)
@@ -93,7 +90,7 @@ bool servers_next(gordian_client *client)
     return true;
 }
 
-/* "host:port" of "tcp://host:port", or all of it. */
+/* Returns "host:port" of "tcp://host:port", or the whole text. */
 static const char *bare_text(const char *text)
 {
     const char *slashes = strstr(text, "://");
@@ -109,8 +106,8 @@ bool servers_follow(gordian_client *client, const char *leader)
             choose_server(client, i);
             return true;
         }
-    /* One that was not named to us: in the clear only, for we would not know what to expect of it.
-     */
+    /* A server that the user did not name: only without TLS, because its certificate name is
+     * unknown. */
     if (client->secure || client->server_count == CLIENT_SERVERS || !strpbrk(leader, ":/"))
         return false;
     snprintf(uri, sizeof uri, "%s%s", scheme_length(leader) ? "" : "tcp://", leader);

@@ -17,20 +17,7 @@
 
 #define PATIENCE_NS UINT64_C(5000000000)
 
-/* ------------------------------------------------------------------ where */
-
-/* With port 0 only the kernel knows. */
-static void name_place(struct listener *listener)
-{
-    struct sockaddr_storage name;
-    socklen_t size = sizeof name;
-    char host[48] = "?", port[8] = "?";
-    if (getsockname(listener->fd, (struct sockaddr *)&name, &size) == 0)
-        getnameinfo((struct sockaddr *)&name, size, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(listener->place, sizeof listener->place, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
-             port);
-}
+/* ------------------------------------------------------------------ opening */
 
 gordian_status listener_open(struct listener *listener, const char *address, gordian_error *error)
 {
@@ -44,11 +31,13 @@ gordian_status listener_open(struct listener *listener, const char *address, gor
         return fail(error, GORDIAN_STATUS_INPUT, "--listen: '%.60s' is no HOST:PORT", address);
     listener->fd = listen_bind(info, LISTENER_CLIENTS, false);
     int failure = errno;
+    getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST);
     freeaddrinfo(info);
     if (listener->fd < 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot listen on %.60s: %s", address,
                     strerror(failure));
-    name_place(listener);
+    snprintf(listener->place, sizeof listener->place, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,
+             listen_port(listener->fd));
     return GORDIAN_OK;
 }
 
@@ -91,23 +80,20 @@ static void take_client(struct listener *listener)
             return;
         }
     if (fd >= 0)
-        close(fd); /* too many at a time */
+        close(fd); /* too many clients at once */
 }
 
-/* The head of the request is there, or `status` says why it never will be. */
-static void begin_answer(struct listener_client *client, size_t head, int status,
-                         listener_writer *write, void *context)
+/* Begins the response to a request. `status`: not 0 if the request was refused. */
+static void begin_answer(struct listener_client *client, int status,
+                         const struct http_request *request, listener_writer *write, void *context)
 {
-    struct http_request request;
     if (!output_open(&client->answer, OUTPUT_MEMORY)) {
         drop_client(client);
         return;
     }
     client->answering = true;
     if (!status)
-        status = http_parse(&request, client->request, head);
-    if (!status)
-        status = request.method == HTTP_GET && strcmp(request.path, "/metrics") == 0 ? 200 : 404;
+        status = request->method == HTTP_GET && strcmp(request->path, "/metrics") == 0 ? 200 : 404;
     http_write_head(&client->answer, status, PROMETHEUS_TYPE, NULL, SIZE_MAX, false);
     if (status == 200)
         write(context, &client->answer);
@@ -128,9 +114,12 @@ static void read_request(struct listener_client *client, listener_writer *write,
         return;
     }
     client->used += (size_t)count;
-    size_t head = http_head_end(client->request, client->used, &client->seen);
-    if (head > 0 || client->used == sizeof client->request)
-        begin_answer(client, head, head > 0 ? 0 : 431, write, context);
+    struct http_request request;
+    size_t head;
+    int status = http_take_head(&request, client->request, client->used, sizeof client->request,
+                                &client->seen, &head);
+    if (status != HTTP_MORE)
+        begin_answer(client, status, &request, write, context);
 }
 
 static void write_answer(struct listener_client *client)

@@ -1,5 +1,5 @@
-/* Metrics over HTTP, for Prometheus: GET /metrics and nothing else, beside the servers in the one
- * poll loop. Few clients at a time, each with one question and a few seconds for it.
+/* The HTTP server of `gordian watch --listen`: it serves GET /metrics to Prometheus, in the poll
+ * loop of the databases. A few clients at once, one request each, with a time limit.
  *
  *     count = listener_polls(listener, polls);
  *     servers_turn(servers, ..., polls, count, error);
@@ -16,9 +16,9 @@
 #define LISTENER_POLLS   (LISTENER_CLIENTS + 1)
 
 struct listener_client {
-    int fd; /* -1: free */
+    int fd; /* -1: slot is free */
     uint64_t since;
-    size_t used, seen; /* of the request: bytes, and those searched for its end */
+    size_t used, seen; /* bytes of the request, and how many were searched for its end */
     char request[2048];
     struct output answer;
     size_t sent;
@@ -27,13 +27,13 @@ struct listener_client {
 
 struct listener {
     int fd;
-    char place[80]; /* where it listens */
+    char place[80]; /* bound address */
     struct listener_client clients[LISTENER_CLIENTS];
 };
 
 typedef void listener_writer(void *context, struct output *out);
 
-/* "9187" (on 127.0.0.1), "HOST:PORT", "[::1]:9187"; port 0: any that is free. */
+/* Accepts "9187" (on 127.0.0.1), "HOST:PORT" and "[::1]:9187"; port 0 picks a free port. */
 gordian_status listener_open(struct listener *listener, const char *address, gordian_error *error);
 void listener_close(struct listener *listener);
 size_t listener_polls(const struct listener *listener, struct pollfd polls[LISTENER_POLLS]);

@@ -84,29 +84,21 @@ bool api_flag(const struct api_call *call, const char *key)
 
 /* ------------------------------------------------------------------ who may ask */
 
-static bool is_address(const char *name)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-}
-
-static bool host_ends_in(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcasecmp(text + length - end_length, end) == 0;
-}
-
 /* Without tokens a page of somebody else's, open in a browser on this machine, must not get at the
  * service by giving its own name our address: only names that nobody can redirect are answered. */
 static bool is_our_host(const struct http_request *request)
 {
+    static const char local[] = ".localhost";
+    unsigned char address[sizeof(struct in6_addr)];
     char name[256];
     if (!request->host)
         return true; /* HTTP/1.0: not a browser */
     if (!http_host_name(request->host, name, sizeof name))
         return false;
-    return is_address(name) || strcasecmp(name, "localhost") == 0 ||
-           host_ends_in(name, ".localhost");
+    size_t length = strlen(name), end = sizeof local - 1;
+    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1 ||
+           strcasecmp(name, local + 1) == 0 ||
+           (length >= end && strcasecmp(name + length - end, local) == 0);
 }
 
 /* Did a page of our own send this, if a browser did at all? */
@@ -121,12 +113,12 @@ static bool is_our_origin(const struct http_request *request)
 
 /* Does a browser say that somebody else's page has it ask this? That page would not get to see the
  * answer, but could hold as many streams open as there may be. A link that is followed is fine. */
-static bool is_strange(const struct http_request *request)
+static bool is_foreign(const struct http_request *request)
 {
     const char *site = request->fetch_site, *dest = request->fetch_dest;
-    if (!site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0)
-        return false;
-    return request->method == HTTP_POST || !dest || strcmp(dest, "document") != 0;
+    bool own = !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+    bool link = request->method != HTTP_POST && dest && strcmp(dest, "document") == 0;
+    return !own && !link;
 }
 
 static void find_grant(struct api_call *call)
@@ -164,7 +156,7 @@ static int may_ask(struct api_call *call)
                         "'localhost', not to '%.100s'",
                         request->host);
     if (!http_bearer(request->authorization) &&
-        (is_strange(request) || (request->method == HTTP_POST && !is_our_origin(request))))
+        (is_foreign(request) || (request->method == HTTP_POST && !is_our_origin(request))))
         return api_fail(call, 403, "a page of another origin may not ask this");
     find_grant(call);
     if (call->grant.rights == AUTH_NONE)
@@ -189,12 +181,6 @@ static int api_logout(struct api_call *call)
 }
 
 /* ------------------------------------------------------------------ routes */
-
-/* The message of a 405 is what there is instead. */
-static int wrong_method(struct api_call *call, bool post)
-{
-    return api_fail(call, 405, "%s", post ? "POST" : "GET, HEAD");
-}
 
 struct route {
     const char *name;
@@ -224,12 +210,12 @@ static int route_api(struct api_call *call)
     bool post = request->method == HTTP_POST;
     bool of_system = count == 5 && strcmp(segments[2], "systems") == 0;
     if (count == 4 && strcmp(segments[2], "incidents") == 0)
-        return post ? wrong_method(call, false) : api_incident(call, segments[3]);
+        return post ? api_fail(call, 405, "GET, HEAD") : api_incident(call, segments[3]);
     for (size_t i = 0; (of_system || count == 3) && i < sizeof routes / sizeof *routes; i++) {
         if (routes[i].of_system != of_system || strcmp(routes[i].name, segments[count - 1]) != 0)
             continue;
-        if (routes[i].post != post)
-            return wrong_method(call, routes[i].post);
+        if (routes[i].post != post) /* the message of a 405 is what there is instead */
+            return api_fail(call, 405, routes[i].post ? "POST" : "GET, HEAD");
         if (of_system)
             call->system = api_system(call, segments[3]);
         if (of_system && !call->system)
@@ -281,27 +267,19 @@ static void reply_page(struct http_connection *connection, const struct http_req
 
 /* ------------------------------------------------------------------ health, metrics, the stream */
 
-static void reply_text(struct http_connection *connection, int status, const char *text)
-{
-    struct output out;
-    output_open(&out, -1);
-    output_format(&out, "%s\n", text);
-    http_reply(connection, status, "text/plain; charset=utf-8", API_HEADERS, &out);
-}
-
 /* For whoever has to know whether we live: no token, and nothing to learn. */
 static bool reply_health(const struct api *api, struct http_connection *connection,
                          const struct http_request *request)
 {
-    const char *why = "";
-    if (strcmp(request->path, "/healthz") == 0)
-        reply_text(connection, 200, "ok");
-    else if (strcmp(request->path, "/readyz") != 0)
+    const char *text = "ok";
+    bool health = strcmp(request->path, "/healthz") == 0;
+    if (!health && strcmp(request->path, "/readyz") != 0)
         return false;
-    else if (api->ready(api->ready_context, &why))
-        reply_text(connection, 200, "ready");
-    else
-        reply_text(connection, 503, why);
+    bool ready = health || api->ready(api->ready_context, &text);
+    struct output out;
+    output_open(&out, -1);
+    output_format(&out, "%s\n", ready && !health ? "ready" : text);
+    http_reply(connection, ready ? 200 : 503, "text/plain; charset=utf-8", API_HEADERS, &out);
     return true;
 }
 

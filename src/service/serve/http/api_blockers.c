@@ -10,12 +10,14 @@
 #define HOLDS         3          /* resources named of each */
 #define LOOK_LABELLED (1u << 17) /* processes looked at for those with a label */
 
-static void write_blocker(struct api_call *call, struct json *json,
-                          const struct blockers_system *known, uint32_t process, uint32_t behind)
+/* `circle`: is it in one? NULL: not said. */
+static void write_blocker(struct api_call *call, struct json *json, uint32_t process,
+                          uint32_t behind, const bool *circle)
 {
     struct served *served = call->system;
     gordian_edge edges[HOLDS];
     char label[GORDIAN_NAME_MAX + 1];
+    json_open(json, NULL, '{');
     json_key_text(json, "process", served_process_label(served, process, label));
     json_key_u64(json, "blocks", behind);
     json_key_bool(json, "waiting", served->processes[process].since != 0);
@@ -30,7 +32,9 @@ static void write_blocker(struct api_call *call, struct json *json,
                 json_text(json, served_resource_label(served, edges[i].resource, label));
         json_shut(json);
     }
-    (void)known;
+    if (circle)
+        json_key_bool(json, "circle", *circle);
+    json_shut(json);
 }
 
 static bool system_is_there(const struct served *served, uint32_t process)
@@ -45,12 +49,8 @@ static void write_roots(struct api_call *call, struct json *json,
     json_open(json, "blockers", '[');
     for (uint32_t i = 0; known && i < known->top_count && i < limit; i++) {
         const struct blockers_root *root = &known->top[i];
-        if (!system_is_there(call->system, root->process))
-            continue; /* it has gone since */
-        json_open(json, NULL, '{');
-        write_blocker(call, json, known, root->process, root->behind);
-        json_key_bool(json, "circle", root->circle);
-        json_shut(json);
+        if (system_is_there(call->system, root->process)) /* or it has gone since */
+            write_blocker(call, json, root->process, root->behind, &root->circle);
     }
     json_shut(json);
 }
@@ -102,11 +102,8 @@ static int write_under(struct api_call *call, struct json *json,
     size_t count = find_children(call->system, known, process, children, &more);
     json_key_text(json, "under", name);
     json_open(json, "blockers", '[');
-    for (size_t i = 0; i < count && i < CHILDREN; i++) {
-        json_open(json, NULL, '{');
-        write_blocker(call, json, known, children[i].process, children[i].behind);
-        json_shut(json);
-    }
+    for (size_t i = 0; i < count && i < CHILDREN; i++)
+        write_blocker(call, json, children[i].process, children[i].behind, NULL);
     json_shut(json);
     json_key_bool(json, "truncated", more || count > CHILDREN);
     return 200;
@@ -140,11 +137,8 @@ static void write_labelled(struct api_call *call, struct json *json,
     }
     json_open(json, "blockers", '[');
     for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        write_blocker(call, json, known, best[i].process, best[i].behind);
-        json_key_bool(json, "circle",
-                      call->system->processes[best[i].process].incident != GORDIAN_NONE);
-        json_shut(json);
+        bool circle = call->system->processes[best[i].process].incident != GORDIAN_NONE;
+        write_blocker(call, json, best[i].process, best[i].behind, &circle);
     }
     json_shut(json);
     json_key_bool(json, "truncated", left > 0);

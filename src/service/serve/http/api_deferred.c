@@ -40,19 +40,15 @@ static int take_deferred(struct api_call *call, const struct api_later *later)
     }
 }
 
-/* Nothing was asked after all. NULL is fine. */
-static void api_later_drop(struct api_later *later)
+/* Nothing was asked after all, or the asker has gone. NULL is fine. */
+static void api_later_drop(void *context)
 {
     gordian_allocator memory = memory_allocator(NULL);
+    struct api_later *later = context;
     if (!later)
         return;
     question_forget(later->question);
     memory_free(&memory, later);
-}
-
-static void on_asker_gone(void *context)
-{
-    api_later_drop(context);
 }
 
 void api_later_answer(void *context)
@@ -76,7 +72,7 @@ int api_later_begin(struct api_call *call, struct api_later *later, struct quest
     else if (question_is_answered(question))
         status = take_deferred(call, later);
     if (status == API_LATER)
-        http_wait(call->connection, on_asker_gone, later);
+        http_wait(call->connection, api_later_drop, later);
     else
         api_later_drop(later);
     return status;

@@ -266,18 +266,8 @@ static bool open_picker(struct picker *picker)
     return picker->processes.set && picker->resources.set;
 }
 
-static void close_picker(struct picker *picker)
-{
-    memory_free(&picker->memory, picker->processes.set);
-    memory_free(&picker->memory, picker->processes.ids);
-    memory_free(&picker->memory, picker->resources.set);
-    memory_free(&picker->memory, picker->resources.ids);
-}
-
-static int refuse_graph(struct picker *picker, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse_graph(struct picker *picker, int status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int refuse_graph(struct picker *picker, int status,
+                                                              const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -286,32 +276,26 @@ static int refuse_graph(struct picker *picker, int status, const char *format, .
     return status;
 }
 
-static bool is_said(const char *text)
-{
-    return text && *text;
-}
-
 static int pick_nodes(struct picker *picker)
 {
     const struct graph_ask *ask = picker->ask;
-    if (is_said(ask->around)) {
-        if (!pick_around(picker, ask->around, ask->depth))
-            return refuse_graph(picker, 404, "there is no process and no resource '%.100s'",
-                                ask->around);
-        return 200;
-    }
-    if (is_said(ask->label)) {
+    const char *only = ask->only ? ask->only : "";
+    if (ask->around && *ask->around)
+        return pick_around(picker, ask->around, ask->depth)
+                   ? 200
+                   : refuse_graph(picker, 404, "there is no process and no resource '%.100s'",
+                                  ask->around);
+    if (ask->label && *ask->label) {
         pick_labelled(picker, ask->label);
         return 200;
     }
-    bool deadlocked = is_said(ask->only) && strcmp(ask->only, "deadlocked") == 0;
-    if (is_said(ask->only) && !deadlocked && strcmp(ask->only, "waiting") != 0)
+    bool deadlocked = strcmp(only, "deadlocked") == 0;
+    if (*only && !deadlocked && strcmp(only, "waiting") != 0)
         return refuse_graph(picker, 400, "'only' can be 'deadlocked' or 'waiting'");
     pick_dead(picker);
-    if (deadlocked)
-        return 200;
-    pick_waiting(picker);
-    if (!is_said(ask->only))
+    if (!deadlocked)
+        pick_waiting(picker);
+    if (!*only)
         pick_all(picker);
     return 200;
 }
@@ -344,7 +328,9 @@ static void drop_work(struct graph_work *work)
     gordian_allocator memory = memory_allocator(NULL);
     if (!work)
         return;
-    close_picker(&work->picker);
+    const struct picker *picker = &work->picker;
+    memory_free_all(&memory, picker->processes.set, picker->processes.ids, picker->resources.set,
+                    picker->resources.ids);
     graph_copy_free(&work->copy);
     memory_free(&memory, work);
 }
@@ -479,14 +465,6 @@ static struct graph_work *find_work(struct api_call *call, const struct graph_as
     return api->graph = work;
 }
 
-/* May others have a turn before the next step? Not for ever: what comes then makes it begin anew.
- */
-static bool may_pause(const struct api_call *call, const struct graph_work *work)
-{
-    return work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
-           http_times(call->connection) < TIMES_MOST && !call->api->service->unkept;
-}
-
 static int answer_graph(struct api_call *call, const struct graph_ask *ask)
 {
     struct graph_work *work = find_work(call, ask);
@@ -494,7 +472,9 @@ static int answer_graph(struct api_call *call, const struct graph_ask *ask)
         return api_fail(call, 503, "out of memory");
     int status = take_graph_step(work, ask, call->message);
     while (status == 200 && work->step < STEPS) {
-        if (may_pause(call, work)) {
+        /* Others may have a turn; not for ever: what comes then makes it begin anew. */
+        if (work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
+            http_times(call->connection) < TIMES_MOST && !call->api->service->unkept) {
             http_again(call->connection);
             return API_AGAIN;
         }

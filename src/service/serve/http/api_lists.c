@@ -71,23 +71,24 @@ int api_systems(struct api_call *call)
 
 /* ------------------------------------------------------------------ incidents */
 
+/* NULL: not said. */
+static const char *said_text(const struct api_call *call, const char *key)
+{
+    const char *text = http_query(call->request, key);
+    return text && *text ? text : NULL;
+}
+
 static bool read_filter(const struct api_call *call, struct incidents_filter *filter)
 {
     uint64_t limit;
     *filter = (struct incidents_filter){
-        .system = http_query(call->request, "system"),
-        .process = http_query(call->request, "process"),
-        .label = http_query(call->request, "label"),
+        .system = said_text(call, "system"),
+        .process = said_text(call, "process"),
+        .label = said_text(call, "label"),
         .systems = call->grant.systems,
         .open = api_flag(call, "open"),
         .ended = api_flag(call, "ended"),
     };
-    if (filter->system && !*filter->system)
-        filter->system = NULL;
-    if (filter->process && !*filter->process)
-        filter->process = NULL;
-    if (filter->label && !*filter->label)
-        filter->label = NULL;
     bool fine = api_number(call, "since", 0, INT64_MAX, &filter->since) &&
                 api_number(call, "until", 0, INT64_MAX, &filter->until) &&
                 api_number(call, "before", 0, INT64_MAX, &filter->before) &&
@@ -107,21 +108,23 @@ static int ask_history(struct api_call *call, const struct incidents_filter *fil
         questions_ask(store_questions(call->api->store), filter, id, api_later_answer, later));
 }
 
-int api_incidents(struct api_call *call)
+static int ask_list(struct api_call *call, bool actions)
 {
     struct incidents_filter filter;
     if (!read_filter(call, &filter))
         return api_fail(call, 400, "'since', 'until', 'before' and 'limit' are numbers");
+    filter.actions = actions;
     return ask_history(call, &filter, 0);
+}
+
+int api_incidents(struct api_call *call)
+{
+    return ask_list(call, false);
 }
 
 int api_audit(struct api_call *call)
 {
-    struct incidents_filter filter;
-    if (!read_filter(call, &filter))
-        return api_fail(call, 400, "'since', 'until', 'before' and 'limit' are numbers");
-    filter.actions = true;
-    return ask_history(call, &filter, 0);
+    return ask_list(call, true);
 }
 
 int api_incident(struct api_call *call, const char *id)
@@ -146,15 +149,6 @@ struct rate_points {
 };
 
 static_assert(RATE_POINTS >= RATES_SECONDS, "the seconds do not fit");
-
-static void copy_seconds(struct rate_points *points, const struct rate *seconds, uint64_t next,
-                         uint64_t wanted)
-{
-    points->interval_ms = 1000;
-    for (uint64_t i = next > wanted ? next - wanted : 0; i < next && seconds; i++)
-        if (seconds[i % RATES_SECONDS].at)
-            points->list[points->count++] = seconds[i % RATES_SECONDS];
-}
 
 /* Of many minutes, several make a point. */
 static void copy_minutes(struct rate_points *points, const struct rates_minutes *minutes,
@@ -230,9 +224,12 @@ int api_rates(struct api_call *call)
     if (!points)
         return api_fail(call, 503, "out of memory");
     points->count = 0;
+    points->interval_ms = 1000;
     if (past)
         copy_minutes(points, minutes, past);
-    else
-        copy_seconds(points, seconds, rates->next, wanted);
+    uint64_t end = rates->next;
+    for (uint64_t i = end > wanted ? end - wanted : 0; i < end && seconds && !past; i++)
+        if (seconds[i % RATES_SECONDS].at)
+            points->list[points->count++] = seconds[i % RATES_SECONDS];
     return answer_points(call, points);
 }

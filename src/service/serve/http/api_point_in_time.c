@@ -78,18 +78,6 @@ static void drop_job(void *context)
     memory_free(&memory, job);
 }
 
-static struct job *new_job(struct api *api)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    struct job *job = memory_zeroed(&memory, sizeof *job);
-    if (!job)
-        return NULL;
-    job->desk = api->past;
-    job->now = service_now(api->service);
-    atomic_fetch_add(&job->desk->users, 1);
-    return job;
-}
-
 static int run_moment_job(struct api_call *call, struct job *job,
                           gordian_status (*work)(void *, struct output *, gordian_error *))
 {
@@ -109,13 +97,18 @@ static int run_moment_job(struct api_call *call, struct job *job,
 /* A job for the thread; NULL: *status. */
 static struct job *begin_job(struct api_call *call, int *status)
 {
+    gordian_allocator memory = memory_allocator(NULL);
     gordian_error error = {0};
     gordian_status opened = open_desk(call->api, &error);
-    struct job *job = opened == GORDIAN_OK ? new_job(call->api) : NULL;
-    if (opened == GORDIAN_STATUS_END)
-        *status = api_fail(call, 410, "%.200s", error.message);
-    else if (!job)
-        *status = api_fail(call, 503, "out of memory");
+    struct job *job = opened == GORDIAN_OK ? memory_zeroed(&memory, sizeof *job) : NULL;
+    if (job) {
+        job->desk = call->api->past;
+        job->now = service_now(call->api->service);
+        atomic_fetch_add(&job->desk->users, 1);
+    } else {
+        *status = opened == GORDIAN_STATUS_END ? api_fail(call, 410, "%.200s", error.message)
+                                               : api_fail(call, 503, "out of memory");
+    }
     return job;
 }
 

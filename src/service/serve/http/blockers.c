@@ -17,12 +17,8 @@ static void free_system(struct blockers *blockers, struct blockers_system *syste
 {
     if (!system)
         return;
-    memory_free(&blockers->memory, system->next);
-    memory_free(&blockers->memory, system->degree);
-    memory_free(&blockers->memory, system->behind);
-    memory_free(&blockers->memory, system->queue);
-    memory_free(&blockers->memory, system->sizes);
-    memory_free(&blockers->memory, system);
+    memory_free_all(&blockers->memory, system->next, system->degree, system->behind, system->queue,
+                    system->sizes, system);
 }
 
 void blockers_free(struct blockers *blockers)
@@ -141,7 +137,7 @@ static void rank_some(struct blockers_system *system, uint32_t end)
     }
 }
 
-static void publish_round(struct blockers *blockers, struct blockers_system *system)
+static void publish_round(struct blockers_system *system)
 {
     uint32_t *sizes = system->sizes;
     size_t room = system->size_room;
@@ -154,7 +150,6 @@ static void publish_round(struct blockers *blockers, struct blockers_system *sys
     system->top_count = system->best_count;
     memcpy(system->top, system->best, sizeof system->top);
     system->phase = 0;
-    (void)blockers;
 }
 
 /* True: a round is over. */
@@ -181,7 +176,7 @@ static bool work_some(struct blockers *blockers, struct blockers_system *system)
     system->phase += over;
     if (system->phase < 6)
         return false;
-    publish_round(blockers, system);
+    publish_round(system);
     return true;
 }
 

@@ -215,12 +215,6 @@ static void on_follower_gone(void *context)
     follower->connection = NULL;
 }
 
-static bool read_query_number(const char *text, uint64_t *number)
-{
-    const char *why;
-    return parse_u64(text, strlen(text), number, &why);
-}
-
 /* Behind the event of this number and what it changed. *gap: the one behind it is not in the ring.
  * From the end: who comes back has seen nearly all. */
 static uint64_t find_cursor(const struct served *served, uint64_t seq, bool *gap)
@@ -248,8 +242,9 @@ int api_feed(struct api_call *call)
     struct followers *followers = call->api->followers;
     const char *from = call->request->last_event_id ? call->request->last_event_id
                                                     : http_query(call->request, "from");
+    const char *why;
     uint64_t seq = call->system->seq;
-    if (from && *from && !read_query_number(from, &seq))
+    if (from && *from && !parse_u64(from, strlen(from), &seq, &why))
         return api_fail(call, 400, "'from' is not the number of an event");
     if (call->request->method == HTTP_HEAD)
         return 200;
@@ -297,6 +292,5 @@ void followers_close(struct followers *followers)
         remove_follower(followers, &followers->list);
     }
     gordian_allocator memory = followers->memory;
-    memory_free(&memory, followers->kept);
-    memory_free(&memory, followers);
+    memory_free_all(&memory, followers->kept, followers);
 }

@@ -19,44 +19,26 @@ void graph_copy_free(struct graph_copy *copy)
 
 /* ------------------------------------------------------------------ copying */
 
-/* What has a size of its own is copied in one piece; the texts follow, each with its NUL, so that
- * they can be used where they lie. */
-struct process_part {
-    uint64_t since;
-    uint32_t id;
-    uint32_t name, owner; /* bytes */
-    uint16_t labels;
-    bool deadlocked;
-};
-
-struct resource_part {
-    uint64_t units, free_units;
-    uint32_t id;
-    uint32_t name; /* bytes */
-    uint16_t labels;
-    bool is_await;
-};
+/* Texts lie there with their NUL, so that they can be used where they lie. */
+static void put_copied_text(struct bytes *bytes, const char *text)
+{
+    bytes_text(bytes, text, strlen(text) + 1);
+}
 
 static void put_copied_labels(struct bytes *bytes, const struct tag_texts *labels)
 {
+    bytes_u64(bytes, labels->count);
     for (uint32_t i = 0; i < labels->count; i++)
-        bytes_text(bytes, labels->texts[i], strlen(labels->texts[i]) + 1);
+        put_copied_text(bytes, labels->texts[i]);
 }
 
 void graph_copy_process(struct graph_copy *copy, const struct process_node *node)
 {
     struct bytes *bytes = &copy->bytes;
-    const struct process_part part = {
-        .since = node->since,
-        .id = node->id,
-        .name = (uint32_t)strlen(node->name) + 1,
-        .owner = (uint32_t)strlen(node->owner) + 1,
-        .labels = (uint16_t)node->labels.count,
-        .deadlocked = node->deadlocked,
-    };
-    bytes_put(bytes, &part, sizeof part);
-    bytes_put(bytes, node->name, part.name);
-    bytes_put(bytes, node->owner, part.owner);
+    bytes_u64(bytes, (uint64_t)node->id << 1 | node->deadlocked);
+    bytes_u64(bytes, node->since);
+    put_copied_text(bytes, node->name);
+    put_copied_text(bytes, node->owner);
     put_copied_labels(bytes, &node->labels);
     copy->processes++;
 }
@@ -64,16 +46,10 @@ void graph_copy_process(struct graph_copy *copy, const struct process_node *node
 void graph_copy_resource(struct graph_copy *copy, const struct resource_node *node)
 {
     struct bytes *bytes = &copy->bytes;
-    const struct resource_part part = {
-        .units = node->units,
-        .free_units = node->free_units,
-        .id = node->id,
-        .name = (uint32_t)strlen(node->name) + 1,
-        .labels = (uint16_t)node->labels.count,
-        .is_await = node->is_await,
-    };
-    bytes_put(bytes, &part, sizeof part);
-    bytes_put(bytes, node->name, part.name);
+    bytes_u64(bytes, (uint64_t)node->id << 1 | node->is_await);
+    bytes_u64(bytes, node->units);
+    bytes_u64(bytes, node->free_units);
+    put_copied_text(bytes, node->name);
     put_copied_labels(bytes, &node->labels);
     copy->resources++;
 }
@@ -89,54 +65,43 @@ void graph_copy_edge(struct graph_copy *copy, const gordian_edge *edge)
 
 /* ------------------------------------------------------------------ writing */
 
-static void take_copied_part(struct bytes_in *in, void *part, size_t size)
-{
-    const uint8_t *bytes = bytes_take(in, size);
-    if (bytes)
-        memcpy(part, bytes, size);
-}
-
-static const char *take_copied_text(struct bytes_in *in, size_t size)
-{
-    const uint8_t *text = bytes_take(in, size);
-    return text ? (const char *)text : "";
-}
-
-static void take_labels(struct bytes_in *in, struct tag_texts *labels, uint32_t count)
+static const char *take_copied_text(struct bytes_in *in)
 {
     size_t length;
-    labels->count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        const char *text = bytes_take_text(in, &length);
-        labels->texts[i] = text ? text : "";
-    }
+    const char *text = bytes_take_text(in, &length);
+    return text ? text : "";
+}
+
+static void take_labels(struct bytes_in *in, struct tag_texts *labels)
+{
+    labels->count = (uint32_t)bytes_take_upto(in, sizeof labels->texts / sizeof *labels->texts);
+    for (uint32_t i = 0; i < labels->count; i++)
+        labels->texts[i] = take_copied_text(in);
 }
 
 static void write_copied_process(struct json *json, struct bytes_in *in)
 {
-    struct process_part part = {0};
     struct process_node node;
-    take_copied_part(in, &part, sizeof part);
-    node.id = part.id;
-    node.deadlocked = part.deadlocked;
-    node.since = part.since;
-    node.name = take_copied_text(in, part.name);
-    node.owner = take_copied_text(in, part.owner);
-    take_labels(in, &node.labels, part.labels);
+    uint64_t id = bytes_take_u64(in);
+    node.id = (uint32_t)(id >> 1);
+    node.deadlocked = id & 1;
+    node.since = bytes_take_u64(in);
+    node.name = take_copied_text(in);
+    node.owner = take_copied_text(in);
+    take_labels(in, &node.labels);
     process_node_json(json, &node);
 }
 
 static void write_copied_resource(struct json *json, struct bytes_in *in)
 {
-    struct resource_part part = {0};
     struct resource_node node;
-    take_copied_part(in, &part, sizeof part);
-    node.id = part.id;
-    node.is_await = part.is_await;
-    node.units = part.units;
-    node.free_units = part.free_units;
-    node.name = take_copied_text(in, part.name);
-    take_labels(in, &node.labels, part.labels);
+    uint64_t id = bytes_take_u64(in);
+    node.id = (uint32_t)(id >> 1);
+    node.is_await = id & 1;
+    node.units = bytes_take_u64(in);
+    node.free_units = bytes_take_u64(in);
+    node.name = take_copied_text(in);
+    take_labels(in, &node.labels);
     resource_node_json(json, &node);
 }
 

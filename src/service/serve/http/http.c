@@ -49,9 +49,15 @@ static size_t input_most(const struct httpd *http)
     return HTTP_HEAD_MAX + 1 + http->options.limits.body_bytes;
 }
 
-static void set_timer(struct http_connection *connection, unsigned ms)
+static struct timeval span_of(uint64_t us)
 {
-    struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    return (struct timeval){.tv_sec = (time_t)(us / 1000000),
+                            .tv_usec = (suseconds_t)(us % 1000000)};
+}
+
+static void set_timer(struct http_connection *connection, uint64_t ms)
+{
+    struct timeval after = span_of(ms * 1000);
     evtimer_add(connection->timer, &after);
 }
 
@@ -162,13 +168,11 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
         http_doom(connection);
         return false;
     }
-    size_t end = http_head_end(bytes, look, &connection->seen);
-    if (end == 0 && look <= HTTP_HEAD_MAX) {
-        if (!http_may_begin(bytes, look))
-            refuse_request(connection, 400);
+    size_t end;
+    int status =
+        http_take_head(&http->request, bytes, look, HTTP_HEAD_MAX + 1, &connection->seen, &end);
+    if (status == HTTP_MORE)
         return false;
-    }
-    int status = end ? http_parse(&http->request, bytes, end) : 431;
     if (!status && http->request.content_length > http->options.limits.body_bytes)
         status = 413;
     if (status) {
@@ -265,8 +269,7 @@ static bool have_time(struct httpd *http)
 /* Wakes the loop when there is time again. */
 static void wake_after(struct httpd *http, uint64_t us)
 {
-    struct timeval after = {.tv_sec = (time_t)(us / 1000000),
-                            .tv_usec = (suseconds_t)(us % 1000000)};
+    struct timeval after = span_of(us);
     evtimer_add(http->rest, &after);
 }
 
@@ -472,8 +475,7 @@ static bool start_connection(struct httpd *http, struct http_connection *connect
 {
     struct event_base *base = http->options.base;
     const struct httpd_limits *limits = &http->options.limits;
-    struct timeval stuck = {.tv_sec = limits->idle_ms / 1000,
-                            .tv_usec = (suseconds_t)(limits->idle_ms % 1000) * 1000};
+    struct timeval stuck = span_of(UINT64_C(1000) * limits->idle_ms);
     connection->timer = evtimer_new(base, on_timer, connection);
     connection->bev = http->options.tls ? tls_accept(http->options.tls, base, fd, true)
                                         : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
@@ -607,32 +609,6 @@ bool httpd_host(const char *address, char *host, size_t size)
     return listen_split(address, host, size, port) && host[0];
 }
 
-static uint16_t port_of(int fd)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
-}
-
-static gordian_status listen_on(struct httpd *http, const struct addrinfo *place,
-                                const char *address, uint16_t *port, gordian_error *error)
-{
-    int fd = listen_bind(place, 128, true);
-    if (fd < 0)
-        return fail(error, GORDIAN_STATUS_IO, "cannot listen on '%s': %s%s", address,
-                    strerror(errno),
-                    errno == EADDRINUSE ? "; name another address, or none (--http)" : "");
-    gordian_status status = httpd_adopt(http, fd, error);
-    if (status != GORDIAN_OK)
-        close(fd);
-    else if (port)
-        *port = port_of(fd);
-    return status;
-}
-
 gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
                             gordian_error *error)
 {
@@ -646,18 +622,19 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
         return fail(error, GORDIAN_STATUS_INPUT, "cannot listen on '%s': %s", address,
                     gai_strerror(trouble));
     gordian_status status = GORDIAN_OK;
-    size_t before = http->listener_count;
-    /* A name may have several addresses, and the machine not all of them; if any port will do, they
-     * cannot all get the same. */
-    for (const struct addrinfo *place = found; place && status == GORDIAN_OK;
-         place = place->ai_next) {
-        bool any = http->listener_count > before;
-        if (any && atoi(service) == 0)
-            break;
-        status = listen_on(http, place, address, port, error);
-        if (status == GORDIAN_STATUS_IO && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) &&
-            (any || place->ai_next))
-            status = GORDIAN_OK;
+    bool any = false;
+    /* A name may have several addresses; if any port will do, they cannot all get the same. */
+    for (const struct addrinfo *rest = found;
+         rest && status == GORDIAN_OK && !(any && atoi(service) == 0); any = true) {
+        int fd = listen_next(&rest, any, 128, LISTEN_TRIES);
+        if (fd < 0 && errno)
+            status = fail(error, GORDIAN_STATUS_IO, "cannot listen on '%s': %s%s", address,
+                          strerror(errno),
+                          errno == EADDRINUSE ? "; name another address, or none (--http)" : "");
+        else if (fd >= 0 && (status = httpd_adopt(http, fd, error)) != GORDIAN_OK)
+            close(fd);
+        else if (fd >= 0 && port)
+            *port = listen_port(fd);
     }
     freeaddrinfo(found);
     return status;

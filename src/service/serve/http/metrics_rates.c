@@ -23,10 +23,9 @@ void rates_init(struct rates *rates, struct service *service)
 void rates_free(struct rates *rates)
 {
     for (size_t i = 0; i < rates->system_room; i++) {
-        if (rates->systems[i]) {
-            memory_free(&rates->memory, rates->systems[i]->dead);
-            memory_free(&rates->memory, rates->systems[i]->minutes.list);
-        }
+        if (rates->systems[i])
+            memory_free_all(&rates->memory, rates->systems[i]->dead,
+                            rates->systems[i]->minutes.list);
         memory_free(&rates->memory, rates->systems[i]);
     }
     memory_free(&rates->memory, rates->minutes.list);
@@ -107,27 +106,20 @@ static bool waits_since(const struct served *served, uint32_t process, uint64_t 
 
 static void find_oldest(struct rates_system *system, const struct served *served)
 {
-    if (system->oldest != GORDIAN_NONE) {
-        if (waits_since(served, system->oldest, system->oldest_since))
-            return;
-        system->oldest = system->best = GORDIAN_NONE;
-        system->best_since = 0;
-        system->scan = 0;
-    }
-    if (served->waiting == 0) {
-        system->best = GORDIAN_NONE;
-        system->best_since = 0;
-        system->scan = 0;
+    bool anew = system->oldest != GORDIAN_NONE;
+    if (anew && waits_since(served, system->oldest, system->oldest_since))
         return;
-    }
+    system->oldest = GORDIAN_NONE;
     uint32_t limit = served->process_room;
-    if (system->scan > limit)
+    if (anew || served->waiting == 0 || system->scan > limit)
         system->scan = 0;
-    uint32_t end = limit - system->scan > RATES_SCAN ? system->scan + RATES_SCAN : limit;
-    if (!waits_since(served, system->best, system->best_since)) {
+    if (anew || served->waiting == 0 || !waits_since(served, system->best, system->best_since)) {
         system->best = GORDIAN_NONE;
         system->best_since = 0;
     }
+    if (served->waiting == 0)
+        return;
+    uint32_t end = limit - system->scan > RATES_SCAN ? system->scan + RATES_SCAN : limit;
     for (uint32_t i = system->scan; i < end; i++) {
         uint64_t since = served->processes[i].since;
         if (since && (!system->best_since || since < system->best_since)) {
@@ -190,10 +182,8 @@ static void look_at_system(struct rates_system *system, const struct served *ser
     const struct served_process *record = &served->processes[process];
     bool dead = record->since && served_incident(served, process) != GORDIAN_NONE;
     bool was = bits_test(system->dead, process);
-    if (dead && !was)
-        bits_set(system->dead, process);
-    else if (was && !dead)
-        bits_clear(system->dead, process);
+    if (dead != was)
+        (dead ? bits_set : bits_clear)(system->dead, process);
     system->deadlocked += dead;
     system->deadlocked -= was;
 }

@@ -69,37 +69,31 @@ static double system_figure(const struct api *api, const struct served *served,
                             enum system_figure figure)
 {
     const struct rates_system *rates = rates_of(&api->rates, served);
-    uint64_t now = service_now(api->service), since;
+    uint64_t now = service_now(api->service), since = rates ? rates_oldest(rates) : 0;
     char note[256];
-    const char *said;
-    switch (figure) {
-    case FIGURE_EVENTS:
-        return (double)served->seq;
-    case FIGURE_SERVED:
-        return (double)served->counters.served;
-    case FIGURE_DEADLOCKS:
-        return (double)served->counters.incidents;
-    case FIGURE_OPEN:
-        return served->incident_count;
-    case FIGURE_DEADLOCKED:
-        return rates ? rates_deadlocked(rates) : 0;
-    case FIGURE_VICTIMS:
-        return (double)served->counters.recovered;
-    case FIGURE_LOST:
-        return (double)served->counters.lost;
-    case FIGURE_WAITING:
-        return served->waiting;
-    case FIGURE_LONGEST:
-        since = rates ? rates_oldest(rates) : 0;
-        return since && now > since ? (double)(now - since) / 1e3 : 0;
-    case FIGURE_PROCESSES:
-        return served->process_count;
-    case FIGURE_RESOURCES:
-        return served->resource_count;
-    default:
-        said = served_note(served, note, sizeof note);
-        return said && *said;
-    }
+    const char *said = served_note(served, note, sizeof note);
+    const double figures[FIGURES] = {
+        [FIGURE_EVENTS] = (double)served->seq,
+        [FIGURE_SERVED] = (double)served->counters.served,
+        [FIGURE_DEADLOCKS] = (double)served->counters.incidents,
+        [FIGURE_OPEN] = served->incident_count,
+        [FIGURE_DEADLOCKED] = rates ? rates_deadlocked(rates) : 0,
+        [FIGURE_VICTIMS] = (double)served->counters.recovered,
+        [FIGURE_LOST] = (double)served->counters.lost,
+        [FIGURE_WAITING] = served->waiting,
+        [FIGURE_LONGEST] = since && now > since ? (double)(now - since) / 1e3 : 0,
+        [FIGURE_PROCESSES] = served->process_count,
+        [FIGURE_RESOURCES] = served->resource_count,
+        [FIGURE_DEGRADED] = said && *said,
+    };
+    return figures[figure];
+}
+
+/* NAME{system="...": what follows ends it. */
+static void begin_sample(struct output *out, const char *name, const struct served *served)
+{
+    output_format(out, "%s{", name);
+    prometheus_label(out, "system", served->name);
 }
 
 static void write_outcomes(const struct service *service, struct output *out)
@@ -109,8 +103,7 @@ static void write_outcomes(const struct service *service, struct output *out)
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         for (uint8_t outcome = 1; served && outcome <= OUTCOMES; outcome++) {
-            output_format(out, "%s{", name);
-            prometheus_label(out, "system", served->name);
+            begin_sample(out, name, served);
             output_char(out, ',');
             prometheus_label(out, "outcome", served_outcome_text(served, outcome));
             output_format(out, "} %llu\n", (unsigned long long)served->counters.outcomes[outcome]);
@@ -126,8 +119,7 @@ static void write_engines(const struct service *service, struct output *out)
         const struct served *served = service->systems[i];
         if (!served)
             continue;
-        output_format(out, "%s{", name);
-        prometheus_label(out, "system", served->name);
+        begin_sample(out, name, served);
         output_char(out, ',');
         prometheus_label(out, "kind", served->operations->kind);
         output_char(out, ',');
@@ -145,8 +137,7 @@ static void write_systems(const struct api *api, struct output *out)
             const struct served *served = service->systems[j];
             if (!served)
                 continue;
-            output_format(out, "%s{", families[i].name);
-            prometheus_label(out, "system", served->name);
+            begin_sample(out, families[i].name, served);
             output_format(out, "} %.17g\n", system_figure(api, served, (enum system_figure)i));
         }
     }
@@ -201,10 +192,9 @@ static void write_service(const struct api *api, struct output *out)
                        counters->leases_ended);
     prometheus_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
                        counters->stalls);
-    prometheus_family(out, "gordian_stalled_seconds_total", "counter",
-                      "How long it did: leases were so much longer.");
-    output_format(out, "gordian_stalled_seconds_total %.17g\n",
-                  (double)counters->stalled_ms / 1000);
+    prometheus_value(out, "gordian_stalled_seconds_total", "counter",
+                     "How long it did: leases were so much longer.",
+                     (double)counters->stalled_ms / 1000);
     prometheus_family(
         out, "gordian_loop_longest_seconds", "gauge",
         "What kept the loop from the next event for longest, in the last minute or two.");
@@ -325,13 +315,11 @@ static void write_process_metrics(struct output *out)
         }
         fclose(file);
     }
-    if (getrusage(RUSAGE_SELF, &usage) == 0) {
-        prometheus_family(out, "process_cpu_seconds_total", "counter",
-                          "Time on the processor, user and system.");
-        output_format(out, "process_cpu_seconds_total %.17g\n",
-                      (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                          (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-    }
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        prometheus_value(out, "process_cpu_seconds_total", "counter",
+                         "Time on the processor, user and system.",
+                         (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                             (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
 }
 
 void metrics_write(const struct api *api, struct output *out)

@@ -2,6 +2,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
+#include "foundation/base/sort.h"
 #include "service/serve/http/api.h"
 
 #include <stdio.h>
@@ -167,24 +168,6 @@ static struct place *place_of_stream(struct sse *sse, const struct served *serve
     return place;
 }
 
-static int compare_stream_ids(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* Sorts, and keeps each once. */
-static size_t sort_unique_ids(uint32_t *ids, size_t count)
-{
-    size_t kept = 0;
-    if (count > 1)
-        qsort(ids, count, sizeof *ids, compare_stream_ids);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || ids[i] != ids[i - 1])
-            ids[kept++] = ids[i];
-    return kept;
-}
-
 static void write_changed_names(struct json *json, const struct served *served,
                                 const uint32_t *processes, size_t process_count,
                                 const uint32_t *resources, size_t resource_count)
@@ -235,8 +218,8 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
         resources[count++] = item->resource;
     }
     json_shut(&json);
-    size_t process_count = sort_unique_ids(processes, count),
-           resource_count = sort_unique_ids(resources, count);
+    size_t process_count = sort_unique_u32(processes, count),
+           resource_count = sort_unique_u32(resources, count);
     write_changed_names(&json, served, processes, process_count, resources, resource_count);
     end_event(&json);
 }
@@ -260,14 +243,6 @@ static bool survey_recent(const struct served *served, struct place *place)
     return effects > 0 && !place->lost;
 }
 
-static void send_change(struct sse *sse, const struct served *served, struct place *place)
-{
-    struct output out;
-    write_change(sse, &out, served, place);
-    send_to_streams(sse, served->name, &out, false);
-    place->seq = served->seq;
-}
-
 /* Tells what has happened. `to_the_end`: also that something has happened without any effect, so
  * that everybody is where a graph that is fetched now will be. */
 static void flush_place(struct sse *sse, const struct served *served, struct place *place,
@@ -275,8 +250,11 @@ static void flush_place(struct sse *sse, const struct served *served, struct pla
 {
     struct output out;
     bool tell = place->cursor != served->recent.written && survey_recent(served, place);
-    if (tell || (to_the_end && !place->lost && place->seq != served->seq))
-        send_change(sse, served, place);
+    if (tell || (to_the_end && !place->lost && place->seq != served->seq)) {
+        write_change(sse, &out, served, place);
+        send_to_streams(sse, served->name, &out, false);
+        place->seq = served->seq;
+    }
     place->cursor = served->recent.written;
     uint64_t now = service_steady(sse->api->service);
     if (!place->reset_due || now - place->reset_at < RESET_MS)
@@ -377,8 +355,9 @@ static void on_systems(void *context)
 
 /* ------------------------------------------------------------------ streams */
 
-static void remove_stream(struct stream *stream)
+static void remove_stream(void *context)
 {
+    struct stream *stream = context;
     struct sse *sse = stream->sse;
     if (stream->previous)
         stream->previous->next = stream->next;
@@ -387,11 +366,6 @@ static void remove_stream(struct stream *stream)
     if (stream->next)
         stream->next->previous = stream->previous;
     memory_free(&sse->memory, stream);
-}
-
-static void on_gone(void *context)
-{
-    remove_stream(context);
 }
 
 static void end_all_streams(struct sse *sse)
@@ -426,7 +400,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
         http_reply_error(connection, 503, "out of memory");
         return;
     }
-    if (!http_stream_begin(connection, "text/event-stream", on_gone, stream)) {
+    if (!http_stream_begin(connection, "text/event-stream", remove_stream, stream)) {
         memory_free(&sse->memory, stream);
         return;
     }
@@ -531,7 +505,5 @@ void sse_close(struct sse *sse)
     end_all_streams(sse);
     while (sse->tellings)
         drop_telling(sse);
-    memory_free(&memory, sse->places);
-    memory_free(&memory, sse->ids);
-    memory_free(&memory, sse);
+    memory_free_all(&memory, sse->places, sse->ids, sse);
 }

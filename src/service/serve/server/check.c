@@ -93,11 +93,9 @@ gordian_status server_check_path(const char *path, gordian_error *error)
 
 gordian_status server_check_options(struct server *server, gordian_error *error)
 {
-    gordian_status status = check_listen(server, error);
-    if (status != GORDIAN_OK || server->systemd.sockets > 0) /* those may take the others' place */
-        return status;
-    status = check_http(server, error);
-    if (status == GORDIAN_OK && server->options.socket)
-        status = server_check_path(server->options.socket, error);
-    return status;
+    TRY(check_listen(server, error));
+    if (server->systemd.sockets > 0) /* those may take the others' place */
+        return GORDIAN_OK;
+    TRY(check_http(server, error));
+    return server->options.socket ? server_check_path(server->options.socket, error) : GORDIAN_OK;
 }

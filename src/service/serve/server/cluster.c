@@ -26,21 +26,17 @@ static gordian_status follow_record(void *context, uint64_t number, uint64_t at,
     return service_replay(server->service, number, at, bytes, length, error);
 }
 
-static bool is_wildcard(const char *address)
-{
-    return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0 ||
-           strncmp(address, "*:", 2) == 0 || address[0] == ':';
-}
-
 void server_name(struct server *server)
 {
     const struct server_options *options = &server->options;
+    const char *listen = options->listen ? options->listen : ":";
+    bool wildcard = strncmp(listen, "0.0.0.0:", 8) == 0 || strncmp(listen, "[::]:", 5) == 0 ||
+                    strncmp(listen, "*:", 2) == 0 || listen[0] == ':';
     char *to = server->address;
     if (options->advertise)
         snprintf(to, sizeof server->address, "%s", options->advertise);
-    else if (options->listen && !is_wildcard(options->listen))
-        snprintf(to, sizeof server->address, "%.*s", (int)strcspn(options->listen, ","),
-                 options->listen);
+    else if (!wildcard)
+        snprintf(to, sizeof server->address, "%.*s", (int)strcspn(listen, ","), listen);
     else if (options->socket)
         snprintf(to, sizeof server->address, "unix:%.200s", options->socket);
 }
@@ -92,22 +88,15 @@ static bool catch_up_with_leader(struct server *server, bool *more)
     return status == GORDIAN_OK;
 }
 
-/* All of it, before the loop runs. */
-static bool catch_up_all(struct server *server)
-{
-    bool more = true;
-    while (more)
-        if (!catch_up_with_leader(server, &more))
-            return false;
-    return true;
-}
-
 gordian_status server_take_role(struct server *server, gordian_error *error)
 {
     /* The store's thread is at work already, and may have taken the lead since everything was read.
      * It is asked first: whoever leads has been told everything. */
-    bool leads = store_role(server->store) == STORE_LEADS;
-    server->leads = catch_up_all(server) && leads;
+    bool leads = store_role(server->store) == STORE_LEADS, good, more;
+    do
+        good = catch_up_with_leader(server, &more);
+    while (good && more);
+    server->leads = good && leads;
     if (server->leads) {
         if (store_is_shared(server->store))
             server_log(server, 6, "leads, as %s", server->address);
@@ -118,14 +107,6 @@ gordian_status server_take_role(struct server *server, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status take_lead(struct server *server, gordian_error *error)
-{
-    service_stand_by(server->service, NULL);
-    server->leads = true;
-    server_log(server, 5, "leads now, as %s", server->address);
-    return server_resume(server, error);
-}
-
 void server_follow(struct server *server)
 {
     gordian_error error = {0};
@@ -133,10 +114,15 @@ void server_follow(struct server *server)
     enum store_role role = store_role(server->store);
     bool more;
     if (!server->leads && !server->lost && catch_up_with_leader(server, &more)) {
-        if (role != STORE_LEADS)
+        if (role != STORE_LEADS) {
             stand_by(server);
-        else if (!more && take_lead(server, &error) != GORDIAN_OK)
-            lose_lead(server, error.message);
+        } else if (!more) {
+            service_stand_by(server->service, NULL);
+            server->leads = true;
+            server_log(server, 5, "leads now, as %s", server->address);
+            if (server_resume(server, &error) != GORDIAN_OK)
+                lose_lead(server, error.message);
+        }
     }
     if (role == STORE_LOST)
         lose_lead(server, store_lost(server->store));

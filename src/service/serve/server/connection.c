@@ -135,14 +135,6 @@ static void consider_reading(struct connection *connection)
 
 /* ------------------------------------------------------------------ who has not spoken */
 
-static void join_silent(struct connection *connection)
-{
-    struct server *server = connection->server;
-    connection->silent_link = server->silent_end;
-    *server->silent_end = connection;
-    server->silent_end = &connection->next_silent;
-}
-
 static void leave_silent(struct connection *connection)
 {
     if (!connection->silent_link)
@@ -582,18 +574,7 @@ static void free_connection(struct connection *connection)
         bufferevent_free(connection->tls); /* closes the descriptor */
     else
         close(connection->fd);
-    memory_free(&memory, connection->in);
-    memory_free(&memory, connection->holds);
-    memory_free(&memory, connection);
-}
-
-static void join_server(struct server *server, struct connection *connection)
-{
-    connection->next = server->connections;
-    if (connection->next)
-        connection->next->prev = connection;
-    server->connections = connection;
-    server->connection_count++;
+    memory_free_all(&memory, connection->in, connection->holds, connection);
 }
 
 /* Some places are kept for the Unix socket. */
@@ -675,19 +656,15 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     connection->client.wake = on_wake;
     connection->client.has_more = has_more;
     connection->client.owner = connection;
-    join_server(server, connection);
-    join_silent(connection);
+    connection->next = server->connections;
+    if (connection->next)
+        connection->next->prev = connection;
+    server->connections = connection;
+    server->connection_count++;
+    connection->silent_link = server->silent_end;
+    *server->silent_end = connection;
+    server->silent_end = &connection->next_silent;
     consider_reading(connection);
-}
-
-static void leave_dirty(struct connection *connection)
-{
-    struct connection **link = &connection->server->dirty;
-    while (*link && *link != connection)
-        link = &(*link)->next_dirty;
-    if (*link)
-        *link = connection->next_dirty;
-    connection->is_dirty = false;
 }
 
 void connection_close(struct connection *connection)
@@ -695,8 +672,11 @@ void connection_close(struct connection *connection)
     struct server *server = connection->server;
     service_detach(&connection->client);
     server->more_to_do = true; /* what its session held, if that ends with it, is given back now */
-    if (connection->is_dirty)
-        leave_dirty(connection);
+    struct connection **link = &server->dirty;
+    while (connection->is_dirty && *link && *link != connection)
+        link = &(*link)->next_dirty;
+    if (connection->is_dirty && *link)
+        *link = connection->next_dirty;
     leave_silent(connection);
     *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;
     if (connection->next)
@@ -705,17 +685,11 @@ void connection_close(struct connection *connection)
     free_connection(connection);
 }
 
-/* May it be somebody who has a session, and has not been read from since it could say so? */
-static bool is_unheard(const struct connection *connection, uint64_t since)
-{
-    return connection->client.session == GORDIAN_NONE && connection->reading &&
-           connection->listened < since && has_arrived(connection);
-}
-
 bool connections_unheard(const struct server *server, uint64_t since)
 {
     for (const struct connection *c = server->connections; c; c = c->next)
-        if (is_unheard(c, since))
+        if (c->client.session == GORDIAN_NONE && c->reading && c->listened < since &&
+            has_arrived(c))
             return true;
     return false;
 }

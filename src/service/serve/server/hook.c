@@ -23,59 +23,63 @@ struct news {
     size_t length;
 };
 
+/* The oldest first. */
+struct news_list {
+    struct news *first, **end;
+};
+
 struct hook {
     gordian_allocator memory;
     struct hook_target target;
     pthread_t thread;
     bool running;
-    struct news *held, **held_end; /* the loop's: not kept yet */
-    pthread_mutex_t mutex;         /* of what follows */
+    struct news_list held; /* the loop's: not kept yet */
+    pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t wake;
     bool stopping;
     bool cleared; /* what is under way is another's to tell, if it fails */
-    struct news *first, **end;
-    unsigned count;
-    struct news *done, **done_end; /* told, or dropped */
+    struct news_list queue;
+    unsigned count;        /* in it */
+    struct news_list done; /* told, or dropped */
     struct hook_figures figures;
 };
 
 static void free_news(struct hook *hook, struct news *news)
 {
-    memory_free(&hook->memory, news->text);
-    memory_free(&hook->memory, news);
+    memory_free_all(&hook->memory, news->text, news);
+}
+
+static void put_news(struct news_list *list, struct news *news)
+{
+    news->next = NULL;
+    *list->end = news;
+    list->end = &news->next;
+}
+
+/* NULL: there is none. */
+static struct news *take_news(struct news_list *list)
+{
+    struct news *news = list->first;
+    list->first = news ? news->next : NULL;
+    if (!list->first)
+        list->end = &list->first;
+    return news;
+}
+
+static void clear_news(struct hook *hook, struct news_list *list)
+{
+    for (struct news *news; (news = take_news(list));)
+        free_news(hook, news);
 }
 
 /* ------------------------------------------------------------------ the thread */
 
-static struct news *take_first_notice(struct hook *hook)
-{
-    struct news *news = hook->first;
-    hook->first = news->next;
-    if (!hook->first)
-        hook->end = &hook->first;
-    hook->count--;
-    return news;
-}
-
-/* Under the mutex. */
-static void set_aside(struct hook *hook, struct news *news)
-{
-    news->next = NULL;
-    *hook->done_end = news;
-    hook->done_end = &news->next;
-}
-
 /* Under the mutex. False: it is to stop. */
 static bool wait_ms(struct hook *hook, unsigned ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    uint64_t end = clock_ns() + UINT64_C(1000000) * ms;
+    struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+                             .tv_nsec = (long)(end % 1000000000)};
     while (!hook->stopping && !hook->cleared &&
            pthread_cond_timedwait(&hook->wake, &hook->mutex, &until) == 0)
         continue;
@@ -110,14 +114,15 @@ static void *tell_all(void *context)
     struct hook *hook = context;
     pthread_mutex_lock(&hook->mutex);
     while (!hook->stopping) {
-        if (!hook->first) {
+        struct news *news = take_news(&hook->queue);
+        if (!news) {
             pthread_cond_wait(&hook->wake, &hook->mutex);
             continue;
         }
-        struct news *news = take_first_notice(hook);
+        hook->count--;
         hook->cleared = false;
         if (send_notice(hook, news))
-            set_aside(hook, news);
+            put_news(&hook->done, news);
         else
             free_news(hook, news);
     }
@@ -151,9 +156,9 @@ gordian_status hook_open(struct hook **out, const char *target, const char *secr
     if (!hook)
         return fail_memory(error);
     hook->memory = memory;
-    hook->end = &hook->first;
-    hook->held_end = &hook->held;
-    hook->done_end = &hook->done;
+    hook->queue.end = &hook->queue.first;
+    hook->held.end = &hook->held.first;
+    hook->done.end = &hook->done.first;
     hook->target.first_wait_ms = WAIT_MS;
     pthread_mutex_init(&hook->mutex, NULL);
     pthread_mutex_init(&hook->target.guard, NULL);
@@ -183,29 +188,17 @@ void hook_stop(struct hook *hook)
     hook->running = false;
 }
 
-static void free_notices(struct hook *hook, struct news *news)
-{
-    for (struct news *next; news; news = next) {
-        next = news->next;
-        free_news(hook, news);
-    }
-}
-
 void hook_clear(struct hook *hook)
 {
     if (!hook)
         return;
     pthread_mutex_lock(&hook->mutex);
-    free_notices(hook, hook->first);
-    hook->first = NULL;
-    hook->end = &hook->first;
+    clear_news(hook, &hook->queue);
     hook->count = 0;
     hook->cleared = true;
     pthread_cond_signal(&hook->wake);
     pthread_mutex_unlock(&hook->mutex);
-    free_notices(hook, hook->held);
-    hook->held = NULL;
-    hook->held_end = &hook->held;
+    clear_news(hook, &hook->held);
 }
 
 void hook_close(struct hook *hook)
@@ -213,9 +206,9 @@ void hook_close(struct hook *hook)
     if (!hook)
         return;
     hook_stop(hook);
-    free_notices(hook, hook->first);
-    free_notices(hook, hook->held);
-    free_notices(hook, hook->done);
+    clear_news(hook, &hook->queue);
+    clear_news(hook, &hook->held);
+    clear_news(hook, &hook->done);
     pthread_mutex_destroy(&hook->mutex);
     pthread_mutex_destroy(&hook->target.guard);
     pthread_cond_destroy(&hook->wake);
@@ -249,29 +242,22 @@ void hook_tell(struct hook *hook, const struct incident *incident, uint64_t numb
                           .ended = incident->ended > 0,
                           .text = text.buffer,
                           .length = text.used};
-    *hook->held_end = news;
-    hook->held_end = &news->next;
+    put_news(&hook->held, news);
 }
 
 void hook_release(struct hook *hook, uint64_t committed)
 {
-    if (!hook || !hook->held || hook->held->number > committed)
+    if (!hook || !hook->held.first || hook->held.first->number > committed)
         return;
     pthread_mutex_lock(&hook->mutex);
-    while (hook->held && hook->held->number <= committed) {
-        struct news *news = hook->held;
-        hook->held = news->next;
-        news->next = NULL;
-        *hook->end = news;
-        hook->end = &news->next;
-        hook->count++;
-        if (hook->count > HOOK_QUEUE) {
-            set_aside(hook, take_first_notice(hook));
+    while (hook->held.first && hook->held.first->number <= committed) {
+        put_news(&hook->queue, take_news(&hook->held));
+        if (++hook->count > HOOK_QUEUE) {
+            put_news(&hook->done, take_news(&hook->queue));
+            hook->count--;
             hook->figures.dropped++;
         }
     }
-    if (!hook->held)
-        hook->held_end = &hook->held;
     pthread_cond_signal(&hook->wake);
     pthread_mutex_unlock(&hook->mutex);
 }
@@ -279,10 +265,7 @@ void hook_release(struct hook *hook, uint64_t committed)
 bool hook_take_done(struct hook *hook, uint64_t *id, bool *ended)
 {
     pthread_mutex_lock(&hook->mutex);
-    struct news *news = hook->done;
-    hook->done = news ? news->next : NULL;
-    if (!hook->done)
-        hook->done_end = &hook->done;
+    struct news *news = take_news(&hook->done);
     pthread_mutex_unlock(&hook->mutex);
     if (!news)
         return false;

@@ -138,19 +138,18 @@ static bool has_ended(struct hook_target *target, int *status)
     return ended;
 }
 
-static bool is_broken_off(struct hook_target *target)
+/* When it was broken off: ns; 0: it was not. */
+static uint64_t when_broken(struct hook_target *target)
 {
     pthread_mutex_lock(&target->guard);
-    bool broken = target->broken_at != 0;
+    uint64_t broken_at = target->broken_at;
     pthread_mutex_unlock(&target->guard);
-    return broken;
+    return broken_at;
 }
 
 static bool is_hook_late(struct hook_target *target, uint64_t until)
 {
-    pthread_mutex_lock(&target->guard);
-    uint64_t broken_at = target->broken_at, now = clock_ns();
-    pthread_mutex_unlock(&target->guard);
+    uint64_t broken_at = when_broken(target), now = clock_ns();
     return now >= until || (broken_at && now >= broken_at + GRACE_NS);
 }
 
@@ -408,7 +407,7 @@ gordian_status hook_send(struct hook_target *target, const char *body, size_t le
 {
     gordian_status status = target->is_url ? post_to_url(target, body, length, error)
                                            : run_hook_command(target, body, length, error);
-    return status != GORDIAN_OK && is_broken_off(target)
+    return status != GORDIAN_OK && when_broken(target)
                ? fail(error, GORDIAN_STATUS_IO, "it was broken off")
                : status;
 }

@@ -7,6 +7,7 @@
 #include "service/serve/http/api.h"
 #include "service/serve/http/feed_subscribers.h"
 #include "service/serve/http/sse.h"
+#include "service/serve/store/files.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -38,11 +39,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 static void on_bell(evutil_socket_t fd, short what, void *context)
 {
     struct http_server *http = context;
-    eventfd_t count;
     (void)what;
-    if (eventfd_read(fd, &count) != 0) {
-        /* Somebody else's: there may be answers all the same. */
-    }
+    bell_clear(fd);
     questions_poll(http->api.writers);
 }
 
@@ -86,22 +84,19 @@ static gordian_status open_http_parts(struct http_server *http, struct server *s
     return GORDIAN_OK;
 }
 
-static gordian_status adopt_http_sockets(struct http_server *http, struct server *server,
-                                         const int *fds, size_t count, gordian_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        TRY(auth_check_socket(server->auth, fds[i], server->tls != NULL, server->options.insecure,
-                              error));
-        TRY(httpd_adopt(http->api.httpd, fds[i], error));
-    }
-    return GORDIAN_OK;
-}
-
+/* On the sockets handed over, or the address. */
 static gordian_status start_listening(struct http_server *http, struct server *server,
-                                      const char *address, gordian_error *error)
+                                      const char *address, const int *fds, size_t count,
+                                      gordian_error *error)
 {
     bool tls = server->tls != NULL, insecure = server->options.insecure;
     char host[256];
+    for (size_t i = 0; i < count; i++) {
+        TRY(auth_check_socket(server->auth, fds[i], tls, insecure, error));
+        TRY(httpd_adopt(http->api.httpd, fds[i], error));
+    }
+    if (count > 0)
+        return GORDIAN_OK;
     if (!httpd_host(address, host, sizeof host))
         return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not ADDRESS:PORT", address);
     TRY(auth_check_address(server->auth, host, tls, insecure, error));
@@ -134,8 +129,7 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     rates_init(&http->api.rates, server->service);
     blockers_init(&http->api.blockers, server->service);
     gordian_status status = open_http_parts(http, server, error);
-    THEN(status, count > 0 ? adopt_http_sockets(http, server, fds, count, error)
-                           : start_listening(http, server, address, error));
+    THEN(status, start_listening(http, server, address, fds, count, error));
     if (status == GORDIAN_OK)
         *out = http;
     else

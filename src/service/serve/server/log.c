@@ -71,14 +71,6 @@ static size_t report_dropped(struct log_queue *queue, char piece[PIECE])
 
 /* ------------------------------------------------------------------ the thread */
 
-static bool is_to_end(struct log_queue *queue)
-{
-    pthread_mutex_lock(&queue->mutex);
-    bool end = queue->stopping && clock_ns() >= queue->deadline;
-    pthread_mutex_unlock(&queue->mutex);
-    return end;
-}
-
 /* False: the thread is to end. A descriptor that fails for good loses the piece: there is no other
  * place to report it. */
 static bool write_log_piece(struct log_queue *queue, const char *piece, size_t length)
@@ -87,7 +79,10 @@ static bool write_log_piece(struct log_queue *queue, const char *piece, size_t l
         struct pollfd door = {.fd = queue->fd, .events = POLLOUT};
         int ready = poll(&door, 1, POLL_MS);
         if (ready == 0 || (ready < 0 && errno == EINTR)) {
-            if (is_to_end(queue))
+            pthread_mutex_lock(&queue->mutex);
+            bool end = queue->stopping && clock_ns() >= queue->deadline;
+            pthread_mutex_unlock(&queue->mutex);
+            if (end)
                 return false;
             continue;
         }

@@ -137,8 +137,8 @@ static gordian_status see_notice(void *context, uint64_t id, bool ended)
     struct before *before = context;
     struct server *server = before->server;
     before->ended = ended;
-    gordian_status status =
-        incidents_get(store_incidents(server->store), id, notify_again, before, before->error);
+    gordian_status status = incidents_get(store_incidents(server->store), id, NULL, notify_again,
+                                          before, before->error);
     if (status != GORDIAN_STATUS_END)
         return status;
     keep_notice(server, id, ended, true); /* it is not kept any more */

@@ -133,19 +133,16 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     return status;
 }
 
-static bool is_crowded(const struct listener *listener, uint64_t since)
-{
-    struct pollfd door = {.fd = evconnlistener_get_fd(listener->event), .events = POLLIN};
-    return listener->listened < since && poll(&door, 1, 0) > 0;
-}
-
 /* Whoever waits outside cannot be let in without descriptors, and would wait for ever. */
 static bool listener_is_unheard(void *context, uint64_t since)
 {
     const struct server *server = context;
-    for (size_t i = 0; server->accepting && i < server->listener_count; i++)
-        if (is_crowded(&server->listeners[i], since))
+    for (size_t i = 0; server->accepting && i < server->listener_count; i++) {
+        const struct listener *listener = &server->listeners[i];
+        struct pollfd door = {.fd = evconnlistener_get_fd(listener->event), .events = POLLIN};
+        if (listener->listened < since && poll(&door, 1, 0) > 0)
             return true;
+    }
     return connections_unheard(server, since);
 }
 
@@ -198,13 +195,6 @@ static gordian_status see_newest(void *context, const struct incident *incident)
     return GORDIAN_STATUS_END;
 }
 
-static gordian_status recover_state(struct server *server, gordian_error *error)
-{
-    static const struct store_loader loader = {load_section, load_record};
-    TRY(store_load(server->store, &loader, server, error));
-    return server_take_role(server, error);
-}
-
 gordian_status server_resume(struct server *server, gordian_error *error)
 {
     service_resume(server->service);
@@ -220,19 +210,11 @@ gordian_status server_resume(struct server *server, gordian_error *error)
 
 static gordian_status open_once(struct server *server, gordian_error *error)
 {
-    gordian_status status = open_store(server, error);
-    THEN(status, open_service(server, error));
-    return status == GORDIAN_OK ? recover_state(server, error) : status;
-}
-
-static gordian_status refuse_record(const struct server *server, const gordian_error *why,
-                                    gordian_error *error)
-{
-    return fail(error, GORDIAN_STATUS_INPUT,
-                "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, or "
-                "start once with --repair: it moves what is behind the last good record aside",
-                server->options.data ? server->options.data : "PostgreSQL",
-                (unsigned long long)server->senseless, why->message);
+    static const struct store_loader loader = {load_section, load_record};
+    TRY(open_store(server, error));
+    TRY(open_service(server, error));
+    TRY(store_load(server->store, &loader, server, error));
+    return server_take_role(server, error);
 }
 
 static void forget_state(struct server *server)
@@ -279,23 +261,18 @@ static gordian_status open_state(struct server *server, gordian_error *error)
         status = open_once(server, &trouble);
     }
     if (status == GORDIAN_STATUS_INPUT && server->senseless)
-        return refuse_record(server, &trouble, error);
+        return fail(error, status,
+                    "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, "
+                    "or start once with --repair: it moves what is behind the last good record "
+                    "aside",
+                    server->options.data ? server->options.data : "PostgreSQL",
+                    (unsigned long long)server->senseless, trouble.message);
     if (status != GORDIAN_OK && error)
         *error = trouble;
     return status;
 }
 
 /* ------------------------------------------------------------------ accepting */
-
-static void name_peer(const struct sockaddr *address, int length, char *label, size_t size)
-{
-    char host[INET6_ADDRSTRLEN + 16], port[16];
-    if (getnameinfo(address, (socklen_t)length, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV))
-        snprintf(label, size, "tcp");
-    else
-        snprintf(label, size, "%.46s:%.6s", host, port);
-}
 
 /* libevent lets in all who wait, one after the other. */
 static void note_listening(struct server *server, const struct evconnlistener *event)
@@ -309,12 +286,14 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
                    int length, void *context)
 {
     struct server *server = context;
-    char label[64];
+    char label[64] = "tcp", host[INET6_ADDRSTRLEN + 16], port[16];
     int on = 1;
     note_listening(server, listener);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    name_peer(address, length, label, sizeof label);
+    if (getnameinfo(address, (socklen_t)length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+        snprintf(label, sizeof label, "%.46s:%.6s", host, port);
     connection_open(server, fd, FROM_TCP, label,
                     auth_required(server->auth) ? SERVICE_NOTHING : SERVICE_WRITE);
     server_watch_places(server);
@@ -469,29 +448,6 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
 
 /* ------------------------------------------------------------------ TCP */
 
-/* As with the Unix socket: who was killed may not be quite gone yet. */
-static int bind_patiently(const struct addrinfo *place)
-{
-    int fd = listen_bind(place, 0, true);
-    for (int tries = 1; fd < 0 && errno == EADDRINUSE && tries < LOCK_TRIES; tries++) {
-        usleep(LOCK_WAIT_US);
-        fd = listen_bind(place, 0, true);
-    }
-    return fd;
-}
-
-static void tell_port(const struct server *server, int fd, const char *host)
-{
-    struct sockaddr_storage bound;
-    socklen_t size = sizeof bound;
-    char port[16];
-    if (getsockname(fd, (struct sockaddr *)&bound, &size) == 0 &&
-        getnameinfo((const struct sockaddr *)&bound, size, NULL, 0, port, sizeof port,
-                    NI_NUMERICSERV) == 0)
-        server_log(server, 6, strchr(host, ':') ? "listening on [%s]:%s%s" : "listening on %s:%s%s",
-                   host, port, server->tls ? " (TLS)" : "");
-}
-
 static gordian_status listen_tcp(struct server *server, const char *text, gordian_error *error)
 {
     char host[SERVER_HOST_MAX];
@@ -499,21 +455,16 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
     gordian_status status = GORDIAN_OK;
     bool any = false;
     TRY(server_resolve(server, text, host, &list, error));
-    for (const struct addrinfo *place = list; place && status == GORDIAN_OK;
-         place = place->ai_next) {
-        int fd = bind_patiently(place);
-        /* An address that this machine does not have: of a name with several, the others will do.
-         */
-        if (fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) && (any || place->ai_next))
-            continue;
-        if (fd < 0) {
+    for (const struct addrinfo *rest = list; rest && status == GORDIAN_OK; any = true) {
+        int fd = listen_next(&rest, any, 0, LISTEN_TRIES);
+        if (fd < 0 && errno)
             status = fail(error, GORDIAN_STATUS_IO, "cannot listen on %.100s: %s%s", text,
                           strerror(errno),
                           errno == EADDRINUSE ? "; name another address (--listen)" : "");
+        if (fd < 0)
             break;
-        }
-        any = true;
-        tell_port(server, fd, host);
+        server_log(server, 6, strchr(host, ':') ? "listening on [%s]:%u%s" : "listening on %s:%u%s",
+                   host, listen_port(fd), server->tls ? " (TLS)" : "");
         status = add_listener(server, fd, false, false, error);
     }
     freeaddrinfo(list);
@@ -566,9 +517,7 @@ static gordian_status adopt_sockets(struct server *server, int http[SERVER_LISTE
     for (uint64_t i = 0; i < server->systemd.sockets && status == GORDIAN_OK; i++) {
         struct inherited socket;
         int fd = SYSTEMD_FIRST + (int)i;
-        status = server_inherit(&server->systemd, fd, &socket, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(server_inherit(&server->systemd, fd, &socket, error));
         if (server->options.store) /* who loses the lead opens it all once more */
             fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         *ours |= socket.is_unix && path && strcmp(socket.address.sun_path, path) == 0;
@@ -597,12 +546,7 @@ static gordian_status open_listeners(struct server *server, gordian_error *error
     const char *address = options->http ? options->http : SERVER_DEFAULT_HTTP;
     if (status != GORDIAN_OK || (count == 0 && strcmp(address, "none") == 0))
         return status;
-    status = http_open(&server->http, server, address, fds, count, error);
-    for (int tries = 1; status == GORDIAN_STATUS_IO && count == 0 && tries < LOCK_TRIES; tries++) {
-        usleep(LOCK_WAIT_US);
-        status = http_open(&server->http, server, address, fds, count, error);
-    }
-    return status;
+    return http_open(&server->http, server, address, fds, count, error);
 }
 
 static gordian_status open_security(struct server *server, gordian_error *error)
@@ -632,8 +576,6 @@ static gordian_status open_base(struct server *server, gordian_error *error)
     return server->base && server->scratch ? GORDIAN_OK : fail_memory(error);
 }
 
-typedef gordian_status step(struct server *server, gordian_error *error);
-
 gordian_status server_open(struct server **out, const struct server_options *options,
                            gordian_error *error)
 {
@@ -647,17 +589,17 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->silent_end = &server->silent;
     server->peers.socket_group = (gid_t)-1;
     server_name(server);
-    static step *const steps[] = {open_base, open_security, server_check_options, open_state};
-    gordian_status status = GORDIAN_OK;
     server->hook = options->hook; /* before it leads: there may be something to tell at once */
     if (options->systemd)
         server->systemd = *options->systemd;
     else
         systemd_open(&server->systemd);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)
-        status = steps[i](server, error);
-    if (status == GORDIAN_OK) /* before anybody can know that it is there, and end it */
-        status = server_add_events(server, error);
+    gordian_status status = open_base(server, error);
+    THEN(status, open_security(server, error));
+    THEN(status, server_check_options(server, error));
+    THEN(status, open_state(server, error));
+    /* Before anybody can know that it is there, and end it. */
+    THEN(status, server_add_events(server, error));
     THEN(status, open_listeners(server, error));
     if (status == GORDIAN_OK)
         server_watch(server);
@@ -704,6 +646,5 @@ void server_close(struct server *server)
         close(server->systemd.fd);
     if (server->base)
         event_base_free(server->base);
-    memory_free(&memory, server->scratch);
-    memory_free(&memory, server);
+    memory_free_all(&memory, server->scratch, server);
 }

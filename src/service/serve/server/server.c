@@ -203,46 +203,35 @@ static void on_watchdog(evutil_socket_t fd, short what, void *context)
     systemd_say(&server->systemd, "WATCHDOG=1");
 }
 
-static struct event *add_event(struct server *server, int fd, short what,
-                               event_callback_fn callback, uint64_t us)
+/* `us`: how often, unless 0. */
+static bool add_event(struct server *server, int fd, short what, event_callback_fn callback,
+                      uint64_t us)
 {
     struct timeval every = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (int)(us % 1000000)};
     struct event *event = event_new(server->base, fd, what | EV_PERSIST, callback, server);
-    if (event && event_add(event, us ? &every : NULL)) {
-        event_free(event);
-        return NULL;
-    }
-    return event;
+    if (!event)
+        return false;
+    server->events[server->event_count++] = event;
+    return event_add(event, us ? &every : NULL) == 0;
 }
 
 gordian_status server_add_events(struct server *server, gordian_error *error)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
-    bool fine = true;
-    server->timer = add_event(server, -1, 0, on_server_timer, SERVER_TICK_MS * 1000);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        server->signals[i] = add_event(server, signals[i], EV_SIGNAL, on_signal, 0);
-        fine &= server->signals[i] != NULL;
-    }
-    if (store_fd(server->store) >= 0) {
-        server->doorbell = add_event(server, store_fd(server->store), EV_READ, on_doorbell, 0);
-        fine &= server->doorbell != NULL;
-    }
-    if (server->systemd.watchdog_us) {
-        server->watchdog = add_event(server, -1, 0, on_watchdog, server->systemd.watchdog_us / 2);
-        fine &= server->watchdog != NULL;
-    }
-    return fine && server->timer ? GORDIAN_OK : fail_memory(error);
+    int bell = store_fd(server->store);
+    uint64_t watchdog_us = server->systemd.watchdog_us;
+    bool fine = add_event(server, -1, 0, on_server_timer, SERVER_TICK_MS * 1000);
+    for (size_t i = 0; fine && i < sizeof signals / sizeof *signals; i++)
+        fine = add_event(server, signals[i], EV_SIGNAL, on_signal, 0);
+    fine = fine && (bell < 0 || add_event(server, bell, EV_READ, on_doorbell, 0)) &&
+           (!watchdog_us || add_event(server, -1, 0, on_watchdog, watchdog_us / 2));
+    return fine ? GORDIAN_OK : fail_memory(error);
 }
 
 void server_remove_events(struct server *server)
 {
-    struct event *events[] = {server->timer,      server->doorbell,   server->watchdog,
-                              server->signals[0], server->signals[1], server->signals[2],
-                              server->signals[3]};
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-        if (events[i])
-            event_free(events[i]);
+    while (server->event_count > 0)
+        event_free(server->events[--server->event_count]);
 }
 
 /* ------------------------------------------------------------------ a turn's end */

@@ -152,7 +152,8 @@ struct server {
         size_t used, room;
     } child;
 
-    struct event *timer, *doorbell, *signals[4], *watchdog;
+    struct event *events[7]; /* the timer, signals, the doorbell, the watchdog */
+    size_t event_count;
     bool more_to_do;             /* the loop should not sleep */
     bool tick;                   /* it is time for service_tick */
     bool was_healthy;            /* the store, when last looked at */

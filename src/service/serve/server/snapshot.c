@@ -107,19 +107,31 @@ static _Noreturn void be_child(struct server *server, int fd, pid_t parent)
 
 /* ------------------------------------------------------------------ what it sends */
 
-void server_snapshot_stop(struct server *server)
+static void close_child(struct server *server)
 {
     struct snapshot_child *child = &server->child;
     gordian_allocator memory = memory_allocator(NULL);
-    if (child->pid == 0)
-        return;
-    kill(child->pid, SIGKILL);
-    waitpid(child->pid, NULL, 0);
     event_free(child->event);
     close(child->fd);
     memory_free(&memory, child->bytes);
     *child = (struct snapshot_child){0};
+}
+
+void server_snapshot_stop(struct server *server)
+{
+    pid_t pid = server->child.pid;
+    if (pid == 0)
+        return;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close_child(server);
     store_snapshot_drop(server->store);
+}
+
+static void fail_child(struct server *server, const char *why)
+{
+    server_snapshot_stop(server);
+    store_snapshot_fail(server->store, why);
 }
 
 /* Hands on every section that is there; false: there is no memory for one. */
@@ -154,26 +166,15 @@ static bool take_sections(struct server *server)
 /* The child has said everything: was that all? */
 static void finish_snapshot(struct server *server)
 {
-    struct snapshot_child *child = &server->child;
-    gordian_allocator memory = memory_allocator(NULL);
+    const struct snapshot_child *child = &server->child;
     int status = -1;
     bool whole = child->used == 0 && waitpid(child->pid, &status, 0) == child->pid && status == 0;
     if (!whole) {
-        server_snapshot_stop(server);
-        store_snapshot_fail(server->store, "the process that makes it has failed");
+        fail_child(server, "the process that makes it has failed");
         return;
     }
-    event_free(child->event);
-    close(child->fd);
-    memory_free(&memory, child->bytes);
-    *child = (struct snapshot_child){0};
+    close_child(server);
     store_snapshot_end(server->store);
-}
-
-static void drop_snapshot(struct server *server)
-{
-    server_snapshot_stop(server);
-    store_snapshot_fail(server->store, "no memory for what its process sends");
 }
 
 static void on_child(evutil_socket_t fd, short what, void *context)
@@ -182,8 +183,9 @@ static void on_child(evutil_socket_t fd, short what, void *context)
     struct snapshot_child *child = &server->child;
     gordian_allocator memory = memory_allocator(NULL);
     (void)what;
+    static const char why[] = "no memory for what its process sends";
     if (!memory_grow(&memory, &child->bytes, &child->room, child->used + READ_SIZE, 1)) {
-        drop_snapshot(server);
+        fail_child(server, why);
         return;
     }
     ssize_t count = read(fd, child->bytes + child->used, READ_SIZE);
@@ -191,7 +193,7 @@ static void on_child(evutil_socket_t fd, short what, void *context)
         return;
     child->used += count > 0 ? (size_t)count : 0;
     if (count < 0 || !take_sections(server))
-        drop_snapshot(server);
+        fail_child(server, why);
     else if (count == 0)
         finish_snapshot(server);
 }

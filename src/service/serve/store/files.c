@@ -48,6 +48,23 @@ bool file_exists(int folder, const char *name)
     return fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+bool file_is_same(int fd, int folder, const char *name)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+ssize_t file_read_head(int folder, const char *prefix, uint64_t number, void *bytes, size_t size)
+{
+    char name[64];
+    file_name(name, sizeof name, prefix, number);
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd < 0 ? -1 : pread(fd, bytes, size, 0);
+    file_close(fd);
+    return count;
+}
+
 bool file_write(int fd, struct iovec *parts, int count, uint64_t offset)
 {
     while (count > 0) {
@@ -83,10 +100,9 @@ gordian_status file_read(int folder, const char *name, struct bytes *into, gordi
         if (got < 0 && errno != EINTR)
             status = fail_disk(error, errno);
         into->used += got > 0 ? (size_t)got : 0;
-        if (got > 0 && !bytes_room(into, 1)) /* it has grown */
+        if (got > 0 && !bytes_room(into, 1)) /* the file has grown */
             status = fail_memory(error);
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return status;
 }

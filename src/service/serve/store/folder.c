@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- this boot of the machine */
+/* ---- boot id of the machine */
 
 #define BOOT_MAX 40
 
@@ -18,13 +18,12 @@ static void read_boot(char boot[BOOT_MAX])
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? 0 : read(fd, boot, BOOT_MAX - 1);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     boot[got > 0 ? got : 0] = '\0';
     boot[strcspn(boot, "\n")] = '\0';
 }
 
-/* ---- the lock file: "PID BOOT DURABILITY\n" while somebody works here, empty otherwise */
+/* ---- the lock file: "PID BOOT DURABILITY\n" while a process uses the folder, empty otherwise */
 
 #define LINE_MAX_ 128
 
@@ -52,8 +51,7 @@ void folder_read_past(int folder, struct folder_past *past)
 {
     int fd = openat(folder, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     read_past(fd, fd >= 0, past);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
 }
 
 static gordian_status fail_locked(const struct folder *folder, gordian_error *error)
@@ -82,8 +80,8 @@ static gordian_status fail_folder_file(const struct folder *folder, const char *
     return fail(error, GORDIAN_STATUS_IO, "%.200s%s: %s", folder->path, name, strerror(errno));
 }
 
-/* The folder itself is locked as well as the file: that one can be removed. *known: there was a
- * lock file. */
+/* Locks the folder as well as the file, because the file can be removed. *known: the lock file
+ * existed. */
 static gordian_status take_folder_lock(struct folder *folder, bool *known, gordian_error *error)
 {
     *known = file_exists(folder->fd, "lock");
@@ -95,7 +93,7 @@ static gordian_status take_folder_lock(struct folder *folder, bool *known, gordi
                                                      : fail_folder_file(folder, "/lock", error);
 }
 
-/* Whoever can write there can put other files in the place of ours. */
+/* A process that can write to the folder can replace our files. */
 static gordian_status check_mode(const struct folder *folder, gordian_error *error)
 {
     struct stat about;
@@ -127,7 +125,7 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     folder->path = join_path(path, "", memory);
     folder->file = join_path(path, HISTORY_FILE, memory);
     if (!folder->path || !folder->file)
-        return fail_memory(error); /* the caller closes it */
+        return fail_memory(error); /* the caller closes the folder */
     folder->path[strlen(path)] = '\0';
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool known = false;
@@ -137,9 +135,9 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     return GORDIAN_OK;
 }
 
-/* ---- is everything there? */
+/* ---- checking that nothing is missing */
 
-/* Names that say nothing about whether there is a database. */
+/* Names that do not show whether there is a database. */
 static bool is_nothing(const char *name)
 {
     static const char *const names[] = {
@@ -184,8 +182,8 @@ bool folder_is_empty(const struct folder_contents *contents, const struct marker
     return contents->database ? contents->blank && marker->newest == 0 : marker->fd < 0;
 }
 
-/* Whoever has no marker is a copy, or old: it has a file of the journal, as every service has one
- * before it acknowledges anything. */
+/* A folder without a marker is a copy or has an old format. It must have a journal file, because
+ * every service makes one before it acknowledges anything. */
 void folder_find_missing(const struct folder_contents *contents, const struct marker *marker,
                          char *missing, size_t size)
 {
@@ -244,7 +242,7 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
     if (status != GORDIAN_OK)
         return status;
     folder->blank = found->made || !contents.database;
-    /* SQLite would let others read it. */
+    /* SQLite would make it readable for others. */
     int fd = openat(folder->fd, HISTORY_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail_folder_file(folder, "/" HISTORY_FILE, error);
@@ -266,7 +264,7 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     read_boot(boot);
     int length = snprintf(line, sizeof line, "%ld %s %s\n", (long)getpid(), boot[0] ? boot : "-",
                           store_durability_text(durability));
-    /* After a power cut it must be there to tell of it. */
+    /* Must be on disk, so that it is visible after a power failure. */
     if (ftruncate(folder->lock, 0) != 0 ||
         pwrite(folder->lock, line, (size_t)length, 0) != length || fsync(folder->lock) != 0)
         return fail_folder_file(folder, "/lock", error);
@@ -275,11 +273,10 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
         return fail_folder_file(folder, "/" HISTORY_FILE, error);
     folder->inode = there.st_ino;
     TRY(marker_note(&folder->marker, newest, true, error));
-    /* Makes sure that the names in the folder, and its own, are on the disk. */
+    /* Syncs the names in the folder, and its own name. */
     int above = folder->made ? openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     bool synced = replace_sync_folder(folder->fd) && (above < 0 || replace_sync_folder(above));
-    if (above >= 0)
-        close(above);
+    file_close(above);
     return synced ? GORDIAN_OK : fail_folder_file(folder, "", error);
 }
 
@@ -287,14 +284,12 @@ void folder_close(struct folder *folder, bool orderly, const gordian_allocator *
 {
     if (folder->lock >= 0) {
         if (orderly && ftruncate(folder->lock, 0) != 0) {
-            /* The next start then looks at the log more closely than it need: no harm. */
+            /* The next start then checks the journal as after a crash: harmless. */
         }
         close(folder->lock);
     }
     marker_close(&folder->marker);
-    if (folder->fd >= 0)
-        close(folder->fd);
-    memory_free(memory, folder->path);
-    memory_free(memory, folder->file);
+    file_close(folder->fd);
+    memory_free_all(memory, folder->path, folder->file);
     *folder = (struct folder){.fd = -1, .lock = -1, .marker.fd = -1};
 }

@@ -1,4 +1,4 @@
-/* A folder as the backend: opening and closing it; the history, the journal, what is damaged. */
+/* The backend that stores in a folder: opens and closes it, and handles damage. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
@@ -14,7 +14,7 @@ static gordian_status refuse_folder(const struct store *store, const char *name,
                 store->folder.path, name, what);
 }
 
-/* ---- the history */
+/* ---- incidents */
 
 static gordian_status open_history(struct store *store, struct store_found *found,
                                    gordian_error *error)
@@ -35,8 +35,8 @@ static gordian_status open_history(struct store *store, struct store_found *foun
     }
     if (status != GORDIAN_OK)
         return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);
-    /* A long log makes every start slow, and a service that is killed again and again would never
-     * get to it. If it cannot be emptied now, it will be later. */
+    /* A long SQLite log slows every start, and a service that is killed repeatedly would never
+     * empty it. If it cannot be emptied now, it will be emptied later. */
     sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return GORDIAN_OK;
 }
@@ -55,9 +55,9 @@ static gordian_status check_folder_files(struct store *store, gordian_error *err
                                        store->folder.path, trouble.message);
 }
 
-/* What the end of the journal's last file means. After a power cut the last moment may be missing,
- * and what is left may have holes; with `full` at most the one frame that had not been
- * acknowledged. A file that was closed ends as it should. */
+/* Judges the end of the last journal file. After a power failure the last moments may be missing,
+ * and the rest may have holes; with `full` only the one frame that was not acknowledged can be
+ * affected. A file that was closed properly has a proper end. */
 static void judge_journal_end(struct store *store, const struct folder_past *past,
                               struct store_found *found)
 {
@@ -84,15 +84,16 @@ static void judge_journal_end(struct store *store, const struct folder_past *pas
     }
 }
 
-/* The history must not know more than the journal. After a power cut what it knows has never been;
- * otherwise it happened, and its incidents stay. */
+/* The incidents must not be ahead of the journal. After a power failure, later incidents never
+ * happened. Otherwise they happened and stay. */
 static gordian_status take_history_back(struct store *store, bool never_was, gordian_error *error)
 {
     const struct recovery *recovery = &store->recovery;
-    int code = recovery->applied > recovery->frame
-                   ? history_go_back(&store->history, recovery->frame, never_was)
-                   : SQLITE_OK;
-    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+    return recovery->applied > recovery->frame
+               ? history_explain(&store->history,
+                                 history_go_back(&store->history, recovery->frame, never_was),
+                                 error)
+               : GORDIAN_OK;
 }
 
 static gordian_status repair_files(struct store *store, struct store_found *found,
@@ -102,10 +103,10 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     memcpy(what, store->recovery.what, sizeof what);
     /* The file that it names may be moved aside now. */
     gordian_status status = marker_note(&store->folder.marker, 0, true, error);
-    /* Before the journal is cut: a repair that is killed in between is not taken for a loss. */
+    /* Before the journal is cut: if this repair is killed, the next start must not see a loss. */
     THEN(status, take_history_back(store, false, error));
     THEN(status, repair_journal(&store->folder, &store->recovery, error));
-    store->options.repair_from = 0; /* it is left out now */
+    store->options.repair_from = 0; /* done: it is cut off now */
     THEN(status, check_folder_files(store, error));
     if (status == GORDIAN_OK && store->recovery.damaged)
         status = refuse_folder(store, "the journal", store->recovery.what, error);
@@ -117,15 +118,7 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     return GORDIAN_OK;
 }
 
-/* Nor must it know less. */
-static gordian_status match_history(struct store *store, bool never_was, gordian_error *error)
-{
-    TRY(take_history_back(store, never_was, error));
-    int code = recovery_apply(&store->recovery, &store->history);
-    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
-}
-
-/* A journal that is whole and still too short is not damaged, but what was acknowledged is gone. */
+/* A journal that is intact but too short is not damaged, but acknowledged records are lost. */
 static gordian_status judge_loss(struct store *store, struct store_found *found,
                                  gordian_error *error)
 {
@@ -151,9 +144,8 @@ static gordian_status open_journal(struct store *store, const struct folder_past
     TRY(check_folder_files(store, error));
     recovery_judge_loss(recovery, past);
     judge_journal_end(store, past, found);
-    gordian_status status = judge_loss(store, found, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(judge_loss(store, found, error));
     bool repaired = recovery->damaged;
     if (repaired && store->options.repair) {
         status = repair_files(store, found, error);
@@ -167,9 +159,10 @@ static gordian_status open_journal(struct store *store, const struct folder_past
         store_note(found,
                    "the newest snapshot is damaged: went back to the one before, nothing is lost");
     }
-    THEN(status, match_history(store, past_has_power_cut(past) && !repaired, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
+    TRY(take_history_back(store, past_has_power_cut(past) && !repaired, error));
+    /* The incidents must not be behind either. */
+    TRY(history_explain(&store->history, recovery_apply(recovery, &store->history), error));
     store->journal.folder = store->folder.fd;
     store->journal.next = recovery->last + 1;
     store->journal.frame = recovery->frame;
@@ -221,15 +214,15 @@ static gordian_status open_files(struct store *store, struct store_found *found,
         folder_open(&store->folder, store->options.folder, &past, &store->memory, error);
     THEN(status, repair_finish(&store->folder, error));
     THEN(status, folder_check(&store->folder, &store->options, found, error));
-    /* Before anything is read: whoever wrote here until now acknowledges nothing from here on, so
-     * that what is read is all there is. */
+    /* Before reading: from here on the previous writer can acknowledge nothing, so what is read is
+     * everything. */
     THEN(status, marker_claim(&store->folder.marker, error));
     THEN(status, open_history(store, found, error));
     THEN(status, open_journal(store, &past, found, error));
     THEN(status,
          folder_begin(&store->folder, store->options.durability, store->journal.first, error));
     THEN(status, incidents_join(&store->reader, store->options.folder, &store->memory, error));
-    store->options.folder = store->folder.path; /* the caller's text may go */
+    store->options.folder = store->folder.path; /* the caller's text may be freed */
     return status == GORDIAN_OK ? start_work(store, found, error) : status;
 }
 
@@ -237,21 +230,14 @@ static gordian_status load_files(struct store *store, const struct store_loader 
                                  void *context, gordian_error *error)
 {
     store_lock(store);
-    store_take_files(store);
-    store_unlock(store);
+    store_begin_io(store);
     store->loading = true;
     gordian_status status = recovery_load(&store->recovery, loader, context, error);
     recovery_free(&store->recovery, &store->memory);
     store->loading = false;
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     store_unlock(store);
     return status;
-}
-
-static void wake_files(struct store *store)
-{
-    pthread_cond_signal(&store->wake);
 }
 
 static void close_files(struct store *store)
@@ -267,6 +253,5 @@ const struct store_backend backend_files = {
     .load = load_files,
     .past = past_of_files,
     .begins = past_begins_in_files,
-    .wake = wake_files,
     .close = close_files,
 };

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The views are a promise to whoever writes SQL: they stay when the tables change. */
+/* The views are a stable interface for SQL: they stay when the tables change. */
 static const char schema[] =
     "CREATE TABLE applied(frame INTEGER NOT NULL);"
     "INSERT INTO applied VALUES(0);"
@@ -27,7 +27,7 @@ static const char *const texts[HISTORY_STATEMENTS] = {
     [HISTORY_BEGIN] = "BEGIN IMMEDIATE",
     [HISTORY_COMMIT] = "COMMIT",
     [HISTORY_ROLLBACK] = "ROLLBACK",
-    /* What is not known now stays as it was. */
+    /* An unknown value keeps the old one. */
     [HISTORY_PUT] = "INSERT INTO incident VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)"
                     " ON CONFLICT(id) DO UPDATE SET system = excluded.system, at = excluded.at,"
                     " ended = coalesce(excluded.ended, ended), how = coalesce(excluded.how, how),"
@@ -36,11 +36,11 @@ static const char *const texts[HISTORY_STATEMENTS] = {
                     " processes = coalesce(excluded.processes, processes),"
                     " witness = coalesce(excluded.witness, witness),"
                     " replay = coalesce(excluded.replay, replay), changed = excluded.changed",
-    /* columns as of an incident; those of no use here are bound all the same */
+    /* Uses the parameters of an incident; unused ones are bound too. */
     [HISTORY_ACTION] =
         "INSERT OR REPLACE INTO action(id, system, at, what, who, process, why, born)"
         " VALUES(?1 & 0x7fffffffffffffff, ?2, ?3, ?5, ?6, ?7, ?8, ?11)",
-    /* likewise */
+    /* the same */
     [HISTORY_LABELS] = "INSERT OR REPLACE INTO incident_label(id, labels)"
                        " VALUES(?1 & 0x3fffffffffffffff, coalesce(?8, ?11))",
     [HISTORY_NOTICE] = "INSERT OR IGNORE INTO notice(id, ended, born)"
@@ -61,7 +61,7 @@ static const char *const texts[HISTORY_STATEMENTS] = {
         " NOT NULL AND id <= (SELECT max(id) FROM incident) - ?1 LIMIT 64)",
 };
 
-/* ---- words for what went wrong */
+/* ---- error messages */
 
 bool history_is_damage(int code)
 {
@@ -71,6 +71,8 @@ bool history_is_damage(int code)
 
 gordian_status history_explain(const struct history *history, int code, gordian_error *error)
 {
+    if (!code)
+        return GORDIAN_OK;
     int number = history->db ? sqlite3_system_errno(history->db) : 0;
     gordian_status status = history_is_damage(code)         ? GORDIAN_STATUS_INPUT
                             : (code & 0xff) == SQLITE_NOMEM ? GORDIAN_STATUS_MEMORY
@@ -115,20 +117,17 @@ static int make_schema(struct history *history)
 {
     char mark[100];
     int code = run_sql(history, "BEGIN IMMEDIATE");
-    if (!code)
-        code = run_sql(history, schema);
+    THEN(code, run_sql(history, schema));
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              HISTORY_APPLICATION, HISTORY_SCHEMA);
-    if (!code)
-        code = run_sql(history, mark);
-    if (!code)
-        code = run_sql(history, "COMMIT");
+    THEN(code, run_sql(history, mark));
+    THEN(code, run_sql(history, "COMMIT"));
     if (code)
         run_sql(history, "ROLLBACK");
     return code;
 }
 
-/* Parts of the schema that every database of this version has. */
+/* Tables and views of every database of this version. */
 #define PARTS      "'applied', 'incident', 'incidents', 'open_incidents'"
 #define PART_COUNT 4
 
@@ -147,7 +146,7 @@ int history_check_parts(sqlite3 *db, bool *damaged, gordian_error *error)
     return code;
 }
 
-/* Every page, but not what it says: rows have sums. */
+/* Checks every page for corruption. The content of rows has checksums. */
 static int check_pages(struct history *history, bool *damaged, gordian_error *error)
 {
     sqlite3_stmt *statement;
@@ -163,17 +162,15 @@ static int check_pages(struct history *history, bool *damaged, gordian_error *er
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* An empty file becomes one of ours if one is to be made; one of ours must be of this version, and
- * whole. */
+/* Makes the schema in an empty file if `make` is set. Any other file must be a database of this
+ * version, and intact. */
 static gordian_status check_schema(struct history *history, bool make, int *code, bool *damaged,
                                    gordian_error *error)
 {
     int64_t application = 0, version = 0, tables = 0;
     *code = history_ask(history->db, "PRAGMA application_id", &application);
-    if (!*code)
-        *code = history_ask(history->db, "PRAGMA user_version", &version);
-    if (!*code)
-        *code = history_ask(history->db, "SELECT count(*) FROM sqlite_schema", &tables);
+    THEN(*code, history_ask(history->db, "PRAGMA user_version", &version));
+    THEN(*code, history_ask(history->db, "SELECT count(*) FROM sqlite_schema", &tables));
     bool empty = !*code && tables == 0 && application == 0 && version == 0;
     if (empty && make) {
         *code = make_schema(history);
@@ -190,8 +187,7 @@ static gordian_status check_schema(struct history *history, bool make, int *code
                     "made by another version of gordian serve: it has version %lld, this program "
                     "reads %d; use the program that made it, or another folder",
                     (long long)version, HISTORY_SCHEMA);
-    if (!*code)
-        *code = history_check_parts(history->db, damaged, error);
+    THEN(*code, history_check_parts(history->db, damaged, error));
     if (!*code && !*damaged)
         *code = check_pages(history, damaged, error);
     return *damaged ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
@@ -209,7 +205,7 @@ static int note_pages(void *context, sqlite3 *db, const char *name, int pages)
 
 uint32_t history_sum(uint32_t sum, const unsigned char *text, int length)
 {
-    unsigned char there = text ? 1 : 0; /* nothing is not "" */
+    unsigned char there = text ? 1 : 0; /* NULL differs from "" */
     sum = crc32c(sum, &there, 1);
     return text && length > 0 ? crc32c(sum, text, (size_t)length) : sum;
 }
@@ -230,8 +226,8 @@ int history_add_functions(sqlite3 *db)
                                    sum_row, NULL, NULL);
 }
 
-/* Whoever writes a row, in whatever way, writes its sum. (Not INSERT OR REPLACE: what the statement
- * says about conflicts counts in triggers, too.) */
+/* Triggers keep the checksum of each row, however it is written. (Not INSERT OR REPLACE: the
+ * conflict clause of the outer statement would apply inside the trigger.) */
 static const char sums[] =
     "CREATE TABLE IF NOT EXISTS incident_sum(id INTEGER PRIMARY KEY, sum INTEGER NOT NULL);"
     "CREATE TRIGGER IF NOT EXISTS incident_made AFTER INSERT ON incident BEGIN"
@@ -245,26 +241,22 @@ static const char sums[] =
     "CREATE TRIGGER IF NOT EXISTS incident_gone AFTER DELETE ON incident BEGIN"
     " DELETE FROM incident_sum WHERE id = old.id; END;";
 
-/* A table that older databases of this version do not have, and whoever made them does not miss. */
+/* Tables that older databases of this version lack; older programs ignore them. */
 static const char actions[] =
     "CREATE TABLE IF NOT EXISTS action(id INTEGER PRIMARY KEY, system TEXT NOT NULL,"
     " at INTEGER NOT NULL, what TEXT, who TEXT, process TEXT, why TEXT, born INTEGER NOT NULL);"
     "CREATE VIEW IF NOT EXISTS actions AS SELECT id,"
     " strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at, system, what, process, who,"
-    " why, at AS at_ms FROM action;";
-
-/* Another one. */
-static const char labels[] =
+    " why, at AS at_ms FROM action;"
+    /* labels of incidents */
     "CREATE TABLE IF NOT EXISTS incident_label(id INTEGER PRIMARY KEY, labels TEXT);"
     "CREATE TRIGGER IF NOT EXISTS incident_unlabelled AFTER DELETE ON incident BEGIN"
-    " DELETE FROM incident_label WHERE id = old.id; END;";
-
-/* And one more: what is to be told yet. */
-static const char notices[] =
+    " DELETE FROM incident_label WHERE id = old.id; END;"
+    /* pending notifications */
     "CREATE TABLE IF NOT EXISTS notice(id INTEGER NOT NULL, ended INTEGER NOT NULL,"
     " born INTEGER NOT NULL, PRIMARY KEY(id, ended));";
 
-/* Checkpoints are the thread's (thread.c): the hook takes the place of automatic ones. */
+/* The store's thread runs checkpoints (thread.c): the hook replaces automatic ones. */
 static int set_up_history(struct history *history)
 {
     int64_t applied = 0;
@@ -272,21 +264,13 @@ static int set_up_history(struct history *history)
                                 "PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;"
                                 "PRAGMA journal_size_limit = 67108864");
     sqlite3_wal_hook(history->db, note_pages, history);
-    if (!code)
-        code = history_add_functions(history->db);
-    if (!code)
-        code = run_sql(history, actions);
-    if (!code)
-        code = run_sql(history, sums);
-    if (!code)
-        code = run_sql(history, labels);
-    if (!code)
-        code = run_sql(history, notices);
+    THEN(code, history_add_functions(history->db));
+    THEN(code, run_sql(history, actions));
+    THEN(code, run_sql(history, sums));
     for (size_t i = 0; i < HISTORY_STATEMENTS && !code; i++)
         code = sqlite3_prepare_v3(history->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                   &history->statements[i], NULL);
-    if (!code)
-        code = history_ask(history->db, "SELECT frame FROM applied", &applied);
+    THEN(code, history_ask(history->db, "SELECT frame FROM applied", &applied));
     history->applied = (uint64_t)applied;
     return code;
 }
@@ -312,7 +296,7 @@ gordian_status history_open(struct history *history, const char *path, bool make
     if (status != GORDIAN_OK)
         history_close(history);
     else
-        sqlite3_busy_timeout(history->db, 0); /* the loop waits for nobody */
+        sqlite3_busy_timeout(history->db, 0); /* the event loop must not block */
     return status;
 }
 
@@ -334,7 +318,7 @@ void history_close(struct history *history)
 
 static void put_incident_text(struct bytes *bytes, const char *text)
 {
-    bytes_u64(bytes, text ? strlen(text) + 1 : 0); /* 0: there is none */
+    bytes_u64(bytes, text ? strlen(text) + 1 : 0); /* 0: NULL */
     if (text)
         bytes_put(bytes, text, strlen(text));
 }
@@ -362,7 +346,7 @@ bool history_put(struct batch *batch, const struct incident *incident)
     return true;
 }
 
-/* Runs a statement that gives no rows. */
+/* Runs a statement that returns no rows. */
 static int run_prepared(struct history *history, enum history_statement which)
 {
     sqlite3_stmt *statement = history->statements[which];
@@ -372,7 +356,7 @@ static int run_prepared(struct history *history, enum history_statement which)
     return reset ? reset : code;
 }
 
-/* ... about a number. */
+/* The same with one number as its parameter. */
 static int step_with(struct history *history, enum history_statement which, uint64_t number)
 {
     sqlite3_bind_int64(history->statements[which], 1, (sqlite3_int64)number);
@@ -381,8 +365,7 @@ static int step_with(struct history *history, enum history_statement which, uint
 
 static int end_transaction(struct history *history, int code)
 {
-    if (!code)
-        code = run_prepared(history, HISTORY_COMMIT);
+    THEN(code, run_prepared(history, HISTORY_COMMIT));
     if (code && !sqlite3_get_autocommit(history->db))
         run_prepared(history, HISTORY_ROLLBACK);
     return code;
@@ -437,15 +420,14 @@ int history_write(struct history *history, const struct batch *batch, size_t cou
 {
     uint64_t frame = 0;
     int code = SQLITE_OK;
-    /* Whoever owns the last one may be linking another behind it: its `next` is not looked at. */
+    /* The owner of the last batch may be linking another behind it, so do not read its `next`. */
     for (size_t i = 0; i < count && !code; i++) {
         batch = i ? batch->next : batch;
         if (batch->incident_count == 0)
             continue;
         if (sqlite3_get_autocommit(history->db))
             code = run_prepared(history, HISTORY_BEGIN);
-        if (!code)
-            code = write_incidents(history, batch);
+        THEN(code, write_incidents(history, batch));
         frame = batch->frame;
     }
     if (!code && frame)
@@ -467,7 +449,7 @@ bool history_knows(struct history *history, uint64_t id)
     return known;
 }
 
-/* ---- after damage */
+/* ---- repair */
 
 int history_go_back(struct history *history, uint64_t frame, bool lost)
 {
@@ -489,13 +471,12 @@ int history_go_back(struct history *history, uint64_t frame, bool lost)
     if (code)
         return code;
     code = run_sql(history, sql);
-    if (!code)
-        code = step_with(history, HISTORY_APPLIED, frame);
+    THEN(code, step_with(history, HISTORY_APPLIED, frame));
     history->applied = frame;
     return end_transaction(history, code);
 }
 
-/* One that is not as it should be is left behind. */
+/* Skips rows that violate a constraint. */
 static int copy_rows(sqlite3_stmt *get, sqlite3_stmt *put)
 {
     int code;
@@ -508,8 +489,8 @@ static int copy_rows(sqlite3_stmt *get, sqlite3_stmt *put)
     return code;
 }
 
-/* From both ends, as far as each way goes: damage is somewhere between. A table that is not there,
- * or has other columns, is left out. */
+/* Copies from both ends as far as each direction works: the damage is somewhere in between. Skips a
+ * table that is missing or has other columns. */
 static int copy_table(struct history *to, sqlite3 *from, const char *name, const char *values,
                       int columns)
 {
@@ -547,7 +528,7 @@ int history_copy(struct history *to, sqlite3 *from)
     return end_transaction(to, code);
 }
 
-/* ---- what is not needed any more */
+/* ---- deleting old incidents */
 
 int history_trim(struct history *history, uint64_t ended_before, uint64_t *dropped, bool *more)
 {

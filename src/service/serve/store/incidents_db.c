@@ -13,30 +13,24 @@ struct incidents_db {
     gordian_allocator memory;
     sqlite3 *db;
     bool owned;
-    sqlite3_stmt *sum; /* asks for the checksum of a row; NULL: not yet, or there are none */
-    bool asked;        /* whether there are */
-    bool labelled;     /* there is a table of labels: its service was not older than they are */
+    sqlite3_stmt
+        *sum;      /* reads the checksum of a row; NULL: not prepared, or the table is missing */
+    bool asked;    /* whether preparing it was tried */
+    bool labelled; /* the table of labels exists; older services did not make it */
 };
 
 #define COLUMNS "id, system, at, ended, how, requester, victim, processes, witness"
 
 /* ---- opening */
 
-static gordian_status make_db(struct incidents_db **out, const gordian_allocator *allocator,
-                              gordian_error *error)
+gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
+                               const gordian_allocator *allocator, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
     *out = memory_zeroed(&memory, sizeof **out);
     if (!*out)
         return fail_memory(error);
     (*out)->memory = memory;
-    return GORDIAN_OK;
-}
-
-gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
-                               const gordian_allocator *allocator, gordian_error *error)
-{
-    TRY(make_db(out, allocator, error));
     (*out)->db = db;
     return GORDIAN_OK;
 }
@@ -63,7 +57,7 @@ void incidents_close(struct incidents_db *db)
     memory_free(&memory, db);
 }
 
-/* A file: name of SQLite, with what would mean something in one escaped. */
+/* Formats a "file:" URI for SQLite, with special characters escaped. */
 static bool history_path(char *name, size_t size, const char *path, const char *query)
 {
     size_t used = (size_t)snprintf(name, size, "file:");
@@ -76,8 +70,8 @@ static bool history_path(char *name, size_t size, const char *path, const char *
     return !*path && (size_t)rest < size - used;
 }
 
-/* Without a log nobody works here now: it can be read as it is, also in a folder that is not ours
- * to write to, and no traces are left there. (An empty log may have been left by a reader.) */
+/* Is the database unused? Without a log it can be read as it is, even in a read-only folder, and
+ * reading leaves no files behind. (A reader may have left an empty log.) */
 static bool is_at_rest(const char *path, bool surely)
 {
     char log[4096];
@@ -86,14 +80,14 @@ static bool is_at_rest(const char *path, bool surely)
            (stat(log, &there) != 0 ? errno == ENOENT : !surely && there.st_size == 0);
 }
 
-/* Opens it as it is, or with its log. */
+/* Opens the file as it is (immutable), or together with its log. */
 static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
                        int64_t *application, int64_t *version)
 {
     char name[8192];
     if (!history_path(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
         return SQLITE_CANTOPEN;
-    /* Opens it, and reads the two numbers that say whose it is. */
+    /* Opens it and reads the two numbers that identify it. */
     sqlite3_close(db->db);
     db->db = NULL;
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
@@ -137,7 +131,7 @@ static gordian_status open_history_folder(struct incidents_db **out, const char 
         return fail(error,
                     errno == ENOENT || errno == ENOTDIR ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s; --data names the folder of the service", path, strerror(errno));
-    TRY(make_db(out, allocator, error));
+    TRY(incidents_share(out, NULL, allocator, error));
     (*out)->owned = true;
     gordian_status status = open_path(*out, path, live, error);
     if (status != GORDIAN_OK) {
@@ -159,7 +153,7 @@ gordian_status incidents_join(struct incidents_db **out, const char *folder,
     return open_history_folder(out, folder, true, allocator, error);
 }
 
-/* ---- questions */
+/* ---- queries */
 
 static uint64_t column_number(sqlite3_stmt *statement, int column)
 {
@@ -188,10 +182,11 @@ static struct incident incident_of(sqlite3_stmt *statement)
     };
 }
 
-/* Is a row what it was when it was written? Rows of older services have no sums. */
+/* Does a row differ from its checksum? Rows of older services have none. */
 static bool is_damaged(struct incidents_db *db, sqlite3_stmt *row)
 {
-    static const int order[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* as HISTORY_SUMMED has them */
+    static const int order[] = {1, 2, 3, 4,
+                                5, 6, 7, 8}; /* columns in the order of HISTORY_SUMMED */
     uint32_t sum = 0;
     bool damaged = false;
     if (!db->asked)
@@ -211,7 +206,7 @@ static bool is_damaged(struct incidents_db *db, sqlite3_stmt *row)
     return damaged;
 }
 
-/* Runs a statement, which is then freed. `summed`: of incidents. */
+/* Runs and finalizes a statement. `summed`: the rows are incidents with checksums. */
 static gordian_status run_statement(struct incidents_db *db, sqlite3_stmt *statement,
                                     gordian_status (*each)(void *context, const struct incident *),
                                     void *context, bool summed, uint64_t *count,
@@ -243,7 +238,7 @@ static gordian_status prepare_statement(struct incidents_db *db, const char *sql
 
 static void bind_text(sqlite3_stmt *statement, int index, const char *text)
 {
-    if (text) /* otherwise NULL, which lets everything pass */
+    if (text) /* NULL matches everything */
         sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
@@ -252,7 +247,8 @@ static sqlite3_int64 bounded_text(uint64_t number)
     return number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number;
 }
 
-/* A name in its quotes is found nowhere else in an array of names: quotes in names are escaped. */
+/* A quoted name cannot match elsewhere in an array of names, because quotes in names are escaped.
+ */
 #define PASSES                                                                                     \
     " FROM incident WHERE (?1 IS NULL OR system = ?1)"                                             \
     " AND (?2 IS NULL OR instr(processes, json_quote(?2)) > 0)"                                    \
@@ -261,9 +257,9 @@ static sqlite3_int64 bounded_text(uint64_t number)
     " AND (?9 IS NULL OR EXISTS (SELECT 1 FROM json_each(?9) WHERE system GLOB value))"            \
     " AND (?10 = 0 OR (at <= ?10 AND (ended IS NULL OR ended > ?10)))"
 #define LABELS "(SELECT labels FROM incident_label WHERE incident_label.id = incident.id)"
-#define STANDS " AND ended IS NULL" /* without an OR: there is an index */
+#define STANDS " AND ended IS NULL" /* not an OR, so that the index is used */
 
-/* The patterns as a JSON array. They have no quotes in them: auth/auth.c sees to that. */
+/* Binds the patterns as a JSON array. They contain no quotes: auth/auth.c checks that. */
 static void bind_patterns(sqlite3_stmt *statement, int index, const char *patterns)
 {
     char text[1024] = "[\"";
@@ -282,17 +278,16 @@ static void bind_patterns(sqlite3_stmt *statement, int index, const char *patter
     sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
 }
 
-static bool is_labelled(struct incidents_db *db)
+/* Databases of older services lack some tables. */
+static bool has_table(const struct incidents_db *db, const char *name)
 {
+    char sql[100];
     int64_t there = 0;
-    if (!db->labelled &&
-        !history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident_label'",
-                     &there))
-        db->labelled = there > 0;
-    return db->labelled;
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
+    return history_ask(db->db, sql, &there) == SQLITE_OK && there > 0;
 }
 
-/* ?1 to ?4: whose, and from when to when. */
+/* Binds ?1 to ?4: system, process, and the time range. */
 static void bind_subject(sqlite3_stmt *statement, const struct incidents_filter *filter)
 {
     bind_text(statement, 1, filter->system);
@@ -301,16 +296,16 @@ static void bind_subject(sqlite3_stmt *statement, const struct incidents_filter 
     sqlite3_bind_int64(statement, 4, bounded_text(filter->until));
 }
 
-gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
-                               gordian_status (*each)(void *context, const struct incident *),
-                               void *context, gordian_error *error)
+static gordian_status
+query_incidents(struct incidents_db *db, const struct incidents_filter *filter,
+                gordian_status (*each)(void *context, const struct incident *), void *context,
+                uint64_t *count, gordian_error *error)
 {
     char sql[1200];
     sqlite3_stmt *statement;
-    uint64_t count;
-    bool labelled = is_labelled(db);
+    bool labelled = db->labelled = db->labelled || has_table(db, "incident_label");
     if (filter->label && !labelled)
-        return GORDIAN_OK; /* nobody had any */
+        return GORDIAN_OK; /* no labels exist */
     snprintf(sql, sizeof sql, "SELECT " COLUMNS ", %s, %s" PASSES "%s%s ORDER BY id%s LIMIT ?8",
              filter->with_replay ? "replay" : "NULL", labelled ? LABELS : "NULL",
              filter->label ? " AND instr(" LABELS ", json_quote(?11)) > 0" : "",
@@ -325,26 +320,29 @@ gordian_status incidents_query(struct incidents_db *db, const struct incidents_f
     if (filter->label)
         bind_text(statement, 11, filter->label);
     sqlite3_bind_int64(statement, 8, filter->limit ? (sqlite3_int64)filter->limit : -1);
-    return run_statement(db, statement, each, context, true, &count, error);
+    return run_statement(db, statement, each, context, true, count, error);
 }
 
-gordian_status incidents_get(struct incidents_db *db, uint64_t id,
+gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
+                               gordian_status (*each)(void *context, const struct incident *),
+                               void *context, gordian_error *error)
+{
+    uint64_t count;
+    return query_incidents(db, filter, each, context, &count, error);
+}
+
+gordian_status incidents_get(struct incidents_db *db, uint64_t id, const char *systems,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error)
 {
-    sqlite3_stmt *statement;
-    uint64_t count;
-    TRY(prepare_statement(db,
-                          is_labelled(db)
-                              ? "SELECT " COLUMNS ", replay, " LABELS " FROM incident WHERE id = ?1"
-                              : "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1",
-                          &statement, error));
-    sqlite3_bind_int64(statement, 1, bounded_text(id));
-    gordian_status status = run_statement(db, statement, each, context, true, &count, error);
-    return status == GORDIAN_OK && count == 0 ? GORDIAN_STATUS_END : status;
+    const struct incidents_filter this_one = {
+        .from = id, .before = id + 1, .systems = systems, .with_replay = true};
+    uint64_t count = 0;
+    TRY(query_incidents(db, &this_one, each, context, &count, error));
+    return count ? GORDIAN_OK : GORDIAN_STATUS_END;
 }
 
-/* ---- as JSON */
+/* ---- JSON */
 
 static void key_text(struct json *json, const char *key, const char *value)
 {
@@ -379,8 +377,8 @@ void incident_json(struct json *json, const struct incident *incident)
 struct page {
     struct json *json;
     void (*write)(struct json *json, const struct incident *);
-    uint32_t left; /* to be written */
-    uint64_t last; /* the one written last */
+    uint32_t left; /* how many may still be written */
+    uint64_t last; /* id of the last one */
     bool more;
 };
 
@@ -398,68 +396,34 @@ static gordian_status write_incident_object(void *context, const struct incident
     return GORDIAN_OK;
 }
 
-/* Where the window of a page begins: the newest ones below `before` that there are; 0: with the
- * first of all. */
+/* Returns the id where the window of a page begins: INCIDENTS_WINDOW incidents below `before`; 0:
+ * at the first one. */
 static uint64_t window_start(struct incidents_db *db, uint64_t before)
 {
-    sqlite3_stmt *statement;
-    uint64_t start = 0;
-    if (sqlite3_prepare_v2(db->db,
-                           "SELECT id FROM incident WHERE id < ?1 ORDER BY id DESC LIMIT 1 OFFSET "
-                           "?2",
-                           -1, &statement, NULL) != SQLITE_OK)
-        return 0;
-    sqlite3_bind_int64(statement, 1, before ? bounded_text(before) : INT64_MAX);
-    sqlite3_bind_int64(statement, 2, (db->owned ? INCIDENTS_WINDOW : INCIDENTS_SHARED) - 1);
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        start = column_number(statement, 0);
-    sqlite3_finalize(statement);
-    return start;
+    char sql[120];
+    int64_t start = 0;
+    snprintf(sql, sizeof sql,
+             "SELECT id FROM incident WHERE id < %lld ORDER BY id DESC LIMIT 1 OFFSET %d",
+             (long long)(before ? bounded_text(before) : INT64_MAX),
+             (db->owned ? INCIDENTS_WINDOW : INCIDENTS_SHARED) - 1);
+    history_ask(db->db, sql, &start);
+    return (uint64_t)start;
 }
 
-/* Is there anything below? And, where only what formed since some time is asked for, may there be
- * something of it? Incidents are as old as their ids tell, but for jumps of the clock, which a
- * whole window outlasts. */
+/* Is there an older incident, and may it still match `since`? Ids grow with time except for jumps
+ * of the clock, so a whole window without a match ends the search. */
 static bool page_goes_on(struct incidents_db *db, const struct incidents_filter *filter,
                          uint64_t from)
 {
-    sqlite3_stmt *statement;
-    bool more = false;
-    if (from == 0 ||
-        sqlite3_prepare_v2(db->db,
-                           "SELECT 1 WHERE EXISTS (SELECT 1 FROM incident WHERE id < ?1) AND"
-                           " EXISTS (SELECT 1 FROM incident WHERE id >= ?1 AND id < ?2"
-                           " AND at >= ?3)",
-                           -1, &statement, NULL) != SQLITE_OK)
-        return false;
-    sqlite3_bind_int64(statement, 1, bounded_text(from));
-    sqlite3_bind_int64(statement, 2, filter->before ? bounded_text(filter->before) : INT64_MAX);
-    sqlite3_bind_int64(statement, 3, bounded_text(filter->since));
-    more = sqlite3_step(statement) == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    return more;
-}
-
-gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
-                              struct json *json, gordian_error *error)
-{
-    struct page page = {.json = json, .left = filter->limit, .write = incident_json};
-    struct incidents_filter wider = *filter;
-    wider.limit++; /* one more: is there a next page? */
-    if (!filter->open)
-        wider.from = window_start(db, filter->before);
-    json_open(json, "incidents", '[');
-    gordian_status status = incidents_query(db, &wider, write_incident_object, &page, error);
-    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
-        return status;
-    json_shut(json);
-    if (page.more && page.last)
-        json_key_u64(json, "next", page.last);
-    else if (page_goes_on(db, filter, wider.from))
-        json_key_u64(json, "next", wider.from);
-    else
-        json_key_null(json, "next");
-    return GORDIAN_OK;
+    char sql[260];
+    int64_t more = 0;
+    long long first = bounded_text(from), since = bounded_text(filter->since);
+    snprintf(sql, sizeof sql,
+             "SELECT EXISTS (SELECT 1 FROM incident WHERE id < %lld) AND EXISTS (SELECT 1 FROM"
+             " incident WHERE id >= %lld AND id < %lld AND at >= %lld)",
+             first, first, (long long)(filter->before ? bounded_text(filter->before) : INT64_MAX),
+             since);
+    return from > 0 && history_ask(db->db, sql, &more) == SQLITE_OK && more;
 }
 
 void action_json(struct json *json, const struct incident *action)
@@ -485,11 +449,9 @@ gordian_status actions_query(struct incidents_db *db, const struct incidents_fil
                              void *context, gordian_error *error)
 {
     sqlite3_stmt *statement;
-    int64_t there = 0;
     uint64_t count;
-    if (!history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'action'", &there) &&
-        there == 0)
-        return GORDIAN_OK; /* its service was older than actions are */
+    if (!has_table(db, "action"))
+        return GORDIAN_OK;
     TRY(prepare_statement(db, filter->oldest_first ? ACTIONS "LIMIT ?6" : ACTIONS "DESC LIMIT ?6",
                           &statement, error));
     bind_subject(statement, filter);
@@ -499,20 +461,40 @@ gordian_status actions_query(struct incidents_db *db, const struct incidents_fil
     return run_statement(db, statement, each, context, false, &count, error);
 }
 
+/* Asks for one more than the limit, to know whether there is a next page. */
+static gordian_status write_page(struct incidents_db *db, const struct incidents_filter *filter,
+                                 struct page *page, const char *key, gordian_error *error)
+{
+    struct incidents_filter wider = *filter;
+    bool incidents = page->write == incident_json;
+    wider.limit++;
+    if (incidents && !filter->open)
+        wider.from = window_start(db, filter->before);
+    json_open(page->json, key, '[');
+    gordian_status status = (incidents ? incidents_query : actions_query)(
+        db, &wider, write_incident_object, page, error);
+    json_shut(page->json);
+    if (page->more && page->last)
+        json_key_u64(page->json, "next", page->last);
+    else if (incidents && page_goes_on(db, filter, wider.from))
+        json_key_u64(page->json, "next", wider.from);
+    else
+        json_key_null(page->json, "next");
+    return status;
+}
+
+gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
+                              struct json *json, gordian_error *error)
+{
+    struct page page = {.json = json, .left = filter->limit, .write = incident_json};
+    return write_page(db, filter, &page, "incidents", error);
+}
+
 gordian_status actions_page(struct incidents_db *db, const struct incidents_filter *filter,
                             struct json *json, gordian_error *error)
 {
     struct page page = {.json = json, .left = filter->limit, .write = action_json};
-    struct incidents_filter wider = *filter;
-    wider.limit++;
-    json_open(json, "actions", '[');
-    gordian_status status = actions_query(db, &wider, write_incident_object, &page, error);
-    json_shut(json);
-    if (page.more)
-        json_key_u64(json, "next", page.last);
-    else
-        json_key_null(json, "next");
-    return status;
+    return write_page(db, filter, &page, "actions", error);
 }
 
 gordian_status notices_query(struct incidents_db *db,
@@ -521,10 +503,8 @@ gordian_status notices_query(struct incidents_db *db,
 {
     sqlite3_stmt *statement;
     int code = SQLITE_DONE;
-    gordian_status status =
-        prepare_statement(db, "SELECT id, ended FROM notice ORDER BY rowid", &statement, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(prepare_statement(db, "SELECT id, ended FROM notice ORDER BY rowid", &statement, error));
     while (status == GORDIAN_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
         status = each(context, column_number(statement, 0), column_number(statement, 1) > 0);
     if (status == GORDIAN_OK && code != SQLITE_DONE)
@@ -533,13 +513,11 @@ gordian_status notices_query(struct incidents_db *db,
     return status;
 }
 
-/* Of every row that has one. */
+/* Checks all rows that have a checksum. */
 static gordian_status check_incident_sums(struct incidents_db *db, gordian_error *error)
 {
     int64_t wrong = 0;
-    if (history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident_sum'",
-                    &wrong) ||
-        wrong == 0)
+    if (!has_table(db, "incident_sum"))
         return GORDIAN_OK;
     if (history_add_functions(db->db) ||
         history_ask(db->db,
@@ -569,9 +547,8 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
 {
     sqlite3_stmt *statement;
     int64_t number = 0;
-    gordian_status status = prepare_statement(db, "PRAGMA integrity_check(1)", &statement, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(prepare_statement(db, "PRAGMA integrity_check(1)", &statement, error));
     const char *said = sqlite3_step(statement) == SQLITE_ROW ? column_text(statement, 0) : NULL;
     if (!said || strcmp(said, "ok") != 0)
         status = fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",
@@ -581,8 +558,7 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
     THEN(status, check_incident_sums(db, error));
     int code = history_ask(db->db, "SELECT count(*) FROM incident", &number);
     *count = (uint64_t)number;
-    if (!code)
-        code = history_ask(db->db, "SELECT frame FROM applied", &number);
+    THEN(code, history_ask(db->db, "SELECT frame FROM applied", &number));
     *applied = (uint64_t)number;
     if (status == GORDIAN_OK && code)
         return fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",

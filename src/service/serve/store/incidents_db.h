@@ -1,10 +1,10 @@
 /*
- * The history of incidents, for whoever asks: the page, `gordian incidents`, SQL.
+ * Reads the history of incidents: for the page, `gordian incidents` and SQL users.
  *
- * An incident is a deadlock: it begins with the request that closes it and ends when nobody in it
- * is deadlocked any more, by recovery, a cancel, an exit or a lost session. The service writes them
- * through the store; everything here only reads, and works while the service runs and without it.
- * Plain SQL: the views `incidents` and `open_incidents` of the file are a stable interface.
+ * An incident is a deadlock: it begins with the request that closes it, and ends when none of its
+ * processes is deadlocked any more, through recovery, a cancel, an exit or a lost session. The
+ * service writes incidents through the store. Everything here only reads, with or without a running
+ * service. The views `incidents` and `open_incidents` of the file are a stable interface.
  */
 #pragma once
 
@@ -15,79 +15,77 @@
 
 struct incidents_filter {
     const char *system;    /* NULL: any */
-    const char *process;   /* among those in it; NULL: any */
-    const char *label;     /* KEY:VALUE of somebody or something in it; NULL: any */
-    const char *systems;   /* patterns with commas, * and ? in them; NULL: any */
+    const char *process;   /* a process in it; NULL: any */
+    const char *label;     /* KEY:VALUE of a process or resource in it; NULL: any */
+    const char *systems;   /* comma-separated patterns with * and ?; NULL: any */
     uint64_t since, until; /* formed in [since, until), ms; until 0: no end */
-    uint64_t stood;        /* only those that stood at this time, ms; 0: any */
-    bool open;             /* only those that stand */
-    bool ended;            /* only those that have ended */
-    uint64_t from, before; /* ids from this on, and below that; 0: any */
-    uint32_t limit;        /* 0: all */
-    bool oldest_first;     /* otherwise the newest come first */
-    bool with_replay;      /* otherwise .replay is NULL */
-    bool actions;          /* of questions: what was done by hand, instead */
+    uint64_t stood;        /* only those open at this time, ms; 0: any */
+    bool open;             /* only open ones */
+    bool ended;            /* only ended ones */
+    uint64_t from, before; /* ids >= from and < before; 0: no bound */
+    uint32_t limit;        /* 0: no limit */
+    bool oldest_first;     /* default: newest first */
+    bool with_replay;      /* default: .replay is NULL */
+    bool actions;          /* of questions: operator actions instead */
 };
 
 struct incidents_db;
 
-/* Opens the file in a service's folder for reading. GORDIAN_STATUS_INPUT: there is none, or it is
- * not of this version. On failure *out is NULL. */
+/* Opens the database in a service's folder for reading. GORDIAN_STATUS_INPUT: missing or of another
+ * version. On failure *out is NULL. */
 gordian_status incidents_open(struct incidents_db **out, const char *folder,
                               const gordian_allocator *allocator, gordian_error *error);
-/* The same for the service whose folder it is. */
+/* The same inside the service that owns the folder. */
 gordian_status incidents_join(struct incidents_db **out, const char *folder,
                               const gordian_allocator *allocator, gordian_error *error);
-/* The same over a connection of SQLite that somebody else owns. */
+/* The same through an SQLite connection of another owner. */
 struct sqlite3;
 gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
                                const gordian_allocator *allocator, gordian_error *error);
-/* The same over one that is to be closed with it; on failure, too. */
+/* The same through a connection that is closed with it, also on failure. */
 gordian_status incidents_adopt(struct incidents_db **out, struct sqlite3 *db,
                                const gordian_allocator *allocator, gordian_error *error);
 void incidents_close(struct incidents_db *db);
 
-/* Every incident that passes, to `each`; anything but GORDIAN_OK from it ends the query and is
- * returned (GORDIAN_STATUS_END: as if it were the last one). The texts are valid during the call
- * only. */
+/* Calls `each` for every matching incident. Any status but GORDIAN_OK from it ends the query and is
+ * returned (GORDIAN_STATUS_END: ends it successfully). The texts are valid during the call only. */
 gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
                                gordian_status (*each)(void *context, const struct incident *),
                                void *context, gordian_error *error);
-/* One, with its replay. GORDIAN_STATUS_END: there is none of that id. */
-gordian_status incidents_get(struct incidents_db *db, uint64_t id,
+/* Reads one incident with its replay. `systems`: as in a filter. GORDIAN_STATUS_END: not found. */
+gordian_status incidents_get(struct incidents_db *db, uint64_t id, const char *systems,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error);
 
-#define INCIDENTS_WINDOW 4096 /* looked at for one page */
-#define INCIDENTS_SHARED 256  /* the same in memory, where the loop itself looks */
+#define INCIDENTS_WINDOW 4096 /* incidents examined for one page */
+#define INCIDENTS_SHARED 256  /* the same in memory, where the event loop reads */
 
-/* At most filter->limit of them as members of an object that is open: "incidents", an array, and
- * "next", the `before` of the next page, or null if there is none. Nobody is
- * to be held up: but for those that stand, which an index finds, only so many are looked at, and a
- * page may have less than it could, or nothing, although there is a next one. */
+/* Writes up to filter->limit incidents as members of an open object: "incidents", an array, and
+ * "next", the `before` of the next page or null. To bound the time, a page examines a limited
+ * number of incidents (except open ones, which have an index). So a page may be short or empty
+ * although there is a next one. */
 gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
                               struct json *json, gordian_error *error);
 
-/* What was done by hand, the newest first; its JSON members: "id", "at", "system", "what",
- * "process", "who", "why". */
+/* Reads operator actions. JSON members: "id", "at", "system", "what", "process", "who", "why". */
 gordian_status actions_query(struct incidents_db *db, const struct incidents_filter *filter,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error);
 void action_json(struct json *json, const struct incident *action);
-/* A page of them: "actions" and "next". */
+/* Writes a page of them: "actions" and "next". */
 gordian_status actions_page(struct incidents_db *db, const struct incidents_filter *filter,
                             struct json *json, gordian_error *error);
 
-/* What is to be told yet, in its order: incidents, and whether it is their end. */
+/* Reads pending notifications, oldest first; `ended`: for the end of the incident. */
 gordian_status notices_query(struct incidents_db *db,
                              gordian_status (*each)(void *context, uint64_t id, bool ended),
                              void *context, gordian_error *error);
 
-/* Is the file whole? How many incidents it has, and up to which frame of the journal. */
+/* Checks that the file is intact. *count: incidents; *applied: the last journal frame applied. */
 gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64_t *applied,
                                 gordian_error *error);
 
-/* The members of the JSON object of an incident, into an object that is open: "id", "system", "at",
- * "ended" (null while it stands), "how", "requester", "processes", "witness", "victim",
- * "labels" and "replay" if it has any. */
+/* Writes the members of an incident into an open object: "id", "system", "at", "ended" (null while
+ * open), "how", "requester", "processes", "witness", "victim", and if present "labels" and
+ * "replay". */
 void incident_json(struct json *json, const struct incident *incident);

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define AHEAD     (1 << 20)  /* bytes of room asked for at once */
-#define SPARE_MAX (16 << 20) /* bytes of a spare file */
+#define AHEAD     (1 << 20)  /* bytes preallocated at once */
+#define SPARE_MAX (16 << 20) /* maximum bytes of a spare file */
 #define SPARE     "journal-spare"
 #define NEW       "journal.new"
 
@@ -33,9 +33,8 @@ static bool write_journal_head(int fd, const struct journal *journal, uint32_t s
     return file_write_bytes(fd, head, sizeof head, 0);
 }
 
-/* Takes another file, which has another name until now, in the place of the one there is. False: it
- * could not be renamed. If only the folder could not be synced it is as doubtful as what is in it.
- */
+/* Replaces the current file by another, which gets its name. False: it could not be renamed. If
+ * only the folder could not be synced, the journal becomes `doubtful`. */
 static bool switch_to(struct journal *journal, int fd, const char *from, uint64_t first,
                       uint64_t size)
 {
@@ -45,8 +44,7 @@ static bool switch_to(struct journal *journal, int fd, const char *from, uint64_
     file_name(name, sizeof name, "journal", first);
     if (fstat(fd, &about) != 0 || !replace_end(journal->folder, fd, from, name, &synced))
         return false;
-    if (journal->fd >= 0)
-        close(journal->fd);
+    file_close(journal->fd);
     journal->fd = fd;
     journal->first = first;
     journal->size = journal->ready = size;
@@ -68,7 +66,7 @@ static bool cut_behind(struct journal *journal)
 gordian_status journal_roll(struct journal *journal, gordian_error *error)
 {
     uint32_t salt;
-    /* It would have the same name: that is good for one in the place of an empty one, at most. */
+    /* The new file would have the same name: that is only useful to replace an empty one. */
     if (journal->fd >= 0 && journal->first == journal->next &&
         (journal->size > JOURNAL_HEAD || !journal->full))
         return GORDIAN_OK;
@@ -83,8 +81,7 @@ gordian_status journal_roll(struct journal *journal, gordian_error *error)
         !write_journal_head(fd, journal, salt) ||
         !switch_to(journal, fd, spare ? SPARE : NEW, journal->next, JOURNAL_HEAD)) {
         gordian_status status = fail_disk(error, errno);
-        if (fd >= 0)
-            close(fd);
+        file_close(fd);
         return status;
     }
     journal->salt = salt;
@@ -100,15 +97,13 @@ gordian_status journal_resume(struct journal *journal, const struct journal_file
     journal->first = file->first;
     journal->salt = file->salt;
     journal->size = file->at;
-    return journal->fd < 0 || !cut_behind(journal) || fsync(journal->fd) != 0
-               ? fail_disk(error, errno)
-               : GORDIAN_OK;
+    return disk_step(journal->fd >= 0 && cut_behind(journal) && fsync(journal->fd) == 0, error);
 }
 
 void journal_close(struct journal *journal)
 {
     if (journal->fd >= 0) {
-        cut_behind(journal); /* if that fails the next start does it */
+        cut_behind(journal); /* if that fails, the next start does it */
         close(journal->fd);
     }
     journal->fd = -1;
@@ -117,10 +112,8 @@ void journal_close(struct journal *journal)
 bool journal_is_ours(const struct journal *journal)
 {
     char name[JOURNAL_NAME];
-    struct stat ours, there;
     file_name(name, sizeof name, "journal", journal->first);
-    return fstat(journal->fd, &ours) == 0 && fstatat(journal->folder, name, &there, 0) == 0 &&
-           ours.st_ino == there.st_ino;
+    return file_is_same(journal->fd, journal->folder, name);
 }
 
 bool journal_retire(int folder, const char *name)
@@ -129,10 +122,9 @@ bool journal_retire(int folder, const char *name)
     int fd = openat(folder, name, O_RDWR | O_CLOEXEC);
     bool spare = fd >= 0 && !file_exists(folder, SPARE) && fstat(fd, &about) == 0;
     off_t size = spare && about.st_size < SPARE_MAX ? about.st_size : SPARE_MAX;
-    /* Empty, but with its room, where the file system can do that. */
+    /* Truncates it, but keeps its blocks where the file system supports that. */
     spare = spare && ftruncate(fd, size) == 0 && fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, size) == 0;
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return spare ? replace_end(folder, -1, name, SPARE, NULL) : unlinkat(folder, name, 0) == 0;
 }
 
@@ -149,18 +141,14 @@ static size_t frame_size(const struct batch *batch)
     return JOURNAL_FRAME + body + padding_bytes(body);
 }
 
-static uint32_t frame_crc(uint32_t salt, const struct batch *batch)
-{
-    uint32_t crc = crc32c(salt, batch->body.data, batch->body.used);
-    crc = crc32c(crc, batch->incidents.data, batch->incidents.used);
-    return crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
-}
-
 static void fill_frame_head(const struct journal *journal, struct batch *batch, size_t before,
                             size_t rest)
 {
     uint8_t *head = batch->head;
-    wire_store32(head + 4, frame_crc(journal->salt, batch));
+    uint32_t crc = crc32c(journal->salt, batch->body.data, batch->body.used);
+    crc = crc32c(crc, batch->incidents.data, batch->incidents.used);
+    crc = crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
+    wire_store32(head + 4, crc);
     wire_store64(head + 8, journal->frame + 1 + before);
     wire_store32(head + 16, (uint32_t)before);
     wire_store32(head + 20, (uint32_t)rest);
@@ -173,30 +161,25 @@ static void fill_frame_head(const struct journal *journal, struct batch *batch, 
     wire_store32(head, crc32c(journal->salt, head + 4, JOURNAL_FRAME - 4));
 }
 
-/* Zeros from here on. */
-static bool write_zeros(const struct journal *journal, uint64_t from)
-{
-    struct iovec parts[AHEAD / sizeof zeros];
-    for (size_t i = 0; i < AHEAD / sizeof zeros; i++)
-        parts[i] = (struct iovec){(void *)zeros, sizeof zeros};
-    return file_write(journal->fd, parts, AHEAD / sizeof zeros, from);
-}
-
-/* Room ahead, because what a sync costs most is a file that has grown: with every sync it is to be
- * blocks that have been written before, otherwise it is enough to ask for them. If there is none
- * there may be enough for the frames themselves. */
+/* Preallocates blocks, because syncing a file that has grown is expensive. With a sync per commit,
+ * write zeros ahead; otherwise fallocate is enough. If that fails, there may still be space for the
+ * frames themselves. */
 static void ask_for_room(struct journal *journal, size_t size, bool sync)
 {
     uint64_t end = journal->size + size;
     uint64_t from = journal->ready > journal->size ? journal->ready : journal->size;
-    if (sync && end > journal->ready && size <= AHEAD && write_zeros(journal, from))
+    struct iovec parts[AHEAD / sizeof zeros];
+    for (size_t i = 0; i < AHEAD / sizeof zeros; i++)
+        parts[i] = (struct iovec){(void *)zeros, sizeof zeros};
+    if (sync && end > journal->ready && size <= AHEAD &&
+        file_write(journal->fd, parts, AHEAD / sizeof zeros, from))
         journal->ready = from + AHEAD;
     else if (!sync && end > journal->room &&
              fallocate(journal->fd, 0, (off_t)journal->room, (off_t)(size + AHEAD)) == 0)
         journal->room += size + AHEAD;
 }
 
-/* Whoever owns the last batch may be linking another behind it: its `next` is not looked at. */
+/* The owner of the last batch may be linking another behind it, so do not read its `next`. */
 static bool write_frames(struct journal *journal, struct batch *batch, size_t count, size_t size,
                          bool sync)
 {
@@ -249,23 +232,22 @@ static gordian_status write_batches(struct journal *journal, struct batch *batch
 gordian_status journal_append(struct journal *journal, struct batch *batch, size_t count, bool sync,
                               bool patient, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     if (patient && journal->doubtful)
-        status = journal_sync(journal, error);
-    if (status == GORDIAN_OK && journal->leftovers && !cut_behind(journal))
-        status = fail_disk(error, errno);
-    THEN(status, write_batches(journal, batch, count, sync, error));
+        TRY(journal_sync(journal, error));
+    if (journal->leftovers && !cut_behind(journal))
+        return fail_disk(error, errno);
+    gordian_status status = write_batches(journal, batch, count, sync, error);
     if (status == GORDIAN_OK || !patient || !journal->full || !file_exists(journal->folder, SPARE))
         return status;
-    /* The file cannot grow any more; the spare one need not. */
-    status = journal_roll(journal, error);
-    return status != GORDIAN_OK ? status : write_batches(journal, batch, count, sync, error);
+    /* This file cannot grow any more; the spare file has its blocks already. */
+    TRY(journal_roll(journal, error));
+    return write_batches(journal, batch, count, sync, error);
 }
 
 /* ---- syncs */
 
-/* Another file with everything that was appended to this one: if that can still be read. What could
- * not be written may have been dropped from the system's memory, too. */
+/* Writes everything appended to this file to a new file, if it can still be read: the kernel may
+ * have dropped pages it could not write. */
 static gordian_status write_again(struct journal *journal, int fd, gordian_error *error)
 {
     struct journal_file file;
@@ -330,14 +312,9 @@ gordian_status journal_read(struct journal_file *file, int folder, const char *n
 bool journal_begins(int folder, uint64_t first, uint64_t *frame, uint64_t *at)
 {
     uint8_t bytes[JOURNAL_HEAD + JOURNAL_FRAME] = {0};
-    char name[JOURNAL_NAME];
-    file_name(name, sizeof name, "journal", first);
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, 0);
-    if (fd >= 0)
-        close(fd);
-    if (got < JOURNAL_HEAD || memcmp(bytes, "GRDJ", 4) != 0 ||
-        wire_load32(bytes + 28) != crc32c(0, bytes, 28) || wire_load64(bytes + 8) != first)
+    if (file_read_head(folder, "journal", first, bytes, sizeof bytes) < JOURNAL_HEAD ||
+        memcmp(bytes, "GRDJ", 4) != 0 || wire_load32(bytes + 28) != crc32c(0, bytes, 28) ||
+        wire_load64(bytes + 8) != first)
         return false;
     const uint8_t *head = bytes + JOURNAL_HEAD;
     *frame = wire_load64(bytes + 16);
@@ -348,7 +325,7 @@ bool journal_begins(int folder, uint64_t first, uint64_t *frame, uint64_t *at)
     return true;
 }
 
-/* The head of a frame that comes behind the last good one; NULL: there is none here. */
+/* Returns the head of a frame that follows the last good one; NULL: there is none here. */
 static const uint8_t *head_at(const struct journal_file *file, size_t at)
 {
     const uint8_t *head = file->bytes.data + at;
@@ -361,9 +338,9 @@ static const uint8_t *head_at(const struct journal_file *file, size_t at)
                : NULL;
 }
 
-/* What is behind the last good frame? Nothing, or what was being written, of which any part may be
- * there. More than that is damage: a frame that was written later, or anything behind the end of
- * that write. */
+/* Judges the bytes behind the last good frame. They may be zeros, or parts of the last write.
+ * Anything else is damage: a frame that was written later, or bytes behind the end of that write.
+ */
 static enum journal_end judge_rest(const struct journal_file *file)
 {
     const uint8_t *head = head_at(file, file->at);

@@ -10,12 +10,11 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define VERSION 2
-#define SIZE    32 /* bytes; the epoch, at 8, is aligned for the one load that reads it */
-#define HALF    16 /* each has its own checksum: whatever a write was cut off in, both are whole */
+#define SIZE    32 /* bytes; the epoch, at offset 8, is aligned for an atomic load */
+#define HALF    16 /* each half has a checksum of its own, so a torn write keeps both valid */
 #define NEW     MARKER_FILE ".new"
 
 static void put_marker(const struct marker *marker, uint8_t bytes[SIZE])
@@ -28,7 +27,7 @@ static void put_marker(const struct marker *marker, uint8_t bytes[SIZE])
     wire_store32(bytes + HALF + 12, crc32c(0, bytes + HALF, 12));
 }
 
-/* As version 1 had it. */
+/* format of version 1 */
 static bool is_old(const uint8_t bytes[SIZE])
 {
     return wire_load32(bytes + 4) == 1 && wire_load32(bytes + 24) == crc32c(0, bytes, 24);
@@ -58,7 +57,7 @@ gordian_status marker_open(struct marker *marker, int folder, gordian_error *err
     *marker = (struct marker){.folder = folder, .fd = -1};
     marker->fd = openat(folder, MARKER_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (marker->fd < 0)
-        return errno == ENOENT ? GORDIAN_OK : fail_disk(error, errno);
+        return disk_step(errno == ENOENT, error);
     return get_marker(marker, error);
 }
 
@@ -69,7 +68,7 @@ static bool write_marker(const struct marker *marker, int fd, bool sync)
     return file_write_bytes(fd, bytes, SIZE, 0) && (!sync || fsync(fd) == 0);
 }
 
-/* One that is half made would be taken for a damaged one. */
+/* Made under another name first, because an incomplete one would look damaged. */
 static gordian_status make_marker(struct marker *marker, gordian_error *error)
 {
     marker->fd = replace_begin(marker->folder, NEW, 0600);
@@ -87,13 +86,10 @@ static uint64_t load_epoch(const struct marker *marker)
 gordian_status marker_claim(struct marker *marker, gordian_error *error)
 {
     marker->epoch++;
-    gordian_status status = GORDIAN_OK;
     if (marker->fd < 0)
-        status = make_marker(marker, error);
+        TRY(make_marker(marker, error));
     else if (!write_marker(marker, marker->fd, true))
-        status = fail_disk(error, errno);
-    if (status != GORDIAN_OK)
-        return status;
+        return fail_disk(error, errno);
     uint8_t *page = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, marker->fd, 0);
     if (page == MAP_FAILED)
         return fail_disk(error, errno);
@@ -108,7 +104,7 @@ gordian_status marker_note(struct marker *marker, uint64_t newest, bool sync, go
         return GORDIAN_OK;
     TRY(marker->mapped ? marker_check(marker, error) : GORDIAN_OK);
     marker->newest = newest;
-    return write_marker(marker, marker->fd, sync) ? GORDIAN_OK : fail_disk(error, errno);
+    return disk_step(write_marker(marker, marker->fd, sync), error);
 }
 
 gordian_status marker_check(const struct marker *marker, gordian_error *error)
@@ -121,17 +117,13 @@ gordian_status marker_check(const struct marker *marker, gordian_error *error)
 
 bool marker_is_ours(const struct marker *marker)
 {
-    struct stat ours, there;
-    return fstat(marker->fd, &ours) == 0 &&
-           fstatat(marker->folder, MARKER_FILE, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+    return file_is_same(marker->fd, marker->folder, MARKER_FILE);
 }
 
 void marker_close(struct marker *marker)
 {
     if (marker->mapped)
         munmap((void *)((uintptr_t)marker->mapped - 8), SIZE);
-    if (marker->fd >= 0)
-        close(marker->fd);
+    file_close(marker->fd);
     *marker = (struct marker){.folder = -1, .fd = -1};
 }

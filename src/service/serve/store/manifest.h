@@ -1,14 +1,14 @@
 /*
- * The marker: a file that says what must be in the folder, and who writes there.
+ * The marker: a manifest of the folder, which names the newest journal file and the current writer.
  *
- *     marker    "GRDM", checksum, epoch; number in the name of the journal's newest file, version,
+ *     marker    "GRDM", checksum, epoch; number in the name of the newest journal file, version,
  *               checksum
  *
- * A folder without its database looks like a new one, and a journal without its last file like a
- * shorter one: the marker tells them apart. The epoch is raised by every service that begins to
- * work in the folder. Whoever finds another one than its own is not the writer any more, and must
- * acknowledge nothing: it is looked at after every write, so either the other one has seen that
- * write or it is not acknowledged.
+ * Without it, a folder that lost its database looks new, and a journal that lost its last file
+ * looks short. The epoch works like a fencing token: every service that starts in the folder
+ * increments it. A service that finds another epoch than its own is no longer the writer and must
+ * acknowledge nothing. It checks after every write, so a write that the new service has not seen is
+ * never acknowledged.
  */
 #pragma once
 
@@ -18,22 +18,22 @@
 #define MARKER_FILE "marker"
 
 struct marker {
-    int folder, fd;         /* descriptors; -1: there is none */
-    const uint64_t *mapped; /* the epoch, as the file has it now */
-    uint64_t mine;          /* the same, as it was written by us */
+    int folder, fd;         /* descriptors; -1: none */
+    const uint64_t *mapped; /* the epoch in the file, mapped */
+    uint64_t mine;          /* the epoch that this process wrote, as mapped */
     uint64_t epoch;
-    uint64_t newest; /* file of the journal; 0: nothing is known of it */
+    uint64_t newest; /* newest journal file; 0: unknown */
 };
 
-/* Reads the marker of a folder, if there is one: marker->fd. GORDIAN_STATUS_INPUT: it is damaged,
- * or of another version. It is to be closed in any case. */
+/* Reads the marker of a folder if there is one (marker->fd). GORDIAN_STATUS_INPUT: damaged, or
+ * another version. Close it in any case. */
 gordian_status marker_open(struct marker *marker, int folder, gordian_error *error);
-/* From now on this process writes here, and whoever did before does not. */
+/* Makes this process the writer; the previous writer no longer is. */
 gordian_status marker_claim(struct marker *marker, gordian_error *error);
-/* The journal goes on in another file (0: it is not known which). `sync`: on the disk, too. */
+/* Notes the newest journal file (0: unknown). `sync`: also syncs it. */
 gordian_status marker_note(struct marker *marker, uint64_t newest, bool sync, gordian_error *error);
-/* Does this process still write here? GORDIAN_STATUS_UNAVAILABLE: another one does. */
+/* Is this process still the writer? GORDIAN_STATUS_UNAVAILABLE: another one is. */
 gordian_status marker_check(const struct marker *marker, gordian_error *error);
-/* Is the file still where it was? */
+/* Is the file still in its place? */
 bool marker_is_ours(const struct marker *marker);
 void marker_close(struct marker *marker);

@@ -1,4 +1,5 @@
-/* Nobody keeps anything: every record counts as committed at once, incidents live in memory. */
+/* The backend that stores nothing: every record counts as committed at once, and incidents live in
+ * memory. */
 #include "service/serve/store/store_internal.h"
 
 #include "foundation/base/error.h"
@@ -12,21 +13,6 @@ static gordian_status open_memory(struct store *store, struct store_found *found
     return incidents_share(&store->reader, store->history.db, &store->memory, error);
 }
 
-static gordian_status load_nothing(struct store *store, const struct store_loader *loader,
-                                   void *context, gordian_error *error)
-{
-    (void)store, (void)loader, (void)context, (void)error;
-    return GORDIAN_OK;
-}
-
-static void do_nothing(struct store *store)
-{
-    (void)store;
-}
-
 const struct store_backend backend_memory = {
     .open = open_memory,
-    .load = load_nothing,
-    .wake = do_nothing,
-    .close = do_nothing,
 };

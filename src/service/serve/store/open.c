@@ -1,6 +1,7 @@
-/* Opening and closing, whoever keeps it; the thread. */
+/* Opens and closes a store with any backend, and starts its thread. */
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* ---- what is to be said about what was found */
+/* ---- notes for the log */
 
 void store_note(struct store_found *found, const char *format, ...)
 {
@@ -45,7 +46,7 @@ static void end_thread(struct store *store)
     store_seal(store);
     store_lock(store);
     store->stopping = true;
-    store->backend->wake(store);
+    store_wake(store);
     store_unlock(store);
     pthread_join(store->thread, NULL);
     store->running = false;
@@ -75,7 +76,7 @@ static gordian_status make_store(struct store **out, const struct store_options 
     store->memory = memory;
     store->options = *options;
     if (store->options.snapshot_bytes == 0) {
-        /* The environment has a say, for tests and for tuning. */
+        /* An environment variable, for tests and tuning. */
         const char *why, *text = getenv("GORDIAN_SNAPSHOT_BYTES");
         uint64_t bytes;
         store->options.snapshot_bytes =
@@ -107,16 +108,6 @@ static gordian_status make_store(struct store **out, const struct store_options 
     return GORDIAN_OK;
 }
 
-static gordian_status open_bell(struct store *store, gordian_error *error)
-{
-    if (!store->kept)
-        return GORDIAN_OK;
-    store->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return store->doorbell < 0
-               ? fail(error, GORDIAN_STATUS_IO, "cannot make an eventfd: %s", strerror(errno))
-               : GORDIAN_OK;
-}
-
 gordian_status store_open(struct store **out, const struct store_options *options,
                           struct store_found *found, gordian_error *error)
 {
@@ -126,7 +117,10 @@ gordian_status store_open(struct store **out, const struct store_options *option
     *found = (struct store_found){0};
     *out = NULL;
     TRY(make_store(&store, options, error));
-    gordian_status status = open_bell(store, error);
+    gordian_status status = GORDIAN_OK;
+    store->doorbell = store->kept ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+    if (store->kept && store->doorbell < 0)
+        status = fail(error, GORDIAN_STATUS_IO, "cannot make an eventfd: %s", strerror(errno));
     THEN(status, store->backend->open(store, found, error));
     THEN(status,
          questions_open(&store->questions, store->options.folder,
@@ -134,7 +128,7 @@ gordian_status store_open(struct store **out, const struct store_options *option
     if (status == GORDIAN_OK && store->kept)
         status = questions_open(&store->workers, NULL, NULL, store->doorbell, error);
     if (status != GORDIAN_OK) {
-        store->doubtful = true; /* as it was found, it stays */
+        store->doubtful = true; /* leave it as it was found */
         store_close(store);
         return status;
     }
@@ -145,7 +139,7 @@ gordian_status store_open(struct store **out, const struct store_options *option
 gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
                           gordian_error *error)
 {
-    return store->backend->load(store, loader, context, error);
+    return store->backend->load ? store->backend->load(store, loader, context, error) : GORDIAN_OK;
 }
 
 void store_close(struct store *store)
@@ -157,8 +151,9 @@ void store_close(struct store *store)
     questions_close(store->questions);
     questions_close(store->workers);
     incidents_close(store->reader);
-    history_close(&store->history); /* the last one: empties the log into the database */
-    store->backend->close(store);
+    history_close(&store->history); /* the last connection: moves the log into the database */
+    if (store->backend->close)
+        store->backend->close(store);
     store_snapshot_drop(store);
     store_free_jobs(store, store->job);
     store_free_jobs(store, store->jobs_done);
@@ -166,8 +161,7 @@ void store_close(struct store *store)
     store_free_batches(store, store->queue);
     store_free_batches(store, store->told);
     store_free_batches(store, store->spent);
-    if (store->doorbell >= 0)
-        close(store->doorbell);
+    file_close(store->doorbell);
     pthread_cond_destroy(&store->wake);
     pthread_cond_destroy(&store->freed);
     pthread_mutex_destroy(&store->mutex);

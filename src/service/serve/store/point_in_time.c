@@ -1,5 +1,6 @@
-/* How it was: the newest snapshot from before some moment, and the journal behind it up to then.
- * Files are only read, and may be deleted meanwhile: then it is not kept any more. */
+/* Answers a point-in-time query: loads the newest snapshot before a moment, and the journal from
+ * there to that moment. Files are only read. They may be deleted meanwhile; then that moment is no
+ * longer kept. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "service/serve/store/files.h"
@@ -11,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- what is told */
+/* ---- loading up to a moment */
 
 struct telling {
     const struct store_loader *loader;
     void *context;
-    uint64_t at; /* nothing later */
+    uint64_t at; /* ignore later records */
 };
 
 static gordian_status tell_section(void *context, const char *name, const void *bytes,
@@ -66,6 +67,8 @@ gordian_status store_load_past(const struct store_options *options, uint64_t at,
     static const struct store_loader checked = {tell_section, tell_record};
     const struct store_backend *backend = backend_of(options);
     struct telling telling = {.loader = loader, .context = context, .at = at};
+    if (!backend->past)
+        return backend->open(NULL, NULL, error); /* fails with the reason */
     gordian_status status = backend->past(options, at, after, &checked, &telling, error);
     if (status == STORE_ENOUGH)
         return GORDIAN_OK;
@@ -75,8 +78,9 @@ gordian_status store_load_past(const struct store_options *options, uint64_t at,
 gordian_status store_past_begins(const struct store_options *options, uint64_t *at,
                                  gordian_error *error)
 {
+    const struct store_backend *backend = backend_of(options);
     *at = 0;
-    return backend_of(options)->begins(options, at, error);
+    return backend->begins ? backend->begins(options, at, error) : backend->open(NULL, NULL, error);
 }
 
 bool store_past_source(const struct store *store, struct store_options *options)
@@ -99,22 +103,20 @@ gordian_status store_servers(const struct store_options *options, uint64_t *epoc
     return backend->servers(options, epoch, each, context, error);
 }
 
-/* ---- a folder */
+/* ---- from a folder */
 
 struct past {
     gordian_allocator memory;
     int folder;
     struct numbers journals, snapshots;
-    uint64_t last;    /* record that it begins behind */
-    uint64_t reached; /* record that was told last */
+    uint64_t last;    /* number of the record to continue behind */
+    uint64_t reached; /* number of the last record loaded */
 };
 
 static void close_past(struct past *past)
 {
-    memory_free(&past->memory, past->journals.items);
-    memory_free(&past->memory, past->snapshots.items);
-    if (past->folder >= 0)
-        close(past->folder);
+    memory_free_all(&past->memory, past->journals.items, past->snapshots.items);
+    file_close(past->folder);
 }
 
 static gordian_status open_past(struct past *past, const char *path, gordian_error *error)
@@ -130,7 +132,7 @@ static gordian_status open_past(struct past *past, const char *path, gordian_err
     return status;
 }
 
-/* GORDIAN_STATUS_END: the journal does not reach back to its first record either. */
+/* GORDIAN_STATUS_END: no snapshot, and the journal does not start at its first record. */
 static gordian_status load_snapshot(struct past *past, uint64_t at,
                                     const struct store_loader *loader, void *context,
                                     gordian_error *error)
@@ -166,7 +168,7 @@ static gordian_status load_batch(struct past *past, const struct batch *batch,
     return batch_load(batch, past->last, loader, context, error);
 }
 
-/* GORDIAN_STATUS_END: it is gone, or does not go on where the one before ended. */
+/* GORDIAN_STATUS_END: the file is gone, or does not continue the one before it. */
 static gordian_status load_journal_file(struct past *past, uint64_t first,
                                         const struct store_loader *loader, void *context,
                                         gordian_error *error)
@@ -190,8 +192,7 @@ gordian_status past_of_files(const struct store_options *options, uint64_t at, u
     struct past past;
     gordian_status status = open_past(&past, options->folder, error);
     past.last = after;
-    if (status == GORDIAN_OK && !after)
-        status = load_snapshot(&past, at, loader, context, error);
+    THEN(status, after ? GORDIAN_OK : load_snapshot(&past, at, loader, context, error));
     past.reached = past.last;
     for (size_t i = 0; i < past.journals.count && status == GORDIAN_OK; i++) {
         bool last = i + 1 == past.journals.count;

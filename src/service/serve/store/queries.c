@@ -3,20 +3,20 @@
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/threads/priority.h"
+#include "service/serve/store/files.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #define PATTERNS  256
-#define COPY_SIZE (GORDIAN_NAME_MAX + 2) /* what is cut off is still longer than any name */
+#define COPY_SIZE (GORDIAN_NAME_MAX + 2) /* longer than any name: a cut text matches nothing */
 
 enum question_state {
     QUESTION_ASKED,
-    QUESTION_LOOKED_AT, /* by the thread, now */
+    QUESTION_LOOKED_AT, /* the thread works on it */
     QUESTION_ANSWERED,
-    QUESTION_TOLD, /* ... and whoever asked was told */
+    QUESTION_TOLD, /* ... and `done` was called */
 };
 
 struct question {
@@ -24,13 +24,13 @@ struct question {
     struct question *next;
     struct incidents_filter filter;
     uint64_t id;
-    struct question_work work; /* of another kind */
+    struct question_work work; /* instead of a filter */
     void (*done)(void *context);
     void *context;
     struct output answer;
     gordian_status status;
     gordian_error error;
-    enum question_state state; /* this, and the next, under the mutex */
+    enum question_state state; /* this member and the next: under the mutex */
     bool forgotten;
     char system[COPY_SIZE], process[COPY_SIZE], label[COPY_SIZE], systems[PATTERNS];
 };
@@ -38,29 +38,22 @@ struct question {
 struct questions {
     gordian_allocator memory;
     char folder[4096];
-    struct incidents_db *shared; /* not NULL: answers come from here, at once */
+    struct incidents_db *shared; /* not NULL: answer from here, immediately */
     int bell;
     pthread_t thread;
     bool running;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     bool stopping;
-    struct question *first, **end; /* all of them, in the order in which they were asked */
+    struct question *first, **end; /* all questions, in order */
     unsigned count;
 };
 
 /* ---- answers */
 
-struct found_one {
-    struct json *json;
-    bool found;
-};
-
-static gordian_status write_incident_answer(void *context, const struct incident *incident)
+static gordian_status write_incident(void *json, const struct incident *incident)
 {
-    struct found_one *one = context;
-    one->found = true;
-    incident_json(one->json, incident);
+    incident_json(json, incident);
     return GORDIAN_OK;
 }
 
@@ -73,19 +66,12 @@ static void answer_from(struct incidents_db *db, struct question *question)
         return;
     }
     json_begin(&json, out);
-    const struct incidents_filter this_one = {.from = question->id,
-                                              .before = question->id + 1,
-                                              .systems = question->filter.systems,
-                                              .with_replay = true};
-    struct found_one one = {.json = &json};
     if (question->id)
-        question->status =
-            incidents_query(db, &this_one, write_incident_answer, &one, &question->error);
+        question->status = incidents_get(db, question->id, question->filter.systems, write_incident,
+                                         &json, &question->error);
     else
         question->status = (question->filter.actions ? actions_page : incidents_page)(
             db, &question->filter, &json, &question->error);
-    if (question->id && question->status == GORDIAN_OK && !one.found)
-        question->status = GORDIAN_STATUS_END;
     json_end(&json);
     if (question->status == GORDIAN_OK && out->failure)
         question->status = fail_memory(&question->error);
@@ -93,15 +79,7 @@ static void answer_from(struct incidents_db *db, struct question *question)
 
 /* ---- the thread */
 
-static struct question *next_asked(const struct questions *questions)
-{
-    struct question *question = questions->first;
-    while (question && question->state != QUESTION_ASKED)
-        question = question->next;
-    return question;
-}
-
-/* A folder that cannot be read now may be another time. */
+/* A folder that cannot be read now may be readable later. */
 static void answer_one(struct questions *questions, struct incidents_db **db,
                        struct question *question)
 {
@@ -127,10 +105,12 @@ static void *answer_all(void *context)
 {
     struct questions *questions = context;
     struct incidents_db *db = NULL;
-    priority_late(); /* events come before readers */
+    priority_late(); /* events take precedence over readers */
     pthread_mutex_lock(&questions->mutex);
     while (!questions->stopping) {
-        struct question *question = next_asked(questions);
+        struct question *question = questions->first;
+        while (question && question->state != QUESTION_ASKED)
+            question = question->next;
         if (!question) {
             pthread_cond_wait(&questions->wake, &questions->mutex);
             continue;
@@ -141,9 +121,7 @@ static void *answer_all(void *context)
         pthread_mutex_lock(&questions->mutex);
         question->state = QUESTION_ANSWERED;
         pthread_mutex_unlock(&questions->mutex);
-        if (eventfd_write(questions->bell, 1) != 0) { /* the loop, once it wakes, wants the mutex */
-            /* It is full: rung often enough. */
-        }
+        bell_ring(questions->bell); /* without the mutex, which the loop needs when it wakes */
         pthread_mutex_lock(&questions->mutex);
     }
     pthread_mutex_unlock(&questions->mutex);
@@ -168,7 +146,7 @@ static gordian_status start_thread(struct questions *questions, const char *fold
 gordian_status questions_open(struct questions **out, const char *folder,
                               struct incidents_db *shared, int bell, gordian_error *error)
 {
-    gordian_allocator memory = memory_allocator(NULL); /* not the loop's alone */
+    gordian_allocator memory = memory_allocator(NULL); /* used by two threads */
     struct questions *questions = memory_zeroed(&memory, sizeof *questions);
     *out = NULL;
     if (!questions)
@@ -187,7 +165,7 @@ gordian_status questions_open(struct questions **out, const char *folder,
     return status;
 }
 
-/* Takes it off the list and frees it. Under the mutex. */
+/* Removes a question from the list and frees it. Under the mutex. */
 static void remove_question(struct questions *questions, struct question *question)
 {
     struct question **link = &questions->first;
@@ -241,15 +219,27 @@ static void put_question(struct questions *questions, struct question *question)
     pthread_mutex_unlock(&questions->mutex);
 }
 
-struct question *questions_ask(struct questions *questions, const struct incidents_filter *filter,
-                               uint64_t id, void (*done)(void *context), void *context)
+/* NULL: there are `most` questions already, or no memory. */
+static struct question *new_question(struct questions *questions, unsigned most,
+                                     void (*done)(void *context), void *context)
 {
-    if (questions->count >= QUESTIONS_MAX)
-        return NULL;
-    struct question *question = memory_zeroed(&questions->memory, sizeof *question);
+    struct question *question =
+        questions->count < most ? memory_zeroed(&questions->memory, sizeof *question) : NULL;
     if (!question)
         return NULL;
     question->of = questions;
+    question->done = done;
+    question->context = context;
+    question->answer = (struct output){.fd = -1};
+    return question;
+}
+
+struct question *questions_ask(struct questions *questions, const struct incidents_filter *filter,
+                               uint64_t id, void (*done)(void *context), void *context)
+{
+    struct question *question = new_question(questions, QUESTIONS_MAX, done, context);
+    if (!question)
+        return NULL;
     question->filter = filter ? *filter : (struct incidents_filter){0};
     question->filter.system = copy_filter_name(question->system, question->filter.system);
     question->filter.process = copy_filter_name(question->process, question->filter.process);
@@ -259,9 +249,6 @@ struct question *questions_ask(struct questions *questions, const struct inciden
         question->filter.systems = question->systems;
     }
     question->id = id;
-    question->done = done;
-    question->context = context;
-    question->answer = (struct output){.fd = -1};
     if (questions->shared) {
         answer_from(questions->shared, question);
         question->state = QUESTION_TOLD;
@@ -273,21 +260,15 @@ struct question *questions_ask(struct questions *questions, const struct inciden
 struct question *questions_run(struct questions *questions, const struct question_work *work,
                                unsigned most, void (*done)(void *context), void *context)
 {
-    if (questions->count >= most)
-        return NULL;
-    struct question *question = memory_zeroed(&questions->memory, sizeof *question);
+    struct question *question = new_question(questions, most, done, context);
     if (!question)
         return NULL;
-    question->of = questions;
     question->work = *work;
-    question->done = done;
-    question->context = context;
-    question->answer = (struct output){.fd = -1};
     put_question(questions, question);
     return question;
 }
 
-/* The first one of whose answer nobody has been told; those that were forgotten are removed. */
+/* Returns the first answered question whose `done` was not called; removes forgotten ones. */
 static struct question *next_untold(struct questions *questions)
 {
     for (struct question *each = questions->first, *next; each; each = next) {

@@ -1,38 +1,37 @@
 /*
- * Questions about the history of incidents, answered by a thread of their own with a connection of
- * its own: however large the history is, the loop waits for none of them. What is under way has a
- * limit, and each question looks at so many incidents only (incidents_page).
+ * Queries of the incident history. A thread with its own database connection answers them, so that
+ * the event loop never waits, however large the history is. The number of open queries is limited,
+ * and each examines a limited number of incidents (incidents_page).
  *
- * Everything here is called by the loop.
+ * The event loop calls all functions.
  */
 #pragma once
 
 #include "foundation/base/io/output.h"
 #include "service/serve/store/incidents_db.h"
 
-#define QUESTIONS_MAX 64 /* asked, and their answers not taken */
+#define QUESTIONS_MAX 64 /* asked, answer not taken yet */
 
 struct questions;
 struct question;
 
-/* Of the database in this folder (NULL: of none, for questions_run alone); `bell`: an eventfd to be
- * rung when there are answers. Or of `shared`: then each question is answered as soon as it is
- * asked. On failure *out is NULL. */
+/* Reads the database in this folder (NULL: none, for questions_run only), and rings the eventfd
+ * `bell` when there are answers. With `shared`, it answers each question immediately from there. On
+ * failure *out is NULL. */
 gordian_status questions_open(struct questions **out, const char *folder,
                               struct incidents_db *shared, int bell, gordian_error *error);
-/* Those that were asked must have been forgotten. NULL is fine. */
+/* All questions must have been forgotten. NULL is allowed. */
 void questions_close(struct questions *questions);
-/* Tells those who asked of answers that have come. */
+/* Calls `done` of all questions with new answers. */
 void questions_poll(struct questions *questions);
 
-/* Asks for a page, or with an `id` for that incident and its replay. The texts of the filter are
- * copied. `done` (may be NULL) is called by questions_poll; not if the answer is there at once. It
- * may forget the question. NULL: too many are under way, or there is no memory. */
+/* Asks for a page, or with an `id` for that incident and its replay. Copies the texts of the
+ * filter. questions_poll calls `done` (may be NULL), unless the answer is immediate; it may forget
+ * the question. NULL: too many open questions, or no memory. */
 struct question *questions_ask(struct questions *questions, const struct incidents_filter *filter,
                                uint64_t id, void (*done)(void *context), void *context);
-/* Something else that takes its time: `work` is called by the thread, and writes a JSON object and
- * a newline. `drop` frees `job` when nobody needs it any more. NULL, and the job is still the
- * caller's: too many are under way, or there is no memory. */
+/* Runs other long work: the thread calls `work`, which writes a JSON object and a newline. `drop`
+ * frees `job` at the end. NULL: too many open questions or no memory; the caller keeps the job. */
 struct question_work {
     gordian_status (*work)(void *job, struct output *out, gordian_error *error);
     void (*drop)(void *job);
@@ -42,8 +41,8 @@ struct question_work {
 struct question *questions_run(struct questions *questions, const struct question_work *work,
                                unsigned most, void (*done)(void *context), void *context);
 bool question_is_answered(const struct question *question);
-/* Moves the answer, a JSON object and a newline, into *out, which is not open. Otherwise why there
- * is none; GORDIAN_STATUS_END: there is no incident of that id. */
+/* Moves the answer (a JSON object and a newline) to *out, which must not be open. On failure
+ * `error` has the reason; GORDIAN_STATUS_END: no incident has that id. */
 gordian_status question_answer(struct question *question, struct output *out, gordian_error *error);
-/* Nobody wants to know any more, or the answer was taken. NULL is fine. */
+/* Discards a question: its answer was taken, or is not needed. NULL is allowed. */
 void question_forget(struct question *question);

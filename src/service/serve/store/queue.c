@@ -1,15 +1,13 @@
-/* Batches on their way to whatever keeps them, and back. */
+/* The queue of batches between the event loop and the thread, and reading batches back. */
 #include "foundation/base/error.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <stdio.h>
-#include <sys/eventfd.h>
 
 void store_ring(const struct store *store)
 {
-    if (eventfd_write(store->doorbell, 1) != 0) {
-        /* It is full: rung often enough. */
-    }
+    bell_ring(store->doorbell);
 }
 
 /* ---- commits */
@@ -45,7 +43,7 @@ size_t batch_bytes(const struct batch *batch)
     return batch->body.used + batch->incidents.used;
 }
 
-/* Used up; but incidents go into the loop's history first, where it has one of its own. */
+/* Recycles a batch; if the loop has a history of its own, its incidents go there first. */
 static void put_aside(struct store *store, struct batch *batch)
 {
     if (store->told_end && batch->incident_count > 0) {
@@ -59,7 +57,7 @@ static void put_aside(struct store *store, struct batch *batch)
     store->spent_count++;
 }
 
-/* The next try comes later and later: each one costs as much as a snapshot that is written. */
+/* The delay before the next attempt doubles: each attempt costs as much as writing a snapshot. */
 void store_note_snapshot(struct store *store, const char *why)
 {
     uint64_t pause =
@@ -103,7 +101,7 @@ void store_drop_group(struct store *store, size_t count)
         store->hoarding = false;
 }
 
-/* ---- reading back */
+/* ---- decoding */
 
 gordian_status sections_load(const struct bytes *image, size_t head,
                              const struct store_loader *loader, void *context, gordian_error *error)

@@ -1,5 +1,6 @@
-/* Reading snapshot and journal back: are they whole? What the service needs of them. */
+/* Recovery: reads the snapshot and the journal back, checks them, and loads the state from them. */
 #include "foundation/base/error.h"
+#include "foundation/base/sort.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 #include "service/wire/wire.h"
@@ -9,11 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Remembers what is damaged; the journal is good up to where its last file was read. */
-static void note_damage(struct recovery *recovery, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note_damage(struct recovery *recovery, const char *format, ...)
+/* Records damage: the journal is good up to the current position in its last file. */
+__attribute__((format(printf, 2, 3))) static void note_damage(struct recovery *recovery,
+                                                              const char *format, ...)
 {
     va_list arguments;
     recovery->damaged = true;
@@ -22,13 +21,7 @@ static void note_damage(struct recovery *recovery, const char *format, ...)
     va_end(arguments);
 }
 
-/* ---- which files there are */
-
-static int by_number(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
+/* ---- listing files */
 
 gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
                             const gordian_allocator *memory, gordian_error *error)
@@ -48,11 +41,11 @@ gordian_status numbers_list(struct numbers *numbers, int folder, const char *pre
     if (list)
         closedir(list);
     if (numbers->count > 0)
-        qsort(numbers->items, numbers->count, sizeof *numbers->items, by_number);
+        sort_words(numbers->items, numbers->count, 1);
     return status;
 }
 
-/* Chooses the newest good snapshot, and keeps it in memory. */
+/* Selects the newest good snapshot and keeps it in memory. */
 static gordian_status choose_snapshot(struct recovery *recovery, int folder, gordian_error *error)
 {
     const struct numbers *list = &recovery->snapshots;
@@ -72,14 +65,14 @@ static gordian_status choose_snapshot(struct recovery *recovery, int folder, gor
 
 /* ---- the journal */
 
-/* Are there records behind the snapshot in this file, or may there be? */
+/* Can this file contain records behind the snapshot? */
 static bool is_needed(const struct recovery *recovery, size_t index)
 {
     return index + 1 >= recovery->numbers.count ||
            recovery->numbers.items[index + 1] > recovery->snapshot + 1;
 }
 
-/* Does it go on where the last one ended? */
+/* Does this frame continue the previous one? */
 static bool check_frame(struct recovery *recovery, const struct batch *batch)
 {
     uint64_t last = batch->first + batch->count - 1;
@@ -93,13 +86,13 @@ static bool check_frame(struct recovery *recovery, const struct batch *batch)
         note_damage(recovery, "record %llu makes no sense behind those before it",
                     (unsigned long long)recovery->senseless);
     if (batch->count > 0 && last > recovery->last && !recovery->damaged) {
-        recovery->last = last; /* otherwise the snapshot has it */
+        recovery->last = last; /* otherwise it is in the snapshot */
         recovery->bytes += batch->body.used;
     }
     return !recovery->damaged;
 }
 
-/* Every frame of a file. One that is only looked at for incidents may be damaged. */
+/* Checks all frames of a file. A file that is read only for its incidents may be damaged. */
 static void check_frames(struct recovery *recovery, struct journal_file *file, bool needed)
 {
     struct batch batch;
@@ -111,7 +104,7 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
         recovery->frame = file->frame;
     while (!recovery->damaged && (recovery->end = journal_next(file, &batch)) == JOURNAL_MORE) {
         if (needed && !check_frame(recovery, &batch))
-            file->at = before; /* here it ends */
+            file->at = before; /* cut here */
         before = file->at;
         if (needed && !recovery->damaged)
             recovery->frame = batch.frame;
@@ -119,23 +112,16 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
     }
 }
 
-/* Does the history have all incidents of this file, behind which another begins? Then it is kept
- * for those who ask about the past, and not looked at. */
-static bool is_number_told(const struct recovery *recovery, size_t index, int folder)
-{
-    uint64_t before;
-    return journal_begins(folder, recovery->numbers.items[index + 1], &before, NULL) &&
-           before <= recovery->applied;
-}
-
 static gordian_status check_journal_file(struct recovery *recovery, size_t index, int folder,
                                          const gordian_allocator *memory, gordian_error *error)
 {
     struct journal_file *file = &recovery->files[index];
     char name[JOURNAL_NAME];
-    uint64_t first = recovery->numbers.items[index];
+    uint64_t first = recovery->numbers.items[index], before;
     bool needed = is_needed(recovery, index);
-    if (!needed && is_number_told(recovery, index, folder))
+    /* A file whose incidents are all in the database is only needed for point-in-time queries. */
+    if (!needed && journal_begins(folder, recovery->numbers.items[index + 1], &before, NULL) &&
+        before <= recovery->applied)
         return GORDIAN_OK;
     file_name(name, sizeof name, "journal", first);
     gordian_status status = journal_read(file, folder, name, first, memory, error);
@@ -143,7 +129,7 @@ static gordian_status check_journal_file(struct recovery *recovery, size_t index
     if (status != GORDIAN_OK)
         return status;
     if (needed && first > recovery->last + 1) {
-        file->at = 0; /* whatever it is, it does not belong here */
+        file->at = 0; /* the whole file is misplaced */
         note_damage(recovery, "records %llu to %llu are missing",
                     (unsigned long long)recovery->last + 1, (unsigned long long)first - 1);
     } else if (needed && file->at == 0) {
@@ -202,13 +188,11 @@ void recovery_free(struct recovery *recovery, const gordian_allocator *memory)
             bytes_free(&recovery->files[i].bytes);
     if (recovery->image.data)
         bytes_free(&recovery->image);
-    memory_free(memory, recovery->files);
-    memory_free(memory, recovery->numbers.items);
-    memory_free(memory, recovery->snapshots.items);
+    memory_free_all(memory, recovery->files, recovery->numbers.items, recovery->snapshots.items);
     *recovery = (struct recovery){0};
 }
 
-/* ---- what is good in it, again */
+/* ---- loading */
 
 static struct journal_file rewound_file(const struct journal_file *file)
 {
@@ -219,7 +203,7 @@ static struct journal_file rewound_file(const struct journal_file *file)
     return again;
 }
 
-/* Incidents that SQLite has lost, or did not get to. */
+/* Applies incidents that are not in the SQLite database. */
 int recovery_apply(const struct recovery *recovery, struct history *history)
 {
     struct batch batch;

@@ -1,8 +1,5 @@
-/*
- * Moving aside what is damaged. Nothing is ever deleted: it keeps all its bytes under another name,
- * and what takes its place has every record up to the last good one, and every incident that can
- * still be read.
- */
+/* Repair of a damaged folder. It never deletes anything: damaged files are renamed, and replaced by
+ * files with all records up to the last good one and all readable incidents. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
@@ -15,8 +12,8 @@
 
 #define READY HISTORY_FILE ".repaired"
 
-/* "journal-00000000000000000001.damaged-20261115T091500", with a number behind it if that is taken.
- */
+/* Finds a free name like "journal-00000000000000000001.damaged-20261115T091500", with a counter if
+ * that is taken. */
 static gordian_status new_name(const struct folder *folder, const char *from, char *name,
                                size_t size, gordian_error *error)
 {
@@ -33,7 +30,7 @@ static gordian_status new_name(const struct folder *folder, const char *from, ch
     return fail(error, GORDIAN_STATUS_IO, "%.200s: too many damaged files", folder->path);
 }
 
-/* One that is not there is no error. */
+/* A missing file is not an error. */
 static gordian_status move_aside(const struct folder *folder, const char *from,
                                  gordian_error *error)
 {
@@ -51,7 +48,7 @@ static gordian_status move_numbered(const struct folder *folder, const char *pre
                                     gordian_error *error)
 {
     char name[JOURNAL_NAME];
-    /* The last one first: what is left, if this is interrupted, is damaged as it was. */
+    /* The last one first, so that an interrupted repair leaves the damage as it was. */
     for (size_t i = list->count; i > 0 && list->items[i - 1] > after; i--) {
         file_name(name, sizeof name, prefix, list->items[i - 1]);
         TRY(move_aside(folder, name, error));
@@ -59,15 +56,14 @@ static gordian_status move_numbered(const struct folder *folder, const char *pre
     return GORDIAN_OK;
 }
 
-/* Keeps all of a file under another name, then cuts it off. */
+/* Copies the whole file to another name, then truncates it. */
 static gordian_status copy_and_cut(const struct folder *folder, const struct journal_file *file,
                                    gordian_error *error)
 {
     char from[JOURNAL_NAME], to[JOURNAL_NAME];
     file_name(from, sizeof from, "journal", file->first);
-    gordian_status status = new_name(folder, from, to, sizeof to, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(new_name(folder, from, to, sizeof to, error));
     int source = openat(folder->fd, from, O_WRONLY | O_CLOEXEC);
     int target = replace_begin(folder->fd, to, 0600);
     if (source < 0 || target < 0 ||
@@ -75,10 +71,8 @@ static gordian_status copy_and_cut(const struct folder *folder, const struct jou
         !replace_sync_folder(folder->fd) || ftruncate(source, (off_t)file->at) != 0 ||
         fsync(source) != 0)
         status = fail_disk(error, errno);
-    if (source >= 0)
-        close(source);
-    if (target >= 0)
-        close(target);
+    file_close(source);
+    file_close(target);
     return status;
 }
 
@@ -86,22 +80,21 @@ gordian_status repair_journal(const struct folder *folder, const struct recovery
                               gordian_error *error)
 {
     const struct journal_file *file = recovery->file;
-    bool whole = !file || file->at <= JOURNAL_HEAD; /* nothing in it is good */
+    bool whole = !file || file->at <= JOURNAL_HEAD; /* no frame in it is good */
     uint64_t after = !file ? 0 : whole ? file->first - 1 : file->first;
     gordian_status status =
         move_numbered(folder, "snapshot", &recovery->snapshots, recovery->snapshot, error);
     THEN(status, move_numbered(folder, "journal", &recovery->numbers, after, error));
     if (status == GORDIAN_OK && !whole)
         status = copy_and_cut(folder, file, error);
-    if (status == GORDIAN_OK && !replace_sync_folder(folder->fd))
-        status = fail_disk(error, errno);
+    THEN(status, disk_step(replace_sync_folder(folder->fd), error));
     return status;
 }
 
-/* ---- the history
+/* ---- the history of incidents
  *
- * The one step that counts is a rename: before it the damaged database is where it was, behind it
- * the new one is whole under the name above, and whoever opens the folder next ends the rest. */
+ * The only step that counts is a rename. Before it, the damaged database is in place; after it, the
+ * new database is complete under the name READY, and the next start finishes the repair. */
 
 gordian_status repair_finish(const struct folder *folder, gordian_error *error)
 {
@@ -110,30 +103,26 @@ gordian_status repair_finish(const struct folder *folder, gordian_error *error)
     gordian_status status = move_aside(folder, HISTORY_FILE "-wal", error);
     THEN(status, move_aside(folder, HISTORY_FILE, error));
     unlinkat(folder->fd, HISTORY_FILE "-shm", 0);
-    if (status == GORDIAN_OK && !replace_end(folder->fd, -1, READY, HISTORY_FILE, NULL))
-        status = fail_disk(error, errno);
+    THEN(status, disk_step(replace_end(folder->fd, -1, READY, HISTORY_FILE, NULL), error));
     return status;
 }
 
-/* A new database with what can be read in the old one. What cannot is left behind. */
+/* Builds a new database from the readable content of the old one. */
 static gordian_status build_history(const struct folder *folder, const char *path,
                                     gordian_error *error)
 {
     struct history fresh;
     sqlite3 *old = NULL;
     bool damaged;
-    gordian_status status = history_open(&fresh, path, true, &damaged, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(history_open(&fresh, path, true, &damaged, error));
     int code = sqlite3_exec(fresh.db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
     if (!code && sqlite3_open_v2(folder->file, &old, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
         code = history_copy(&fresh, old);
     sqlite3_close(old);
-    /* Everything into the file itself, which then needs no log. */
-    if (!code)
-        code = sqlite3_wal_checkpoint_v2(fresh.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    if (code)
-        status = history_explain(&fresh, code, error);
+    /* Move everything into the file itself, so that it needs no log. */
+    THEN(code, sqlite3_wal_checkpoint_v2(fresh.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+    status = history_explain(&fresh, code, error);
     history_close(&fresh);
     return status;
 }
@@ -144,10 +133,10 @@ gordian_status repair_history(const struct folder *folder, gordian_error *error)
     char path[4096];
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder->path, fresh) >= sizeof path)
         return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
-    unlinkat(folder->fd, fresh, 0); /* of a repair that did not end */
+    unlinkat(folder->fd, fresh, 0); /* of an unfinished repair */
     unlinkat(folder->fd, HISTORY_FILE ".new-wal", 0);
     gordian_status status = build_history(folder, path, error);
-    if (status == GORDIAN_OK && !replace_end(folder->fd, -1, fresh, READY, NULL))
-        status = fail_disk(error, errno);
-    return status != GORDIAN_OK ? status : repair_finish(folder, error);
+    THEN(status, disk_step(replace_end(folder->fd, -1, fresh, READY, NULL), error));
+    THEN(status, repair_finish(folder, error));
+    return status;
 }

@@ -13,7 +13,7 @@
 
 #define NEW "snapshot.new"
 
-/* A full disk may lack inodes, not bytes: what failed is said with it. */
+/* A full disk may lack inodes instead of bytes, so name the failed step. */
 static gordian_status fail_snapshot(const char *what, gordian_error *error)
 {
     return fail(error, GORDIAN_STATUS_IO, "%s: %s", what, strerror(errno));
@@ -67,16 +67,11 @@ void snapshot_end(struct snapshot_job *job, int folder)
 bool snapshot_time(int folder, uint64_t number, uint64_t *at)
 {
     uint8_t head[SNAPSHOT_HEAD];
-    char name[JOURNAL_NAME];
-    file_name(name, sizeof name, "snapshot", number);
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && pread(fd, head, sizeof head, 0) == SNAPSHOT_HEAD &&
-                memcmp(head, "GRDS", 4) == 0 && wire_load32(head + 36) == crc32c(0, head, 36);
-    if (fd >= 0)
-        close(fd);
-    if (good)
-        *at = wire_load64(head + 16);
-    return good;
+    if (file_read_head(folder, "snapshot", number, head, sizeof head) != SNAPSHOT_HEAD ||
+        memcmp(head, "GRDS", 4) != 0 || wire_load32(head + 36) != crc32c(0, head, 36))
+        return false;
+    *at = wire_load64(head + 16);
+    return true;
 }
 
 gordian_status snapshot_read(int folder, uint64_t number, struct bytes *into, bool *good,

@@ -1,13 +1,13 @@
-/* What the loop calls. */
+/* The functions of the store that the event loop calls. */
 #include "service/serve/store/store.h"
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 static const char *const durabilities[] = {
@@ -51,7 +51,7 @@ void store_free_batches(struct store *store, struct batch *batch)
     }
 }
 
-/* Empty again, with its room; unless that has become very large. */
+/* Empties a batch, but keeps its memory unless that is very large. */
 static void clear_batch(struct batch *batch)
 {
     if (batch->body.room > 4 * STORE_INLINE_MAX)
@@ -64,8 +64,8 @@ static void clear_batch(struct batch *batch)
     batch->next = NULL;
 }
 
-/* An empty batch, one that was used before if there is any; frees what is too many of them. NULL:
- * no memory. */
+/* Returns an empty batch, a recycled one if possible, and frees superfluous ones. NULL: no memory.
+ */
 static struct batch *take_batch(struct store *store)
 {
     store_lock(store);
@@ -118,7 +118,7 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
 
 /* ---- sealing */
 
-/* Under the mutex: leaves the batch to the thread. */
+/* Under the mutex: passes the batch to the thread. */
 static void enqueue_batch(struct store *store, struct batch *batch)
 {
     bool first = !store->queue;
@@ -129,13 +129,13 @@ static void enqueue_batch(struct store *store, struct batch *batch)
     store->queue_bytes += batch->body.used + batch->incidents.used;
     store->queue_records += batch->count;
     store->hoarding |= store->queue_bytes > STORE_QUEUE_MAX;
-    /* While something waits the thread is at it, or knows when it will be; several commits may be
-     * under way at a database. */
+    /* While the queue is not empty, the thread is working on it or knows when to retry. A database
+     * can have several commits in flight. */
     if (first || store->pg || store->queue_bytes >= STORE_BEHIND_MAX)
-        store->backend->wake(store);
+        store_wake(store);
 }
 
-/* Under the mutex: is it healthy, as far as the loop has heard? */
+/* Under the mutex: copies the health for the event loop. */
 static void show_health(struct store *store)
 {
     if (store->role == STORE_LOST)
@@ -153,7 +153,7 @@ static void show_health(struct store *store)
              store->snapshot_pause ? store->snapshot_why : "");
 }
 
-/* Under the mutex, which is let go of for the commit; true: the batch is committed. */
+/* Under the mutex, which is released during the commit. True: the batch is committed. */
 static bool commit_now(struct store *store, struct batch *batch)
 {
     bool was_synced = !store->unsynced, was_due = store->checkpoint;
@@ -165,7 +165,7 @@ static bool commit_now(struct store *store, struct batch *batch)
     return good;
 }
 
-/* Incidents of a store without a folder, the newest ones. */
+/* Keeps the newest incidents of a store without a folder. */
 static void seal_in_memory(struct store *store)
 {
     struct batch *batch = store->open;
@@ -197,7 +197,7 @@ void store_seal(struct store *store)
     batch->first = store->last + 1 - batch->count;
     batch->next = NULL;
     store_lock(store);
-    /* Under the mutex. The loop may commit at once if nobody else is at the disk. */
+    /* The loop commits directly if no other thread uses the disk. */
     bool committed =
         (store->backend->at_once && store->options.durability == STORE_BATCH && !store->busy &&
          !store->syncing && !store->queue && !store->failed && !store->sync_failed &&
@@ -210,7 +210,7 @@ void store_seal(struct store *store)
     }
     struct batch *fresh = store->closing ? NULL : take_batch(store);
     if (!fresh && !store->closing)
-        return; /* no memory: it stays open, and is sealed next time */
+        return; /* no memory: it stays open and is sealed next time */
     store->open = fresh;
     store_lock(store);
     enqueue_batch(store, batch);
@@ -229,7 +229,7 @@ gordian_status store_incident(struct store *store, const struct incident *incide
     return history_put(store->open, incident) ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
-/* ---- what the thread has to tell */
+/* ---- results of the thread */
 
 uint64_t store_last(const struct store *store)
 {
@@ -257,7 +257,7 @@ void store_free_jobs(struct store *store, struct snapshot_job *job)
     }
 }
 
-/* The first batch whose incidents were committed and are not in the history yet; NULL: none. */
+/* Returns the first batch whose incidents are committed but not in the history yet; NULL: none. */
 static struct batch *next_told(struct store *store)
 {
     store_lock(store);
@@ -272,8 +272,8 @@ static struct batch *next_told(struct store *store)
     return batch;
 }
 
-/* Incidents that have been committed, where the loop has a history of its own. There may be tens of
- * thousands of them: what takes longer than STORE_TOLD_NS is done in the next turns. */
+/* Copies committed incidents to the history of the loop, if it has one. There may be tens of
+ * thousands: work beyond STORE_TOLD_NS continues in the next iterations. */
 static void take_committed_incidents(struct store *store)
 {
     if (!store->pg)
@@ -297,13 +297,10 @@ static void take_committed_incidents(struct store *store)
 
 void store_poll(struct store *store)
 {
-    eventfd_t ignored;
     if (!store->kept)
         return;
     store_note_turn(store);
-    if (eventfd_read(store->doorbell, &ignored) != 0) {
-        /* It was not rung: no harm. */
-    }
+    bell_clear(store->doorbell);
     store_lock(store);
     show_health(store);
     memcpy(store->leader_shown, store->leader, sizeof store->leader_shown);
@@ -314,7 +311,7 @@ void store_poll(struct store *store)
     for (const struct snapshot_job *job = done; job; job = job->next)
         if (job->number == newest)
             store->snapshot_size = job->body.used;
-        else if (job->number > newest) /* it was not written */
+        else if (job->number > newest) /* writing it has failed */
             store->journal_bytes += job->journal_bytes;
     store_free_jobs(store, done);
     take_committed_incidents(store);
@@ -330,14 +327,13 @@ bool store_healthy(const struct store *store, const char **why)
     return store->shown[0] == '\0';
 }
 
-/* ---- who leads */
+/* ---- leadership */
 
 enum store_role store_role(const struct store *store)
 {
-    struct store *shared = (struct store *)store;
-    store_lock(shared);
+    store_lock(store);
     enum store_role role = store->role;
-    store_unlock(shared);
+    store_unlock(store);
     return role;
 }
 
@@ -356,7 +352,7 @@ const char *store_leader(const struct store *store)
 
 const char *store_lost(const struct store *store)
 {
-    return store->lost; /* does not change any more when it is */
+    return store->lost; /* constant once the role is STORE_LOST */
 }
 
 bool store_is_shared(const struct store *store)
@@ -377,7 +373,7 @@ void store_hand_over(struct store *store)
     store_lock(store);
     store->handing_over = store->pg != NULL && store->role == STORE_LEADS;
     show_health(store);
-    store->backend->wake(store);
+    store_wake(store);
     store_unlock(store);
 }
 
@@ -385,16 +381,15 @@ void store_hand_over(struct store *store)
 
 bool store_snapshot_due(const struct store *store)
 {
-    struct store *shared = (struct store *)store;
     uint64_t enough = store->options.snapshot_bytes;
     if (enough < 2 * store->snapshot_size)
         enough = 2 * store->snapshot_size;
     if (!store->kept || store->journal_bytes < enough || store->shown[0])
         return false;
-    store_lock(shared);
+    store_lock(store);
     bool due = store->role == STORE_LEADS && !store->job && !store->jobs_done &&
                store->last > store->newest && clock_ms() >= store->snapshot_retry;
-    store_unlock(shared);
+    store_unlock(store);
     return due;
 }
 
@@ -440,7 +435,7 @@ void store_snapshot_end(struct store *store)
     if (taken) {
         job->journal_bytes = store->journal_bytes;
         store->job = job;
-        store->backend->wake(store);
+        store_wake(store);
     }
     store_unlock(store);
     if (taken)
@@ -492,19 +487,18 @@ void store_keep_incidents(struct store *store, uint64_t keep_ms)
     store_lock(store);
     store->keep_ms = keep_ms;
     store->trim_at = 0;
-    store->backend->wake(store);
+    store_wake(store);
     store_unlock(store);
 }
 
 void store_figures(const struct store *store, struct store_figures *figures)
 {
-    struct store *shared = (struct store *)store;
-    store_lock(shared);
+    store_lock(store);
     *figures = store->figures;
     figures->lag_records = store->queue_records;
     figures->lag_bytes = store->queue_bytes;
     figures->snapshot_at = store->newest;
-    store_unlock(shared);
+    store_unlock(store);
     figures->records = store->seen.records;
     figures->bytes = store->seen.bytes;
     figures->journal_bytes = store->journal_bytes;

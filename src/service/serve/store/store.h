@@ -1,34 +1,35 @@
 /*
- * What the service keeps on disk: a journal of records in batches, snapshots, incidents.
+ * The store: durable storage of the service with a write-ahead journal of records, snapshots and
+ * incidents.
  *
- * The service appends a record for everything it does, and holds its answers back until the store
- * says that the record is kept. What a record means is the service's business; here it is bytes
- * with a number (from 1, without gaps, for ever) and a time.
+ * The service appends a record for everything it does, and delays its answers until the store
+ * confirms that the record is committed. The service defines what a record means; for the store it
+ * is bytes with a number (from 1, without gaps) and a time.
  *
- *     turn of the loop:   store_append, store_incident, ...      into the open batch
- *                         store_seal                             at its end, always
- *     any time:           store_committed                        answers up to here may go out
- *     store_fd readable:  store_poll                             committed or health has changed
+ *     each loop iteration:  store_append, store_incident, ...      add to the open batch
+ *                           store_seal                             at its end, always
+ *     any time:             store_committed                        answers up to here may be sent
+ *     store_fd readable:    store_poll                             progress or health has changed
  *
- * A batch goes into the journal with one write, together with the incidents that began or ended in
- * it, and these into SQLite. store_seal does that then and there if it does not wait for the disk;
- * otherwise the store's own thread does, with everything else that waits (group commit).
+ * A batch is written to the journal with one write, together with the incidents that began or ended
+ * in it; these are also written to SQLite. store_seal does that directly if it need not wait for
+ * the disk. Otherwise the store's thread does it, with all other waiting batches (group commit).
  *
- *     durability   acknowledged once           kill -9        power cut
- *     none         appended                    may cost 0.1 s may cost a second or so
- *     batch        written to the journal      costs nothing  may cost the last second
- *     full         it has been synced to disk  costs nothing  costs nothing
+ *     durability   acknowledged after          kill -9            power failure
+ *     none         append                      may lose 0.1 s     may lose a second or so
+ *     batch        write to the journal        loses nothing      may lose the last second
+ *     full         sync to disk                loses nothing      loses nothing
  *
- * When the disk is full, read-only or broken nothing more becomes committed, store_health says why,
- * and the store tries again by itself until it can go on; nothing that was appended is lost. The
- * service should take no more events meanwhile.
+ * When the disk is full, read-only or broken, nothing more is committed and store_healthy gives the
+ * reason. The store retries until it succeeds; appended records are not lost. The service should
+ * accept no more events meanwhile.
  *
- * A snapshot is a set of named sections (images of systems, sessions, ...) at a record number; the
- * two newest are kept, with the journal from the older one on. Recovery: the newest good snapshot,
- * then every record after it.
+ * A snapshot is a set of named sections (serialized systems, sessions, ...) at a record number. The
+ * two newest are kept, and the journal from the older one on. Recovery loads the newest good
+ * snapshot and then every later record.
  *
- * Threads: all functions belong to the one thread that runs the loop.
- * docs/internals/durability.md has the files' layout and what each level promises.
+ * Threads: only the thread of the event loop calls these functions, unless noted.
+ * docs/internals/durability.md describes the files and the guarantee of each level.
  */
 #pragma once
 
@@ -37,7 +38,7 @@
 
 #include <gordian/gordian.h>
 
-#define STORE_RECORD_MAX (16u << 20) /* bytes of one record */
+#define STORE_RECORD_MAX (16u << 20) /* maximum bytes of one record */
 
 enum store_durability {
     STORE_NONE,
@@ -48,237 +49,233 @@ enum store_durability {
 /* "none", "batch", "full". */
 const char *store_durability_text(enum store_durability durability);
 
-/* Who writes: with PostgreSQL one of several, see below; otherwise always this one. */
+/* With PostgreSQL one of several servers is the leader; otherwise this one always is. */
 enum store_role {
     STORE_LEADS,
     STORE_FOLLOWS,
-    STORE_LOST, /* it has led, and does no more: what is in memory may never have been kept */
+    STORE_LOST, /* was the leader; its latest records may never have been committed */
 };
 
-#define STORE_ADDRESS 256 /* bytes of the address of a server */
+#define STORE_ADDRESS 256 /* size of a buffer for a server's address */
 
 struct store_options {
-    const char *folder; /* made if it is not there; NULL: nothing is kept beyond the process, every
-                           record counts as committed at once, incidents live in memory */
-    /* Instead of a folder: PostgreSQL, by any connection string of libpq. */
+    const char *folder; /* made if missing; NULL: store in memory only, every record counts as
+                           committed at once */
+    /* Instead of a folder: PostgreSQL; any connection string of libpq. */
     const char *postgres;
-    const char *schema;  /* there; NULL: "gordian" */
-    const char *address; /* of this server, to tell those who ask another one; NULL: none */
-    uint64_t lease_ms;   /* silent for so long, a leader is replaced; 0: 5000 */
-    uint64_t lead_ms;    /* wait so long for the lead when it is opened; 0: not at all */
-    uint64_t rest_ms;    /* so long others may take the lead first; 0: not at all */
-    uint32_t commits;    /* under way at once, at most; 0: 4 */
+    const char *schema;  /* PostgreSQL schema; NULL: "gordian" */
+    const char *address; /* of this server, for clients of other servers; NULL: none */
+    uint64_t lease_ms;   /* lease: replace a leader after this long without a heartbeat; 0: 5000 */
+    uint64_t lead_ms;    /* wait this long to become leader when opening; 0: not at all */
+    uint64_t rest_ms;    /* let other servers become leader first, for this long; 0: not at all */
+    uint32_t commits;    /* maximum commits in flight; 0: 4 */
     enum store_durability durability;
-    bool repair;                /* damaged: move it aside and go on from the last good record */
-    uint64_t repair_from;       /* with `repair`: this record, and all behind it, make no sense;
-                                   0: they do */
-    bool accept_loss;           /* acknowledged records are missing: go on without them */
-    bool fresh;                 /* there must be no database, whatever else there is */
-    uint64_t keep_incidents_ms; /* after they ended; 0: for ever */
-    uint64_t keep_history_ms;   /* of the past, for store_load_past; 0: what recovery needs */
-    uint64_t history_bytes;     /* ... but no more than so much, in a folder; 0: no limit */
-    uint64_t snapshot_bytes;    /* of journal, after which a snapshot is due; 0: 32 MiB,
-                                   or what GORDIAN_SNAPSHOT_BYTES says */
-    uint64_t retry_ms;          /* after a failure; 0: 250 */
-    uint64_t note_ms;           /* the history notes that often how far the journal has come;
-                                   0: 1000 */
-    const gordian_allocator *allocator; /* NULL: the C library's */
+    bool repair;          /* move damaged files aside and continue from the last good record */
+    uint64_t repair_from; /* with `repair`: cut off this record and all later ones; 0: none */
+    bool accept_loss;     /* continue although acknowledged records are missing */
+    bool fresh;           /* there must be no database; other files are allowed */
+    uint64_t keep_incidents_ms; /* after their end; 0: forever */
+    uint64_t keep_history_ms;   /* for point-in-time queries; 0: only what recovery needs */
+    uint64_t history_bytes;     /* ... but at most this many bytes, in a folder; 0: no limit */
+    uint64_t
+        snapshot_bytes; /* of journal between snapshots; 0: 32 MiB, or GORDIAN_SNAPSHOT_BYTES */
+    uint64_t retry_ms;  /* after a failure; 0: 250 */
+    uint64_t note_ms; /* interval at which the history notes the progress of the journal; 0: 1000 */
+    const gordian_allocator *allocator; /* NULL: malloc */
 };
 
-void store_options_init(struct store_options *options); /* batch, 30 days, the rest as for 0 */
+void store_options_init(struct store_options *options); /* batch, 30 days, otherwise 0 */
 
-/* What opening found. */
+/* Result of opening. */
 struct store_found {
     uint64_t snapshot; /* record number of the newest good snapshot; 0: none */
     uint64_t last;     /* number of the last good record; 0: none */
-    bool made;         /* there was none: this is a new database */
-    bool cut;          /* something unfinished or damaged was left out: see note */
-    char note[400];    /* for the log; "" if there is nothing to say */
+    bool made;         /* a new database was made */
+    bool cut;          /* something unfinished or damaged was cut off: see note */
+    char note[400];    /* for the log; may be "" */
 };
 
 struct store;
 
-/* Opens the folder, alone: GORDIAN_STATUS_UNAVAILABLE if another service has it. A new database is
- * made only in an empty folder, or if `fresh` asks for one.
- * GORDIAN_STATUS_INPUT: damaged, or of another version; the message says what to do.
- * GORDIAN_STATUS_IO: cannot be read or written. On failure *out is NULL. `found` may be NULL. */
+/* Opens the folder exclusively: GORDIAN_STATUS_UNAVAILABLE if another service uses it. Makes a new
+ * database only in an empty folder, or with `fresh`. GORDIAN_STATUS_INPUT: damaged or another
+ * version; the message says what to do. GORDIAN_STATUS_IO: reading or writing failed. On failure
+ * *out is NULL. `found` may be NULL. */
 gordian_status store_open(struct store **out, const struct store_options *options,
                           struct store_found *found, gordian_error *error);
-/* Seals, writes what it can, and lets go of the folder. NULL is fine. */
+/* Seals the batch, writes what it can, and releases the folder. NULL is allowed. */
 void store_close(struct store *store);
 
-/* ---- recovery: once, before anything is appended */
+/* ---- recovery: once, before the first append */
 
 struct store_loader {
-    /* A section of the snapshot, in the order they were put in. */
+    /* Receives a section of the snapshot, in their original order. */
     gordian_status (*section)(void *context, const char *name, const void *bytes, size_t length,
                               gordian_error *error);
-    /* A record after it. */
+    /* Receives a later record. */
     gordian_status (*record)(void *context, uint64_t number, uint64_t at, const void *bytes,
                              size_t length, gordian_error *error);
-    /* For store_follow, behind each record: is that enough for now? NULL: never. */
+    /* For store_follow, after each record: stop for now? NULL: never. */
     bool (*enough)(void *context);
 };
 
-/* Incidents put in during recovery (store_incident from `record`) replace those of the same id, so
- * a service that replays its journal ends up with the incidents it had. */
+/* Incidents stored while `record` runs (store_incident) replace those with the same id, so a replay
+ * reproduces the same incidents. */
 gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
                           gordian_error *error);
 
-/* ---- more than one server (docs/guide/cluster.md)
+/* ---- several servers (docs/guide/cluster.md)
  *
- * Of all servers on one store of PostgreSQL one leads: it alone appends. The others follow: what
- * was committed comes to them through store_follow. The lead goes from one to another by the
- * database's own locks, and every commit checks a number that each new leader raises, so that one
- * who thinks it still leads cannot write. Whoever has lost the lead closes the store and opens it
- * again: what it has appended since its last commit was never acknowledged, and is gone. */
+ * Servers that share a PostgreSQL store elect a leader; only it appends. The other ones are
+ * standbys: store_follow passes them what was committed. Leader election uses a lock of the
+ * database. In addition, every commit checks an epoch that each new leader increments: it is a
+ * fencing token, so a deposed leader cannot write. A server that has lost the leadership closes the
+ * store and opens it again; records appended since its last commit were never acknowledged and are
+ * discarded. */
 
 enum store_role store_role(const struct store *store);
-/* Can no other server have taken the lead? True for as long as a lease after the last commit or
- * heartbeat that the database has confirmed, counted from when it was sent, by a clock that goes on
- * while this process is stopped and the machine sleeps. A leader without it may have been replaced,
- * and not know it. Always true where the store is not shared; false for one that does not lead. Any
- * thread. */
+/* Is it certain that no other server is the leader? True until a lease after the last commit or
+ * heartbeat that the database confirmed, counted from when it was sent, by a clock that also runs
+ * while the process is stopped or the machine sleeps. After this lease expiry, a leader may have
+ * been replaced without knowing it. Always true if the store is not shared; false for a standby.
+ * Any thread. */
 bool store_leads_surely(const struct store *store);
-/* Who leads, as it wants to be called; "": nobody, or nobody knows. Valid until the next
- * store_poll. */
+/* Returns the address of the leader; "": none or unknown. Valid until the next store_poll. */
 const char *store_leader(const struct store *store);
-/* Why the lead is lost: in this case by the will of this one. */
+/* Reason of STORE_LOST after store_hand_over; store_lost returns the reason. */
 #define STORE_HANDED_OVER "the lead was handed over"
 const char *store_lost(const struct store *store);
-/* Is this a store that other servers can take over? */
+/* Do several servers share this store? */
 bool store_is_shared(const struct store *store);
-/* After store_poll: what others have committed meanwhile, to loader->record. *more: there is more,
- * but loader->enough has stopped it; store_fd wakes the loop again. When it returns as a leader
- * without that, everything has been told that was ever committed. */
+/* After store_poll: passes records committed by other servers to loader->record. *more:
+ * loader->enough has stopped it; store_fd wakes the loop again. If it returns without *more to a
+ * leader, every committed record has been passed. */
 gordian_status store_follow(struct store *store, const struct store_loader *loader, void *context,
                             bool *more, gordian_error *error);
-/* Commits what was appended, then gives the lead up: STORE_LOST. */
+/* Commits what was appended, then gives up the leadership: STORE_LOST. */
 void store_hand_over(struct store *store);
 
-/* Asks whoever leads to do that, from outside, and waits until another leads: who did, and who
- * does. */
+/* Asks the leader, from another process, to step down, and waits until another server leads.
+ * Returns both addresses. */
 gordian_status store_ask_hand_over(const struct store_options *options, char from[STORE_ADDRESS],
                                    char to[STORE_ADDRESS], gordian_error *error);
 
-/* All incidents and actions that are kept there, read into memory; `replays`: with what led to
- * them. Nothing is made or changed, whoever leads. It is to be closed. */
+/* Reads all incidents and actions into memory; `replays`: including replays. Changes nothing. The
+ * caller closes *out. */
 gordian_status store_read_incidents(const struct store_options *options, bool replays,
                                     struct incidents_db **out, gordian_error *error);
 
-/* All servers of the store: `each` is told the address of one, whether it leads, and since when it
- * is connected (ms since 1970); *epoch: the number of the newest leader. Called by any thread, over
- * a connection of its own. GORDIAN_STATUS_END: it is not shared. */
+/* Calls `each` for every server of the store with its address, whether it leads, and since when it
+ * is connected (ms since 1970). *epoch: that of the newest leader. Any thread; uses a connection of
+ * its own. GORDIAN_STATUS_END: the store is not shared. */
 gordian_status store_servers(const struct store_options *options, uint64_t *epoch,
                              void (*each)(void *context, const char *address, bool leads,
                                           uint64_t since),
                              void *context, gordian_error *error);
 
-/* ---- a folder that nobody works in */
+/* ---- verification of a folder that is not in use */
 
 struct store_verdict {
-    uint64_t snapshot;  /* record that the newest stands for; 0: none */
-    uint64_t last;      /* record */
-    uint64_t incidents; /* kept */
-    bool empty;         /* there is no database: nothing was looked at */
-    bool torn;          /* the last batch is unfinished, as a kill leaves it */
-    bool ahead; /* after a power cut: the history has noted batches that the journal does not
-                   have; a start drops their incidents */
+    uint64_t snapshot;  /* record number of the newest snapshot; 0: none */
+    uint64_t last;      /* number of the last record */
+    uint64_t incidents; /* number of incidents */
+    bool empty;         /* there is no database */
+    bool torn;          /* the last batch is unfinished, as after kill -9 */
+    bool ahead; /* after a power failure: the history knows batches that the journal lacks; a start
+                   deletes their incidents */
 };
 
-/* Is everything there, and whole by its checksums? The loader gets all of it. Nothing is changed.
- * GORDIAN_STATUS_INPUT: no, and the error says what is not; GORDIAN_STATUS_UNAVAILABLE: a service
- * works there. */
+/* Checks that everything is there and matches its checksum, and passes it to the loader. Changes
+ * nothing. GORDIAN_STATUS_INPUT: not intact, the error says why; GORDIAN_STATUS_UNAVAILABLE: a
+ * service uses the folder. */
 gordian_status store_verify(const char *folder, const struct store_loader *loader, void *context,
                             struct store_verdict *verdict, gordian_error *error);
 
-/* ---- the past: called by any thread, also while a service works there
+/* ---- point-in-time query: any thread, also while a service uses the store
  *
- * What a store keeps for recovery, and for longer if it is told to, has every moment in it: the
- * newest snapshot from before, and the records behind that up to then. */
+ * What the store keeps, for recovery or longer, covers every moment: the newest snapshot before it,
+ * and the records from there on. */
 
-/* Where it is: `folder`, or `postgres` and `schema`. Nothing is changed there, and the records'
- * times count. `after`: what the loader had is the state after this record, and only what follows
- * is wanted; 0: everything. GORDIAN_STATUS_END: not kept, or not any more; the error says from when
- * on there is something. */
+/* Loads the state at the time `at` from the store named by `folder`, or `postgres` and `schema`.
+ * Changes nothing. `after`: the loader already has the state after this record and needs only later
+ * ones; 0: everything. GORDIAN_STATUS_END: that moment is not kept; the error says from when on it
+ * is. */
 gordian_status store_load_past(const struct store_options *options, uint64_t at, uint64_t after,
                                const struct store_loader *loader, void *context,
                                gordian_error *error);
-/* From when on that can be had, ms since 1970; 0: from the first record on, whenever that was. */
+/* Returns the earliest moment that is kept, ms since 1970; 0: everything since the first record. */
 gordian_status store_past_begins(const struct store_options *options, uint64_t *at,
                                  gordian_error *error);
-/* The same for a store that is open; false: nothing is kept. The texts stay as long as it does. */
+/* Returns the options for these functions of an open store; false: it keeps nothing. The texts stay
+ * valid until it is closed. */
 bool store_past_source(const struct store *store, struct store_options *options);
 
-/* ---- every turn of the loop */
+/* ---- every iteration of the event loop */
 
-/* Puts a record into the open batch; `at` is its time in ms since 1970. Its number, or 0: no
+/* Adds a record to the open batch; `at` is its time, ms since 1970. Returns its number, or 0: no
  * memory, nothing changed. */
 uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_t length);
-/* Puts an incident, new or changed, into the open batch. GORDIAN_STATUS_MEMORY: nothing changed. */
+/* Adds a new or changed incident to the open batch. GORDIAN_STATUS_MEMORY: nothing changed. */
 gordian_status store_incident(struct store *store, const struct incident *incident);
-/* Closes the batch; nothing to do if it is empty. Never waits for the disk. To be called every
- * turn, ten times a second at the least: of several servers the one that leads loses the lead when
- * it is not, for a lease. */
+/* Closes the batch if it is not empty. Never waits for the disk. Call it in every iteration, at
+ * least ten times a second: a leader that does not for a lease loses the leadership. */
 void store_seal(struct store *store);
 
 uint64_t store_last(const struct store *store);      /* number of the last record appended */
-uint64_t store_committed(const struct store *store); /* ... of the last one that is kept */
+uint64_t store_committed(const struct store *store); /* number of the last record committed */
 
-/* Readable when the thread has something to tell; -1 without a folder. */
+/* Readable when store_poll has something to do; -1 without a folder. */
 int store_fd(const struct store *store);
 void store_poll(struct store *store);
 
-/* Is everything fine? Otherwise why not, for people, in *why (valid until the next store_poll). */
+/* Is the store healthy? If not, *why has the reason (valid until the next store_poll). */
 bool store_healthy(const struct store *store, const char **why);
 
 /* ---- snapshots */
 
-/* Is it time for one? Never while one is being written. */
+/* Is a snapshot due? Never while one is being written. */
 bool store_snapshot_due(const struct store *store);
-/* One turn: begin, sections, end. The snapshot stands for everything appended so far; the bytes are
- * copied, and written by the thread. On GORDIAN_STATUS_MEMORY: the snapshot is dropped, as with
- * `drop`. */
+/* Make a snapshot within one iteration: begin, sections, end. It contains everything appended so
+ * far. The bytes are copied and written by the thread. On GORDIAN_STATUS_MEMORY it is dropped. */
 gordian_status store_snapshot_begin(struct store *store, gordian_error *error);
 gordian_status store_snapshot_section(struct store *store, const char *name, const void *bytes,
                                       size_t length, gordian_error *error);
 void store_snapshot_end(struct store *store);
 void store_snapshot_drop(struct store *store);
-/* The same for one that could not be made: it counts as a failure. */
+/* Drops a snapshot that could not be made, and counts it as a failure. */
 void store_snapshot_fail(struct store *store, const char *why);
-/* Did the last one fail? *why, for people, is valid until the next store_poll. What is appended is
- * kept all the same, but the journal grows, and a start takes longer. */
+/* Has the last snapshot failed? *why is valid until the next store_poll. Appended records are still
+ * committed, but the journal grows and the next start takes longer. */
 bool store_snapshots_fail(const struct store *store, const char **why);
 
 /* ---- incidents and figures */
 
-/* For what must be known at the start (incidents_db.h); NULL only if it could not be opened.
- * Belongs to the store. */
+/* For reads at the start (incidents_db.h). Belongs to the store. */
 struct incidents_db *store_incidents(struct store *store);
-/* For everybody who asks later; store_poll tells of their answers. Belongs to the store. */
+/* For later queries; store_poll delivers their answers. Belongs to the store. */
 struct questions *store_questions(struct store *store);
-/* The same for questions_run, where it may take long; NULL: nothing is kept. */
+/* The same for long work (questions_run); NULL: the store keeps nothing. */
 struct questions *store_workers(struct store *store);
 
-/* How long incidents are kept can change while the service runs (reload). */
+/* Changes how long incidents are kept (reload). */
 void store_keep_incidents(struct store *store, uint64_t keep_ms);
 
-#define STORE_BUCKETS 24 /* of commit times: under 1 us, 2, 4, ...; the last one: longer */
+#define STORE_BUCKETS 24 /* commit times below 1 us, 2 us, 4 us, ...; the last one: longer */
 
 struct store_figures {
-    uint64_t records, bytes;         /* appended since it was opened */
+    uint64_t records, bytes;         /* appended since opening */
     uint64_t batches;                /* committed */
-    uint64_t inline_commits;         /* of these, in store_seal itself */
-    uint64_t failures;               /* commits that failed, retries included */
-    uint64_t lag_records, lag_bytes; /* appended and not yet on their way to the disk's cache */
+    uint64_t inline_commits;         /* of these, committed by store_seal itself */
+    uint64_t failures;               /* failed commits, including retries */
+    uint64_t lag_records, lag_bytes; /* appended but not written yet */
     uint64_t journal_bytes;          /* since the newest snapshot */
     uint64_t snapshots;              /* written */
-    uint64_t snapshot_failures;      /* not written; tried again later */
+    uint64_t snapshot_failures;      /* failed; retried later */
     uint64_t snapshot_at;            /* record number of the newest; 0: none */
-    uint64_t wal_bytes;              /* of SQLite's write-ahead log, about */
-    uint64_t incidents_dropped;      /* because they were too old */
-    uint64_t commit_ns;              /* all commits together */
-    uint64_t commits[STORE_BUCKETS]; /* by their time */
+    uint64_t wal_bytes;              /* of SQLite's write-ahead log, approximately */
+    uint64_t incidents_dropped;      /* deleted because of their age */
+    uint64_t commit_ns;              /* of all commits */
+    uint64_t commits[STORE_BUCKETS]; /* histogram of commit times */
 };
 
 void store_figures(const struct store *store, struct store_figures *figures);

@@ -1,31 +1,31 @@
 /*
- * What the files of the store share.
+ * Shared by the files of the store.
  *
- *     store.c           what the loop calls: batches, snapshots, figures
- *     queue.c           batches on their way to whatever keeps them
- *     open.c            opening and closing, whoever keeps it
+ *     store.c           functions for the event loop: batches, snapshots, statistics
+ *     queue.c           the queue of batches for the thread
+ *     open.c            opening and closing
  *
- * What keeps it is a *backend*: memory (nothing is kept), a folder (files.c to verify.c below), or
+ * A *backend* does the storage: memory (nothing is kept), a folder (files.c to verify.c below), or
  * PostgreSQL (postgres/, which is not included from here).
  *
  *     memory_backend.c  nothing is kept
  *     folder_backend.c  a folder: opening and closing it
- *     thread.c          its thread: commits, syncs, checkpoints, snapshots, trims, retries
- *     folder.c          the folder, its lock, what it says about the run before, what is missing
- *     manifest.c        what must be in the folder, and who writes there
- *     files.c           files: names, reading, writing
- *     journal.c         the journal's files
- *     snapshot.c        the snapshots' files
- *     history.c         incidents, in a database of SQLite; incidents_db.c reads them
- *     queries.c         a thread that reads them for whoever asks
- *     recover.c         are snapshot and journal whole? what the service needs of them
- *     repair.c          moving aside what is damaged
- *     verify.c          is a folder whole?
- *     point_in_time.c   how it was at some moment
+ *     thread.c          its thread: commits, syncs, checkpoints, snapshots, trimming, retries
+ *     folder.c          the folder, its lock, the previous run, missing files
+ *     manifest.c        the marker: newest journal file, current writer
+ *     files.c           file names, reading, writing
+ *     journal.c         the write-ahead journal
+ *     snapshot.c        snapshots
+ *     history.c         incidents in an SQLite database; incidents_db.c reads them
+ *     queries.c         a thread that answers queries of incidents
+ *     recover.c         recovery from snapshot and journal
+ *     repair.c          moves damaged files aside
+ *     verify.c          checks a folder
+ *     point_in_time.c   the state at a moment of the past
  *
- * Who may use journal and history: whoever has set store->busy. The loop takes them for a commit in
- * store_seal, if it can have them at once, the thread for everything else; neither keeps the mutex
- * meanwhile. The allocator is used by the loop alone: the thread hands what it is done with back.
+ * The thread that has set store->busy owns journal and history. The loop takes them for a commit in
+ * store_seal if they are free, the thread for everything else; both release the mutex meanwhile.
+ * Only the loop uses the allocator: the thread passes memory back to it.
  */
 #pragma once
 
@@ -40,136 +40,137 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define STORE_BATCH_MAX  (8u << 20)   /* bytes: a batch is sealed then */
-#define STORE_INLINE_MAX (256u << 10) /* bytes: larger batches are left to the thread */
-#define STORE_QUEUE_MAX  (64u << 20)  /* bytes that wait: no more events, please */
-#define STORE_GROUP_MAX  (8u << 20)   /* bytes in one commit of the thread */
-#define STORE_TOLD_NS    2000000      /* for the history of the loop's own, in one turn */
-#define STORE_BEHIND_MS  100          /* `none`: so long a batch may wait for others */
-#define STORE_BEHIND_MAX (1u << 20)   /* bytes: then it does not */
-#define STORE_SYNC_MS    1000         /* between syncs of the journal, except with `full` */
-#define STORE_TRIM_MS    60000        /* between looks for incidents that are too old */
-#define STORE_WAL_PAGES  1000         /* in SQLite's log: time for a checkpoint */
-#define STORE_SPARE      4            /* batches kept for another use */
-#define STORE_RETRY_MAX  60000        /* ms, at most, until a snapshot that failed is tried again */
+#define STORE_BATCH_MAX  (8u << 20)   /* bytes: seal a batch of this size */
+#define STORE_INLINE_MAX (256u << 10) /* bytes: the thread commits larger batches */
+#define STORE_QUEUE_MAX                                                                            \
+    (64u << 20)                     /* bytes in the queue: accept no more events (back-pressure)   \
+                                     */
+#define STORE_GROUP_MAX  (8u << 20) /* maximum bytes in one commit of the thread */
+#define STORE_TOLD_NS    2000000    /* time per iteration for the loop's own history */
+#define STORE_BEHIND_MS  100        /* `none`: how long a batch waits for others */
+#define STORE_BEHIND_MAX (1u << 20) /* bytes: ... unless the queue is this large */
+#define STORE_SYNC_MS    1000       /* between syncs of the journal, except with `full` */
+#define STORE_TRIM_MS    60000      /* interval of deleting old incidents */
+#define STORE_WAL_PAGES  1000       /* pages of SQLite's log that trigger a checkpoint */
+#define STORE_SPARE      4          /* batches kept for reuse */
+#define STORE_RETRY_MAX  60000      /* ms: maximum delay before a failed snapshot is retried */
 
 /* ---- the folder */
 
-/* What the lock file says of the run before. */
+/* What the lock file says about the previous run. */
 struct folder_past {
-    bool killed;    /* it has not ended in an orderly way, or nobody knows */
-    bool same_boot; /* ... since this machine was started: no power cut since */
+    bool killed;    /* it did not end properly, or that is unknown */
+    bool same_boot; /* ... since the machine was booted: no power failure since */
     bool synced;    /* ... with durability full */
 };
 
-/* May the end of the journal never have reached the disk? */
+/* Can the end of the journal be missing on the disk? */
 static inline bool past_has_power_cut(const struct folder_past *past)
 {
     return past->killed && !past->same_boot && !past->synced;
 }
 
 struct folder {
-    char *path;   /* of the folder; the caller's allocator */
+    char *path;   /* of the folder; allocated by the caller */
     char *file;   /* of the database */
-    int fd, lock; /* descriptors: of the folder, of the lock; -1: none */
-    bool made;    /* just now */
-    bool blank;   /* the database is to be made: there was none */
+    int fd, lock; /* descriptors of folder and lock; -1: none */
+    bool made;    /* by this start */
+    bool blank;   /* there is no database yet */
     ino_t inode;  /* of the database */
     struct marker marker;
 };
 
-/* What is there before anything is made. */
+/* Content of a folder before anything is made. */
 struct folder_contents {
-    bool database; /* the history */
-    bool blank;    /* nothing was ever written to it */
-    bool journal;  /* a file of it */
+    bool database; /* the incident database */
+    bool blank;    /* ... which is empty */
+    bool journal;  /* at least one file */
     bool snapshot; /* at least one */
-    bool newest;   /* the file of the journal that the marker names, if it does */
-    bool others;   /* that are none of ours */
+    bool newest;   /* the newest journal file named by the marker exists, if it names one */
+    bool others;   /* files that are not ours */
 };
 
 gordian_status folder_list(int folder, const struct marker *marker,
                            struct folder_contents *contents, gordian_error *error);
 /* Is there no database? A start that was killed may have left an empty file and a marker. */
 bool folder_is_empty(const struct folder_contents *contents, const struct marker *marker);
-/* What should be there and is not; "": nothing. */
+/* Names a file that should exist and does not; "": none. */
 void folder_find_missing(const struct folder_contents *contents, const struct marker *marker,
                          char *missing, size_t size);
 
-/* The same of a folder that is only read. */
+/* The same for a folder that is only read. */
 void folder_read_past(int folder, struct folder_past *past);
-/* Makes the folder if need be and locks it. GORDIAN_STATUS_UNAVAILABLE: somebody else has it. It is
- * to be closed in any case. */
+/* Makes the folder if necessary, and locks it. GORDIAN_STATUS_UNAVAILABLE: another process has the
+ * lock. Close it in any case. */
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
                            const gordian_allocator *memory, gordian_error *error);
-/* Is all there that must be, or nothing at all? Otherwise GORDIAN_STATUS_INPUT; with
- * options->repair it goes on with what there is, and found->note says what is missing. Then there
- * is a file for the database. */
+/* Checks that all required files exist, or none. Otherwise returns GORDIAN_STATUS_INPUT; with
+ * options->repair it continues, and found->note lists what is missing. Makes the database file. */
 gordian_status folder_check(struct folder *folder, const struct store_options *options,
                             struct store_found *found, gordian_error *error);
-/* Is the database still the one that was opened? */
+/* Is the database still the file that was opened? */
 bool folder_is_ours(const struct folder *folder);
-/* Writes down that this process works here now, and what is the journal's newest file. */
+/* Notes that this process uses the folder, and the newest journal file. */
 gordian_status folder_begin(struct folder *folder, enum store_durability durability,
                             uint64_t newest, gordian_error *error);
-/* Lets go; `orderly`: everything is in the database. */
+/* Releases the folder; `orderly`: everything was written. */
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory);
 
 /* ---- recovery and repair */
 
 struct numbers {
-    uint64_t *items; /* in order */
+    uint64_t *items; /* sorted */
     size_t count, room;
 };
 
 struct recovery {
-    struct numbers numbers, snapshots; /* that are there, by their names: files of the journal */
-    struct journal_file *files;        /* as many, in memory: good up to .at */
-    struct bytes image;                /* of the newest good snapshot, in memory */
-    uint64_t snapshot;                 /* its number; 0: none */
-    uint64_t older;                    /* the one before it, good or not; 0: none */
-    uint64_t last;                     /* record */
-    uint64_t bytes;                    /* of the journal behind the snapshot */
-    const struct journal_file *file;   /* that it ends with; NULL: none */
-    enum journal_end end;              /* of that file */
-    uint64_t frame;                    /* the last one */
-    uint64_t applied;                  /* the last one that the history has */
-    bool unapplied;                    /* there are others */
-    uint64_t lost;                     /* frames that the history has and the journal has lost */
-    bool bad_snapshot;                 /* a newer snapshot was passed over */
-    uint64_t senseless;                /* record that is damage, whatever its checksum; 0: none */
-    bool damaged;                      /* behind what is good in `file`: */
+    struct numbers numbers, snapshots; /* journal files and snapshots, from the file names */
+    struct journal_file *files;        /* the journal files in memory: good up to .at */
+    struct bytes image;                /* the newest good snapshot, in memory */
+    uint64_t snapshot;                 /* its record number; 0: none */
+    uint64_t older;                    /* the snapshot before it, good or not; 0: none */
+    uint64_t last;                     /* number of the last record */
+    uint64_t bytes;                    /* of journal behind the snapshot */
+    const struct journal_file *file;   /* the last journal file; NULL: none */
+    enum journal_end end;              /* how that file ends */
+    uint64_t frame;                    /* number of the last frame */
+    uint64_t applied;                  /* last frame that the history has applied */
+    bool unapplied;                    /* later frames have incidents */
+    uint64_t lost;                     /* frames that the history has but the journal has lost */
+    bool bad_snapshot;                 /* a newer snapshot was damaged */
+    uint64_t senseless; /* this record counts as damage in spite of its checksum; 0: none */
+    bool damaged;       /* the data behind the good part of `file` is damaged */
     char what[200];
 };
 
-/* The numbers of all files of this name, in order; to be freed in any case. */
+/* Lists the numbers of all files with this prefix, sorted. Free it in any case. */
 gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
                             const gordian_allocator *memory, gordian_error *error);
-/* Looks at everything that recovery will need. Damage is in *recovery, not a failure; `senseless`:
- * so is this record, unless 0. It is to be freed in any case. */
+/* Checks everything that recovery needs. Damage is recorded in *recovery and is not a failure.
+ * `senseless`: treat this record as damage, unless 0. Free it in any case. */
 gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
                               uint64_t senseless, const gordian_allocator *memory,
                               gordian_error *error);
 void recovery_free(struct recovery *recovery, const gordian_allocator *memory);
-/* The history is written after the journal: if it is ahead of it, acknowledged records are lost,
- * unless a power cut has cost the last moment, as promised. Sets recovery->lost. */
+/* Sets recovery->lost. The history is written after the journal: if it is ahead, acknowledged
+ * records are lost, unless a power failure explains it. */
 void recovery_judge_loss(struct recovery *recovery, const struct folder_past *past);
-/* "acknowledged records are lost: ..." */
+/* Formats the message about lost records. */
 void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size);
-/* Gives the history the incidents of the journal that it does not have: a code of SQLite. */
+/* Writes incidents of the journal that the history lacks. Returns an SQLite code. */
 int recovery_apply(const struct recovery *recovery, struct history *history);
 gordian_status recovery_load(struct recovery *recovery, const struct store_loader *loader,
                              void *context, gordian_error *error);
 
-/* Cuts the journal off where it is good, and keeps all that was there under other names. */
+/* Cuts the journal off behind the good part, and keeps the originals under other names. */
 gordian_status repair_journal(const struct folder *folder, const struct recovery *recovery,
                               gordian_error *error);
-/* Builds a new database from what can be read in the old one, which is kept under another name. */
+/* Builds a new database from the readable content of the old one, which is renamed. */
 gordian_status repair_history(const struct folder *folder, gordian_error *error);
-/* Ends what a repair that was interrupted had begun, if there is any; before anything else. */
+/* Finishes an interrupted repair; call it before anything else. */
 gordian_status repair_finish(const struct folder *folder, gordian_error *error);
 
-/* ---- point_in_time.c: of a folder */
+/* ---- point_in_time.c: from a folder */
 
 gordian_status past_of_files(const struct store_options *options, uint64_t at, uint64_t after,
                              const struct store_loader *loader, void *context,
@@ -181,33 +182,35 @@ gordian_status past_begins_in_files(const struct store_options *options, uint64_
 
 struct store;
 
-/* Who keeps what is appended. */
+/* A storage backend. */
 struct store_backend {
-    bool at_once; /* a batch may be committed in store_seal itself */
-    /* What there is. It is to be closed in any case. */
+    bool at_once; /* store_seal may commit a batch itself */
+    /* Opens it. Close it in any case. */
     gordian_status (*open)(struct store *store, struct store_found *found, gordian_error *error);
-    /* store_load. */
+    /* store_load; NULL: nothing is stored. */
     gordian_status (*load)(struct store *store, const struct store_loader *loader, void *context,
                            gordian_error *error);
-    /* store_follow; NULL: nobody else writes. */
+    /* store_follow; NULL: there are no other writers. */
     gordian_status (*follow)(struct store *store, const struct store_loader *loader, void *context,
                              bool *more, gordian_error *error);
-    /* store_load_past and store_past_begins. The loader says STORE_ENOUGH when what comes is later
-     * than `at`. */
+    /* store_load_past and store_past_begins; NULL: `open` always fails. The loader returns
+     * STORE_ENOUGH for records later than `at`. */
     gordian_status (*past)(const struct store_options *options, uint64_t at, uint64_t after,
                            const struct store_loader *loader, void *context, gordian_error *error);
     gordian_status (*begins)(const struct store_options *options, uint64_t *at,
                              gordian_error *error);
-    /* store_servers; NULL: it has one. */
+    /* store_servers; NULL: not shared. */
     gordian_status (*servers)(const struct store_options *options, uint64_t *epoch,
                               void (*each)(void *context, const char *address, bool leads,
                                            uint64_t since),
                               void *context, gordian_error *error);
-    void (*wake)(struct store *store);  /* its thread has something to do */
-    void (*close)(struct store *store); /* the thread has nothing to do any more: ends it, too */
+    /* Wakes its thread; NULL: it waits for store->wake. */
+    void (*wake)(struct store *store);
+    /* Called when the thread has nothing left to do; ends it. NULL: nothing to close. */
+    void (*close)(struct store *store);
 };
 
-#define STORE_ENOUGH ((gordian_status)1000) /* no status of the library's */
+#define STORE_ENOUGH ((gordian_status)1000) /* not a status of the library */
 
 extern const struct store_backend backend_memory, backend_files, backend_postgres;
 
@@ -218,141 +221,155 @@ struct store {
     struct folder folder;
     struct pg *pg; /* of backend_postgres */
     bool kept;     /* beyond the process */
-    bool loading;  /* store_load is at work */
-    bool closing;  /* no batch will be needed after the open one */
-    bool doubtful; /* something could not be written at the end */
+    bool loading;  /* store_load is running */
+    bool closing;  /* no further batch is needed */
+    bool doubtful; /* the last data could not be written */
 
-    /* The loop's own. */
+    /* Used by the loop only. */
     struct batch *open;
-    uint64_t last;    /* record appended */
-    uint64_t last_at; /* its time; 0: none since it was opened */
+    uint64_t last;    /* last record appended */
+    uint64_t last_at; /* its time; 0: none since opening */
     struct snapshot_job *building;
     struct incidents_db *reader;
     struct questions *questions;
-    struct questions *workers; /* a thread for what takes longer; NULL: nothing is kept */
+    struct questions *workers; /* a thread for long work; NULL: nothing is kept */
     struct recovery recovery;
     uint64_t journal_bytes;   /* since the newest snapshot was begun */
-    uint64_t snapshot_size;   /* of the newest */
-    char shown[256];          /* why it is not healthy; "" if it is */
-    char snapshot_shown[200]; /* why snapshots fail; "": they do not */
+    uint64_t snapshot_size;   /* bytes of the newest snapshot */
+    char shown[256];          /* why it is unhealthy, or "" */
+    char snapshot_shown[200]; /* why snapshots fail, or "" */
     char leader_shown[STORE_ADDRESS];
-    uint64_t followed;         /* number of the last row of the journal that the loop has taken */
-    struct store_figures seen; /* records and bytes: the loop's part of the figures */
+    uint64_t followed;         /* last journal row that the loop has taken */
+    struct store_figures seen; /* records and bytes: counted by the loop */
 
-    struct journal journal; /* these belong to whoever has `busy` */
+    struct journal journal; /* owned by the thread that has set `busy` */
     struct history history;
 
     /* Shared, under the mutex. */
     pthread_mutex_t mutex;
-    pthread_cond_t wake;  /* the thread has something to do */
-    pthread_cond_t freed; /* the loop is done with journal and history */
+    pthread_cond_t wake;  /* the thread has work */
+    pthread_cond_t freed; /* journal and history are free */
     bool busy;
     bool stopping;
-    bool failed, sync_failed; /* the last commit, the last sync: why */
-    bool hoarding;            /* too much waits */
+    bool failed, sync_failed; /* of the last commit, of the last sync */
+    bool hoarding;            /* the queue is too long */
     char why[256];
     struct batch *queue, **queue_end;
     size_t queue_bytes;
     uint64_t queue_records;
-    uint64_t queued_at;  /* steady ms: when the first of them came */
-    struct batch *spent; /* to be used again, or freed by the loop */
+    uint64_t queued_at;  /* steady ms: when the first batch was queued */
+    struct batch *spent; /* for reuse, or to be freed by the loop */
     size_t spent_count;
-    bool untrimmed;                 /* the loop's: that history has more than it should */
-    struct batch *told, **told_end; /* committed, with incidents that the loop writes into a history
-                                       of its own */
+    bool untrimmed; /* the loop's history exceeds its limits */
+    struct batch *told,
+        **told_end; /* committed; the loop copies their incidents to its own history */
     enum store_role role;
-    char leader[STORE_ADDRESS]; /* who leads; "": nobody knows */
-    char lost[200];             /* STORE_LOST: why */
+    char leader[STORE_ADDRESS]; /* address of the leader, or "" */
+    char lost[200];             /* reason of STORE_LOST */
     bool handing_over;
     struct snapshot_job *job, *jobs_done;
-    bool syncing;            /* the journal is being synced: writing to it might wait */
-    bool unsynced;           /* something has been committed since it was */
-    bool unnoted;            /* ... since the history noted how far the journal has come */
-    bool checkpoint;         /* one is due */
+    bool syncing;            /* the journal is being synced: a write might block */
+    bool unsynced;           /* there are commits since the last sync */
+    bool unnoted;            /* ... since the history noted the progress of the journal */
+    bool checkpoint;         /* a checkpoint is due */
     uint64_t snapshot_retry; /* steady ms: not before */
-    uint64_t snapshot_pause; /* ms, before that; 0: the last one was written */
-    char snapshot_why[200];  /* why it was not */
+    uint64_t snapshot_pause; /* ms, current delay; 0: the last one was written */
+    char snapshot_why[200];  /* why it failed */
     uint64_t keep_ms;
-    uint64_t newest, older; /* good snapshots; `older`: the journal up to here may go */
+    uint64_t newest, older; /* good snapshots; journal files up to `older` may be deleted */
     struct store_figures figures;
     _Atomic uint64_t committed;
-    _Atomic uint64_t turned; /* steady ms: when the loop was heard of last */
-    /* ms of boot_ns: no other server can take the lead before that; see store_leads_surely */
+    _Atomic uint64_t turned; /* steady ms: last sign of life of the loop */
+    /* ms of boot_ns: lease expiry of this leader; see store_leads_surely */
     _Atomic uint64_t leads_until;
 
-    /* The thread's own. */
+    /* Used by the thread only. */
     pthread_t thread;
     bool running;
     int doorbell;
     uint64_t retry_at, sync_at, note_at, trim_at;
-    uint64_t checkpoint_at;      /* not before: a reader was in the way */
-    uint64_t wall_at, steady_at; /* when it was opened */
+    uint64_t checkpoint_at;      /* not before: a reader blocked it */
+    uint64_t wall_at, steady_at; /* when the store was opened */
     bool trimming;               /* there may be more to delete */
-    uint64_t trimmed;            /* the snapshot by which files have been deleted */
+    uint64_t trimmed;            /* snapshot up to which files were deleted */
 };
 
-/* The loop goes round. Who leads others (PostgreSQL) is believed only while it does. */
+/* Notes a sign of life of the loop. A leader (PostgreSQL) keeps the leadership only while its loop
+ * runs. */
 void store_note_turn(struct store *store);
 /* Starts the thread of the backend. */
 gordian_status store_start_thread(struct store *store, void *(*work)(void *context),
                                   gordian_error *error);
-/* From what moment on incidents grow old (wall_at). A clock may be wrong at the start, by years,
- * where a machine has none that runs without it: it is believed as far as it is not far ahead of
- * what happened last. After a long rest incidents are kept longer; nothing is erased that is not
- * old. */
+/* Sets the time from which incidents age (wall_at). At boot the clock of a machine without a
+ * battery may be wrong by years, so it may not be far ahead of the last incident. As a result
+ * incidents may be kept longer, but never shorter. */
 void store_believe_clock(struct store *store);
+/* Returns the time, ms since 1970, for ages. Setting the clock forward while the service runs does
+ * not age anything, because time advances by the monotonic clock; nor does setting it back. */
+uint64_t store_now(const struct store *store);
 void *store_thread(void *context);
-void store_ring(const struct store *store); /* the loop has something to do */
+void store_ring(const struct store *store); /* wakes the loop */
 
 /* ---- queue.c: under the mutex */
 
 size_t batch_bytes(const struct batch *batch);
-/* Batches, from `batch` on, have been committed in so many ns: they count. */
+/* Records that `count` batches, starting with `batch`, were committed in `ns`. */
 void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns);
-/* Takes so many off the queue after that. What is left waits no longer. */
+/* Removes that many batches from the queue. */
 void store_drop_group(struct store *store, size_t count);
-/* The snapshot at hand is written, and what it makes superfluous can go; or it failed, and this is
- * why. Locked. */
+/* Completes the current snapshot job: written, or failed with a reason. Under the mutex. */
 void store_end_job(struct store *store, bool written, const char *why);
-/* One could not be made or written. Locked. */
+/* Records a failed snapshot. Under the mutex. */
 void store_note_snapshot(struct store *store, const char *why);
-/* A commit has failed: when to try again. */
+/* Records a failed commit and schedules a retry. */
 void store_note_failure(struct store *store, const char *why);
 
-/* The records behind number `after` of a batch that has been read back. */
+/* Passes the records of a decoded batch with numbers above `after` to the loader. */
 gordian_status batch_load(const struct batch *batch, uint64_t after,
                           const struct store_loader *loader, void *context, gordian_error *error);
-/* The same until the loader has enough; *after: the last record it has. */
+/* The same until the loader has enough; *after: the last record passed. */
 gordian_status batch_load_some(const struct batch *batch, uint64_t *after,
                                const struct store_loader *loader, void *context, bool *enough,
                                gordian_error *error);
-/* All sections of a snapshot's body, behind its first `head` bytes. */
+/* Passes all sections of a snapshot's body, which begins at `head`, to the loader. */
 gordian_status sections_load(const struct bytes *image, size_t head,
                              const struct store_loader *loader, void *context,
                              gordian_error *error);
 
-/* Adds to what the log is to say of what was found. */
+/* Adds a note for the log. */
 void store_note(struct store_found *found, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static inline void store_lock(struct store *store)
+static inline void store_lock(const struct store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    pthread_mutex_lock((pthread_mutex_t *)&store->mutex);
 }
 
-static inline void store_unlock(struct store *store)
+static inline void store_unlock(const struct store *store)
 {
-    pthread_mutex_unlock(&store->mutex);
+    pthread_mutex_unlock((pthread_mutex_t *)&store->mutex);
 }
 
-/* Under the mutex: journal and history are the caller's, or nobody's again. */
+/* Wakes the thread of the backend. */
+static inline void store_wake(struct store *store)
+{
+    if (store->backend->wake)
+        store->backend->wake(store);
+    else
+        pthread_cond_signal(&store->wake);
+}
+
+/* Under the mutex: acquire and release the ownership of journal and history. */
 void store_take_files(struct store *store);
 void store_give_files(struct store *store);
-/* Under the mutex, with the files, which are then given back: commits batches, from `batch` on,
- * into the journal, and their incidents into the history. If only the latter fails they are not
- * written to the journal again the next time. `patient` as for journal_append. */
+/* The same, and the mutex is released in between. */
+void store_begin_io(struct store *store);
+void store_end_io(struct store *store);
+/* Under the mutex and with the ownership, which it releases: commits `count` batches, starting with
+ * `batch`, to the journal, and their incidents to the history. If only the latter fails, the next
+ * attempt does not write them to the journal again. `patient` as for journal_append. */
 bool store_commit(struct store *store, struct batch *batch, size_t count, bool patient);
 
-/* Whole lists of them. */
+/* Free whole lists. */
 void store_free_batches(struct store *store, struct batch *batch);
 void store_free_jobs(struct store *store, struct snapshot_job *job);

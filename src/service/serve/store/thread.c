@@ -1,4 +1,4 @@
-/* The store's thread: whatever waits for the disk. */
+/* The thread of the folder backend: everything that waits for the disk. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
@@ -11,7 +11,7 @@
 
 #define REMOVED "a file was removed or replaced by another"
 
-/* ---- commits; all under the mutex, by either thread */
+/* ---- commits; under the mutex, by either thread */
 
 void store_take_files(struct store *store)
 {
@@ -26,38 +26,39 @@ void store_give_files(struct store *store)
     pthread_cond_signal(&store->freed);
 }
 
-/* What is written to a deleted file is not kept. */
+void store_begin_io(struct store *store)
+{
+    store_take_files(store);
+    store_unlock(store);
+}
+
+void store_end_io(struct store *store)
+{
+    store_lock(store);
+    store_give_files(store);
+}
+
+/* Data written to a deleted file is lost. */
 static bool files_are_ours(const struct store *store)
 {
     return folder_is_ours(&store->folder) && journal_is_ours(&store->journal);
-}
-
-/* After the write: whoever has taken the folder over has seen it, or it does not count. */
-static gordian_status check_writer(struct store *store, gordian_error *error)
-{
-    gordian_status status = marker_check(&store->folder.marker, error);
-    return status != GORDIAN_OK
-               ? status
-               : marker_note(&store->folder.marker, store->journal.first, false, error);
 }
 
 static gordian_status write_batches(struct store *store, struct batch *batch, size_t count,
                                     bool patient, gordian_error *error)
 {
     bool sync = store->options.durability == STORE_FULL;
-    gordian_status status = GORDIAN_OK;
-    if (!batch->frame)
-        status = marker_check(&store->folder.marker, error);
-    if (!batch->frame && status == GORDIAN_OK)
-        status = journal_append(&store->journal, batch, count, sync, patient, error);
-    if (status != GORDIAN_OK)
-        return status;
-    int code = history_write(&store->history, batch, count);
-    if (code)
-        return history_explain(&store->history, code, error);
-    if (store->options.durability == STORE_FULL && !files_are_ours(store))
+    if (!batch->frame) {
+        TRY(marker_check(&store->folder.marker, error));
+        TRY(journal_append(&store->journal, batch, count, sync, patient, error));
+    }
+    TRY(history_explain(&store->history, history_write(&store->history, batch, count), error));
+    if (sync && !files_are_ours(store))
         return fail(error, GORDIAN_STATUS_IO, REMOVED);
-    return check_writer(store, error);
+    /* After the write: either the new owner of the folder has seen it, or it is not acknowledged.
+     */
+    TRY(marker_check(&store->folder.marker, error));
+    return marker_note(&store->folder.marker, store->journal.first, false, error);
 }
 
 bool store_commit(struct store *store, struct batch *batch, size_t count, bool patient)
@@ -79,15 +80,15 @@ bool store_commit(struct store *store, struct batch *batch, size_t count, bool p
         return true;
     }
     store_note_failure(store, error.message);
-    /* SQLite's log cannot grow, perhaps. In the database there may be room. */
+    /* SQLite's log may be unable to grow; the database may still have space. */
     store->checkpoint = true;
     return false;
 }
 
 /* ---- the queue */
 
-/* How many of the queue are written at once. Those that are in the journal already go by
- * themselves. */
+/* Returns how many batches of the queue to write at once. Batches that are already in the journal
+ * are handled separately. */
 static size_t group_size(const struct store *store)
 {
     size_t count = 0, bytes = 0;
@@ -104,15 +105,15 @@ static size_t group_size(const struct store *store)
 static void commit_queue(struct store *store)
 {
     store_take_files(store);
-    size_t count = group_size(store); /* at least 1: only this thread takes them off */
+    size_t count = group_size(store); /* at least 1: only this thread removes batches */
     bool good = store_commit(store, store->queue, count, true);
     if (good)
         store_drop_group(store, count);
     if (!good || !store->queue || store->options.durability != STORE_NONE)
-        store_ring(store); /* nobody waits for a part of it otherwise */
+        store_ring(store); /* with `none` no answer waits for part of it */
 }
 
-/* When may the queue be written? UINT64_MAX: not before something changes. */
+/* When may the queue be written? UINT64_MAX: not until something changes. */
 static uint64_t queue_due(const struct store *store)
 {
     if (!store->queue)
@@ -127,7 +128,7 @@ static uint64_t queue_due(const struct store *store)
 
 /* ---- syncs */
 
-/* Brings what has been committed to the disk itself. */
+/* Syncs the journal to the disk. */
 static void sync_journal(struct store *store)
 {
     gordian_error error;
@@ -144,15 +145,15 @@ static void sync_journal(struct store *store)
         store->figures.failures++;
         snprintf(store->why, sizeof store->why, "%.200s", ours ? error.message : REMOVED);
     }
-    store->unsynced |= !good; /* tried again */
+    store->unsynced |= !good; /* retried */
     if (changed)
         store_ring(store);
     store->sync_at = clock_ms() + STORE_SYNC_MS;
 }
 
-/* The history notes how far the journal has come, once a second: a start that finds the journal
- * shorter knows that something is lost. If a commit has failed there may be incidents in the
- * journal that the history does not have. */
+/* Notes the progress of the journal in the history once a second, so that a start with a shorter
+ * journal detects the loss. After a failed commit, the journal may have incidents that the history
+ * lacks. */
 static void note_progress(struct store *store)
 {
     store_take_files(store);
@@ -160,8 +161,7 @@ static void note_progress(struct store *store)
     store->unnoted = !may;
     store_unlock(store);
     int code = may ? history_note(&store->history, store->journal.frame) : SQLITE_OK;
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     store->unnoted |= code != SQLITE_OK;
     store->note_at = clock_ms() + store->options.note_ms;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
@@ -169,18 +169,16 @@ static void note_progress(struct store *store)
 
 /* ---- checkpoints */
 
-/* Moves SQLite's log into the database; the next commit then starts the log from its beginning,
- * unless a reader is still in it: it is tried again, but not with every commit. True: all of it was
- * moved, and is on the disk. */
+/* Moves SQLite's log into the database. The next commit then reuses the log from its start, unless
+ * a reader still uses it: then it is retried, but not with every commit. True: everything was moved
+ * and synced. */
 static bool checkpoint_journal(struct store *store)
 {
     int pages = 0, moved = 0;
-    store_take_files(store);
-    store_unlock(store);
+    store_begin_io(store);
     int code = sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
                                          &moved);
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     bool whole = code == SQLITE_OK && moved >= pages;
     store->checkpoint = false;
     store->checkpoint_at = whole ? 0 : clock_ms() + STORE_SYNC_MS;
@@ -194,24 +192,21 @@ static bool all_written(const struct snapshot_job *job)
     return job->fd > 0 && job->written == job->body.used;
 }
 
-/* Writes one part, or makes it count; commits go on meanwhile, and between the steps those of this
- * thread. */
+/* Writes the next part of the snapshot, or completes it. Commits continue meanwhile. */
 static void step_job(struct store *store)
 {
     struct snapshot_job *job = store->job;
     gordian_error error = {0};
     bool last = all_written(job);
     if (job->fd == 0) {
-        /* From here on the journal has another file, so that what is before it can be deleted one
-         * day. If that does not work it is deleted later. */
-        store_take_files(store);
-        store_unlock(store);
+        /* Start a new journal file, so that older files can be deleted some day. If that fails,
+         * they are deleted later. */
+        store_begin_io(store);
         journal_roll(&store->journal, NULL);
-        store_lock(store);
-        store_give_files(store);
+        store_end_io(store);
     }
     if (last)
-        sync_journal(store); /* whoever goes back to the snapshot before needs what is behind it */
+        sync_journal(store); /* recovery from the previous snapshot needs the journal behind it */
     bool good = !last || !store->sync_failed;
     store_unlock(store);
     if (good)
@@ -228,19 +223,16 @@ static void step_job(struct store *store)
     }
 }
 
-/* ---- what is not needed any more */
+/* ---- deleting old data */
 
 static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* A clock that is set forward while the service runs makes nothing old: time has passed by the
- * steady one. Nor does one that was set back. */
-static uint64_t time_passed(const struct store *store)
+uint64_t store_now(const struct store *store)
 {
-    uint64_t wall = wall_ms(), steady = clock_ms();
-    return earlier_of(wall, store->wall_at + (steady - store->steady_at));
+    return earlier_of(wall_ms(), store->wall_at + (clock_ms() - store->steady_at));
 }
 
 static uint64_t file_size(int folder, const char *prefix, uint64_t number)
@@ -251,7 +243,7 @@ static uint64_t file_size(int folder, const char *prefix, uint64_t number)
     return fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)about.st_size : 0;
 }
 
-/* Bytes of what goes if this snapshot becomes the oldest one that is kept. */
+/* Returns the bytes that can be deleted if this snapshot is the oldest one kept. */
 static uint64_t bytes_before(int folder, const struct numbers *journals,
                              const struct numbers *snapshots, uint64_t snapshot)
 {
@@ -263,12 +255,12 @@ static uint64_t bytes_before(int folder, const struct numbers *journals,
     return bytes;
 }
 
-/* The oldest snapshot that is to stay, for those who ask about the past; 0: all, and the journal
- * from its first record on. At least those that recovery needs. */
+/* Returns the oldest snapshot to keep for point-in-time queries; 0: keep everything since the first
+ * record. Always keeps what recovery needs. */
 static uint64_t oldest_wanted(struct store *store, const struct numbers *journals,
                               const struct numbers *snapshots, uint64_t older)
 {
-    uint64_t keep = store->options.keep_history_ms, now = time_passed(store), taken, oldest = 0;
+    uint64_t keep = store->options.keep_history_ms, now = store_now(store), taken, oldest = 0;
     uint64_t most = store->options.history_bytes;
     int folder = store->folder.fd;
     if (!keep)
@@ -284,8 +276,8 @@ static uint64_t oldest_wanted(struct store *store, const struct numbers *journal
     return oldest;
 }
 
-/* Deletes what is older than the oldest snapshot that is wanted; between that and the newest two
- * nothing is kept unless the past is. */
+/* Deletes files older than the oldest snapshot to keep. Without point-in-time queries, only the two
+ * newest snapshots stay. */
 static bool delete_files(struct store *store, uint64_t newest, uint64_t older)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -305,30 +297,21 @@ static bool delete_files(struct store *store, uint64_t newest, uint64_t older)
         if (past ? snapshots.items[i] < oldest : snapshots.items[i] != older)
             good = unlinkat(folder, name, 0) == 0;
     }
-    memory_free(&memory, journals.items);
-    memory_free(&memory, snapshots.items);
+    memory_free_all(&memory, journals.items, snapshots.items);
     return good;
 }
 
-/* The marker must not name a file that is to be deleted, also after a power cut. */
-static bool note_newest(struct store *store)
-{
-    gordian_error error;
-    store_take_files(store);
-    store_unlock(store);
-    gordian_status status = marker_note(&store->folder.marker, store->journal.first, true, &error);
-    store_lock(store);
-    store_give_files(store);
-    return status == GORDIAN_OK;
-}
-
-/* Files go only when the history has what they have, and is on the disk with it. */
+/* Deletes files only after the history has their incidents on disk. The marker must not name a
+ * deleted file, even after a power failure. */
 static bool trim_files(struct store *store)
 {
     uint64_t newest = store->newest, older = store->older;
     if (!checkpoint_journal(store))
         return false;
-    if (!note_newest(store))
+    store_begin_io(store);
+    gordian_status status = marker_note(&store->folder.marker, store->journal.first, true, NULL);
+    store_end_io(store);
+    if (status != GORDIAN_OK)
         return false;
     store_unlock(store);
     bool good = delete_files(store, newest, older);
@@ -338,13 +321,11 @@ static bool trim_files(struct store *store)
 
 static void trim_history(struct store *store, bool *more)
 {
-    uint64_t keep = store->keep_ms, now = time_passed(store), dropped = 0;
+    uint64_t keep = store->keep_ms, now = store_now(store), dropped = 0;
     uint64_t before = keep && now > keep ? now - keep : 0;
-    store_take_files(store);
-    store_unlock(store);
+    store_begin_io(store);
     int code = history_trim(&store->history, before, &dropped, more);
-    store_lock(store);
-    store_give_files(store);
+    store_end_io(store);
     *more &= !code;
     store->figures.incidents_dropped += dropped;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
@@ -353,7 +334,7 @@ static void trim_history(struct store *store, bool *more)
 static void trim_journal(struct store *store)
 {
     bool more = false;
-    store->trim_at = clock_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
+    store->trim_at = clock_ms() + STORE_TRIM_MS; /* unless it is requested earlier */
     trim_history(store, &more);
     store->trimming = more;
     if (!more && store->trimmed < store->newest && trim_files(store))
@@ -362,7 +343,7 @@ static void trim_journal(struct store *store)
 
 /* ---- the thread */
 
-/* When there is something to do, if nothing changes. */
+/* When the next action is due if nothing changes. */
 static uint64_t next_deadline(const struct store *store)
 {
     uint64_t due = queue_due(store);
@@ -385,8 +366,8 @@ static void sleep_until_due(struct store *store, uint64_t due)
         pthread_cond_timedwait(&store->wake, &store->mutex, &deadline);
 }
 
-/* Everything that is due, each once; false: there is nothing. A queue that never gets empty must
- * not keep the rest from being done. */
+/* Does everything that is due, each action once; false: nothing was due. A queue that never empties
+ * must not starve the other actions. */
 static bool work_once(struct store *store)
 {
     uint64_t now = clock_ms();
@@ -398,7 +379,7 @@ static bool work_once(struct store *store)
         did = true;
     }
     if (store->failed)
-        return did; /* first things first */
+        return did; /* retry the commit first */
     if (store->unsynced && store->sync_at <= now) {
         sync_journal(store);
         did = true;
@@ -407,7 +388,7 @@ static bool work_once(struct store *store)
         note_progress(store);
         did = true;
     }
-    /* A snapshot must not count before the records it stands for are kept. */
+    /* A snapshot must not count before the records it contains are committed. */
     if (store->job &&
         (!all_written(store->job) || atomic_load(&store->committed) >= store->job->number)) {
         step_job(store);
@@ -428,7 +409,7 @@ void *store_thread(void *context)
     while (!store->stopping || store->queue || store->job) {
         if (work_once(store)) {
             if (store->stopping && store->failed)
-                break; /* it was tried: what is left was never acknowledged */
+                break; /* the rest was never acknowledged */
             continue;
         }
         if (store->stopping && store->failed)

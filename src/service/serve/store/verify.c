@@ -1,6 +1,7 @@
-/* Is a folder that nobody works in whole? Nothing in it is changed. */
+/* Verifies a folder that is not in use, without changing it. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
 
 #include <errno.h>
@@ -16,13 +17,12 @@ static gordian_status open_for_reading(const char *path, int *folder, gordian_er
     if (*folder < 0)
         return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, strerror(errno));
     if (flock(*folder, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return GORDIAN_OK; /* also where there are no locks */
+        return GORDIAN_OK; /* also where locks are not supported */
     return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                 "%.200s: a gordian serve works here: verify a copy, or when it has ended", path);
 }
 
-/* Is there a database, and all of its files? A marker that may not be opened for writing is not
- * read. */
+/* Is there a database with all its files? A marker that cannot be opened for writing is skipped. */
 static gordian_status verify_contents(int folder, const char *path, bool *empty,
                                       gordian_error *error)
 {
@@ -48,7 +48,7 @@ static gordian_status verify_contents(int folder, const char *path, bool *empty,
     return status;
 }
 
-/* Is the end of the journal where it was? */
+/* Is the end of the journal where the lock file and the history expect it? */
 static gordian_status verify_end(struct recovery *recovery, int folder, const char *path,
                                  gordian_error *error)
 {
@@ -119,7 +119,6 @@ gordian_status store_verify(const char *path, const struct store_loader *loader,
     THEN(status, verify_contents(folder, path, &verdict->empty, error));
     if (status == GORDIAN_OK && !verdict->empty)
         status = verify_files(path, folder, loader, context, verdict, error);
-    if (folder >= 0)
-        close(folder);
+    file_close(folder);
     return status;
 }

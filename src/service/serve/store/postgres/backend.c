@@ -1,27 +1,21 @@
 /* PostgreSQL as a backend; the thread. */
 #include "foundation/base/error.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/postgres/postgres.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* ---- the thread */
-
-/* Under the mutex. Stopping, whoever leads writes what it can. */
-static bool pg_goes_on(const struct store *store)
-{
-    if (!store->stopping)
-        return true;
-    return store->role == STORE_LEADS && !store->failed && !pg_lead_done(store);
-}
 
 static void *pg_thread(void *context)
 {
     struct store *store = context;
     store_lock(store);
-    while (pg_goes_on(store)) {
+    /* Stopping, whoever leads writes what it can. */
+    while (!store->stopping ||
+           (store->role == STORE_LEADS && !store->failed && !pg_lead_done(store))) {
         enum store_role role = store->role;
         bool taken = store->pg->followed_count < PG_FOLLOWED_MAX;
         store_unlock(store);
@@ -48,7 +42,6 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     const struct store_options *options = &store->options;
     gordian_allocator memory = memory_allocator(NULL);
     struct pg *pg = memory_zeroed(&memory, sizeof *pg);
-    size_t size = strlen(options->postgres) + 1;
     if (!pg)
         return fail_memory(error);
     store->pg = pg;
@@ -62,10 +55,9 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     snprintf(pg->schema, sizeof pg->schema, "%s", options->schema ? options->schema : "gordian");
     snprintf(pg->address, sizeof pg->address, "%s", options->address ? options->address : "");
     pg->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    pg->conninfo = memory_alloc(&memory, size);
+    pg->conninfo = memory_copy_text(&memory, options->postgres);
     if (!pg->conninfo || pg->wake < 0)
         return fail_memory(error);
-    memcpy(pg->conninfo, options->postgres, size);
     store->options.postgres = pg->conninfo; /* the caller's text may go */
     return GORDIAN_OK;
 }
@@ -100,7 +92,7 @@ static gordian_status see_numbers(struct store *store, struct store_found *found
                             " FROM leader",
                             0, NULL);
     if (!seen)
-        return fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
+        return pg_error(store->pg, error);
     found->last = pg_u64(seen, 0, 0);
     found->snapshot = pg_u64(seen, 0, 1);
     if (store->role == STORE_FOLLOWS)
@@ -115,7 +107,7 @@ static gordian_status open_pg(struct store *store, struct store_found *found, go
     THEN(status, make_pg(store, error));
     THEN(status, open_memory_history(store, error));
     if (status == GORDIAN_OK && !pg_connect(store->pg))
-        status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
+        status = pg_error(store->pg, error);
     THEN(status, schema_open(store->pg, &found->made, error));
     if (status != GORDIAN_OK)
         return status;
@@ -129,14 +121,12 @@ static gordian_status load_pg(struct store *store, const struct store_loader *lo
                               gordian_error *error)
 {
     struct pg *pg = store->pg;
-    char sql[120];
     store->loading = true;
     gordian_status status = pg_load(store, loader, context, error);
     store->loading = false;
     store->followed = pg->batch;
-    snprintf(sql, sizeof sql, "LISTEN %s", pg->channel);
-    if (status == GORDIAN_OK && !pg_do(pg, sql))
-        status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", pg->why);
+    if (status == GORDIAN_OK && !pg_listen(pg))
+        status = pg_error(pg, error);
     memcpy(store->leader_shown, store->leader, sizeof store->leader_shown);
     store->trimming = true;
     return status == GORDIAN_OK ? store_start_thread(store, pg_thread, error) : status;
@@ -144,9 +134,7 @@ static gordian_status load_pg(struct store *store, const struct store_loader *lo
 
 static void wake_pg(struct store *store)
 {
-    if (eventfd_write(store->pg->wake, 1) != 0) {
-        /* It is full: rung often enough. */
-    }
+    bell_ring(store->pg->wake);
 }
 
 static void close_pg(struct store *store)
@@ -162,8 +150,7 @@ static void close_pg(struct store *store)
     }
     pg_disconnect(pg);
     bytes_free(&pg->row);
-    if (pg->wake >= 0)
-        close(pg->wake);
+    file_close(pg->wake);
     if (pg->conninfo)
         memset(pg->conninfo, 0, strlen(pg->conninfo)); /* there may be a password in it */
     memory_free_all(&memory, pg->conninfo, pg);
@@ -172,7 +159,7 @@ static void close_pg(struct store *store)
 
 /* ---- the past */
 
-static void pg_close_past(struct store *store)
+void pg_close_alone(struct store *store)
 {
     gordian_allocator memory = memory_allocator(NULL);
     close_pg(store);
@@ -180,9 +167,8 @@ static void pg_close_past(struct store *store)
     memory_free(&memory, store);
 }
 
-/* Nothing but a connection, and a history that nobody reads. */
-static gordian_status pg_open_past(struct store **out, const struct store_options *options,
-                                   gordian_error *error)
+gordian_status pg_open_alone(struct store **out, const struct store_options *options,
+                             gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct store *store = memory_zeroed(&memory, sizeof *store);
@@ -191,15 +177,17 @@ static gordian_status pg_open_past(struct store **out, const struct store_option
     if (!store)
         return fail_memory(error);
     store->memory = memory;
+    store->role = STORE_FOLLOWS; /* it leads nobody */
     store->options = *options;
-    gordian_status status = make_pg(store, error);
+    gordian_status status = pg_check(options->postgres, error);
+    THEN(status, make_pg(store, error));
     THEN(status, history_open(&store->history, NULL, true, &damaged, error));
     if (status == GORDIAN_OK && !pg_connect(store->pg))
-        status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
+        status = pg_error(store->pg, error);
     if (status == GORDIAN_OK)
         *out = store;
     else
-        pg_close_past(store);
+        pg_close_alone(store);
     return status;
 }
 
@@ -208,9 +196,9 @@ static gordian_status load_past(const struct store_options *options, uint64_t at
                                 gordian_error *error)
 {
     struct store *store;
-    TRY(pg_open_past(&store, options, error));
+    TRY(pg_open_alone(&store, options, error));
     gordian_status status = pg_load_past(store, at, after, loader, context, error);
-    pg_close_past(store);
+    pg_close_alone(store);
     return status;
 }
 
@@ -219,9 +207,9 @@ static gordian_status past_begins(const struct store_options *options, uint64_t 
 {
     struct store *store;
     bool whole;
-    TRY(pg_open_past(&store, options, error));
+    TRY(pg_open_alone(&store, options, error));
     gordian_status status = pg_past_begins(store->pg, at, &whole, error);
-    pg_close_past(store);
+    pg_close_alone(store);
     return status;
 }
 
@@ -241,13 +229,12 @@ static gordian_status list_servers(const struct store_options *options, uint64_t
     char start[sizeof((struct pg *)0)->schema + 16];
     const char *value = start;
     struct store *store;
-    gordian_status status = pg_open_past(&store, options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = GORDIAN_OK;
+    TRY(pg_open_alone(&store, options, error));
     snprintf(start, sizeof start, PG_SERVER "%s:", store->pg->schema);
     PGresult *found = pg_ask(store->pg, servers_select, 1, &value);
     if (!found)
-        status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
+        status = pg_error(store->pg, error);
     for (int row = 0; found && row < PQntuples(found); row++) {
         *epoch = pg_u64(found, row, 3);
         if (!PQgetisnull(found, row, 0))
@@ -255,7 +242,7 @@ static gordian_status list_servers(const struct store_options *options, uint64_t
                  pg_u64(found, row, 2));
     }
     PQclear(found);
-    pg_close_past(store);
+    pg_close_alone(store);
     return status;
 }
 

@@ -7,11 +7,6 @@
 
 #define HAND_OVER_MS 30000
 
-static gordian_status ask_failed(const struct pg *pg, gordian_error *error)
-{
-    return fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", pg->why);
-}
-
 /* Who leads, and with which number. */
 static bool see_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epoch)
 {
@@ -33,7 +28,7 @@ static gordian_status await_other(struct pg *pg, char to[STORE_ADDRESS], uint64_
     to[0] = '\0';
     while (clock_ms() < until) {
         if (!see_leader(pg, to, &epoch))
-            return ask_failed(pg, error);
+            return pg_error(pg, error);
         if (epoch > before && *to)
             return GORDIAN_OK;
         usleep(10000);
@@ -48,59 +43,36 @@ static gordian_status ask_leader(struct pg *pg, char from[STORE_ADDRESS], char t
     char sql[120];
     uint64_t epoch;
     bool made = false;
-    if (!pg_connect(pg))
-        return ask_failed(pg, error);
     TRY(schema_open(pg, &made, error));
     if (!see_leader(pg, from, &epoch))
-        return ask_failed(pg, error);
+        return pg_error(pg, error);
     if (!*from)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no server leads");
     snprintf(sql, sizeof sql, "NOTIFY gordian_%u_hand_over", (unsigned)pg->lock);
     if (!pg_do(pg, sql))
-        return ask_failed(pg, error);
+        return pg_error(pg, error);
     return await_other(pg, to, epoch, error);
-}
-
-static gordian_status init_pg(struct pg *pg, const struct store_options *options,
-                              gordian_error *error)
-{
-    *pg = (struct pg){.memory = memory_allocator(NULL), .conninfo = (char *)options->postgres};
-    snprintf(pg->schema, sizeof pg->schema, "%s", options->schema ? options->schema : "gordian");
-    return pg_check(options->postgres, error);
 }
 
 gordian_status store_ask_hand_over(const struct store_options *options, char from[STORE_ADDRESS],
                                    char to[STORE_ADDRESS], gordian_error *error)
 {
-    struct pg pg;
-    gordian_status status = init_pg(&pg, options, error);
-    THEN(status, ask_leader(&pg, from, to, error));
-    pg_disconnect(&pg);
+    struct store *store;
+    TRY(pg_open_alone(&store, options, error));
+    gordian_status status = ask_leader(store->pg, from, to, error);
+    pg_close_alone(store);
     return status;
-}
-
-/* Into a history in memory. */
-static gordian_status read_history(struct store *store, bool replays, gordian_error *error)
-{
-    if (!pg_connect(store->pg))
-        return ask_failed(store->pg, error);
-    TRY(schema_check(store->pg, error));
-    return pg_read_incidents(store, replays, error);
 }
 
 gordian_status store_read_incidents(const struct store_options *options, bool replays,
                                     struct incidents_db **out, gordian_error *error)
 {
-    struct pg pg;
-    struct store store = {.pg = &pg, .role = STORE_FOLLOWS};
-    bool damaged;
+    struct store *store;
     *out = NULL;
-    gordian_status status = init_pg(&pg, options, error);
-    THEN(status, history_open(&store.history, NULL, true, &damaged, error));
-    THEN(status, read_history(&store, replays, error));
-    pg_disconnect(&pg);
-    if (status == GORDIAN_OK)
-        return incidents_adopt(out, history_leave(&store.history), NULL, error);
-    history_close(&store.history);
+    TRY(pg_open_alone(&store, options, error));
+    gordian_status status = schema_check(store->pg, error);
+    THEN(status, pg_read_incidents(store, replays, error));
+    THEN(status, incidents_adopt(out, history_leave(&store->history), NULL, error));
+    pg_close_alone(store);
     return status;
 }

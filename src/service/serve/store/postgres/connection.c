@@ -1,11 +1,11 @@
 /* The connection. */
 #include "foundation/base/error.h"
+#include "service/serve/store/files.h"
 #include "service/serve/store/postgres/postgres.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 
 gordian_status pg_check(const char *conninfo, gordian_error *error)
 {
@@ -33,6 +33,28 @@ bool pg_failed(struct pg *pg, const char *message)
     return false;
 }
 
+gordian_status pg_error(const struct pg *pg, gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", pg->why);
+}
+
+void pg_note_failure(struct store *store)
+{
+    char why[sizeof store->pg->why + 20];
+    snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
+    store_lock(store);
+    store_note_failure(store, why);
+    store_unlock(store);
+    store_ring(store);
+}
+
+bool pg_listen(struct pg *pg)
+{
+    char sql[120];
+    snprintf(sql, sizeof sql, "LISTEN %s", pg->channel);
+    return pg_do(pg, sql);
+}
+
 /* ---- opening */
 
 /* What we want unless the connection string says otherwise: a dead network is noticed, and a server
@@ -49,21 +71,16 @@ static const char *const wishes[][2] = {
 
 #define WISHES (sizeof wishes / sizeof *wishes)
 
-static bool says_otherwise(const PQconninfoOption *options, const char *key)
-{
-    for (; options->keyword; options++)
-        if (strcmp(options->keyword, key) == 0)
-            return options->val != NULL;
-    return false;
-}
-
 static PGconn *open_connection(const char *conninfo)
 {
     const char *keys[WISHES + 2] = {"dbname"}, *values[WISHES + 2] = {conninfo};
     size_t count = 1;
     PQconninfoOption *given = PQconninfoParse(conninfo, NULL);
     for (size_t i = 0; given && i < WISHES; i++) {
-        if (says_otherwise(given, wishes[i][0]))
+        const PQconninfoOption *option = given;
+        while (option->keyword && strcmp(option->keyword, wishes[i][0]) != 0)
+            option++;
+        if (option->keyword && option->val)
             continue;
         keys[count] = wishes[i][0];
         values[count++] = wishes[i][1];
@@ -137,10 +154,8 @@ void pg_wait(struct pg *pg, bool flush, int ms)
     struct pollfd ends[2] = {{.fd = pg->wake, .events = POLLIN},
                              {.fd = pg->conn ? PQsocket(pg->conn) : -1,
                               .events = (short)(POLLIN | (flush ? POLLOUT : 0))}};
-    eventfd_t ignored;
-    if (poll(ends, 2, ms) > 0 && ends[0].revents && eventfd_read(pg->wake, &ignored) != 0) {
-        /* It was not rung: no harm. */
-    }
+    if (poll(ends, 2, ms) > 0 && ends[0].revents)
+        bell_clear(pg->wake);
 }
 
 /* Only for the server: whoever wakes us meanwhile is heard later. */
@@ -184,13 +199,19 @@ static PGresult *take_query_answer(struct pg *pg)
     return NULL;
 }
 
+/* `binary`: that is how the answer is to come. */
+static PGresult *ask_with(struct pg *pg, const char *sql, int count, const char *const *values,
+                          bool binary)
+{
+    if (PQsendQueryParams(pg->conn, sql, count, NULL, values, NULL, NULL, binary))
+        return take_query_answer(pg);
+    pg_failed(pg, PQerrorMessage(pg->conn));
+    return NULL;
+}
+
 PGresult *pg_ask(struct pg *pg, const char *sql, int count, const char *const *values)
 {
-    if (!PQsendQueryParams(pg->conn, sql, count, NULL, values, NULL, NULL, 0)) {
-        pg_failed(pg, PQerrorMessage(pg->conn));
-        return NULL;
-    }
-    return take_query_answer(pg);
+    return ask_with(pg, sql, count, values, false);
 }
 
 PGresult *pg_ask_numbers(struct pg *pg, const char *sql, int count, const uint64_t *numbers)
@@ -199,11 +220,7 @@ PGresult *pg_ask_numbers(struct pg *pg, const char *sql, int count, const uint64
     const char *values[8];
     for (int i = 0; i < count; i++)
         values[i] = pg_number(texts[i], numbers[i]);
-    if (!PQsendQueryParams(pg->conn, sql, count, NULL, values, NULL, NULL, 1)) {
-        pg_failed(pg, PQerrorMessage(pg->conn));
-        return NULL;
-    }
-    return take_query_answer(pg);
+    return ask_with(pg, sql, count, values, true);
 }
 
 bool pg_do(struct pg *pg, const char *sql)

@@ -120,26 +120,33 @@ void pg_renewed(struct store *store, uint64_t sent)
     atomic_store_explicit(&store->leads_until, sent + store->pg->lease_ms, memory_order_release);
 }
 
-static bool send_off(struct pg *pg, const char *name, int count, const char *const *values,
-                     const int *lengths, const int *formats)
-{
-    return PQsendQueryPrepared(pg->conn, name, count, values, lengths, formats, 0) ||
-           pg_failed(pg, PQerrorMessage(pg->conn));
-}
-
 static bool end_pipeline_transaction(struct pg *pg)
 {
     return PQpipelineSync(pg->conn) || pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
-/* With numbers alone. */
-static bool send_numbers(struct pg *pg, const char *name, int count, const uint64_t *numbers)
+/* Parameters: numbers, bytes unless NULL, a text unless NULL. */
+static bool send_statement(struct pg *pg, const char *name, int count, const uint64_t *numbers,
+                           const void *bytes, size_t size, const char *text)
 {
     char texts[6][PG_NUMBER];
-    const char *values[6];
+    const char *values[8];
+    int lengths[8] = {0}, formats[8] = {0};
     for (int i = 0; i < count; i++)
         values[i] = pg_number(texts[i], numbers[i]);
-    return send_off(pg, name, count, values, NULL, NULL) && end_pipeline_transaction(pg);
+    lengths[count] = (int)size;
+    formats[count] = bytes != NULL;
+    if (bytes)
+        values[count++] = bytes;
+    if (text)
+        values[count++] = text;
+    return PQsendQueryPrepared(pg->conn, name, count, values, lengths, formats, 0) ||
+           pg_failed(pg, PQerrorMessage(pg->conn));
+}
+
+static bool send_numbers(struct pg *pg, const char *name, int count, const uint64_t *numbers)
+{
+    return send_statement(pg, name, count, numbers, NULL, 0, NULL) && end_pipeline_transaction(pg);
 }
 
 /* Under the mutex: the first batch that is not under way, and how many go with it. */
@@ -155,21 +162,6 @@ static struct batch *next_commit_group(const struct store *store, size_t *count)
         ++*count;
     }
     return first;
-}
-
-/* The row's bytes are in pg->row. */
-static bool send_row(struct pg *pg, uint64_t first, uint64_t last)
-{
-    char texts[5][PG_NUMBER];
-    uint64_t crc = crc32c(0, pg->row.data, pg->row.used);
-    const uint64_t numbers[] = {pg->epoch, pg->batch + 1, first, last, crc};
-    const char *values[7];
-    int lengths[7] = {[5] = (int)pg->row.used}, formats[7] = {[5] = 1};
-    for (int i = 0; i < 5; i++)
-        values[i] = pg_number(texts[i], numbers[i]);
-    values[5] = (const char *)pg->row.data;
-    values[6] = pg->channel;
-    return send_off(pg, "append", 7, values, lengths, formats);
 }
 
 /* *did: there was something to send. */
@@ -188,8 +180,10 @@ static bool send_append(struct store *store, bool *did)
     uint64_t last = end->first + end->count - 1;
     if (!row_put(&pg->row, batch, count))
         return pg_failed(pg, "out of memory");
-    if (!send_row(pg, batch->first, last) || !incidents_send(pg, batch, count, pg->batch + 1) ||
-        !end_pipeline_transaction(pg))
+    uint64_t crc = crc32c(0, pg->row.data, pg->row.used);
+    const uint64_t numbers[] = {pg->epoch, pg->batch + 1, batch->first, last, crc};
+    if (!send_statement(pg, "append", 5, numbers, pg->row.data, pg->row.used, pg->channel) ||
+        !incidents_send(pg, batch, count, pg->batch + 1) || !end_pipeline_transaction(pg))
         return false;
     struct flight *flight = add_flight(pg, FLIGHT_APPEND);
     flight->batch = ++pg->batch;
@@ -211,17 +205,13 @@ static bool loop_turns(const struct store *store)
 
 static bool send_part(struct pg *pg, struct snapshot_job *job)
 {
-    char texts[3][PG_NUMBER];
     size_t left = job->body.used - job->written, size = left < PG_PART ? left : PG_PART;
     const uint64_t numbers[] = {pg->epoch, job->number, job->written / PG_PART};
-    const char *values[4];
-    int lengths[4] = {[3] = (int)size}, formats[4] = {[3] = 1};
-    for (int i = 0; i < 3; i++)
-        values[i] = pg_number(texts[i], numbers[i]);
-    values[3] = (const char *)job->body.data + job->written;
+    const uint8_t *bytes = job->body.data + job->written;
     job->written += size;
     add_flight(pg, FLIGHT_PART);
-    return send_off(pg, "part", 4, values, lengths, formats) && end_pipeline_transaction(pg);
+    return send_statement(pg, "part", 3, numbers, bytes, size, NULL) &&
+           end_pipeline_transaction(pg);
 }
 
 /* A snapshot must not count before the records it stands for are kept. */
@@ -262,14 +252,8 @@ static void end_snapshot_job(struct store *store, bool written)
 /* The moment so long ago; 0: never. */
 static uint64_t moment_before(const struct store *store, uint64_t keep_ms)
 {
-    uint64_t wall = wall_ms(), passed = store->wall_at + (clock_ms() - store->steady_at);
-    uint64_t now = wall < passed ? wall : passed; /* a clock set forward makes nothing old */
+    uint64_t now = store_now(store);
     return keep_ms && now > keep_ms ? now - keep_ms : 0;
-}
-
-static uint64_t ended_before(const struct store *store)
-{
-    return moment_before(store, store->keep_ms);
 }
 
 static bool step_trim(struct store *store)
@@ -277,10 +261,15 @@ static bool step_trim(struct store *store)
     struct pg *pg = store->pg;
     char name[] = "trim0";
     store_lock(store);
+    uint64_t ended_before = moment_before(store, store->keep_ms);
     const uint64_t numbers[TRIM_STEPS][2] = {
-        {store->newest, store->older}, {store->newest, store->older}, {store->newest, store->older},
-        {ended_before(store), 0},      {HISTORY_INCIDENTS, 256},      {HISTORY_REPLAYS, 64},
-        {ended_before(store), 0},
+        {store->newest, store->older},
+        {store->newest, store->older},
+        {store->newest, store->older},
+        {ended_before, 0},
+        {HISTORY_INCIDENTS, 256},
+        {HISTORY_REPLAYS, 64},
+        {ended_before, 0},
     };
     uint64_t keep = store->options.keep_history_ms;
     const uint64_t past[2] = {moment_before(store, keep), store->older};
@@ -440,25 +429,6 @@ static void pg_lose_lead(struct store *store, const char *why)
     store_ring(store);
 }
 
-static void note_trouble(struct store *store)
-{
-    char why[sizeof store->pg->why + 20];
-    snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
-    store_lock(store);
-    store_note_failure(store, why);
-    store_unlock(store);
-    store_ring(store);
-}
-
-/* Does it count, although its answer was lost? */
-static bool has_snapshot(struct pg *pg, uint64_t number)
-{
-    PGresult *found = pg_ask_numbers(pg, "SELECT 1 FROM snapshot WHERE last = $1", 1, &number);
-    bool has = found && PQntuples(found) == 1;
-    PQclear(found);
-    return has;
-}
-
 /* Rows up to `batch` are kept: what of it is ours counts, the rest is sent again. */
 static void settle_flights(struct store *store, uint64_t batch)
 {
@@ -471,8 +441,12 @@ static void settle_flights(struct store *store, uint64_t batch)
             count_append(store, flight);
         pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
     }
-    if (pg->part_under_way)
-        end_snapshot_job(store, all_sent && has_snapshot(pg, store->job->number));
+    if (pg->part_under_way) { /* does it count, although its answer was lost? */
+        static const char select[] = "SELECT 1 FROM snapshot WHERE last = $1";
+        PGresult *found = all_sent ? pg_ask_numbers(pg, select, 1, &store->job->number) : NULL;
+        end_snapshot_job(store, found && PQntuples(found) == 1);
+        PQclear(found);
+    }
     pg->sent = 0;
     pg->appending = 0;
     pg->trim_step = 0;
@@ -497,7 +471,7 @@ static bool still_leads(struct store *store, const PGresult *row, int column)
 static bool count_in_flight(struct store *store)
 {
     struct pg *pg = store->pg;
-    note_trouble(store);
+    pg_note_failure(store);
     if (!end_pipeline(pg))
         return false;
     PGresult *found = pg_ask(pg, "SELECT epoch, batch FROM leader", 0, NULL);
@@ -649,7 +623,7 @@ void pg_lead_turn(struct store *store)
             hand_over_lead(store);
         return;
     }
-    note_trouble(store);
+    pg_note_failure(store);
     pg_disconnect(pg);
     if (store->role == STORE_LOST)
         return;

@@ -192,28 +192,35 @@ static bool load_incidents(struct store *store, const PGresult *rows, uint64_t m
     return good;
 }
 
-/* The newest ones, and all that stand: for those who ask this server. */
-static const char incidents_select[] =
-    "SELECT id, system, at, ended, how, requester, victim, processes, witness,"
-    " CASE WHEN id > m - 1000 THEN replay END"
-    " FROM incident, (SELECT coalesce(max(id), 0) AS m FROM incident) AS newest"
-    " WHERE id > $1::bigint AND (id > m - 10000 OR ended IS NULL) ORDER BY id LIMIT 500";
-/* Likewise what was done by hand, in the columns of an incident. */
-static const char actions_select[] =
-    "SELECT id, system, at, 0, what, who, process, why, NULL, NULL FROM action"
-    " WHERE id > $1::bigint AND id IN (SELECT id FROM action ORDER BY id DESC LIMIT 10000)"
-    " ORDER BY id LIMIT 500";
+/* What was done by hand, and labels, in the columns of an incident. */
+#define ACTIONS                                                                                    \
+    "SELECT id, system, at, 0, what, who, process, why, NULL, NULL FROM action"                    \
+    " WHERE id > $1::bigint"
+#define LABELS                                                                                     \
+    "SELECT id, '', 0, 0, NULL, NULL, NULL, labels, NULL, NULL FROM incident_label"                \
+    " WHERE id > $1::bigint"
+#define SOME " ORDER BY id LIMIT 500"
 
-/* And labels, likewise. */
-static const char labels_select[] =
-    "SELECT id, '', 0, 0, NULL, NULL, NULL, labels, NULL, NULL FROM incident_label"
-    " WHERE id > $1::bigint AND id > (SELECT coalesce(max(id), 0) - 10000 FROM incident)"
-    " ORDER BY id LIMIT 500";
+struct incident_source {
+    const char *select;
+    uint64_t mark; /* of their ids */
+};
 
-/* And what is to be told yet: not many, all at once. */
-static const char notices_select[] =
-    "SELECT id, '', 0, ended, NULL, NULL, NULL, NULL, NULL, NULL FROM notice"
-    " WHERE $1::bigint = 0 ORDER BY number";
+/* For those who ask this server: the newest ones, and all that stand. What is to be told yet: not
+ * many, all at once. */
+static const struct incident_source newest[] = {
+    {"SELECT id, system, at, ended, how, requester, victim, processes, witness,"
+     " CASE WHEN id > m - 1000 THEN replay END"
+     " FROM incident, (SELECT coalesce(max(id), 0) AS m FROM incident) AS newest"
+     " WHERE id > $1::bigint AND (id > m - 10000 OR ended IS NULL)" SOME,
+     0},
+    {ACTIONS " AND id IN (SELECT id FROM action ORDER BY id DESC LIMIT 10000)" SOME,
+     INCIDENT_ACTION},
+    {LABELS " AND id > (SELECT coalesce(max(id), 0) - 10000 FROM incident)" SOME, INCIDENT_LABELS},
+    {"SELECT id, '', 0, ended, NULL, NULL, NULL, NULL, NULL, NULL FROM notice"
+     " WHERE $1::bigint = 0 ORDER BY number",
+     INCIDENT_NOTICE},
+};
 
 static gordian_status read_incidents(struct store *store, const char *select, uint64_t mark,
                                      gordian_error *error)
@@ -248,10 +255,8 @@ static gordian_status read_all_parts(struct store *store, const struct store_loa
     if (status == GORDIAN_OK && store->newest)
         status = sections_load(image, 0, loader, context, error);
     bytes_free(image);
-    THEN(status, read_incidents(store, incidents_select, 0, error));
-    THEN(status, read_incidents(store, actions_select, INCIDENT_ACTION, error));
-    THEN(status, read_incidents(store, labels_select, INCIDENT_LABELS, error));
-    THEN(status, read_incidents(store, notices_select, INCIDENT_NOTICE, error));
+    for (size_t i = 0; i < sizeof newest / sizeof *newest; i++)
+        THEN(status, read_incidents(store, newest[i].select, newest[i].mark, error));
     THEN(status, read_journal(store, loader, context, error));
     THEN(status, check_end(store, error));
     atomic_store(&store->committed, store->last);
@@ -277,26 +282,17 @@ gordian_status pg_load(struct store *store, const struct store_loader *loader, v
 
 /* ---- for those who only want to read them */
 
-#define EVERY_INCIDENT(replay)                                                                     \
+#define INCIDENTS(replay)                                                                          \
     "SELECT id, system, at, ended, how, requester, victim, processes, witness, " replay            \
-    " FROM incident WHERE id > $1::bigint ORDER BY id LIMIT 500"
-
-static const char every_action[] =
-    "SELECT id, system, at, 0, what, who, process, why, NULL, NULL FROM action WHERE"
-    " id > $1::bigint ORDER BY id LIMIT 500";
-
-static const char every_label[] =
-    "SELECT id, '', 0, 0, NULL, NULL, NULL, labels, NULL, NULL FROM incident_label WHERE"
-    " id > $1::bigint ORDER BY id LIMIT 500";
+    " FROM incident WHERE id > $1::bigint" SOME
 
 gordian_status pg_read_incidents(struct store *store, bool replays, gordian_error *error)
 {
     if (!pg_do(store->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return load_failed(store->pg, error);
-    TRY(read_incidents(store, replays ? EVERY_INCIDENT("replay") : EVERY_INCIDENT("NULL"), 0,
-                       error));
-    TRY(read_incidents(store, every_action, INCIDENT_ACTION, error));
-    return read_incidents(store, every_label, INCIDENT_LABELS, error);
+    TRY(read_incidents(store, replays ? INCIDENTS("replay") : INCIDENTS("NULL"), 0, error));
+    TRY(read_incidents(store, ACTIONS SOME, INCIDENT_ACTION, error));
+    return read_incidents(store, LABELS SOME, INCIDENT_LABELS, error);
 }
 
 /* ---- the past */
@@ -316,34 +312,26 @@ gordian_status pg_past_begins(struct pg *pg, uint64_t *at, bool *whole, gordian_
     return GORDIAN_OK;
 }
 
-static gordian_status pg_read_past(struct store *store, uint64_t at, uint64_t after,
-                                   const struct store_loader *loader, void *context,
-                                   gordian_error *error)
+gordian_status pg_load_past(struct store *store, uint64_t at, uint64_t after,
+                            const struct store_loader *loader, void *context, gordian_error *error)
 {
     struct bytes *image = &store->recovery.image;
     uint64_t begins;
     bool whole = true;
+    bytes_init(image, &store->pg->memory);
+    if (!pg_do(store->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+        return load_failed(store->pg, error);
     gordian_status status = after ? GORDIAN_OK : read_snapshot(store, at, error);
     if (status == GORDIAN_OK && !after && !store->newest)
         status = pg_past_begins(store->pg, &begins, &whole, error);
     if (status == GORDIAN_OK && !whole)
-        return GORDIAN_STATUS_END;
+        status = GORDIAN_STATUS_END;
     if (status == GORDIAN_OK && store->newest)
         status = sections_load(image, 0, loader, context, error);
     bytes_free(image);
     if (after)
         store->newest = after;
     store->last = store->newest;
-    return status == GORDIAN_OK ? read_journal(store, loader, context, error) : status;
-}
-
-gordian_status pg_load_past(struct store *store, uint64_t at, uint64_t after,
-                            const struct store_loader *loader, void *context, gordian_error *error)
-{
-    struct pg *pg = store->pg;
-    bytes_init(&store->recovery.image, &pg->memory);
-    store->role = STORE_FOLLOWS; /* it says nothing to anybody */
-    if (!pg_do(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-        return load_failed(pg, error);
-    return pg_read_past(store, at, after, loader, context, error);
+    THEN(status, read_journal(store, loader, context, error));
+    return status;
 }

@@ -25,25 +25,4 @@ gordian_status store_read_incidents(const struct store_options *options, bool re
     return open_none(NULL, NULL, error);
 }
 
-static gordian_status past_none(const struct store_options *options, uint64_t at, uint64_t after,
-                                const struct store_loader *loader, void *context,
-                                gordian_error *error)
-{
-    (void)options, (void)at, (void)after, (void)loader, (void)context;
-    return open_none(NULL, NULL, error);
-}
-
-static gordian_status begins_none(const struct store_options *options, uint64_t *at,
-                                  gordian_error *error)
-{
-    (void)options, (void)at;
-    return open_none(NULL, NULL, error);
-}
-
-static void close_none(struct store *store)
-{
-    (void)store;
-}
-
-const struct store_backend backend_postgres = {
-    .open = open_none, .past = past_none, .begins = begins_none, .close = close_none};
+const struct store_backend backend_postgres = {.open = open_none};

@@ -118,6 +118,16 @@ bool pg_connect(struct pg *pg);
 void pg_disconnect(struct pg *pg);
 /* Keeps what libpq says as one line; false. */
 bool pg_failed(struct pg *pg, const char *message);
+/* pg->why as an error. */
+gordian_status pg_error(const struct pg *pg, gordian_error *error);
+/* The same as a commit that has failed, which the loop is told of. */
+void pg_note_failure(struct store *store);
+/* A store that has nothing but a connection, and a history in memory. */
+gordian_status pg_open_alone(struct store **out, const struct store_options *options,
+                             gordian_error *error);
+void pg_close_alone(struct store *store);
+/* From now on notifications come; false: pg->why. */
+bool pg_listen(struct pg *pg);
 /* Asks, with `count` parameters that are texts, and waits for the answer; NULL: pg->why. */
 PGresult *pg_ask(struct pg *pg, const char *sql, int count, const char *const *values);
 /* The same with numbers; true: it went well, whatever it says. */

@@ -51,14 +51,6 @@ static struct batch take_row_batch(struct bytes_in *in, uint64_t first)
     return batch;
 }
 
-/* Are there as many records as its numbers say? Asked before the first is believed. */
-static bool adds_up(struct bytes_in in, uint64_t first, uint64_t last)
-{
-    while (!in.bad && bytes_left(&in) > 0)
-        first += take_row_batch(&in, first).count;
-    return !in.bad && first == last + 1;
-}
-
 /* Before its first record is believed. */
 static gordian_status begin_journal_row(const struct store *store, struct rows_cursor *cursor,
                                         gordian_error *error)
@@ -67,10 +59,12 @@ static gordian_status begin_journal_row(const struct store *store, struct rows_c
     int row = cursor->row;
     const uint8_t *bytes = (const uint8_t *)PQgetvalue(rows, row, 4);
     size_t length = (size_t)PQgetlength(rows, row, 4);
-    uint64_t first = binary_u64(rows, row, 1);
+    uint64_t first = binary_u64(rows, row, 1), end = first;
     struct bytes_in in = {.at = bytes, .end = bytes + length};
-    if (crc32c(0, bytes, length) != binary_u64(rows, row, 3) ||
-        !adds_up(in, first, binary_u64(rows, row, 2)) ||
+    bool whole = crc32c(0, bytes, length) == binary_u64(rows, row, 3);
+    while (whole && !in.bad && bytes_left(&in) > 0)
+        end += take_row_batch(&in, end).count;
+    if (!whole || in.bad || end != binary_u64(rows, row, 2) + 1 ||
         (first <= store->last &&
          store->last > cursor->after)) /* only the snapshot may have some of it */
         return fail(error, GORDIAN_STATUS_INPUT, "row %llu of the journal fails its checksum",

@@ -96,7 +96,7 @@ static bool make_tables(struct pg *pg, bool *made)
 gordian_status schema_open(struct pg *pg, bool *made, gordian_error *error)
 {
     if (!make_tables(pg, made))
-        return fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", pg->why);
+        return pg_error(pg, error);
     return schema_check(pg, error);
 }
 
@@ -107,7 +107,7 @@ gordian_status schema_check(struct pg *pg, gordian_error *error)
                              " current_setting('server_encoding') FROM leader",
                              1, (const char *const[]){pg->schema});
     if (!found)
-        return fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", pg->why);
+        return pg_error(pg, error);
     gordian_status status = GORDIAN_OK;
     if (PQntuples(found) != 1 || pg_u64(found, 0, 0) != PG_VERSION)
         status = fail(error, GORDIAN_STATUS_INPUT,

@@ -192,13 +192,6 @@ void pg_show_leader(struct store *store, const char *address)
         store->pg->rest_until = 0;
 }
 
-static bool listen_here(struct pg *pg)
-{
-    char sql[120];
-    snprintf(sql, sizeof sql, "LISTEN %s", pg->channel);
-    return pg_do(pg, sql);
-}
-
 static bool follow_once(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -247,13 +240,8 @@ static bool drop_notifications(struct pg *pg)
 static void note_standby_trouble(struct store *store)
 {
     struct pg *pg = store->pg;
-    char why[sizeof pg->why + 20];
-    snprintf(why, sizeof why, "PostgreSQL: %s", pg->why);
     pg_disconnect(pg);
-    store_lock(store);
-    store_note_failure(store, why);
-    store_unlock(store);
-    store_ring(store);
+    pg_note_failure(store);
     pg->pause_ms = pg->pause_ms ? pg->pause_ms * 2 : 50;
     pg->pause_ms = pg->pause_ms > 1000 ? 1000 : pg->pause_ms;
     pg_wait(pg, false, (int)pg->pause_ms);
@@ -262,11 +250,7 @@ static void note_standby_trouble(struct store *store)
 void pg_follow_turn(struct store *store)
 {
     struct pg *pg = store->pg;
-    if (!pg->conn && !(pg_connect(pg) && listen_here(pg))) {
-        note_standby_trouble(store);
-        return;
-    }
-    if (!follow_once(store)) {
+    if (!(pg->conn || (pg_connect(pg) && pg_listen(pg))) || !follow_once(store)) {
         note_standby_trouble(store);
         return;
     }
