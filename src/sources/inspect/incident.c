@@ -17,7 +17,7 @@
 
 /* An incident being put together. */
 struct draft {
-    struct sight *sight;
+    struct process_snapshot *snapshot;
     struct incident head;
     struct incident_thread *threads;
     struct incident_lock *locks;
@@ -28,20 +28,20 @@ struct draft {
     size_t thread_count, thread_room, lock_count, lock_room, edge_count, edge_room;
     size_t process_count, process_room, text_count, text_room, word_count, word_room;
     struct output strings, maps;
-    uint32_t *thread_of; /* by the sight's thread: index + 1, 0: not there */
-    uint32_t *lock_of;   /* by the sight's lock: likewise */
+    uint32_t *thread_of; /* by the snapshot's thread: index + 1, 0: not there */
+    uint32_t *lock_of;   /* by the snapshot's lock: likewise */
     bool failed;
 };
 
 /* ------------------------------------------------------------------ opening and closing */
 
-static bool draft_open(struct draft *draft, struct sight *sight)
+static bool draft_open(struct draft *draft, struct process_snapshot *snapshot)
 {
-    *draft = (struct draft){.sight = sight};
-    draft->thread_of =
-        memory_zeroed(&sight->memory, (sight->thread_count + 1) * sizeof *draft->thread_of);
-    draft->lock_of =
-        memory_zeroed(&sight->memory, (sight->lock_count + 1) * sizeof *draft->lock_of);
+    *draft = (struct draft){.snapshot = snapshot};
+    draft->thread_of = memory_zeroed(&snapshot->memory, (snapshot_thread_count(snapshot) + 1) *
+                                                            sizeof *draft->thread_of);
+    draft->lock_of = memory_zeroed(&snapshot->memory,
+                                   (snapshot_lock_count(snapshot) + 1) * sizeof *draft->lock_of);
     bool opened = output_open(&draft->strings, OUTPUT_MEMORY);
     opened = output_open(&draft->maps, OUTPUT_MEMORY) && opened;
     if (opened)
@@ -53,7 +53,7 @@ static void draft_close(struct draft *draft)
 {
     output_close(&draft->strings);
     output_close(&draft->maps);
-    memory_free_all(&draft->sight->memory, draft->threads, draft->locks, draft->edges,
+    memory_free_all(&draft->snapshot->memory, draft->threads, draft->locks, draft->edges,
                     draft->processes, draft->texts, draft->words, draft->thread_of, draft->lock_of);
 }
 
@@ -70,7 +70,7 @@ static uint32_t draft_string(struct draft *draft, const char *text)
 static void *draft_add(struct draft *draft, void *list, size_t *count, size_t *room, size_t size)
 {
     void *array;
-    if (!memory_grow(&draft->sight->memory, list, room, *count + 1, size)) {
+    if (!memory_grow(&draft->snapshot->memory, list, room, *count + 1, size)) {
         draft->failed = true;
         return NULL;
     }
@@ -92,9 +92,9 @@ static void draft_word(struct draft *draft, uint64_t word)
 
 static void draft_processes(struct draft *draft)
 {
-    const struct sight *sight = draft->sight;
-    for (size_t i = 0; i < sight->target_count; i++) {
-        const struct target *target = sight->targets[i];
+    const struct process_snapshot *snapshot = draft->snapshot;
+    for (size_t i = 0; i < snapshot_target_count(snapshot); i++) {
+        const struct target *target = snapshot_target(snapshot, i);
         struct incident_process *process = draft_add(
             draft, &draft->processes, &draft->process_count, &draft->process_room, sizeof *process);
         if (!process)
@@ -113,9 +113,9 @@ static void draft_processes(struct draft *draft)
 /* ------------------------------------------------------------------ threads */
 
 /* What a thread does that waits for no lock, in words: "sleeps in epoll_wait", "runs". */
-static const char *tell_doing(struct sight *sight, uint32_t index)
+static const char *tell_doing(struct process_snapshot *snapshot, uint32_t index)
 {
-    const struct sight_thread *thread = &sight->threads[index];
+    const struct snapshot_thread *thread = snapshot_thread(snapshot, index);
     if (thread->doing)
         return thread->doing;
     if (thread->is.activity == TARGET_UNKNOWN)
@@ -124,17 +124,17 @@ static const char *tell_doing(struct sight *sight, uint32_t index)
         return "runs";
     const char *limit = thread->call.timed ? ", for a limited time" : "";
     if (thread->call.name)
-        return sight_format(sight, "sleeps in %s%s", thread->call.name, limit);
-    return sight_format(sight, "sleeps in system call %llu%s", (unsigned long long)thread->is.call,
-                        limit);
+        return snapshot_format(snapshot, "sleeps in %s%s", thread->call.name, limit);
+    return snapshot_format(snapshot, "sleeps in system call %llu%s",
+                           (unsigned long long)thread->is.call, limit);
 }
 
 /* The lines of scripts that belong before a frame of the machine. */
 static size_t draft_texts(struct draft *draft, uint32_t thread, size_t from, size_t before)
 {
-    const struct sight *sight = draft->sight;
-    for (; from < sight->text_count; from++) {
-        const struct sight_text *text = &sight->texts[from];
+    const struct process_snapshot *snapshot = draft->snapshot;
+    for (; from < snapshot->script_line_count; from++) {
+        const struct snapshot_script_line *text = &snapshot->script_lines[from];
         if (text->thread != thread)
             continue;
         if (text->before > before)
@@ -154,12 +154,12 @@ static size_t draft_texts(struct draft *draft, uint32_t thread, size_t from, siz
 
 static void draft_stack(struct draft *draft, uint32_t thread, struct incident_thread *to)
 {
-    const struct sight_stack *stack = stack_of(draft->sight, thread, STACK_LONG, true);
-    size_t text = draft->sight->text_count, first = draft->word_count;
-    decoders_lines(draft->sight, thread);
+    const struct snapshot_stack *stack = stack_of(draft->snapshot, thread, STACK_LONG, true);
+    size_t text = draft->snapshot->script_line_count, first = draft->word_count;
+    decoders_lines(draft->snapshot, thread);
     for (size_t i = 0; i < stack->count; i++) {
         text = draft_texts(draft, thread, text, i);
-        if (!stack_is_watcher(draft->sight, thread, &stack->frames[i]))
+        if (!stack_is_watcher(draft->snapshot, thread, &stack->frames[i]))
             draft_word(draft, stack->frames[i].counter);
     }
     draft_texts(draft, thread, text, SIZE_MAX);
@@ -180,17 +180,19 @@ static void stack_bounds(const struct target *target, const struct target_thread
 }
 
 /* The name it was given; "": it is called like the process, since nobody named it. */
-static const char *own_name(const struct sight *sight, const struct sight_thread *thread)
+static const char *own_name(const struct process_snapshot *snapshot,
+                            const struct snapshot_thread *thread)
 {
-    uint32_t first = sight_thread(sight, thread->process, sight->targets[thread->process]->pid);
-    bool same = first != SIGHT_NONE && thread != &sight->threads[first] &&
-                strcmp(sight->threads[first].is.name, thread->is.name) == 0;
+    uint32_t first = snapshot_find_thread(snapshot, thread->process,
+                                          snapshot_target(snapshot, thread->process)->pid);
+    bool same = first != SNAPSHOT_NONE && thread != snapshot_thread(snapshot, first) &&
+                strcmp(snapshot_thread(snapshot, first)->is.name, thread->is.name) == 0;
     return same ? "" : thread->is.name;
 }
 
 static uint32_t draft_thread(struct draft *draft, uint32_t index)
 {
-    struct sight *sight = draft->sight;
+    struct process_snapshot *snapshot = draft->snapshot;
     if (draft->thread_of[index])
         return draft->thread_of[index] - 1;
     struct incident_thread *to =
@@ -198,16 +200,16 @@ static uint32_t draft_thread(struct draft *draft, uint32_t index)
     if (!to)
         return INCIDENT_NONE;
     draft->thread_of[index] = (uint32_t)draft->thread_count;
-    const struct sight_thread *from = &sight->threads[index];
-    const struct target *target = sight->targets[from->process];
+    const struct snapshot_thread *from = snapshot_thread(snapshot, index);
+    const struct target *target = snapshot_target(snapshot, from->process);
     to->tid = from->is.seen_tid;
     to->flags = from->is.tid == target->pid ? (uint32_t)INCIDENT_MAIN : 0;
-    to->name = draft_string(draft, own_name(sight, from));
+    to->name = draft_string(draft, own_name(snapshot, from));
     to->wait = INCIDENT_NONE;
     to->process = from->process;
     stack_bounds(target, &from->is, to);
-    if (from->wait == SIGHT_NONE)
-        to->doing = draft_string(draft, tell_doing(sight, index));
+    if (from->wait == SNAPSHOT_NONE)
+        to->doing = draft_string(draft, tell_doing(snapshot, index));
     struct incident_thread filled = *to;
     if (draft->thread_count <= STACKS_MOST)
         draft_stack(draft, index, &filled);
@@ -222,10 +224,10 @@ static uint32_t draft_gone(struct draft *draft, uint32_t lock)
         draft_add(draft, &draft->threads, &draft->thread_count, &draft->thread_room, sizeof *to);
     if (!to)
         return INCIDENT_NONE;
-    to->tid = draft->sight->locks[lock].owner_tid;
+    to->tid = snapshot_lock(draft->snapshot, lock)->owner_tid;
     to->flags = INCIDENT_ENDED;
     to->wait = INCIDENT_NONE;
-    to->process = draft->sight->locks[lock].process;
+    to->process = snapshot_lock(draft->snapshot, lock)->process;
     return (uint32_t)draft->thread_count - 1;
 }
 
@@ -240,19 +242,19 @@ static uint32_t draft_lock(struct draft *draft, uint32_t index)
     if (!to)
         return INCIDENT_NONE;
     uint32_t number = draft->lock_of[index] = (uint32_t)draft->lock_count;
-    const struct sight_lock *from = &draft->sight->locks[index];
+    const struct snapshot_lock *from = snapshot_lock(draft->snapshot, index);
     *to = (struct incident_lock){
         .address = from->address,
         .kind = from->kind,
-        .flags = from->flags,
-        .name = draft_string(draft, from->name),
+        .flags = from->facts.flags,
+        .name = draft_string(draft, from->facts.name),
         .target = INCIDENT_NONE,
         .owner_tid = from->owner_tid,
-        .units = from->units,
-        .missing = from->missing,
+        .units = from->facts.units,
+        .missing = from->facts.missing,
         .process = from->process,
     };
-    if (from->target != SIGHT_NONE) {
+    if (from->target != SNAPSHOT_NONE) {
         uint32_t target = draft_thread(draft, from->target);
         draft->locks[number - 1].target = target;
     }
@@ -261,14 +263,13 @@ static uint32_t draft_lock(struct draft *draft, uint32_t index)
 
 static void draft_edge(struct draft *draft, uint32_t index, uint32_t flags)
 {
-    const struct sight_edge from = draft->sight->edges[index];
+    const struct wait_for_edge from = *snapshot_edge(draft->snapshot, index);
     uint32_t lock = draft_lock(draft, from.lock);
-    uint32_t thread =
-        from.thread == SIGHT_GONE ? draft_gone(draft, from.lock) : draft_thread(draft, from.thread);
-    uint32_t outer = from.outer == SIGHT_NONE ? INCIDENT_NONE : draft_lock(draft, from.outer);
+    uint32_t thread = from.thread == SNAPSHOT_GONE ? draft_gone(draft, from.lock)
+                                                   : draft_thread(draft, from.thread);
     bool aside = from.word == WORD_LIKELY && draft->head.word != INCIDENT_LIKELY && from.evidence;
     const char *evidence =
-        aside ? sight_format(draft->sight, "likely, %s", from.evidence) : from.evidence;
+        aside ? snapshot_format(draft->snapshot, "likely, %s", from.evidence) : from.evidence;
     struct incident_edge *to =
         draft_add(draft, &draft->edges, &draft->edge_count, &draft->edge_room, sizeof *to);
     if (!to || draft->failed)
@@ -278,8 +279,8 @@ static void draft_edge(struct draft *draft, uint32_t index, uint32_t flags)
         .lock = lock,
         .mode = from.mode,
         .flags = from.flags | flags,
-        .units = from.units,
-        .outer = outer,
+        .units = 1,
+        .outer = INCIDENT_NONE,
         .evidence = draft_string(draft, evidence),
     };
     if (from.flags & INCIDENT_WAITS) {
@@ -292,12 +293,12 @@ static void draft_edge(struct draft *draft, uint32_t index, uint32_t flags)
 
 static void draft_finding(struct draft *draft, const struct inspect_finding *finding)
 {
-    struct sight *sight = draft->sight;
+    struct process_snapshot *snapshot = draft->snapshot;
     draft->head.word = finding->word;
     for (size_t i = 0; i < finding->edge_count; i++)
         draft_edge(draft, finding->edges[i], INCIDENT_WITNESS);
     for (size_t i = 0; i < finding->behind_count && i < BEHIND_MOST; i++)
-        draft_edge(draft, sight->threads[finding->behind[i]].wait, 0);
+        draft_edge(draft, snapshot_thread(snapshot, finding->behind[i])->wait, 0);
     for (size_t i = 0; i < finding->member_count && !draft->failed; i++)
         draft->threads[draft_thread(draft, finding->members[i])].flags |= INCIDENT_STUCK;
     for (size_t i = 0; i < finding->behind_count && i < BEHIND_MOST && !draft->failed; i++)
@@ -307,35 +308,35 @@ static void draft_finding(struct draft *draft, const struct inspect_finding *fin
     const char *note = finding->note;
     draft->head.behind = (uint32_t)finding->behind_count;
     if (finding->behind_count > BEHIND_MOST)
-        note = sight_format(sight, "%s %d of the %zu threads that wait behind it are listed.", note,
-                            BEHIND_MOST, finding->behind_count);
+        note = snapshot_format(snapshot, "%s %d of the %zu threads that wait behind it are listed.",
+                               note, BEHIND_MOST, finding->behind_count);
     draft->head.note = draft_string(draft, note);
     draft->head.first =
         finding->member_count ? draft_thread(draft, finding->members[0]) : INCIDENT_NONE;
 }
 
 /* What cannot be known of somebody's wait, and what would help: each sentence once. */
-static const char *join_unknown(struct sight *sight)
+static const char *join_unknown(struct process_snapshot *snapshot)
 {
     const char *all = "";
-    for (size_t i = 0; i < sight->thread_count; i++) {
-        const char *unknown = sight->threads[i].unknown;
-        if (unknown && sight->threads[i].is.steady && !strstr(all, unknown))
-            all = sight_format(sight, "%s%sThread %u %s.", all, *all ? " " : "",
-                               sight->threads[i].is.seen_tid, unknown);
+    for (size_t i = 0; i < snapshot_thread_count(snapshot); i++) {
+        const char *unknown = snapshot_thread(snapshot, i)->unknown;
+        if (unknown && snapshot_thread(snapshot, i)->is.steady && !strstr(all, unknown))
+            all = snapshot_format(snapshot, "%s%sThread %u %s.", all, *all ? " " : "",
+                                  snapshot_thread(snapshot, i)->is.seen_tid, unknown);
     }
     return all;
 }
 
 static void draft_status(struct draft *draft)
 {
-    struct sight *sight = draft->sight;
-    for (uint32_t i = 0; i < sight->thread_count; i++)
+    struct process_snapshot *snapshot = draft->snapshot;
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++)
         draft_thread(draft, i);
-    for (uint32_t i = 0; i < sight->edge_count; i++)
-        if (!(sight->edges[i].flags & INCIDENT_COULD))
+    for (uint32_t i = 0; i < snapshot->edges.count; i++)
+        if (!(snapshot_edge(snapshot, i)->flags & INCIDENT_COULD))
             draft_edge(draft, i, 0);
-    draft->head.note = draft_string(draft, join_unknown(sight));
+    draft->head.note = draft_string(draft, join_unknown(snapshot));
     draft->head.kind = INCIDENT_STATUS;
     draft->head.word = INCIDENT_UNKNOWN;
     draft->head.first = INCIDENT_NONE;
@@ -395,10 +396,11 @@ static void fill_head(struct draft *draft, const struct inspect_findings *findin
                       const struct inspect_finding *finding)
 {
     struct incident *head = &draft->head;
-    const struct sight *sight = draft->sight;
-    uint32_t process =
-        finding && finding->member_count ? sight->threads[finding->members[0]].process : 0;
-    const struct target *target = sight->targets[process];
+    const struct process_snapshot *snapshot = draft->snapshot;
+    uint32_t process = finding && finding->member_count
+                           ? snapshot_thread(snapshot, finding->members[0])->process
+                           : 0;
+    const struct target *target = snapshot_target(snapshot, process);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     memcpy(head->magic, INCIDENT_MAGIC, sizeof head->magic);
@@ -411,11 +413,11 @@ static void fill_head(struct draft *draft, const struct inspect_findings *findin
     head->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     head->program = draft_string(draft, target->program);
     head->engine = draft_string(draft, findings->engine);
-    head->threads_watched = sight->thread_count;
-    head->locks_watched = draft->sight->lock_count;
+    head->threads_watched = snapshot_thread_count(snapshot);
+    head->locks_watched = snapshot_lock_count(draft->snapshot);
 }
 
-gordian_status tell_open(struct report *report, struct sight *sight,
+gordian_status tell_open(struct report *report, struct process_snapshot *snapshot,
                          const struct inspect_findings *findings,
                          const struct inspect_finding *finding, gordian_error *error)
 {
@@ -423,9 +425,9 @@ gordian_status tell_open(struct report *report, struct sight *sight,
     gordian_status status = GORDIAN_OK;
     int fd = -1;
     /* Opens the symbols that are to be lent. */
-    for (uint32_t i = 0; i < sight->target_count; i++)
-        sight_symbols(sight, i);
-    if (!draft_open(&draft, sight)) {
+    for (uint32_t i = 0; i < snapshot_target_count(snapshot); i++)
+        snapshot_symbols(snapshot, i);
+    if (!draft_open(&draft, snapshot)) {
         draft_close(&draft);
         return fail_memory(error);
     }
@@ -435,13 +437,14 @@ gordian_status tell_open(struct report *report, struct sight *sight,
         draft_finding(&draft, finding);
     else
         draft_status(&draft);
-    if (draft.failed || draft.strings.failure || draft.maps.failure || sight->failed)
+    if (draft.failed || draft.strings.failure || draft.maps.failure || snapshot->failed)
         status = fail_memory(error);
     if (status == GORDIAN_OK && (fd = write_incident(&draft)) < 0)
         status =
             fail(error, GORDIAN_STATUS_IO, "cannot put the report together: %s", strerror(errno));
     draft_close(&draft);
-    THEN(status, report_open_with(report, fd, sight->symbols, sight->target_count, error));
+    THEN(status,
+         report_open_with(report, fd, snapshot->symbols, snapshot_target_count(snapshot), error));
     if (fd >= 0)
         close(fd);
     return status;

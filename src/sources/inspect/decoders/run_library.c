@@ -29,14 +29,15 @@ static bool is_watchers(const struct target *target, uint64_t address)
     return false;
 }
 
-static bool explain_watcher(struct sight *sight, uint32_t thread)
+static bool explain_watcher(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
-        !is_watchers(sight->targets[waiter->process], waiter->call.address))
+        !is_watchers(snapshot_target(snapshot, waiter->process), waiter->call.address))
         return false;
-    waiter->sleeps = false;
-    waiter->doing = "is inside the watcher of 'gordian run', and waits for no lock of the program";
+    snapshot_set_busy(
+        snapshot, thread,
+        "is inside the watcher of 'gordian run', and waits for no lock of the program");
     return true;
 }
 

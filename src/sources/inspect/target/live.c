@@ -189,6 +189,15 @@ char target_state(const struct target *target, uint32_t seen_tid)
     return state ? *state : 0;
 }
 
+void target_await_sleep(const struct target *target, uint32_t seen_tid, uint64_t until)
+{
+    for (char state; (state = target_state(target, seen_tid)) && state != 'S';) {
+        if (clock_ns() >= until)
+            break;
+        nanosleep(&(struct timespec){0, 200000}, NULL);
+    }
+}
+
 bool target_shares_memory(const struct target *target)
 {
     enum { VM = 1 }; /* KCMP_VM */

@@ -207,6 +207,13 @@ struct target_thread *target_thread(const struct target *target, uint32_t tid)
                : NULL;
 }
 
+bool target_same_place(const struct target_thread *before, const struct target_thread *now)
+{
+    return before->seen_tid == now->seen_tid && before->call == now->call &&
+           memcmp(before->arguments, now->arguments, sizeof now->arguments) == 0 &&
+           before->stack == now->stack && before->counter == now->counter;
+}
+
 bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack)
 {

@@ -153,6 +153,13 @@ bool target_glance(struct target *target, struct target_thread *thread);
 /* The state of a thread of a live process now, as in /proc; 0: it has ended, or this is a core. */
 char target_state(const struct target *target, uint32_t seen_tid);
 
+/* Waits until a thread that was stopped sleeps again, or has ended. */
+void target_await_sleep(const struct target *target, uint32_t seen_tid, uint64_t until);
+#define TARGET_ASLEEP_NS 2000000000u /* long enough for that on a busy machine */
+
+/* Is the thread in the same call as before, at the same place? */
+bool target_same_place(const struct target_thread *before, const struct target_thread *now);
+
 /* Has another process the very memory of this one (clone with CLONE_VM), so that it may wake its
  * threads? As far as that can be seen. */
 bool target_shares_memory(const struct target *target);
