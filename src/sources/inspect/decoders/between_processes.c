@@ -26,25 +26,15 @@ struct wait_at {
     uint32_t lock;
 };
 
-static void process_name(uint32_t pid, char *name, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/comm", pid);
-    FILE *file = fopen(path, "re");
-    if (!file || !fgets(name, (int)size, file))
-        snprintf(name, size, "?");
-    name[strcspn(name, "\n")] = '\0';
-    if (file)
-        fclose(file);
-}
-
 /* Somebody who is not inspected could end it. That it waits for the inspector is no riddle. */
 static void say_outsider(const struct wait_at *at, uint32_t pid, const char *what)
 {
     char name[64];
     if (pid == (uint32_t)getpid())
         return;
-    process_name(pid, name, sizeof name);
+    if (proc_read(name, sizeof name, "/proc/%u/comm", pid) <= 0)
+        strcpy(name, "?");
+    name[strcspn(name, "\n")] = '\0';
     snapshot_set_unknown(
         at->snapshot, at->thread,
         snapshot_format(at->snapshot,
@@ -233,15 +223,10 @@ static size_t list_children(uint32_t pid, uint32_t *children, size_t room)
     struct dirent **threads = NULL;
     int found = scandir(path, &threads, NULL, NULL);
     for (int i = 0; i < found; i++) {
-        snprintf(path, sizeof path, "/proc/%u/task/%.20s/children", pid, threads[i]->d_name);
-        FILE *file = threads[i]->d_name[0] == '.' ? NULL : fopen(path, "re");
-        size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-        text[bytes] = '\0';
+        proc_read(text, sizeof text, "/proc/%u/task/%.20s/children", pid, threads[i]->d_name);
         for (char *at = text, *end; strtoul(at, &end, 10) > 0 && end != at; at = end, count++)
             if (count < room)
                 children[count] = (uint32_t)strtoul(at, NULL, 10);
-        if (file)
-            fclose(file);
         free(threads[i]);
     }
     free(threads);

@@ -318,11 +318,10 @@ static bool has_ring(const struct target *target)
  * timer_create(), and the library of `gordian run` has recorded whether another was ever armed. */
 static enum policy_timers unasked_timers(struct target *target)
 {
-    char path[64], text[64];
+    char text[64];
     uint64_t address, size;
     uint32_t recorded = TIMERS_UNRECORDED;
-    snprintf(path, sizeof path, "/proc/%u/timers", target->through);
-    if (proc_read(AT_FDCWD, path, text, sizeof text) > 0)
+    if (proc_read(text, sizeof text, "/proc/%u/timers", target->through) > 0)
         return POLICY_TIMERS_ARMED;
     if (!image_symbol(target, RUN_LIBRARY, "gordian_run_timers", &address, &size) ||
         !target_read_u32(target, address, &recorded))

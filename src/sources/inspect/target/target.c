@@ -23,7 +23,7 @@ void target_close(struct target *target)
 {
     if (!target)
         return;
-    if (target->ops)
+    if (target->ops && target->ops->close)
         target->ops->close(target);
     if (target->close_interpreter)
         target->close_interpreter(target);
@@ -53,7 +53,7 @@ bool target_set_text(char **text, const char *value)
 
 gordian_status target_list(struct target *target, gordian_error *error)
 {
-    return target->ops->list(target, error);
+    return target->ops->list ? target->ops->list(target, error) : GORDIAN_OK;
 }
 
 size_t target_read(struct target *target, uint64_t address, void *to, size_t size)
@@ -116,8 +116,8 @@ gordian_status target_parse_maps(struct target *target, gordian_error *error)
         at += length + 1;
         if (!parse_mapping(line, &mapping))
             continue;
-        if (!memory_grow(&target->memory, &target->mappings, &target->mapping_room,
-                         target->mapping_count + 1, sizeof mapping)) {
+        if (!memory_extend(&target->memory, target->mappings, target->mapping_room,
+                           target->mapping_count)) {
             free(mapping.path);
             return fail_memory(error);
         }
@@ -179,8 +179,7 @@ bool target_is_private(struct target *target, uint64_t address)
 
 struct target_thread *target_add_thread(struct target *target)
 {
-    if (!memory_grow(&target->memory, &target->threads, &target->thread_room,
-                     target->thread_count + 1, sizeof *target->threads))
+    if (!memory_extend(&target->memory, target->threads, target->thread_room, target->thread_count))
         return NULL;
     struct target_thread *thread = &target->threads[target->thread_count++];
     memset(thread, 0, sizeof *thread);
@@ -217,7 +216,8 @@ bool target_same_place(const struct target_thread *before, const struct target_t
 bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack)
 {
-    return target->ops->registers(target, thread, stop_ms, stack);
+    return target->ops->registers ? target->ops->registers(target, thread, stop_ms, stack)
+                                  : thread->register_mask != 0;
 }
 
 bool target_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask)

@@ -108,12 +108,12 @@ struct stack_copy {
 };
 
 struct target_ops {
-    /* Lists the threads anew. GORDIAN_STATUS_INPUT: it has ended. */
+    /* Lists the threads anew. GORDIAN_STATUS_INPUT: it has ended. NULL: they do not change. */
     gordian_status (*list)(struct target *target, gordian_error *error);
     /* How many bytes could be read, from the first on. */
     size_t (*read)(struct target *target, uint64_t address, void *to, size_t size);
     /* Fills all registers of a thread; `stop_ms`: how long it may be stopped for that, 0: not.
-     * `stack`: NULL, or room for its stack at that moment. */
+     * `stack`: NULL, or room for its stack at that moment. NULL: all are known. */
     bool (*registers)(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack);
     /* Stops a thread that sleeps and has it make calls (remote_calls.h). */
