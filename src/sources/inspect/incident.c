@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include "sources/inspect/incident.h"
 
+#include "foundation/base/bytes.h"
 #include "foundation/base/error.h"
+#include "foundation/base/io/output.h"
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
 
@@ -15,77 +17,81 @@
 #define BEHIND_MOST 256 /* threads that are told of besides the members */
 #define STACKS_MOST 512 /* threads that are unwound for a report */
 
-/* An incident being put together. */
+/* An incident being put together: a growable array of elements for each section. */
 struct draft {
     struct process_snapshot *snapshot;
     struct incident head;
-    struct incident_thread *threads;
-    struct incident_lock *locks;
-    struct incident_edge *edges;
-    struct incident_process *processes;
-    struct incident_text_frame *texts;
-    uint64_t *words;
-    size_t thread_count, thread_room, lock_count, lock_room, edge_count, edge_room;
-    size_t process_count, process_room, text_count, text_room, word_count, word_room;
-    struct output strings, maps;
+    struct bytes sections[INCIDENT_SECTIONS];
     uint32_t *thread_of; /* by the snapshot's thread: index + 1, 0: not there */
     uint32_t *lock_of;   /* by the snapshot's lock: likewise */
-    bool failed;
+};
+
+static const uint32_t element_sizes[INCIDENT_SECTIONS] = {
+    [INCIDENT_THREADS] = sizeof(struct incident_thread),
+    [INCIDENT_LOCKS] = sizeof(struct incident_lock),
+    [INCIDENT_EDGES] = sizeof(struct incident_edge),
+    [INCIDENT_WORDS] = sizeof(uint64_t),
+    [INCIDENT_PROCESSES] = sizeof(struct incident_process),
+    [INCIDENT_TEXT_FRAMES] = sizeof(struct incident_text_frame),
+    [INCIDENT_STRINGS] = 1,
+    [INCIDENT_MAPS] = 1,
 };
 
 /* ------------------------------------------------------------------ opening and closing */
 
 static bool draft_open(struct draft *draft, struct process_snapshot *snapshot)
 {
+    const gordian_allocator *memory = &snapshot->memory;
     *draft = (struct draft){.snapshot = snapshot};
-    draft->thread_of = memory_zeroed(&snapshot->memory, (snapshot_thread_count(snapshot) + 1) *
-                                                            sizeof *draft->thread_of);
-    draft->lock_of = memory_zeroed(&snapshot->memory,
-                                   (snapshot_lock_count(snapshot) + 1) * sizeof *draft->lock_of);
-    bool opened = output_open(&draft->strings, OUTPUT_MEMORY);
-    opened = output_open(&draft->maps, OUTPUT_MEMORY) && opened;
-    if (opened)
-        output_char(&draft->strings, '\0');
-    return draft->thread_of && draft->lock_of && opened;
+    draft->thread_of = memory_zeroed(memory, (snapshot->threads.count + 1) * sizeof(uint32_t));
+    draft->lock_of = memory_zeroed(memory, (snapshot->locks.count + 1) * sizeof(uint32_t));
+    for (size_t i = 0; i < INCIDENT_SECTIONS; i++)
+        bytes_init(&draft->sections[i], memory);
+    bytes_put(&draft->sections[INCIDENT_STRINGS], "", 1);
+    return draft->thread_of && draft->lock_of;
+}
+
+static bool has_failed(const struct draft *draft)
+{
+    bool failed = draft->snapshot->failed;
+    for (size_t i = 0; i < INCIDENT_SECTIONS; i++)
+        failed = failed || draft->sections[i].failed;
+    return failed;
 }
 
 static void draft_close(struct draft *draft)
 {
-    output_close(&draft->strings);
-    output_close(&draft->maps);
-    memory_free_all(&draft->snapshot->memory, draft->threads, draft->locks, draft->edges,
-                    draft->processes, draft->texts, draft->words, draft->thread_of, draft->lock_of);
+    for (size_t i = 0; i < INCIDENT_SECTIONS; i++)
+        bytes_free(&draft->sections[i]);
+    memory_free_all(&draft->snapshot->memory, draft->thread_of, draft->lock_of);
 }
 
 static uint32_t draft_string(struct draft *draft, const char *text)
 {
-    uint32_t at = (uint32_t)draft->strings.used;
+    struct bytes *strings = &draft->sections[INCIDENT_STRINGS];
+    uint32_t at = (uint32_t)strings->used;
     if (!text || !*text)
         return 0;
-    output_bytes(&draft->strings, text, strlen(text) + 1);
+    bytes_put(strings, text, strlen(text) + 1);
     return at;
 }
 
-/* One more element of a list of the draft; NULL: out of memory. */
-static void *draft_add(struct draft *draft, void *list, size_t *count, size_t *room, size_t size)
+static uint32_t count_elements(const struct draft *draft, enum incident_section_id id)
 {
-    void *array;
-    if (!memory_grow(&draft->snapshot->memory, list, room, *count + 1, size)) {
-        draft->failed = true;
-        return NULL;
-    }
-    memcpy(&array, list, sizeof array);
-    void *element = (char *)array + (*count)++ * size;
-    memset(element, 0, size);
-    return element;
+    return (uint32_t)(draft->sections[id].used / element_sizes[id]);
 }
 
-static void draft_word(struct draft *draft, uint64_t word)
+/* Adds an element to a section; its index. */
+static uint32_t draft_add(struct draft *draft, enum incident_section_id id, const void *element)
 {
-    uint64_t *place =
-        draft_add(draft, &draft->words, &draft->word_count, &draft->word_room, sizeof *place);
-    if (place)
-        *place = word;
+    uint32_t index = count_elements(draft, id);
+    bytes_put(&draft->sections[id], element, element_sizes[id]);
+    return index;
+}
+
+static struct incident_thread *thread_at(struct draft *draft, uint32_t index)
+{
+    return (struct incident_thread *)draft->sections[INCIDENT_THREADS].data + index;
 }
 
 /* ------------------------------------------------------------------ processes */
@@ -93,20 +99,19 @@ static void draft_word(struct draft *draft, uint64_t word)
 static void draft_processes(struct draft *draft)
 {
     const struct process_snapshot *snapshot = draft->snapshot;
-    for (size_t i = 0; i < snapshot_target_count(snapshot); i++) {
-        const struct target *target = snapshot_target(snapshot, i);
-        struct incident_process *process = draft_add(
-            draft, &draft->processes, &draft->process_count, &draft->process_room, sizeof *process);
-        if (!process)
-            return;
-        process->pid = target->seen_pid;
-        process->program = draft_string(draft, target->program);
-        process->machine = target->machine;
-        process->root = draft_string(draft, target->root);
-        process->files = draft_string(draft, target->mapped);
-        process->maps_offset = draft->maps.used;
-        process->maps_size = target->maps_size;
-        output_bytes(&draft->maps, target->maps, target->maps_size);
+    for (size_t i = 0; i < snapshot->target_count; i++) {
+        const struct target *target = snapshot->targets[i];
+        const struct incident_process process = {
+            .pid = target->seen_pid,
+            .program = draft_string(draft, target->program),
+            .machine = target->machine,
+            .root = draft_string(draft, target->root),
+            .files = draft_string(draft, target->mapped),
+            .maps_offset = draft->sections[INCIDENT_MAPS].used,
+            .maps_size = target->maps_size,
+        };
+        draft_add(draft, INCIDENT_PROCESSES, &process);
+        bytes_put(&draft->sections[INCIDENT_MAPS], target->maps, target->maps_size);
     }
 }
 
@@ -139,15 +144,13 @@ static size_t draft_texts(struct draft *draft, uint32_t thread, size_t from, siz
             continue;
         if (text->before > before)
             break;
-        uint64_t number = draft->text_count;
-        struct incident_text_frame *frame =
-            draft_add(draft, &draft->texts, &draft->text_count, &draft->text_room, sizeof *frame);
-        if (!frame)
-            break;
-        frame->function = draft_string(draft, text->function);
-        frame->file = draft_string(draft, text->file);
-        frame->line = text->line;
-        draft_word(draft, INCIDENT_TEXT_FRAME - number);
+        const struct incident_text_frame frame = {
+            .function = draft_string(draft, text->function),
+            .file = draft_string(draft, text->file),
+            .line = text->line,
+        };
+        uint64_t word = INCIDENT_TEXT_FRAME - draft_add(draft, INCIDENT_TEXT_FRAMES, &frame);
+        draft_add(draft, INCIDENT_WORDS, &word);
     }
     return from;
 }
@@ -155,28 +158,16 @@ static size_t draft_texts(struct draft *draft, uint32_t thread, size_t from, siz
 static void draft_stack(struct draft *draft, uint32_t thread, struct incident_thread *to)
 {
     const struct snapshot_stack *stack = stack_of(draft->snapshot, thread, STACK_LONG, true);
-    size_t text = draft->snapshot->script_line_count, first = draft->word_count;
+    size_t text = draft->snapshot->script_line_count;
+    to->frames = count_elements(draft, INCIDENT_WORDS);
     decoders_lines(draft->snapshot, thread);
     for (size_t i = 0; i < stack->count; i++) {
         text = draft_texts(draft, thread, text, i);
         if (!stack_is_watcher(draft->snapshot, thread, &stack->frames[i]))
-            draft_word(draft, stack->frames[i].counter);
+            draft_add(draft, INCIDENT_WORDS, &stack->frames[i].counter);
     }
     draft_texts(draft, thread, text, SIZE_MAX);
-    to->frames = (uint32_t)first;
-    to->frame_count = (uint32_t)(draft->word_count - first);
-}
-
-/* Where the stack of a thread is: locks on it are told by that. */
-static void stack_bounds(const struct target *target, const struct target_thread *thread,
-                         struct incident_thread *to)
-{
-    const struct target_mapping *mapping =
-        thread->stack ? target_mapping(target, thread->stack) : NULL;
-    if (!mapping || mapping->path[0] == '/')
-        return;
-    to->stack_low = thread->stack;
-    to->stack_high = mapping->high;
+    to->frame_count = count_elements(draft, INCIDENT_WORDS) - to->frames;
 }
 
 /* The name it was given; "": it is called like the process, since nobody named it. */
@@ -195,40 +186,40 @@ static uint32_t draft_thread(struct draft *draft, uint32_t index)
     struct process_snapshot *snapshot = draft->snapshot;
     if (draft->thread_of[index])
         return draft->thread_of[index] - 1;
-    struct incident_thread *to =
-        draft_add(draft, &draft->threads, &draft->thread_count, &draft->thread_room, sizeof *to);
-    if (!to)
-        return INCIDENT_NONE;
-    draft->thread_of[index] = (uint32_t)draft->thread_count;
     const struct snapshot_thread *from = snapshot_thread(snapshot, index);
-    const struct target *target = snapshot_target(snapshot, from->process);
-    to->tid = from->is.seen_tid;
-    to->flags = from->is.tid == target->pid ? (uint32_t)INCIDENT_MAIN : 0;
-    to->name = draft_string(draft, own_name(snapshot, from));
-    to->wait = INCIDENT_NONE;
-    to->process = from->process;
-    stack_bounds(target, &from->is, to);
+    const struct target *target = snapshot->targets[from->process];
+    struct incident_thread to = {
+        .tid = from->is.seen_tid,
+        .flags = from->is.tid == target->pid ? (uint32_t)INCIDENT_MAIN : 0,
+        .name = draft_string(draft, own_name(snapshot, from)),
+        .wait = INCIDENT_NONE,
+        .process = from->process,
+    };
+    /* Where its stack is: locks on it are told by that. */
+    const struct target_mapping *mapping =
+        from->is.stack ? target_mapping(target, from->is.stack) : NULL;
+    if (mapping && mapping->path[0] != '/') {
+        to.stack_low = from->is.stack;
+        to.stack_high = mapping->high;
+    }
     if (from->wait == SNAPSHOT_NONE)
-        to->doing = draft_string(draft, tell_doing(snapshot, index));
-    struct incident_thread filled = *to;
-    if (draft->thread_count <= STACKS_MOST)
-        draft_stack(draft, index, &filled);
-    draft->threads[draft->thread_of[index] - 1] = filled;
+        to.doing = draft_string(draft, tell_doing(snapshot, index));
+    if (count_elements(draft, INCIDENT_THREADS) < STACKS_MOST)
+        draft_stack(draft, index, &to);
+    draft->thread_of[index] = draft_add(draft, INCIDENT_THREADS, &to) + 1;
     return draft->thread_of[index] - 1;
 }
 
 /* One of whom only the number is left. */
 static uint32_t draft_gone(struct draft *draft, uint32_t lock)
 {
-    struct incident_thread *to =
-        draft_add(draft, &draft->threads, &draft->thread_count, &draft->thread_room, sizeof *to);
-    if (!to)
-        return INCIDENT_NONE;
-    to->tid = snapshot_lock(draft->snapshot, lock)->owner_tid;
-    to->flags = INCIDENT_ENDED;
-    to->wait = INCIDENT_NONE;
-    to->process = snapshot_lock(draft->snapshot, lock)->process;
-    return (uint32_t)draft->thread_count - 1;
+    const struct incident_thread to = {
+        .tid = snapshot_lock(draft->snapshot, lock)->owner_tid,
+        .flags = INCIDENT_ENDED,
+        .wait = INCIDENT_NONE,
+        .process = snapshot_lock(draft->snapshot, lock)->process,
+    };
+    return draft_add(draft, INCIDENT_THREADS, &to);
 }
 
 /* ------------------------------------------------------------------ locks and edges */
@@ -237,56 +228,44 @@ static uint32_t draft_lock(struct draft *draft, uint32_t index)
 {
     if (draft->lock_of[index])
         return draft->lock_of[index] - 1;
-    struct incident_lock *to =
-        draft_add(draft, &draft->locks, &draft->lock_count, &draft->lock_room, sizeof *to);
-    if (!to)
-        return INCIDENT_NONE;
-    uint32_t number = draft->lock_of[index] = (uint32_t)draft->lock_count;
     const struct snapshot_lock *from = snapshot_lock(draft->snapshot, index);
-    *to = (struct incident_lock){
+    const struct incident_lock to = {
         .address = from->address,
         .kind = from->kind,
         .flags = from->facts.flags,
         .name = draft_string(draft, from->facts.name),
-        .target = INCIDENT_NONE,
+        .target = from->target == SNAPSHOT_NONE ? INCIDENT_NONE : draft_thread(draft, from->target),
         .owner_tid = from->owner_tid,
         .units = from->facts.units,
         .missing = from->facts.missing,
         .process = from->process,
     };
-    if (from->target != SNAPSHOT_NONE) {
-        uint32_t target = draft_thread(draft, from->target);
-        draft->locks[number - 1].target = target;
-    }
-    return number - 1;
+    draft->lock_of[index] = draft_add(draft, INCIDENT_LOCKS, &to) + 1;
+    return draft->lock_of[index] - 1;
 }
 
 static void draft_edge(struct draft *draft, uint32_t index, uint32_t flags)
 {
-    const struct wait_for_edge from = *snapshot_edge(draft->snapshot, index);
-    uint32_t lock = draft_lock(draft, from.lock);
-    uint32_t thread = from.thread == SNAPSHOT_GONE ? draft_gone(draft, from.lock)
-                                                   : draft_thread(draft, from.thread);
-    bool aside = from.word == WORD_LIKELY && draft->head.word != INCIDENT_LIKELY && from.evidence;
-    const char *evidence =
-        aside ? snapshot_format(draft->snapshot, "likely, %s", from.evidence) : from.evidence;
-    struct incident_edge *to =
-        draft_add(draft, &draft->edges, &draft->edge_count, &draft->edge_room, sizeof *to);
-    if (!to || draft->failed)
-        return;
-    *to = (struct incident_edge){
-        .thread = thread,
+    const struct wait_for_edge *from = snapshot_edge(draft->snapshot, index);
+    bool aside = from->word == WORD_LIKELY && draft->head.word != INCIDENT_LIKELY && from->evidence;
+    uint32_t lock = draft_lock(draft, from->lock);
+    const struct incident_edge to = {
         .lock = lock,
-        .mode = from.mode,
-        .flags = from.flags | flags,
+        .thread = from->thread == SNAPSHOT_GONE ? draft_gone(draft, from->lock)
+                                                : draft_thread(draft, from->thread),
+        .mode = from->mode,
+        .flags = from->flags | flags,
         .units = 1,
         .outer = INCIDENT_NONE,
-        .evidence = draft_string(draft, evidence),
+        .evidence = draft_string(
+            draft, aside ? snapshot_format(draft->snapshot, "likely, %s", from->evidence)
+                         : from->evidence),
     };
-    if (from.flags & INCIDENT_WAITS) {
-        draft->threads[thread].wait = (uint32_t)draft->edge_count - 1;
-        draft->threads[thread].flags |= INCIDENT_WAITING;
-    }
+    uint32_t edge = draft_add(draft, INCIDENT_EDGES, &to);
+    if (has_failed(draft) || !(from->flags & INCIDENT_WAITS))
+        return;
+    thread_at(draft, to.thread)->wait = edge;
+    thread_at(draft, to.thread)->flags |= INCIDENT_WAITING;
 }
 
 /* ------------------------------------------------------------------ what is told */
@@ -299,10 +278,10 @@ static void draft_finding(struct draft *draft, const struct inspect_finding *fin
         draft_edge(draft, finding->edges[i], INCIDENT_WITNESS);
     for (size_t i = 0; i < finding->behind_count && i < BEHIND_MOST; i++)
         draft_edge(draft, snapshot_thread(snapshot, finding->behind[i])->wait, 0);
-    for (size_t i = 0; i < finding->member_count && !draft->failed; i++)
-        draft->threads[draft_thread(draft, finding->members[i])].flags |= INCIDENT_STUCK;
-    for (size_t i = 0; i < finding->behind_count && i < BEHIND_MOST && !draft->failed; i++)
-        draft->threads[draft_thread(draft, finding->behind[i])].flags |= INCIDENT_STUCK;
+    for (size_t i = 0; i < finding->member_count && !has_failed(draft); i++)
+        thread_at(draft, draft_thread(draft, finding->members[i]))->flags |= INCIDENT_STUCK;
+    for (size_t i = 0; i < finding->behind_count && i < BEHIND_MOST && !has_failed(draft); i++)
+        thread_at(draft, draft_thread(draft, finding->behind[i]))->flags |= INCIDENT_STUCK;
     draft->head.kind = finding->kind;
     draft->head.cycle = finding->cycle;
     const char *note = finding->note;
@@ -344,34 +323,23 @@ static void draft_status(struct draft *draft)
 
 /* ------------------------------------------------------------------ writing */
 
-static bool put_section(struct draft *draft, int fd, uint64_t *at, unsigned id,
-                        const void *elements, size_t count, size_t size)
-{
-    static const char padding[8];
-    size_t gap = (8 - *at % 8) % 8;
-    *at += gap;
-    draft->head.sections[id] = (struct incident_section){*at, count, (uint32_t)size, 0};
-    *at += count * size;
-    return write_whole(fd, padding, gap) && (!count || write_whole(fd, elements, count * size));
-}
-
 static bool write_sections(struct draft *draft, int fd, uint64_t *at)
 {
-    return put_section(draft, fd, at, INCIDENT_THREADS, draft->threads, draft->thread_count,
-                       sizeof *draft->threads) &&
-           put_section(draft, fd, at, INCIDENT_LOCKS, draft->locks, draft->lock_count,
-                       sizeof *draft->locks) &&
-           put_section(draft, fd, at, INCIDENT_EDGES, draft->edges, draft->edge_count,
-                       sizeof *draft->edges) &&
-           put_section(draft, fd, at, INCIDENT_WORDS, draft->words, draft->word_count,
-                       sizeof *draft->words) &&
-           put_section(draft, fd, at, INCIDENT_PROCESSES, draft->processes, draft->process_count,
-                       sizeof *draft->processes) &&
-           put_section(draft, fd, at, INCIDENT_TEXT_FRAMES, draft->texts, draft->text_count,
-                       sizeof *draft->texts) &&
-           put_section(draft, fd, at, INCIDENT_STRINGS, draft->strings.buffer, draft->strings.used,
-                       1) &&
-           put_section(draft, fd, at, INCIDENT_MAPS, draft->maps.buffer, draft->maps.used, 1);
+    static const char padding[8];
+    bool done = true;
+    for (size_t id = 0; id < INCIDENT_SECTIONS && done; id++) {
+        const struct bytes *section = &draft->sections[id];
+        size_t gap = (8 - *at % 8) % 8;
+        if (!element_sizes[id])
+            continue;
+        *at += gap;
+        draft->head.sections[id] =
+            (struct incident_section){*at, section->used / element_sizes[id], element_sizes[id], 0};
+        *at += section->used;
+        done = write_whole(fd, padding, gap) &&
+               write_whole(fd, (const char *)section->data, section->used);
+    }
+    return done;
 }
 
 /* Memory with a descriptor that has it all; -1: errno. */
@@ -437,7 +405,7 @@ gordian_status tell_open(struct report *report, struct process_snapshot *snapsho
         draft_finding(&draft, finding);
     else
         draft_status(&draft);
-    if (draft.failed || draft.strings.failure || draft.maps.failure || snapshot->failed)
+    if (has_failed(&draft))
         status = fail_memory(error);
     if (status == GORDIAN_OK && (fd = write_incident(&draft)) < 0)
         status =
