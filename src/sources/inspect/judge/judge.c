@@ -7,22 +7,10 @@
 
 #define COULD_MOST 32 /* who could end a wait: the first of them are named */
 
-static bool add_number(const gordian_allocator *memory, uint32_t **list, size_t *count,
-                       size_t *room, uint32_t number)
-{
-    if (!memory_grow(memory, list, room, *count + 1, sizeof **list))
-        return false;
-    (*list)[(*count)++] = number;
-    return true;
-}
+#define add_number(memory, list, count, room, number)                                              \
+    (memory_extend(memory, list, room, count) && ((list)[(count)++] = (number), true))
 
 /* ------------------------------------------------------------------ one judgement */
-
-/* What a resource of the snapshot stands for. */
-struct resource {
-    uint32_t lock;    /* SNAPSHOT_NONE: of no lock */
-    uint32_t process; /* then: everybody of this target */
-};
 
 struct judgement {
     struct process_snapshot *snapshot;
@@ -31,35 +19,35 @@ struct judgement {
     bool whole;     /* processes that hang as a whole count */
     gordian_snapshot *graph;
     gordian_report report;
-    uint32_t *process_of; /* by thread: snapshot's process, or SNAPSHOT_NONE: it can act */
-    uint32_t *thread_of;  /* by snapshot's process */
+    uint32_t *process_of; /* by thread: the graph's process, or SNAPSHOT_NONE: it can act */
+    uint32_t *thread_of;  /* by the graph's process */
     uint32_t process_count;
-    uint32_t *resource_of; /* by lock, or SNAPSHOT_NONE */
-    uint64_t *units_of;    /* by lock */
-    uint32_t *anybody;     /* by target: the resource of all its threads, or SNAPSHOT_NONE */
-    struct resource *resources;
-    size_t resource_count, resource_room;
-    uint32_t gone; /* the process that stands for all who have ended, or SNAPSHOT_NONE */
+    uint32_t *resource_of; /* by lock: the graph's resource, or SNAPSHOT_NONE */
+    uint32_t *lock_of;     /* by the graph's resource; SNAPSHOT_NONE: what any thread could give */
+    uint32_t *units_of;    /* by lock */
+    uint32_t gone;         /* the process that stands for all that have ended, or SNAPSHOT_NONE */
 };
 
 static gordian_status open_judgement(struct judgement *judgement, gordian_error *error)
 {
-    struct process_snapshot *snapshot = judgement->snapshot;
-    const gordian_allocator *memory = &snapshot->memory;
-    size_t threads = snapshot_thread_count(snapshot) + 2, locks = snapshot_lock_count(snapshot) + 1;
+    const struct process_snapshot *snapshot = judgement->snapshot;
+    size_t threads = snapshot->threads.count + 2, locks = snapshot->locks.count + 1;
+    size_t resources = locks + snapshot->target_count + 1;
+    struct {
+        uint32_t **list;
+        size_t count;
+    } lists[] = {{&judgement->process_of, threads},
+                 {&judgement->thread_of, threads},
+                 {&judgement->resource_of, locks},
+                 {&judgement->lock_of, resources},
+                 {&judgement->units_of, locks}};
     judgement->gone = SNAPSHOT_NONE;
-    judgement->process_of = memory_alloc(memory, threads * sizeof(uint32_t));
-    judgement->thread_of = memory_alloc(memory, threads * sizeof(uint32_t));
-    judgement->resource_of = memory_alloc(memory, locks * sizeof(uint32_t));
-    judgement->units_of = memory_zeroed(memory, locks * sizeof(uint64_t));
-    judgement->anybody =
-        memory_alloc(memory, (snapshot_target_count(snapshot) + 1) * sizeof(uint32_t));
-    if (!judgement->process_of || !judgement->thread_of || !judgement->resource_of ||
-        !judgement->units_of || !judgement->anybody)
-        return fail_memory(error);
-    memset(judgement->process_of, 0xff, threads * sizeof(uint32_t));
-    memset(judgement->resource_of, 0xff, locks * sizeof(uint32_t));
-    memset(judgement->anybody, 0xff, (snapshot_target_count(snapshot) + 1) * sizeof(uint32_t));
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        *lists[i].list = memory_alloc(&snapshot->memory, lists[i].count * sizeof(uint32_t));
+        if (!*lists[i].list)
+            return fail_memory(error);
+        memset(*lists[i].list, 0xff, lists[i].count * sizeof(uint32_t));
+    }
     return gordian_snapshot_open(&judgement->graph, NULL, error);
 }
 
@@ -75,16 +63,23 @@ static gordian_status add_process(struct judgement *judgement, uint32_t thread, 
 
 static gordian_status add_processes(struct judgement *judgement, gordian_error *error)
 {
-    struct process_snapshot *snapshot = judgement->snapshot;
-    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++) {
-        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
+    for (uint32_t i = 0; i < judgement->snapshot->threads.count; i++) {
+        const struct snapshot_thread *thread = snapshot_thread(judgement->snapshot, i);
+        const struct wait_for_edge *wait = snapshot_wait_of(judgement->snapshot, i);
         /* Sleeps without end, and has not moved. */
-        if (!(thread->is.steady && (thread->spins || (thread->sleeps && !thread->call.timed))) ||
-            thread->wait == SNAPSHOT_NONE ||
-            snapshot_edge(snapshot, thread->wait)->word > judgement->word)
-            continue;
-        TRY(add_process(judgement, i, &judgement->process_of[i], error));
+        bool stuck =
+            thread->is.steady && (thread->spins || (thread->sleeps && !thread->call.timed));
+        if (stuck && wait && wait->word <= judgement->word)
+            TRY(add_process(judgement, i, &judgement->process_of[i], error));
     }
+    return GORDIAN_OK;
+}
+
+static gordian_status add_resource(struct judgement *judgement, uint32_t lock, uint64_t units,
+                                   uint32_t *id, gordian_error *error)
+{
+    TRY(gordian_snapshot_add_resource(judgement->graph, units, id, error));
+    judgement->lock_of[*id] = lock;
     return GORDIAN_OK;
 }
 
@@ -92,32 +87,13 @@ static gordian_status add_processes(struct judgement *judgement, gordian_error *
 static gordian_status add_gone(struct judgement *judgement, gordian_error *error)
 {
     uint32_t resource;
-    gordian_status status = add_process(judgement, SNAPSHOT_GONE, &judgement->gone, error);
-    THEN(status, gordian_snapshot_add_resource(judgement->graph, 1, &resource, error));
-    if (status == GORDIAN_OK &&
-        !memory_grow(&judgement->snapshot->memory, &judgement->resources, &judgement->resource_room,
-                     judgement->resource_count + 1, sizeof *judgement->resources))
-        status = fail_memory(error);
-    if (status != GORDIAN_OK)
-        return status;
-    judgement->resources[judgement->resource_count++] =
-        (struct resource){SNAPSHOT_NONE, SNAPSHOT_NONE};
-    status = gordian_snapshot_hold(judgement->graph, judgement->gone, resource, 1, error);
-    THEN(status, gordian_snapshot_wait(judgement->graph, judgement->gone, resource, 1, error));
-    return status;
+    TRY(add_process(judgement, SNAPSHOT_GONE, &judgement->gone, error));
+    TRY(add_resource(judgement, SNAPSHOT_NONE, 1, &resource, error));
+    TRY(gordian_snapshot_hold(judgement->graph, judgement->gone, resource, 1, error));
+    return gordian_snapshot_wait(judgement->graph, judgement->gone, resource, 1, error);
 }
 
 /* ------------------------------------------------------------------ locks */
-
-static gordian_status add_resource(struct judgement *judgement, struct resource what,
-                                   uint64_t units, uint32_t *id, gordian_error *error)
-{
-    if (!memory_grow(&judgement->snapshot->memory, &judgement->resources, &judgement->resource_room,
-                     judgement->resource_count + 1, sizeof *judgement->resources))
-        return fail_memory(error);
-    judgement->resources[judgement->resource_count++] = what;
-    return gordian_snapshot_add_resource(judgement->graph, units, id, error);
-}
 
 /* Holds that count: known well enough. */
 static bool counts_hold(const struct judgement *judgement, const struct wait_for_edge *edge)
@@ -125,48 +101,30 @@ static bool counts_hold(const struct judgement *judgement, const struct wait_for
     return !(edge->flags & (INCIDENT_WAITS | INCIDENT_COULD)) && edge->word <= judgement->word;
 }
 
-/* How many units its holds take, those of threads that can act included. */
-static uint64_t held_units(const struct judgement *judgement, const struct snapshot_lock *lock)
-{
-    uint64_t units = 0;
-    for (uint32_t i = lock->first_hold; i != SNAPSHOT_NONE;
-         i = snapshot_edge(judgement->snapshot, i)->next_hold)
-        if (counts_hold(judgement, snapshot_edge(judgement->snapshot, i)))
-            units++;
-    return units;
-}
-
-/* The process of a holder, or SNAPSHOT_NONE: it can act. */
-static gordian_status holder_process(struct judgement *judgement, uint32_t thread,
-                                     uint32_t *process, gordian_error *error)
-{
-    *process = thread == SNAPSHOT_GONE ? judgement->gone : judgement->process_of[thread];
-    if (thread != SNAPSHOT_GONE || judgement->gone != SNAPSHOT_NONE)
-        return GORDIAN_OK;
-    gordian_status status = add_gone(judgement, error);
-    *process = judgement->gone;
-    return status;
-}
-
 /* A lock that somebody waits for, and whose holders are known. */
 static gordian_status add_lock(struct judgement *judgement, uint32_t index, gordian_error *error)
 {
     struct process_snapshot *snapshot = judgement->snapshot;
     const struct snapshot_lock *lock = snapshot_lock(snapshot, index);
-    uint64_t held = held_units(judgement, lock);
+    uint32_t held = 0; /* units, those of threads that can act included */
+    for (uint32_t i = lock->first_hold; i != SNAPSHOT_NONE;
+         i = snapshot_edge(snapshot, i)->next_hold)
+        held += counts_hold(judgement, snapshot_edge(snapshot, i));
     if (held == 0 || judgement->resource_of[index] != SNAPSHOT_NONE)
         return GORDIAN_OK;
-    uint64_t units =
+    uint32_t units =
         lock->kind == INCIDENT_RWLOCK && lock->facts.units > held ? lock->facts.units : held;
     judgement->units_of[index] = units;
-    TRY(add_resource(judgement, (struct resource){index, SNAPSHOT_NONE}, units,
-                     &judgement->resource_of[index], error));
+    TRY(add_resource(judgement, index, units, &judgement->resource_of[index], error));
     for (uint32_t i = lock->first_hold; i != SNAPSHOT_NONE;
          i = snapshot_edge(snapshot, i)->next_hold) {
-        uint32_t process;
+        uint32_t holder = snapshot_edge(snapshot, i)->thread;
         if (!counts_hold(judgement, snapshot_edge(snapshot, i)))
             continue;
-        TRY(holder_process(judgement, snapshot_edge(snapshot, i)->thread, &process, error));
+        if (holder == SNAPSHOT_GONE && judgement->gone == SNAPSHOT_NONE)
+            TRY(add_gone(judgement, error));
+        uint32_t process =
+            holder == SNAPSHOT_GONE ? judgement->gone : judgement->process_of[holder];
         if (process != SNAPSHOT_NONE)
             TRY(gordian_snapshot_hold(judgement->graph, process, judgement->resource_of[index], 1,
                                       error));
@@ -187,10 +145,10 @@ static bool is_mpi(const struct process_snapshot *snapshot, uint32_t lock)
 }
 
 /* How many units of a lock a wait wants. */
-static uint64_t units_wanted(const struct judgement *judgement, const struct wait_for_edge *wait)
+static uint32_t units_wanted(const struct judgement *judgement, const struct wait_for_edge *wait)
 {
     const struct snapshot_lock *lock = snapshot_lock(judgement->snapshot, wait->lock);
-    uint64_t units = judgement->units_of[wait->lock];
+    uint32_t units = judgement->units_of[wait->lock];
     if (lock->kind == INCIDENT_RWLOCK && wait->mode == INCIDENT_EXCLUSIVE)
         return units;
     if (is_mpi(judgement->snapshot, wait->lock))
@@ -200,18 +158,15 @@ static uint64_t units_wanted(const struct judgement *judgement, const struct wai
 
 static gordian_status add_waits(struct judgement *judgement, gordian_error *error)
 {
-    struct process_snapshot *snapshot = judgement->snapshot;
     for (uint32_t p = 0; p < judgement->process_count; p++) {
         uint32_t thread = judgement->thread_of[p];
         if (thread == SNAPSHOT_GONE)
             continue;
-        const struct wait_for_edge *wait = snapshot_wait_of(snapshot, thread);
-        gordian_status status = add_lock(judgement, wait->lock, error);
-        if (status == GORDIAN_OK && !for_anybody(judgement, wait))
-            status = gordian_snapshot_wait(judgement->graph, p, judgement->resource_of[wait->lock],
-                                           units_wanted(judgement, wait), error);
-        if (status != GORDIAN_OK)
-            return status;
+        const struct wait_for_edge *wait = snapshot_wait_of(judgement->snapshot, thread);
+        TRY(add_lock(judgement, wait->lock, error));
+        if (!for_anybody(judgement, wait))
+            TRY(gordian_snapshot_wait(judgement->graph, p, judgement->resource_of[wait->lock],
+                                      units_wanted(judgement, wait), error));
     }
     return GORDIAN_OK;
 }
@@ -219,40 +174,26 @@ static gordian_status add_waits(struct judgement *judgement, gordian_error *erro
 /* ------------------------------------------------------------------ a whole process that hangs */
 
 /* Can only a thread of its own process end this wait? */
-static bool is_inward(const struct process_snapshot *snapshot, const struct snapshot_thread *thread)
+static bool is_inward(const struct process_snapshot *snapshot, uint32_t index)
 {
-    if (thread->wait == SNAPSHOT_NONE || (thread->call.kind != CALL_FUTEX && !thread->spins))
+    const struct snapshot_thread *thread = snapshot_thread(snapshot, index);
+    const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, index);
+    if (!lock || lock->facts.outsiders || (thread->call.kind != CALL_FUTEX && !thread->spins))
         return false;
-    const struct snapshot_lock *lock =
-        snapshot_lock(snapshot, snapshot_edge(snapshot, thread->wait)->lock);
-    if (lock->facts.outsiders || thread->spins)
-        return thread->spins && !lock->facts.outsiders;
-    return thread->call.is_private || lock->kind == INCIDENT_THREAD_END ||
-           target_is_private(snapshot_target(snapshot, thread->process), thread->call.address);
+    return thread->spins || thread->call.is_private || lock->kind == INCIDENT_THREAD_END ||
+           target_is_private(snapshot->targets[thread->process], thread->call.address);
 }
 
 static bool hangs_whole(const struct judgement *judgement, uint32_t target)
 {
     const struct process_snapshot *snapshot = judgement->snapshot;
-    uint32_t first = snapshot_first_thread(snapshot, target),
-             end = snapshot_first_thread(snapshot, target + 1);
+    uint32_t first = snapshot->threads.first[target], end = snapshot->threads.first[target + 1];
     if (snapshot->grew[target])
         return false;
     for (uint32_t i = first; i < end; i++)
-        if (judgement->process_of[i] == SNAPSHOT_NONE ||
-            !is_inward(snapshot, snapshot_thread(snapshot, i)))
+        if (judgement->process_of[i] == SNAPSHOT_NONE || !is_inward(snapshot, i))
             return false;
-    return end > first && !target_shares_memory(snapshot_target(snapshot, target));
-}
-
-/* How many of the others must act before this wait ends. */
-static uint64_t others_needed(const struct process_snapshot *snapshot,
-                              const struct wait_for_edge *wait, uint64_t threads)
-{
-    const struct snapshot_lock *lock = snapshot_lock(snapshot, wait->lock);
-    uint64_t missing =
-        lock->kind == INCIDENT_BARRIER && lock->facts.missing ? lock->facts.missing : 1;
-    return missing < threads ? missing : threads;
+    return end > first && !target_shares_memory(snapshot->targets[target]);
 }
 
 /* Everybody of the process has a unit of what anybody could give. */
@@ -260,17 +201,19 @@ static gordian_status add_anybody(struct judgement *judgement, uint32_t target,
                                   gordian_error *error)
 {
     struct process_snapshot *snapshot = judgement->snapshot;
-    uint32_t first = snapshot_first_thread(snapshot, target),
-             end = snapshot_first_thread(snapshot, target + 1);
-    TRY(add_resource(judgement, (struct resource){SNAPSHOT_NONE, target}, end - first,
-                     &judgement->anybody[target], error));
+    uint32_t first = snapshot->threads.first[target], end = snapshot->threads.first[target + 1];
+    uint32_t anybody, threads = end - first;
+    TRY(add_resource(judgement, SNAPSHOT_NONE, threads, &anybody, error));
     for (uint32_t i = first; i < end; i++) {
-        const struct wait_for_edge *wait = snapshot_wait_of(snapshot, i);
+        const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, i);
+        /* How many of the others must act before this wait ends. */
+        uint32_t needed =
+            lock->kind == INCIDENT_BARRIER && lock->facts.missing ? lock->facts.missing : 1;
         uint32_t process = judgement->process_of[i];
-        TRY(gordian_snapshot_hold(judgement->graph, process, judgement->anybody[target], 1, error));
-        if (for_anybody(judgement, wait))
-            TRY(gordian_snapshot_wait(judgement->graph, process, judgement->anybody[target],
-                                      others_needed(snapshot, wait, end - first), error));
+        TRY(gordian_snapshot_hold(judgement->graph, process, anybody, 1, error));
+        if (for_anybody(judgement, snapshot_wait_of(snapshot, i)))
+            TRY(gordian_snapshot_wait(judgement->graph, process, anybody,
+                                      needed < threads ? needed : threads, error));
     }
     return GORDIAN_OK;
 }
@@ -280,8 +223,7 @@ static gordian_status add_anybody(struct judgement *judgement, uint32_t target,
 static struct inspect_finding *add_finding(struct judgement *judgement, uint32_t kind)
 {
     struct inspect_findings *findings = judgement->findings;
-    if (!memory_grow(&findings->memory, &findings->list, &findings->room, findings->count + 1,
-                     sizeof *findings->list))
+    if (!memory_extend(&findings->memory, findings->list, findings->room, findings->count))
         return NULL;
     struct inspect_finding *finding = &findings->list[findings->count++];
     *finding = (struct inspect_finding){.word = judgement->word, .kind = kind};
@@ -290,15 +232,15 @@ static struct inspect_finding *add_finding(struct judgement *judgement, uint32_t
 
 static bool add_witness(struct judgement *judgement, struct inspect_finding *finding, uint32_t edge)
 {
-    return add_number(&judgement->findings->memory, &finding->edges, &finding->edge_count,
-                      &finding->edge_room, edge);
+    return add_number(&judgement->findings->memory, finding->edges, finding->edge_count,
+                      finding->edge_room, edge);
 }
 
 static bool add_member(struct judgement *judgement, struct inspect_finding *finding,
                        uint32_t thread)
 {
-    return add_number(&judgement->findings->memory, &finding->members, &finding->member_count,
-                      &finding->member_room, thread) &&
+    return add_number(&judgement->findings->memory, finding->members, finding->member_count,
+                      finding->member_room, thread) &&
            add_witness(judgement, finding, snapshot_thread(judgement->snapshot, thread)->wait);
 }
 
@@ -310,7 +252,7 @@ static bool take_cycle(struct judgement *judgement, struct inspect_finding *find
     finding->cycle = true;
     for (size_t i = 0; i < count; i++) {
         uint32_t holder = judgement->thread_of[part->processes[(i + 1) % count]];
-        uint32_t lock = judgement->resources[part->resources[i]].lock;
+        uint32_t lock = judgement->lock_of[part->resources[i]];
         uint32_t hold = lock == SNAPSHOT_NONE
                             ? SNAPSHOT_NONE
                             : snapshot_find_hold(judgement->snapshot, lock, holder);
@@ -411,7 +353,7 @@ static bool take_knot(struct judgement *judgement, struct inspect_finding *findi
         if (!add_member(judgement, finding, judgement->thread_of[part->processes[i]]))
             return false;
     for (size_t i = 0; i < count; i++) {
-        uint32_t lock = judgement->resources[edges[i].resource].lock;
+        uint32_t lock = judgement->lock_of[edges[i].resource];
         uint32_t thread = judgement->thread_of[edges[i].process];
         uint32_t hold = edges[i].waits || lock == SNAPSHOT_NONE
                             ? SNAPSHOT_NONE
@@ -538,22 +480,24 @@ static struct policy weigh_threads(struct judgement *judgement, enum policy_argu
     return policy_decide(&facts);
 }
 
-/* False: out of memory. */
-static bool weigh_part(struct judgement *judgement, const gordian_part *part, struct policy *policy)
+/* False: out of memory. `anybody`: some of the waits are for anybody. */
+static bool weigh_part(struct judgement *judgement, const gordian_part *part, struct policy *policy,
+                       bool *anybody)
 {
     const struct process_snapshot *snapshot = judgement->snapshot;
     size_t count = part->process_count;
     uint32_t *threads = memory_alloc(&snapshot->memory, count * sizeof *threads);
     bool *held = memory_alloc(&snapshot->memory, count * sizeof *held);
-    bool anybody = false, done = threads && held;
+    bool done = threads && held;
+    *anybody = false;
     for (size_t i = 0; i < count && done; i++) {
         threads[i] = judgement->thread_of[part->processes[i]];
         held[i] = !for_anybody(judgement, snapshot_wait_of(snapshot, threads[i]));
-        anybody = anybody || !held[i];
+        *anybody = *anybody || !held[i];
     }
     if (done)
         *policy = weigh_threads(judgement,
-                                anybody      ? POLICY_NONE_LEFT
+                                *anybody     ? POLICY_NONE_LEFT
                                 : count == 1 ? POLICY_SELF
                                              : POLICY_CYCLE,
                                 threads, count, held);
@@ -564,8 +508,8 @@ static bool weigh_part(struct judgement *judgement, const gordian_part *part, st
 static bool take_part(struct judgement *judgement, const gordian_part *part)
 {
     struct policy policy;
-    bool anybody = false;
-    if (!weigh_part(judgement, part, &policy))
+    bool anybody;
+    if (!weigh_part(judgement, part, &policy, &anybody))
         return false;
     if (policy.word == POLICY_NOTHING)
         return true;
@@ -579,15 +523,10 @@ static bool take_part(struct judgement *judgement, const gordian_part *part)
         return false;
     finding->word = policy.word == POLICY_LIKELY ? WORD_LIKELY : WORD_PROVED;
     finding->ends = policy.ends;
-    bool done =
-        part->cycle ? take_cycle(judgement, finding, part) : take_knot(judgement, finding, part);
-    struct process_snapshot *snapshot = judgement->snapshot;
-    for (size_t i = 0; i < finding->member_count && done; i++)
-        anybody =
-            anybody || for_anybody(judgement, snapshot_wait_of(snapshot, finding->members[i]));
-    if (done)
-        finding->note = argue(judgement, finding, anybody, &policy);
-    return done;
+    if (part->cycle ? !take_cycle(judgement, finding, part) : !take_knot(judgement, finding, part))
+        return false;
+    finding->note = argue(judgement, finding, anybody, &policy);
+    return true;
 }
 
 /* A thread that waits for something whose owner has ended. */
@@ -659,7 +598,7 @@ static bool take_behind(struct judgement *judgement, size_t first)
                 home = &findings->list[k];
         }
         if (!member && home &&
-            !add_number(&findings->memory, &home->behind, &home->behind_count, &home->behind_room,
+            !add_number(&findings->memory, home->behind, home->behind_count, home->behind_room,
                         thread))
             return false;
     }
@@ -713,8 +652,7 @@ static gordian_status judge_once(struct process_snapshot *snapshot,
     }
     gordian_snapshot_close(judgement.graph);
     memory_free_all(&judgement.snapshot->memory, judgement.process_of, judgement.thread_of,
-                    judgement.resource_of, judgement.units_of, judgement.anybody,
-                    judgement.resources);
+                    judgement.resource_of, judgement.units_of, judgement.lock_of);
     return status;
 }
 
