@@ -18,6 +18,8 @@
 #define THREADS_MOST 4096 /* of a process whose stacks are searched */
 #define COPY_BYTES   (64u << 10)
 
+enum { CANDIDATES_MOST = 64 };
+
 /* ------------------------------------------------------------------ searching a stack */
 
 /* The first place above the stack pointer that has this value, or 0. */
@@ -74,13 +76,12 @@ static bool waits_for(const struct process_snapshot *snapshot, uint32_t thread, 
 
 /* Threads that have the address without waiting for the lock: how many, the first `room` listed. */
 static uint32_t list_candidates(struct process_snapshot *snapshot, uint32_t lock, uint32_t *found,
-                                const char **evidence, uint32_t room)
+                                const char **evidence)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process, count = 0;
     uint64_t address = snapshot_lock(snapshot, lock)->address;
     uint64_t *copy = memory_alloc(snapshot_memory(snapshot), COPY_BYTES);
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         copy && i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; copy && snapshot_next_thread(snapshot, process, &i);) {
         bool still = snapshot_thread(snapshot, i)->sleeps || snapshot_thread(snapshot, i)->spins;
         const char *why =
             waits_for(snapshot, i, lock) || !still ? NULL : has_address(snapshot, i, address, copy);
@@ -88,7 +89,7 @@ static uint32_t list_candidates(struct process_snapshot *snapshot, uint32_t lock
         if (!why && snapshot_thread(snapshot, i)->sleeps &&
             !snapshot_target(snapshot, process)->core)
             snapshot_want_registers(snapshot, i);
-        if (why && count < room) {
+        if (why && count < CANDIDATES_MOST) {
             found[count] = i;
             evidence[count] = why;
         }
@@ -98,25 +99,17 @@ static uint32_t list_candidates(struct process_snapshot *snapshot, uint32_t lock
     return count;
 }
 
-enum { CANDIDATES_MOST = 64 };
-
-static void find_readers(struct process_snapshot *snapshot, uint32_t lock)
+/* All holders, if as many threads have the address as there must be holders. */
+static void find_all(struct process_snapshot *snapshot, uint32_t lock, uint32_t mode,
+                     uint32_t holders)
 {
-    uint32_t found[CANDIDATES_MOST], readers = snapshot_lock(snapshot, lock)->facts.units;
+    uint32_t found[CANDIDATES_MOST];
     const char *evidence[CANDIDATES_MOST];
-    uint32_t count = list_candidates(snapshot, lock, found, evidence, CANDIDATES_MOST);
-    if (count != readers || count > CANDIDATES_MOST)
+    uint32_t count = list_candidates(snapshot, lock, found, evidence);
+    if (count != holders || count > CANDIDATES_MOST)
         return;
     for (uint32_t i = 0; i < count; i++)
-        snapshot_add_hold(snapshot, found[i], lock, INCIDENT_READ, WORD_LIKELY, evidence[i]);
-}
-
-static void find_spin_holder(struct process_snapshot *snapshot, uint32_t lock)
-{
-    uint32_t found[1];
-    const char *evidence[1];
-    if (list_candidates(snapshot, lock, found, evidence, 1) == 1)
-        snapshot_add_hold(snapshot, found[0], lock, INCIDENT_EXCLUSIVE, WORD_LIKELY, evidence[0]);
+        snapshot_add_hold(snapshot, found[i], lock, mode, WORD_LIKELY, evidence[i]);
 }
 
 /* ------------------------------------------------------------------ initialisers */
@@ -128,8 +121,7 @@ static void find_once_holder(struct process_snapshot *snapshot, uint32_t lock)
     static const char *const functions[] = {"pthread_once", "call_once", NULL};
     uint32_t process = snapshot_lock(snapshot, lock)->process;
     uint64_t *copy = memory_alloc(snapshot_memory(snapshot), COPY_BYTES);
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         copy && i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; copy && snapshot_next_thread(snapshot, process, &i);) {
         const char *inside = stack_outer(snapshot, i, functions);
         if (inside && find_word(snapshot, i, snapshot_lock(snapshot, lock)->address, copy))
             snapshot_add_hold(
@@ -143,8 +135,7 @@ static void find_once_holder(struct process_snapshot *snapshot, uint32_t lock)
 static const char *guarded_function(struct process_snapshot *snapshot, uint32_t lock)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process;
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
         if (!waits_for(snapshot, i, lock))
             continue;
         const struct snapshot_stack *stack = stack_whole(snapshot, i);
@@ -162,8 +153,7 @@ static void find_guard_holder(struct process_snapshot *snapshot, uint32_t lock)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process;
     const char *function = guarded_function(snapshot, lock);
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         function && i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; function && snapshot_next_thread(snapshot, process, &i);) {
         const struct snapshot_stack *stack = stack_whole(snapshot, i);
         bool asks = false;
         for (size_t k = 0; k < stack->count; k++) {
@@ -186,8 +176,7 @@ enum { HINTS_MOST = 8, HINT_THREADS = 128, HINT_LOCKS = 32 };
 static void add_hint(struct process_snapshot *snapshot, uint32_t lock, const char *hint)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process;
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
         const char *known = snapshot_thread(snapshot, i)->unknown;
         if (waits_for(snapshot, i, lock))
             snapshot_set_unknown(
@@ -205,8 +194,8 @@ static void find_wakers(struct process_snapshot *snapshot, uint32_t lock)
     uint64_t address = snapshot_lock(snapshot, lock)->address;
     uint64_t *copy = memory_alloc(snapshot_memory(snapshot), COPY_BYTES);
     const char *hint = "";
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         copy && i < snapshot_first_thread(snapshot, process + 1) && count < HINTS_MOST; i++) {
+    for (uint32_t i = SNAPSHOT_NONE;
+         copy && count < HINTS_MOST && snapshot_next_thread(snapshot, process, &i);) {
         if (waits_for(snapshot, i, lock) ||
             (!find_word(snapshot, i, address, copy) &&
              find_register(snapshot_thread(snapshot, i), address) < 0))
@@ -234,11 +223,11 @@ static void find_holders(struct process_snapshot *snapshot, uint32_t lock, uint3
     switch (snapshot_lock(snapshot, lock)->kind) {
     case INCIDENT_RWLOCK:
         if (snapshot_lock(snapshot, lock)->facts.units)
-            find_readers(snapshot, lock);
+            find_all(snapshot, lock, INCIDENT_READ, snapshot_lock(snapshot, lock)->facts.units);
         break;
     case INCIDENT_SPIN:
     case INCIDENT_RUST:
-        find_spin_holder(snapshot, lock);
+        find_all(snapshot, lock, INCIDENT_EXCLUSIVE, 1);
         break;
     case INCIDENT_ONCE:
         find_once_holder(snapshot, lock);

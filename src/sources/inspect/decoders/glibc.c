@@ -128,14 +128,12 @@ static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bo
 static uint32_t mutex_flags(uint32_t kind)
 {
     static const uint32_t types[] = {0, INCIDENT_RECURSIVE, INCIDENT_ERRORCHECK, INCIDENT_ADAPTIVE};
-    uint32_t flags = types[kind & GLIBC_TYPE];
-    flags |= kind & GLIBC_ROBUST ? (uint32_t)INCIDENT_ROBUST : 0;
-    flags |= kind & GLIBC_INHERIT ? (uint32_t)INCIDENT_INHERIT : 0;
-    flags |= kind & GLIBC_PROTECT ? (uint32_t)INCIDENT_PROTECT : 0;
     /* libc marks every robust one as shared; whether it is, its memory tells */
     bool shared = kind & GLIBC_SHARED && !(kind & GLIBC_ROBUST);
-    flags |= shared ? (uint32_t)INCIDENT_SHARED : 0;
-    return flags;
+    return types[kind & GLIBC_TYPE] | (kind & GLIBC_ROBUST ? (uint32_t)INCIDENT_ROBUST : 0) |
+           (kind & GLIBC_INHERIT ? (uint32_t)INCIDENT_INHERIT : 0) |
+           (kind & GLIBC_PROTECT ? (uint32_t)INCIDENT_PROTECT : 0) |
+           (shared ? (uint32_t)INCIDENT_SHARED : 0);
 }
 
 /* Is this a mutex at which one sleeps with this operation and value? The owner's number, 0: none at
@@ -247,14 +245,6 @@ static bool explain_rwlock(const struct case_at *at, bool writes)
 
 /* ------------------------------------------------------------------ what has no owner */
 
-static bool explain_condition(const struct case_at *at)
-{
-    uint64_t base = (at->call->address & ~UINT64_C(7)) - GLIBC_CONDITION_SIGNALS;
-    uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, base, INCIDENT_CONDITION);
-    snapshot_add_wait(at->snapshot, at->thread, lock, INCIDENT_SIGNAL);
-    return true;
-}
-
 static bool explain_semaphore(const struct case_at *at)
 {
     struct glibc_semaphore semaphore;
@@ -285,10 +275,11 @@ static bool explain_barrier(const struct case_at *at)
     return true;
 }
 
-static bool explain_word(const struct case_at *at, uint32_t kind)
+/* A lock of which nothing but its address is known. */
+static bool explain_word(const struct case_at *at, uint64_t address, uint32_t kind, uint32_t mode)
 {
-    uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, at->call->address, kind);
-    snapshot_add_wait(at->snapshot, at->thread, lock, INCIDENT_EXCLUSIVE);
+    uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, address, kind);
+    snapshot_add_wait(at->snapshot, at->thread, lock, mode);
     return true;
 }
 
@@ -306,15 +297,16 @@ static bool explain_named(const struct case_at *at, enum what what)
     case WHAT_JOIN:
         return explain_join(at);
     case WHAT_CONDITION:
-        return explain_condition(at);
+        return explain_word(at, (at->call->address & ~UINT64_C(7)) - GLIBC_CONDITION_SIGNALS,
+                            INCIDENT_CONDITION, INCIDENT_SIGNAL);
     case WHAT_SEMAPHORE:
         return explain_semaphore(at);
     case WHAT_BARRIER:
         return explain_barrier(at);
     case WHAT_ONCE:
-        return explain_word(at, INCIDENT_ONCE);
+        return explain_word(at, at->call->address, INCIDENT_ONCE, INCIDENT_EXCLUSIVE);
     case WHAT_GUARD:
-        return explain_word(at, INCIDENT_GUARD);
+        return explain_word(at, at->call->address, INCIDENT_GUARD, INCIDENT_EXCLUSIVE);
     }
     return false;
 }
@@ -330,8 +322,7 @@ static bool is_semaphore(const struct case_at *at)
     if (at->call->value != 0 || at->call->address % 8 != 0 ||
         !target_read_all(at->target, at->call->address, &semaphore, sizeof semaphore))
         return false;
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++)
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);)
         sleep += snapshot_thread(snapshot, i)->sleeps &&
                  snapshot_thread(snapshot, i)->call.kind == CALL_FUTEX &&
                  snapshot_thread(snapshot, i)->call.address == at->call->address;
@@ -352,22 +343,14 @@ static bool explain_shape(const struct case_at *at)
     return explain_mutex(at);
 }
 
-/* Another C library, by its loader's name: its locks are laid out otherwise. */
-static bool is_musl(const struct target *target)
-{
-    for (size_t i = 0; i < target->mapping_count; i++)
-        if (strstr(target->mappings[i].path, "/ld-musl-"))
-            return true;
-    return false;
-}
-
 static bool explain_glibc(struct process_snapshot *snapshot, uint32_t thread)
 {
     const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     struct case_at at = {snapshot,      thread, waiter, snapshot_target(snapshot, waiter->process),
                          &waiter->call, false};
     bool raw;
-    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX || is_musl(at.target))
+    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
+        target_maps(at.target, "/ld-musl-")) /* another C library, whose locks look different */
         return false;
     uint32_t found = stack_find(snapshot, thread, function_names, &raw);
     if (found != SNAPSHOT_NONE) {

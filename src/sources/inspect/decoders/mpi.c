@@ -399,8 +399,7 @@ static bool hold_rank(struct process_snapshot *snapshot, const struct rank *rank
     bool any = false;
     if (!rank || rank->process == SNAPSHOT_NONE || rank->record->state == MPI_STATE_LEFT)
         return false;
-    uint32_t first = snapshot_first_thread(snapshot, rank->process);
-    for (uint32_t i = first; i < snapshot_first_thread(snapshot, rank->process + 1); i++)
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, rank->process, &i);)
         if (may_call(rank, snapshot_thread(snapshot, i)->is.tid)) {
             snapshot_add_hold(snapshot, i, lock, mode, WORD_PROVED, NULL);
             any = true;
@@ -444,8 +443,7 @@ static void explain_rank(struct process_snapshot *snapshot, const struct asking 
 {
     const struct rank *rank = asking->rank;
     struct need need;
-    uint32_t first = snapshot_first_thread(snapshot, rank->process);
-    for (uint32_t i = first; i < snapshot_first_thread(snapshot, rank->process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, rank->process, &i);) {
         const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
         const struct mpi_slot *slot = rank_slot(rank, thread->is.tid);
         if (thread->is.tid == rank->record->first_thread)

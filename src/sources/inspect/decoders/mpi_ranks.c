@@ -15,14 +15,11 @@
 
 static bool is_record(const struct mpi_record *record)
 {
-    return memcmp(record->magic, MPI_RECORD_MAGIC, sizeof record->magic) == 0 &&
-           record->version == MPI_RECORD_VERSION && record->group_count <= MPI_GROUPS &&
-           record->member_count <= MPI_MEMBERS && record->rank < record->size;
-}
-
-/* Members that the record does not have would be read past its end. */
-static bool has_members(const struct mpi_record *record)
-{
+    if (memcmp(record->magic, MPI_RECORD_MAGIC, sizeof record->magic) != 0 ||
+        record->version != MPI_RECORD_VERSION || record->group_count > MPI_GROUPS ||
+        record->member_count > MPI_MEMBERS || record->rank >= record->size)
+        return false;
+    /* Members that the record does not have would be read past its end. */
     for (uint32_t i = 0; i < record->group_count; i++)
         if (record->groups[i].first > MPI_MEMBERS ||
             record->groups[i].size > MPI_MEMBERS - record->groups[i].first)
@@ -63,8 +60,7 @@ static bool read_rank(struct ranks *ranks, struct process_snapshot *snapshot, ui
     struct mpi_record *record = memory_zeroed(snapshot_memory(snapshot), sizeof *record);
     if (!record)
         return false;
-    if (target_read_all(target, mapping->low, record, RECORD_SIZE) && is_record(record) &&
-        has_members(record))
+    if (target_read_all(target, mapping->low, record, RECORD_SIZE) && is_record(record))
         return add_record(ranks, snapshot, record, process);
     memory_free(snapshot_memory(snapshot), record);
     return true;
@@ -94,7 +90,7 @@ static bool read_left(struct ranks *ranks, struct process_snapshot *snapshot, co
     bool read_whole = fd >= 0 && record && read(fd, record, RECORD_SIZE) == (ssize_t)RECORD_SIZE;
     if (fd >= 0)
         close(fd);
-    if (read_whole && is_record(record) && has_members(record))
+    if (read_whole && is_record(record))
         return add_record(ranks, snapshot, record, SNAPSHOT_NONE);
     memory_free(snapshot_memory(snapshot), record);
     return true;

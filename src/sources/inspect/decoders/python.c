@@ -12,6 +12,7 @@
 
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
+#include "sources/inspect/target/mapped_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,20 +38,13 @@ enum {
 
 /* ------------------------------------------------------------------ threads */
 
-static uint32_t thread_of_state(struct process_snapshot *snapshot, uint32_t process,
-                                const struct python *python, uint64_t state)
+/* The thread with this PyThreadState, or this pthread_t; 0: any. */
+static uint32_t thread_of(struct process_snapshot *snapshot, uint32_t process,
+                          const struct python *python, uint64_t state, uint64_t ident)
 {
     for (size_t i = 0; i < python->thread_count; i++)
-        if (python->threads[i].state == state && python->threads[i].tid)
-            return snapshot_find_thread(snapshot, process, python->threads[i].tid);
-    return SNAPSHOT_NONE;
-}
-
-static uint32_t thread_of_ident(struct process_snapshot *snapshot, uint32_t process,
-                                const struct python *python, uint64_t ident)
-{
-    for (size_t i = 0; i < python->thread_count; i++)
-        if (python->threads[i].ident == ident && python->threads[i].tid)
+        if (python->threads[i].tid && (!state || python->threads[i].state == state) &&
+            (!ident || python->threads[i].ident == ident))
             return snapshot_find_thread(snapshot, process, python->threads[i].tid);
     return SNAPSHOT_NONE;
 }
@@ -92,8 +86,8 @@ static bool may_wait(struct process_snapshot *snapshot, struct python *python, u
     const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     const struct python_thread *known = python_thread(python, waiter->is.tid);
     const struct python_gil *gil = known ? &python->gils[known->gil] : NULL;
-    uint32_t holder = gil && gil->locked == 1
-                          ? thread_of_state(snapshot, waiter->process, python, gil->holder)
+    uint32_t holder = gil && gil->locked == 1 && gil->holder
+                          ? thread_of(snapshot, waiter->process, python, gil->holder, 0)
                           : SNAPSHOT_NONE;
     return holder != SNAPSHOT_NONE && holder != thread && snapshot_thread(snapshot, holder)->sleeps;
 }
@@ -134,8 +128,8 @@ static bool explain_gil(struct process_snapshot *snapshot, struct python *python
     snapshot_describe_lock(snapshot, lock, (struct lock_facts){.name = "GIL"});
     snapshot_set_untimed(snapshot, thread);
     snapshot_add_wait(snapshot, thread, lock, INCIDENT_EXCLUSIVE);
-    uint32_t holder = thread_of_state(snapshot, waiter->process, python, gil->holder);
-    if (gil->locked == 1 && holder != SNAPSHOT_NONE)
+    uint32_t holder = thread_of(snapshot, waiter->process, python, gil->holder, 0);
+    if (gil->locked == 1 && gil->holder && holder != SNAPSHOT_NONE)
         snapshot_set_owner(snapshot, lock, holder, snapshot_thread(snapshot, holder)->is.tid,
                            "holder read from the GIL");
     return true;
@@ -157,13 +151,11 @@ static bool still_waits(struct python *python, const struct python_gil *gil, uin
 static void settle_gil(struct process_snapshot *snapshot, uint32_t process, struct python *python,
                        const struct python_gil *gil)
 {
-    uint32_t first = snapshot_first_thread(snapshot, process),
-             end = snapshot_first_thread(snapshot, process + 1);
     for (int round = 0; round < 2; round++) {
         struct python_gil now = *gil;
         bool same = round == 1 && python_read_gil(python, &now) && gil->locked == 1 &&
                     now.locked == 1 && now.holder == gil->holder && now.switches == gil->switches;
-        for (uint32_t i = first; i < end; i++) {
+        for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
             const struct snapshot_thread *waiter = snapshot_thread(snapshot, i);
             if (waiter->wait == SNAPSHOT_NONE || gil_at(python, &waiter->call) != gil)
                 continue;
@@ -279,18 +271,12 @@ static uint32_t joined_thread(struct process_snapshot *snapshot, uint32_t proces
     return SNAPSHOT_NONE;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 /* Is it Condition.wait, on which Event, Queue, Semaphore and Barrier are built? */
 static bool is_condition(struct python *python, const struct python_frame *frame)
 {
     char function[NAME_MOST], file[PATH_LENGTH];
     return python_code_names(python, frame->code, function, sizeof function, file, sizeof file) &&
-           ends_with(file, "/threading.py") &&
+           path_ends_with(file, "/threading.py") &&
            (strcmp(function, "wait") == 0 || strcmp(function, "Condition.wait") == 0);
 }
 
@@ -302,7 +288,7 @@ static bool runs_in(struct python *python, const struct python_frame *frame, con
     if (!python_code_names(python, frame->code, is, sizeof is, path, sizeof path))
         return false;
     const char *dot = strrchr(is, '.');
-    return ends_with(path, file) && (!function || strcmp(dot ? dot + 1 : is, function) == 0);
+    return path_ends_with(path, file) && (!function || strcmp(dot ? dot + 1 : is, function) == 0);
 }
 
 /* What a script waits for in Condition.wait, by who called that; NULL: it may idle there, as in
@@ -338,8 +324,8 @@ static void name_owner(struct process_snapshot *snapshot, struct python *python,
     if (!target_read_u64(python->target, object + RLOCK_OWNER, &ident) ||
         !target_read_u64(python->target, object + RLOCK_COUNT, &count) || !count)
         return;
-    uint32_t owner = thread_of_ident(snapshot, process, python, ident);
-    if (owner != SNAPSHOT_NONE)
+    uint32_t owner = thread_of(snapshot, process, python, 0, ident);
+    if (ident && owner != SNAPSHOT_NONE)
         snapshot_set_owner(snapshot, lock, owner, snapshot_thread(snapshot, owner)->is.tid,
                            "owner read from the RLock");
 }

@@ -1,6 +1,7 @@
 #include "sources/inspect/decoders/python.h"
 
 #include "foundation/base/memory.h"
+#include "output/report/symbol/symbol.h"
 #include "sources/inspect/decoders/glibc.h"
 #include "sources/inspect/target/mapped_file.h"
 
@@ -144,11 +145,10 @@ static bool find_layout(struct python *python, const char *module)
 /* Could the interpreter be in this file? */
 static bool is_candidate(const struct target *target, const struct target_mapping *mapping)
 {
-    const char *name = strrchr(mapping->path, '/');
-    if (!name || mapping->path[0] != '/' || mapping->offset != 0)
-        return false;
-    return strncmp(name, "/python", 7) == 0 || strncmp(name, "/libpython", 10) == 0 ||
-           strcmp(mapping->path, target->program) == 0;
+    const char *name = path_tail(mapping->path);
+    return mapping->path[0] == '/' && mapping->offset == 0 &&
+           (strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0 ||
+            strcmp(mapping->path, target->program) == 0);
 }
 
 static void close_python(struct target *target)
@@ -232,8 +232,8 @@ static bool add_thread(struct python *python, uint64_t state, uint32_t gil)
          !target_read_u64(python->target, state + layout->thread_deletion, &thread.deletion)))
         return false;
     thread.tid = read_tid(python, &thread);
-    if (!memory_grow(&python->target->memory, &python->threads, &python->thread_room,
-                     python->thread_count + 1, sizeof thread))
+    if (!memory_extend(&python->target->memory, python->threads, python->thread_room,
+                       python->thread_count))
         return false;
     python->threads[python->thread_count++] = thread;
     return true;

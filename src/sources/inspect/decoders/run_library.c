@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-static bool is_watcher_file(const struct target_mapping *mapping)
-{
-    const char *slash = strrchr(mapping->path, '/');
-    return slash && (strncmp(slash, "/libgordian-run.so", 18) == 0 ||
-                     strncmp(slash, "/libgordian-mpi", 15) == 0);
-}
-
 /* The library's data lie behind its code: from its file, and, what begins as zero, in pages without
  * a name that follow. */
 static bool is_watchers(const struct target *target, uint64_t address)
@@ -21,7 +14,8 @@ static bool is_watchers(const struct target *target, uint64_t address)
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct target_mapping *mapping = &target->mappings[i];
         bool follows = before && mapping->low == end && !*mapping->path && mapping->writable;
-        before = is_watcher_file(mapping) || follows;
+        before = strstr(mapping->path, "/libgordian-run.so") ||
+                 strstr(mapping->path, "/libgordian-mpi") || follows;
         end = mapping->high;
         if (before && address >= mapping->low && address < mapping->high)
             return true;

@@ -7,16 +7,6 @@
 
 #define SEARCHED (256u << 10) /* of the program's data */
 
-static bool has_library(const struct target *target, const char *name)
-{
-    for (size_t i = 0; i < target->mapping_count; i++) {
-        const char *path = target->mappings[i].path, *found = strstr(path, name);
-        if (found && found > path && found[-1] == '/')
-            return true;
-    }
-    return false;
-}
-
 /* Go's linker leaves a mark at the start of a section of the data. */
 static bool has_go_mark(struct process_snapshot *snapshot, struct target *target)
 {
@@ -41,7 +31,7 @@ static const char *runtime_of(struct process_snapshot *snapshot, struct target *
 {
     if (target->core)
         return NULL;
-    if (has_library(target, "libjvm.so")) {
+    if (target_maps(target, "/libjvm.so")) {
         target->runtime = TARGET_JAVA;
         return snapshot_format(snapshot,
                                "belongs to a Java virtual machine, whose locks are its own: "
@@ -62,8 +52,7 @@ static void finish_runtimes(struct process_snapshot *snapshot)
 {
     for (uint32_t process = 0; process < snapshot_target_count(snapshot); process++) {
         const char *text = runtime_of(snapshot, snapshot_target(snapshot, process));
-        for (uint32_t i = snapshot_first_thread(snapshot, process);
-             text && i < snapshot_first_thread(snapshot, process + 1); i++)
+        for (uint32_t i = SNAPSHOT_NONE; text && snapshot_next_thread(snapshot, process, &i);)
             snapshot_set_unknown(snapshot, i, text, false);
     }
 }

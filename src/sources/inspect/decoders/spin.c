@@ -13,8 +13,7 @@
 /* Does somebody of the process sleep for a lock, or for a thread's end? */
 static bool somebody_waits(const struct process_snapshot *snapshot, uint32_t process)
 {
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
         const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, i);
         uint32_t kind = lock ? lock->kind : 0;
         if (kind == INCIDENT_MUTEX || kind == INCIDENT_RWLOCK || kind == INCIDENT_THREAD_END)

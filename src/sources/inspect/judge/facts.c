@@ -61,14 +61,6 @@ uint64_t facts_handlers(const struct target *target)
     return open;
 }
 
-static bool is_scheduled(const struct target *target)
-{
-    for (size_t i = 0; i < target->mapping_count; i++)
-        if (policy_schedules(path_tail(target->mappings[i].path)))
-            return true;
-    return target->runtime == TARGET_GO;
-}
-
 /* ------------------------------------------------------------------ what a process was asked */
 
 /* A thread that waits for the GIL, or spins, runs all the time. */
@@ -86,8 +78,7 @@ static uint64_t place_threads(const struct process_snapshot *snapshot, uint32_t 
                               uint32_t asked)
 {
     uint64_t sum = 0;
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
         const struct target_thread *is = &snapshot_thread(snapshot, i)->is;
         bool restless = is_restless(snapshot, snapshot_thread(snapshot, i));
         uint64_t moved = is->seen_tid == asked || restless ? 0 : is->switches;
@@ -97,23 +88,16 @@ static uint64_t place_threads(const struct process_snapshot *snapshot, uint32_t 
     return sum;
 }
 
-static uint64_t switches_of(const struct process_snapshot *snapshot, uint32_t process,
-                            uint32_t seen_tid)
-{
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++)
-        if (snapshot_thread(snapshot, i)->is.seen_tid == seen_tid)
-            return snapshot_thread(snapshot, i)->is.switches;
-    return 0;
-}
-
 /* What it was asked is true as long as no thread of it has moved since. */
 static bool is_asked(struct process_snapshot *snapshot, uint32_t process)
 {
     struct target_asked *asked = &snapshot_target(snapshot, process)->asked;
     if (!asked->thread || place_threads(snapshot, process, asked->thread) != asked->place)
         return false;
-    uint64_t switches = switches_of(snapshot, process, asked->thread);
+    uint64_t switches = 0;
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);)
+        if (snapshot_thread(snapshot, i)->is.seen_tid == asked->thread)
+            switches = snapshot_thread(snapshot, i)->is.switches;
     if (!asked->switches)
         asked->switches = switches;
     return asked->switches == switches;
@@ -204,23 +188,20 @@ static void take_answers(const struct questions *questions, struct target_asked 
     }
 }
 
-/* Can this thread be asked without that it notices? */
-static bool is_askable(const struct snapshot_thread *thread)
-{
-    return thread->is.steady && thread->is.state == 'S' && thread->sleeps && !thread->call.timed &&
-           !thread->call.notices;
-}
-
 static bool ask_process(struct process_snapshot *snapshot, uint32_t process)
 {
     struct target *target = snapshot_target(snapshot, process);
     struct questions questions;
     unsigned tries = 0;
     bool done = false;
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1) && !done && tries < TRIES_MOST; i++) {
-        uint32_t tid = snapshot_thread(snapshot, i)->is.seen_tid;
-        if (!is_askable(snapshot_thread(snapshot, i)) || !may_be_asked(target, tid))
+    for (uint32_t i = SNAPSHOT_NONE;
+         !done && tries < TRIES_MOST && snapshot_next_thread(snapshot, process, &i);) {
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
+        uint32_t tid = thread->is.seen_tid;
+        /* It must not notice. */
+        bool askable = thread->is.steady && thread->is.state == 'S' && thread->sleeps &&
+                       !thread->call.timed && !thread->call.notices;
+        if (!askable || !may_be_asked(target, tid))
             continue;
         tries++;
         prepare_questions(&questions, target);
@@ -314,29 +295,25 @@ static bool has_ring(const struct target *target)
     return found;
 }
 
+/* Reads a word that the library of `gordian run` has recorded. False: it has none. */
+static bool read_recorded(struct target *target, const char *symbol, uint32_t *word)
+{
+    uint64_t address, size;
+    return image_symbol(target, RUN_LIBRARY, symbol, &address, &size) &&
+           target_read_u32(target, address, word);
+}
+
 /* What is known of the timers of a process that was not asked: the kernel lists those of
  * timer_create(), and the library of `gordian run` has recorded whether another was ever armed. */
 static enum policy_timers unasked_timers(struct target *target)
 {
     char text[64];
-    uint64_t address, size;
     uint32_t recorded = TIMERS_UNRECORDED;
     if (proc_read(text, sizeof text, "/proc/%u/timers", target->through) > 0)
         return POLICY_TIMERS_ARMED;
-    if (!image_symbol(target, RUN_LIBRARY, "gordian_run_timers", &address, &size) ||
-        !target_read_u32(target, address, &recorded))
-        return POLICY_TIMERS_UNKNOWN;
-    return recorded == TIMERS_RECORDED ? POLICY_TIMERS_NONE : POLICY_TIMERS_UNKNOWN;
-}
-
-/* Was a handler of it seen to jump out of a wait, or to unlock in one? The library of `gordian run`
- * has recorded it. */
-static bool has_acted(struct target *target)
-{
-    uint64_t address, size;
-    uint32_t acted = 0;
-    return image_symbol(target, RUN_LIBRARY, "gordian_run_acted", &address, &size) &&
-           target_read_u32(target, address, &acted) && acted;
+    return read_recorded(target, "gordian_run_timers", &recorded) && recorded == TIMERS_RECORDED
+               ? POLICY_TIMERS_NONE
+               : POLICY_TIMERS_UNKNOWN;
 }
 
 /* Was it started by `gordian run`, which ends its program with itself? */
@@ -357,11 +334,16 @@ static void add_process(struct process_snapshot *snapshot, uint32_t process, str
     uint64_t handlers = facts_handlers(target);
     bool asked = is_asked(snapshot, process);
     facts->handlers = facts->handlers || handlers;
-    facts->handler_acted = facts->handler_acted || (handlers && has_acted(target));
+    /* Was a handler of it seen to jump out of a wait, or to unlock in one? */
+    uint32_t acted = 0;
+    if (handlers && read_recorded(target, "gordian_run_acted", &acted) && acted)
+        facts->handler_acted = true;
     facts->unasked = facts->unasked || !target->handlers_known;
     if (handlers & ~(waits->file_locks && asked ? target->asked.restarts : 0))
         facts->ends_calls = true;
-    facts->scheduled = facts->scheduled || is_scheduled(target);
+    facts->scheduled = facts->scheduled || target->runtime == TARGET_GO;
+    for (size_t i = 0; i < target->mapping_count && !facts->scheduled; i++)
+        facts->scheduled = policy_schedules(path_tail(target->mappings[i].path));
     facts->ring = facts->ring || (waits->kinds & POLICY_CALL && has_ring(target));
     if (asked && target->asked.at_death && !waits->locked && !is_started_by_us(target))
         facts->parks = true;

@@ -438,8 +438,7 @@ static bool others_run(const struct judgement *judgement, const uint32_t *thread
     const struct process_snapshot *snapshot = judgement->snapshot;
     for (size_t i = 0; i < count; i++) {
         uint32_t process = snapshot_thread(snapshot, threads[i])->process;
-        for (uint32_t k = snapshot_first_thread(snapshot, process);
-             k < snapshot_first_thread(snapshot, process + 1); k++)
+        for (uint32_t k = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &k);)
             if (!is_dead(judgement, k))
                 return true;
     }

@@ -56,6 +56,13 @@ uint32_t snapshot_first_thread(const struct process_snapshot *snapshot, uint32_t
     return snapshot->threads.first[process];
 }
 
+bool snapshot_next_thread(const struct process_snapshot *snapshot, uint32_t process,
+                          uint32_t *thread)
+{
+    *thread = *thread == SNAPSHOT_NONE ? snapshot_first_thread(snapshot, process) : *thread + 1;
+    return *thread < snapshot_first_thread(snapshot, process + 1);
+}
+
 const struct snapshot_thread *snapshot_thread(const struct process_snapshot *snapshot,
                                               uint32_t thread)
 {
@@ -296,8 +303,7 @@ void snapshot_add_hold(struct process_snapshot *snapshot, uint32_t thread, uint3
 void snapshot_add_holds(struct process_snapshot *snapshot, uint32_t process, uint32_t lock,
                         uint32_t mode, enum word word, const char *evidence)
 {
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++)
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);)
         snapshot_add_hold(snapshot, i, lock, mode, word, evidence);
 }
 

@@ -34,6 +34,9 @@ struct open_files *snapshot_open_files(struct process_snapshot *snapshot);
 uint32_t snapshot_thread_count(const struct process_snapshot *snapshot);
 /* The threads of a process are those from its first one to the first one of the next. */
 uint32_t snapshot_first_thread(const struct process_snapshot *snapshot, uint32_t process);
+/* Steps to the next thread of a process; from SNAPSHOT_NONE to its first. False: there is none. */
+bool snapshot_next_thread(const struct process_snapshot *snapshot, uint32_t process,
+                          uint32_t *thread);
 const struct snapshot_thread *snapshot_thread(const struct process_snapshot *snapshot,
                                               uint32_t thread);
 /* The thread with this ID in a process, or SNAPSHOT_NONE. */

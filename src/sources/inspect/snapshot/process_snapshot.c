@@ -77,8 +77,7 @@ static bool is_suspicious(const struct process_snapshot *snapshot, uint32_t proc
     bool all = true;
     if (!snapshot->targets[process]->passing)
         return true;
-    for (uint32_t i = snapshot_first_thread(snapshot, process);
-         i < snapshot_first_thread(snapshot, process + 1); i++) {
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
         const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
         const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, i);
         uint32_t kind = lock ? lock->kind : 0;
@@ -186,8 +185,7 @@ gordian_status snapshot_settle(struct process_snapshot *snapshot, gordian_error 
         struct target *target = snapshot->targets[process];
         TRY(list_target(target, error));
         size_t known = 0;
-        for (uint32_t i = snapshot_first_thread(snapshot, process);
-             i < snapshot_first_thread(snapshot, process + 1); i++) {
+        for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
             const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
             const struct target_thread *now = target_thread(target, thread->is.tid);
             known += now != NULL;

@@ -38,16 +38,6 @@ const char *stack_function(struct process_snapshot *snapshot, uint32_t thread,
 
 /* ------------------------------------------------------------------ unwinding */
 
-/* The stack from the thread's pointer up, as far as its mapping goes. */
-static void copy_stack(struct target *target, const struct target_thread *thread,
-                       struct stack_copy *copy)
-{
-    const struct target_mapping *mapping = target_mapping(target, thread->stack);
-    uint64_t above = mapping ? mapping->high - thread->stack : copy->room;
-    size_t most = above < copy->room ? (size_t)above : copy->room;
-    copy->size = target_read(target, thread->stack, copy->bytes, most);
-}
-
 /* What is known of the registers without a stop. */
 static void known_registers(const struct target *target, const struct target_thread *thread,
                             struct stopped *stopped, uint64_t registers[TARGET_REGISTERS])
@@ -128,21 +118,17 @@ static bool unwind_thread(struct process_snapshot *snapshot, uint32_t index, siz
         return false;
     copy.bytes = memory_alloc(&snapshot->memory, copy.room);
     bool there = copy.bytes && (!stop || fetch_registers(snapshot, thread, &copy));
-    if (there && copy.size == 0)
-        copy_stack(snapshot_target(snapshot, thread->process), &thread->is, &copy);
+    if (there && copy.size == 0) { /* from the thread's pointer up, as far as its mapping goes */
+        struct target *target = snapshot->targets[thread->process];
+        const struct target_mapping *mapping = target_mapping(target, thread->is.stack);
+        uint64_t above = mapping ? mapping->high - thread->is.stack : copy.room;
+        copy.size = target_read(target, thread->is.stack, copy.bytes,
+                                above < copy.room ? (size_t)above : copy.room);
+    }
     if (there)
         unwind_copy(snapshot, index, &copy, most);
     memory_free(&snapshot->memory, copy.bytes);
     return there;
-}
-
-/* For its stack a thread is stopped at one time only, and not at all if it would notice. */
-static bool may_be_stopped(const struct process_snapshot *snapshot,
-                           const struct snapshot_thread *thread)
-{
-    bool notices = thread->sleeps && thread->call.notices;
-    return !thread->stack.stopped &&
-           (!notices || snapshot_target(snapshot, thread->process)->doomed);
 }
 
 /* One that runs may be where no file says who called (on the way to a function of a library, in the
@@ -166,7 +152,10 @@ const struct snapshot_stack *stack_of(struct process_snapshot *snapshot, uint32_
     if (!stack->tried || (most > STACK_SHORT && cut))
         unwind_thread(snapshot, index, most, false);
     stack->tried = true;
-    if (may_stop && !stack->whole && stack->count < most && may_be_stopped(snapshot, thread))
+    /* For its stack a thread is stopped at one time only, and not at all if it would notice. */
+    bool notices = thread->sleeps && thread->call.notices;
+    if (may_stop && !stack->whole && stack->count < most && !stack->stopped &&
+        (!notices || snapshot->targets[thread->process]->doomed))
         unwind_stopped(snapshot, index, most);
     return stack;
 }

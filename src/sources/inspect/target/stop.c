@@ -245,15 +245,21 @@ static bool stop_by_another(struct stop *stop)
     return made > 0;
 }
 
+/* Without the other process, only if `by_itself`. */
+static void make_stop(struct stop *stop, bool by_itself)
+{
+    bool by_another = stop_by_another(stop);
+    if (by_itself && (!by_another || stop->failure == EPERM)) {
+        stop->failure = 0;
+        stop_now(stop);
+    }
+}
+
 ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
                            unsigned char *set, struct stack_copy *stack)
 {
     struct stop stop = {pid, (pid_t)tid, most_ns, set, stack, NULL, -1, 0};
-    bool by_another = stop_by_another(&stop);
-    if (by_itself && (!by_another || stop.failure == EPERM)) {
-        stop.failure = 0;
-        stop_now(&stop);
-    }
+    make_stop(&stop, by_itself);
     return stop.size;
 }
 
@@ -262,9 +268,6 @@ bool stop_to_ask(uint32_t pid, uint32_t tid, uint64_t most_ns, struct ask *ask)
     unsigned char set[STOP_SET];
     struct stop stop = {pid, (pid_t)tid, most_ns, set, NULL, ask, -1, 0};
     ask->done = false;
-    if (!stop_by_another(&stop) || stop.failure == EPERM) {
-        stop.failure = 0;
-        stop_now(&stop);
-    }
+    make_stop(&stop, true);
     return ask->done;
 }

@@ -140,6 +140,14 @@ const struct target_mapping *target_mapping(const struct target *target, uint64_
     return inside ? &target->mappings[low] : NULL;
 }
 
+bool target_maps(const struct target *target, const char *part)
+{
+    for (size_t i = 0; i < target->mapping_count; i++)
+        if (strstr(target->mappings[i].path, part))
+            return true;
+    return false;
+}
+
 /* Is this file a program or a library, by its beginning in memory? */
 static bool is_object(struct target *target, const char *path)
 {
@@ -159,12 +167,8 @@ static bool is_object(struct target *target, const char *path)
  * data of programs and libraries, as loaders map them. */
 static bool is_private_in_core(struct target *target, const struct target_mapping *mapping)
 {
-    bool listed = false;
-    for (size_t i = 0; i < target->mapping_count && !listed; i++)
-        listed = target->mappings[i].path[0] == '/';
-    if (target->truncated || !listed)
-        return false;
-    return mapping->path[0] != '/' || is_object(target, mapping->path);
+    return !target->truncated && target_maps(target, "/") &&
+           (mapping->path[0] != '/' || is_object(target, mapping->path));
 }
 
 bool target_is_private(struct target *target, uint64_t address)

@@ -171,6 +171,8 @@ bool target_is_private(struct target *target, uint64_t address);
 /* NULL: none. */
 struct target_thread *target_thread(const struct target *target, uint32_t tid);
 const struct target_mapping *target_mapping(const struct target *target, uint64_t address);
+/* Is a file mapped whose path contains this part? */
+bool target_maps(const struct target *target, const char *part);
 
 /* ------------------------------------------------------------------ for live.c and core.c */
 

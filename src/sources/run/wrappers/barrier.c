@@ -29,7 +29,7 @@ WRAPPER(int, pthread_barrier_init,
         int shared = 0;
         if (attributes)
             pthread_barrierattr_getpshared(attributes, &shared);
-        lock_born(t, barrier, INCIDENT_BARRIER, count, shared ? LOCK_SHARED : 0, SITE_HERE);
+        lock_born(barrier, INCIDENT_BARRIER, count, shared ? LOCK_SHARED : 0, SITE_HERE);
     }
     return real.pthread_barrier_init(barrier, attributes, count);
 }
@@ -37,9 +37,7 @@ EXPORT2(pthread_barrier_init, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_barrier_destroy, (pthread_barrier_t * barrier))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, barrier, 1);
+    lock_gone(barrier, 1);
     return real.pthread_barrier_destroy(barrier);
 }
 EXPORT2(pthread_barrier_destroy, V_2_34, V_OLDEST);

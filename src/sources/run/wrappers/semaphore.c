@@ -140,18 +140,14 @@ EXPORT2(sem_post, V_2_34, V_OLDEST);
 
 WRAPPER(int, sem_init, (sem_t * sem, int shared, unsigned value))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, sem, INCIDENT_SEMAPHORE, value, shared ? LOCK_SHARED : 0, SITE_HERE);
+    lock_born(sem, INCIDENT_SEMAPHORE, value, shared ? LOCK_SHARED : 0, SITE_HERE);
     return real.sem_init(sem, shared, value);
 }
 EXPORT2(sem_init, V_2_34, V_OLDEST);
 
 WRAPPER(int, sem_destroy, (sem_t * sem))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, sem, 1);
+    lock_gone(sem, 1);
     return real.sem_destroy(sem);
 }
 EXPORT2(sem_destroy, V_2_34, V_OLDEST);

@@ -91,18 +91,14 @@ EXPORT2(pthread_spin_unlock, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * lock, int shared))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, (void *)lock, INCIDENT_SPIN, 0, shared ? LOCK_SHARED : 0, SITE_HERE);
+    lock_born((void *)lock, INCIDENT_SPIN, 0, shared ? LOCK_SHARED : 0, SITE_HERE);
     return real.pthread_spin_init(lock, shared);
 }
 EXPORT2(pthread_spin_init, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * lock))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, (void *)lock, 1);
+    lock_gone((void *)lock, 1);
     return real.pthread_spin_destroy(lock);
 }
 EXPORT2(pthread_spin_destroy, V_2_34, V_OLDEST);
