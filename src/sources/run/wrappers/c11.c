@@ -3,8 +3,8 @@
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/start/enter.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/wrappers/condition.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 #include "sources/run/wrappers/mutex.h"
 
 static int c11_answer(int result)

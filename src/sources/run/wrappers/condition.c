@@ -7,10 +7,10 @@
 #include "sources/run/start/enter.h"
 #include "sources/run/threads/handler_acts.h"
 #include "sources/run/threads/held_locks.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/threads/observed_wait.h"
 #include "sources/run/threads/wait.h"
 #include "sources/run/threads/waiters.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include <string.h>
 

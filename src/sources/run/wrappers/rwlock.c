@@ -7,8 +7,8 @@
 #include "sources/run/state/system_call.h"
 #include "sources/run/threads/handler_acts.h"
 #include "sources/run/threads/held_locks.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/threads/wait.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include <errno.h>
 
