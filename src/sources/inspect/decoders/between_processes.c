@@ -171,12 +171,6 @@ static bool is_shared(const struct open_files *open_files, const struct file_wai
     return shared || !folder;
 }
 
-/* What one process holds of one file is one thing to wait for. */
-static uint64_t name_wait(const struct file_wait *wait)
-{
-    return wait->inode << 22 ^ (uint64_t)wait->holder; /* there are 2^22 numbers of processes */
-}
-
 static bool explain_file(struct wait_at *at, bool posix)
 {
     struct process_snapshot *snapshot = at->snapshot;
@@ -192,8 +186,10 @@ static bool explain_file(struct wait_at *at, bool posix)
     if (!wait)
         return false;
     proc_descriptor(proc_living(at->pid), fd, link, sizeof link);
-    begin_wait(at, name_wait(wait), INCIDENT_FILE_LOCK, INCIDENT_EXCLUSIVE,
-               snapshot_format(snapshot, "%s", link));
+    /* What one process holds of one file is one thing to wait for: there are 2^22 numbers of
+     * processes. */
+    begin_wait(at, wait->inode << 22 ^ (uint64_t)wait->holder, INCIDENT_FILE_LOCK,
+               INCIDENT_EXCLUSIVE, snapshot_format(snapshot, "%s", link));
     if (wait->holder <= 0)
         return true;
     uint32_t process = snapshot_find_process(snapshot, (uint32_t)wait->holder);

@@ -18,14 +18,6 @@
 
 /* ------------------------------------------------------------------ System V semaphores */
 
-/* Would this operation have to wait? */
-static bool has_to_wait(int set, const struct sembuf *operation)
-{
-    int value = semctl(set, operation->sem_num, GETVAL);
-    return value >= 0 && (operation->sem_op < 0 ? value < -operation->sem_op
-                                                : operation->sem_op == 0 && value != 0);
-}
-
 /* The first of the set's operations that has to wait; false: none, or they cannot be read. */
 static bool find_operation(struct target *target, const struct target_thread *thread,
                            struct sembuf *found)
@@ -36,11 +28,13 @@ static bool find_operation(struct target *target, const struct target_thread *th
     if (count == 0 || count > OPERATIONS_MOST ||
         !target_read_all(target, thread->arguments[1], operations, count * sizeof *operations))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (has_to_wait(set, &operations[i])) {
-            *found = operations[i];
+    for (size_t i = 0; i < count; i++) {
+        *found = operations[i];
+        int value = semctl(set, found->sem_num, GETVAL);
+        if (value >= 0 &&
+            (found->sem_op < 0 ? value < -found->sem_op : found->sem_op == 0 && value != 0))
             return true;
-        }
+    }
     return false;
 }
 

@@ -81,13 +81,7 @@ static bool count_coming(const struct rank *to, const struct rank *from, uint64_
     return true;
 }
 
-/* Receives of this rank that are begun and not done: calls `each` for them. */
-static bool is_receiving(uint32_t call)
-{
-    return call == MPI_CALL_Recv || call == MPI_CALL_Mprobe || call == MPI_CALL_Sendrecv ||
-           call == MPI_CALL_Sendrecv_replace;
-}
-
+/* Receives of this rank that are begun and not done, as far as `counts` takes them. */
 static uint64_t count_receives(const struct rank *rank,
                                bool (*counts)(const struct rank *rank, const struct mpi_item *item,
                                               const void *context),
@@ -101,7 +95,9 @@ static uint64_t count_receives(const struct rank *rank,
     }
     for (size_t i = 0; i < MPI_SLOTS; i++) {
         const struct mpi_slot *slot = &rank->record->slots[i];
-        for (uint32_t k = 0; slot->sequence % 2 && is_receiving(slot->call) && k < slot->count; k++)
+        bool receiving = slot->call == MPI_CALL_Recv || slot->call == MPI_CALL_Mprobe ||
+                         slot->call == MPI_CALL_Sendrecv || slot->call == MPI_CALL_Sendrecv_replace;
+        for (uint32_t k = 0; slot->sequence % 2 && receiving && k < slot->count; k++)
             count +=
                 slot->items[k].kind == MPI_ITEM_RECEIVE && counts(rank, &slot->items[k], context);
     }
@@ -360,20 +356,16 @@ static const char *slot_name(struct process_snapshot *snapshot, const struct ran
 
 /* ------------------------------------------------------------------ in the snapshot */
 
-/* Does it work for little but its tests? The first of them that was looked at is the start. */
-static bool only_tests(const struct mpi_slot *slot)
-{
-    uint64_t looked_at = slot->tests / MPI_LOOK_AT;
-    return slot->tests >= POLLS_LEAST &&
-           slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
-}
-
 /* Who tests without end waits, too; but what else it does between its tests, or once it has had
  * enough of them, nobody knows. */
 static bool polls(const struct mpi_slot *slot)
 {
+    /* Does it work for little but its tests? The first of them that was looked at is the start. */
+    uint64_t looked_at = slot->tests / MPI_LOOK_AT;
+    bool only_tests = slot->tests >= POLLS_LEAST &&
+                      slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
     return slot->sequence % 2 == 0 && slot->polls > 0 &&
-           (slot->polls >= POLLS_ENOUGH || only_tests(slot));
+           (slot->polls >= POLLS_ENOUGH || only_tests);
 }
 
 /* Tells this wait of this thread from every other. */

@@ -289,13 +289,6 @@ static bool add_could(struct judgement *judgement, struct inspect_finding *findi
     return number != SNAPSHOT_NONE && add_witness(judgement, finding, number);
 }
 
-/* Anybody may signal it; the others are locks, which somebody has. */
-static bool is_signalled(uint32_t kind)
-{
-    return kind == INCIDENT_CONDITION || kind == INCIDENT_SEMAPHORE || kind == INCIDENT_FUTEX ||
-           kind == INCIDENT_BARRIER;
-}
-
 /* Who could have ended the waits for anybody, had they not been stuck; each lock once. */
 static bool take_could(struct judgement *judgement, struct inspect_finding *finding)
 {
@@ -303,8 +296,11 @@ static bool take_could(struct judgement *judgement, struct inspect_finding *find
     size_t members = finding->member_count;
     for (size_t i = 0; i < members; i++) {
         const struct wait_for_edge wait = *snapshot_wait_of(snapshot, finding->members[i]);
-        bool first =
-            for_anybody(judgement, &wait) && is_signalled(snapshot_lock(snapshot, wait.lock)->kind);
+        /* Anybody may signal these; the others are locks, which somebody has. */
+        uint32_t kind = snapshot_lock(snapshot, wait.lock)->kind;
+        bool signalled = kind == INCIDENT_CONDITION || kind == INCIDENT_SEMAPHORE ||
+                         kind == INCIDENT_FUTEX || kind == INCIDENT_BARRIER;
+        bool first = for_anybody(judgement, &wait) && signalled;
         for (size_t k = 0; k < i && first; k++)
             first = snapshot_wait_of(snapshot, finding->members[k])->lock != wait.lock;
         uint32_t named = 0;

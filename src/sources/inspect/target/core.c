@@ -29,7 +29,7 @@ struct core_file { /* one that was opened for its pages */
 };
 
 struct core {
-    struct target target;
+    struct target target; /* the first member: see core_read() */
     int fd;
     const char *path;
     Elf64_Phdr *segments; /* PT_LOAD, by address */
@@ -43,11 +43,6 @@ struct core {
     char program[17];     /* the name of the process, as the kernel kept it */
     uint64_t entry_table; /* AT_PHDR: somewhere in the program's first page */
 };
-
-static struct core *core_of(struct target *target)
-{
-    return (struct core *)target; /* its first member */
-}
 
 /* ------------------------------------------------------------------ memory */
 
@@ -108,7 +103,8 @@ static size_t core_read(struct target *target, uint64_t address, void *to, size_
 {
     size_t done = 0;
     while (done < size) {
-        size_t count = read_piece(core_of(target), address + done, (char *)to + done, size - done);
+        size_t count =
+            read_piece((struct core *)target, address + done, (char *)to + done, size - done);
         if (count == 0)
             break;
         done += count;
@@ -499,7 +495,7 @@ static gordian_status write_maps(struct core *core, gordian_error *error)
 
 static void core_close(struct target *target)
 {
-    struct core *core = core_of(target);
+    struct core *core = (struct core *)target;
     for (size_t i = 0; i < FILES_MOST; i++)
         if (core->files[i].mapping && core->files[i].fd >= 0)
             close(core->files[i].fd);
