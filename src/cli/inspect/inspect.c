@@ -17,7 +17,8 @@ static int check_options(struct cli *cli, const struct inspect_settings *setting
 }
 
 /* One look, or until something is found. */
-static int look_on(struct cli *cli, const struct inspect_settings *settings, struct sight *sight)
+static int look_on(struct cli *cli, const struct inspect_settings *settings,
+                   struct process_snapshot *snapshot)
 {
     struct inspect_findings findings;
     gordian_error error = {0};
@@ -26,13 +27,13 @@ static int look_on(struct cli *cli, const struct inspect_settings *settings, str
     int code = EXIT_NOTHING;
     findings_open(&findings);
     for (;;) {
-        gordian_status status = inspect_look(sight, &findings, &error);
+        gordian_status status = inspect_look(snapshot, &findings, &error);
         if (status != GORDIAN_OK) {
             code = cli_fail(cli, NULL, &error);
             break;
         }
         if (!again || findings.count) {
-            code = inspect_show(cli, settings, sight, &findings);
+            code = inspect_show(cli, settings, snapshot, &findings);
             break;
         }
         struct timespec left = {(time_t)pause, 0};
@@ -72,7 +73,7 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
          &inspect.trace, NULL},
         {0},
     };
-    struct sight sight;
+    struct process_snapshot snapshot;
     gordian_error error = {0};
     int code;
     int operands = cli_parse(cli, options, argc, argv, &code);
@@ -82,10 +83,10 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
     code = check_options(cli, &inspect, operands);
     if (code != EXIT_NOTHING)
         return code;
-    if (inspect_targets(cli, &inspect, argv, operands, &sight, &error) != GORDIAN_OK)
+    if (inspect_targets(cli, &inspect, argv, operands, &snapshot, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
-    code = look_on(cli, &inspect, &sight);
-    sight_close(&sight);
+    code = look_on(cli, &inspect, &snapshot);
+    snapshot_close(&snapshot);
     return code;
 }
 

@@ -24,8 +24,8 @@ struct inspect_settings {
 
 /* targets.c. Opens everything that was asked for; says what cannot be. */
 gordian_status inspect_targets(struct cli *cli, struct inspect_settings *settings, char **operands,
-                               int count, struct sight *sight, gordian_error *error);
+                               int count, struct process_snapshot *snapshot, gordian_error *error);
 
 /* show.c. Writes what one look came to; the exit code. */
-int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
-                 const struct inspect_findings *findings);
+int inspect_show(struct cli *cli, const struct inspect_settings *settings,
+                 struct process_snapshot *snapshot, const struct inspect_findings *findings);

@@ -73,13 +73,13 @@ static int show_report(struct cli *cli, const struct inspect_settings *settings,
     return write_files(cli, settings, report, number);
 }
 
-static int show_one(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
-                    const struct inspect_findings *findings, const struct inspect_finding *finding,
-                    size_t number)
+static int show_one(struct cli *cli, const struct inspect_settings *settings,
+                    struct process_snapshot *snapshot, const struct inspect_findings *findings,
+                    const struct inspect_finding *finding, size_t number)
 {
     struct report report;
     gordian_error error = {0};
-    if (tell_open(&report, sight, findings, finding, &error) != GORDIAN_OK)
+    if (tell_open(&report, snapshot, findings, finding, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
     int code = show_report(cli, settings, &report, number, findings->count);
     report_close(&report);
@@ -94,24 +94,26 @@ struct crowd {
 };
 
 /* Stopped from outside, by SIGSTOP or a debugger: what it would do cannot be read. */
-static bool is_stopped(const struct sight_thread *thread)
+static bool is_stopped(const struct snapshot_thread *thread)
 {
     return thread->is.state == 'T' || thread->is.state == 't';
 }
 
-static void count_crowd(const struct sight *sight, uint32_t process, struct crowd *crowd)
+static void count_crowd(const struct process_snapshot *snapshot, uint32_t process,
+                        struct crowd *crowd)
 {
-    uint32_t first = sight->first_thread[process], end = sight->first_thread[process + 1];
+    uint32_t first = snapshot_first_thread(snapshot, process),
+             end = snapshot_first_thread(snapshot, process + 1);
     crowd->threads += end - first;
     for (uint32_t i = first; i < end; i++) {
-        const struct sight_thread *thread = &sight->threads[i];
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
         if (is_stopped(thread))
             crowd->stopped++;
         else if (!thread->is.steady || !thread->sleeps)
             crowd->runs++;
         else if (thread->call.timed)
             crowd->timed++;
-        else if (thread->wait != SIGHT_NONE)
+        else if (thread->wait != SNAPSHOT_NONE)
             crowd->waits++;
         else
             crowd->sleeps++;
@@ -133,14 +135,14 @@ static void show_crowd(struct cli *cli, const struct crowd *crowd)
 }
 
 /* A line each, or one for all where they are many. */
-static void show_crowds(struct cli *cli, const struct sight *sight)
+static void show_crowds(struct cli *cli, const struct process_snapshot *snapshot)
 {
     struct crowd all = {0};
-    bool many = sight->target_count > PROCESSES_MOST;
-    for (uint32_t i = 0; i < sight->target_count; i++) {
-        const struct target *target = sight->targets[i];
+    bool many = snapshot->target_count > PROCESSES_MOST;
+    for (uint32_t i = 0; i < snapshot->target_count; i++) {
+        const struct target *target = snapshot->targets[i];
         struct crowd crowd = {0};
-        count_crowd(sight, i, many ? &all : &crowd);
+        count_crowd(snapshot, i, many ? &all : &crowd);
         if (many)
             continue;
         output_format(&cli->out, "gordian: nothing found in process %u (%s)", target->seen_pid,
@@ -149,83 +151,85 @@ static void show_crowds(struct cli *cli, const struct sight *sight)
     }
     if (many) {
         output_format(&cli->out, "gordian: nothing found in %zu processes",
-                      (size_t)sight->target_count);
+                      (size_t)snapshot->target_count);
         show_crowd(cli, &all);
     }
 }
 
 /* Are its locks those of another run-time system, which were not looked at? */
-static bool is_foreign(const struct sight *sight, const struct sight_thread *thread)
+static bool is_foreign(const struct process_snapshot *snapshot,
+                       const struct snapshot_thread *thread)
 {
-    return sight->targets[thread->process]->runtime != TARGET_PLAIN;
+    return snapshot->targets[thread->process]->runtime != TARGET_PLAIN;
 }
 
 /* Threads whose locks, or the process that could end their wait, were not looked at. */
-static size_t count_unseen(const struct sight *sight)
+static size_t count_unseen(const struct process_snapshot *snapshot)
 {
     size_t unseen = 0;
-    for (size_t i = 0; i < sight->thread_count; i++) {
-        const struct sight_thread *thread = &sight->threads[i];
-        unseen += is_foreign(sight, thread) || (thread->unseen && thread->is.steady);
+    for (size_t i = 0; i < snapshot_thread_count(snapshot); i++) {
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
+        unseen += is_foreign(snapshot, thread) || (thread->unseen && thread->is.steady);
     }
     return unseen;
 }
 
 /* What cannot be known, each sentence once. */
-static void show_unknown(struct cli *cli, const struct sight *sight)
+static void show_unknown(struct cli *cli, const struct process_snapshot *snapshot)
 {
-    for (size_t i = 0; i < sight->thread_count; i++) {
-        const struct sight_thread *thread = &sight->threads[i];
-        bool first = thread->unknown && (thread->is.steady || is_foreign(sight, thread));
+    for (size_t i = 0; i < snapshot_thread_count(snapshot); i++) {
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
+        bool first = thread->unknown && (thread->is.steady || is_foreign(snapshot, thread));
         for (size_t k = 0; k < i && first; k++)
-            first = !sight->threads[k].unknown ||
-                    strcmp(sight->threads[k].unknown, thread->unknown) != 0;
+            first = !snapshot_thread(snapshot, k)->unknown ||
+                    strcmp(snapshot_thread(snapshot, k)->unknown, thread->unknown) != 0;
         if (first)
             output_format(&cli->out, "  unknown: thread %u %s\n", thread->is.seen_tid,
                           thread->unknown);
     }
 }
 
-static size_t count_stopped(const struct sight *sight)
+static size_t count_stopped(const struct process_snapshot *snapshot)
 {
     size_t stopped = 0;
-    for (size_t i = 0; i < sight->thread_count; i++)
-        stopped += is_stopped(&sight->threads[i]);
+    for (size_t i = 0; i < snapshot_thread_count(snapshot); i++)
+        stopped += is_stopped(snapshot_thread(snapshot, i));
     return stopped;
 }
 
 /* Was there something that could not be read, and that might be part of a deadlock? */
-static bool is_incomplete(const struct inspect_settings *settings, const struct sight *sight)
+static bool is_incomplete(const struct inspect_settings *settings,
+                          const struct process_snapshot *snapshot)
 {
-    bool missed = settings->unread > 0 || count_stopped(sight) > 0 || count_unseen(sight) > 0;
-    for (size_t i = 0; i < sight->target_count; i++)
-        missed = missed || sight->targets[i]->truncated;
+    bool missed = settings->unread > 0 || count_stopped(snapshot) > 0 || count_unseen(snapshot) > 0;
+    for (size_t i = 0; i < snapshot->target_count; i++)
+        missed = missed || snapshot->targets[i]->truncated;
     return missed;
 }
 
 /* The same for programs, as `gordian run --json` has it: a line of its own. */
 static void write_incomplete(struct cli *cli, const struct inspect_settings *settings,
-                             const struct sight *sight)
+                             const struct process_snapshot *snapshot)
 {
     struct json json;
     size_t cut = 0;
-    for (size_t i = 0; i < sight->target_count; i++)
-        cut += sight->targets[i]->truncated;
+    for (size_t i = 0; i < snapshot->target_count; i++)
+        cut += snapshot->targets[i]->truncated;
     json_begin(&json, &cli->out);
     json_key_text(&json, "report", "incomplete");
     json_key_u64(&json, "unread_processes", settings->unread);
     if (settings->unread)
         json_key_text(&json, "reason", settings->why);
-    json_key_u64(&json, "stopped_threads", count_stopped(sight));
+    json_key_u64(&json, "stopped_threads", count_stopped(snapshot));
     json_key_u64(&json, "truncated_cores", cut);
-    json_key_u64(&json, "unseen_threads", count_unseen(sight));
+    json_key_u64(&json, "unseen_threads", count_unseen(snapshot));
     json_end(&json);
 }
 
 /* Whoever is stopped from outside does not say what it would do. */
-static void show_stopped(struct cli *cli, const struct sight *sight)
+static void show_stopped(struct cli *cli, const struct process_snapshot *snapshot)
 {
-    size_t stopped = count_stopped(sight);
+    size_t stopped = count_stopped(snapshot);
     if (stopped)
         output_format(&cli->out,
                       "  unknown: %zu thread%s stopped from outside (SIGSTOP, a debugger): let the "
@@ -234,23 +238,23 @@ static void show_stopped(struct cli *cli, const struct sight *sight)
 }
 
 static int show_nothing(struct cli *cli, const struct inspect_settings *settings,
-                        struct sight *sight, const struct inspect_findings *findings)
+                        struct process_snapshot *snapshot, const struct inspect_findings *findings)
 {
-    int code = is_incomplete(settings, sight) ? EXIT_INCOMPLETE : EXIT_NOTHING;
+    int code = is_incomplete(settings, snapshot) ? EXIT_INCOMPLETE : EXIT_NOTHING;
     /* What was not seen, where nothing was found. */
     if (settings->unread)
         cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",
                 settings->unread, settings->unread == 1 ? "" : "es", settings->why);
     if (cli->json || cli->verbose) {
-        int shown = show_one(cli, settings, sight, findings, NULL, 1);
+        int shown = show_one(cli, settings, snapshot, findings, NULL, 1);
         if (shown == EXIT_NOTHING && cli->json && code == EXIT_INCOMPLETE)
-            write_incomplete(cli, settings, sight);
+            write_incomplete(cli, settings, snapshot);
         return shown != EXIT_NOTHING ? shown : code;
     }
     if (!cli->quiet) {
-        show_crowds(cli, sight);
-        show_unknown(cli, sight);
-        show_stopped(cli, sight);
+        show_crowds(cli, snapshot);
+        show_unknown(cli, snapshot);
+        show_stopped(cli, snapshot);
     }
     return code;
 }
@@ -258,10 +262,10 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
 /* ------------------------------------------------------------------ what was done for it */
 
 static void show_notes(struct cli *cli, const struct inspect_settings *settings,
-                       const struct sight *sight)
+                       const struct process_snapshot *snapshot)
 {
-    for (size_t i = 0; i < sight->target_count && !cli->quiet; i++) {
-        const struct target *target = sight->targets[i];
+    for (size_t i = 0; i < snapshot->target_count && !cli->quiet; i++) {
+        const struct target *target = snapshot->targets[i];
         if (target->threads_stopped)
             cli_say(
                 cli, "process %u: %u thread%s stopped for a stack or for timers, %.1f ms at most%s",
@@ -279,46 +283,46 @@ static void show_notes(struct cli *cli, const struct inspect_settings *settings,
 
 /* --core: of every process in which something was found; the first under the name itself. */
 static int write_cores(struct cli *cli, const struct inspect_settings *settings,
-                       struct sight *sight, const struct inspect_findings *findings)
+                       struct process_snapshot *snapshot, const struct inspect_findings *findings)
 {
     size_t number = 0;
-    for (uint32_t i = 0; i < sight->target_count && settings->core; i++) {
+    for (uint32_t i = 0; i < snapshot->target_count && settings->core; i++) {
         bool found = false;
         for (size_t k = 0; k < findings->count && !found; k++)
-            found = sight->threads[findings->list[k].members[0]].process == i;
-        if (!found || sight->targets[i]->core)
+            found = snapshot_thread(snapshot, findings->list[k].members[0])->process == i;
+        if (!found || snapshot->targets[i]->core)
             continue;
         char path[PATH_MAX + 32];
         gordian_error error = {0};
         cli_numbered_path(settings->core, ++number, path, sizeof path);
-        if (target_write_core(sight->targets[i], path, settings->stop_ms, &error) != GORDIAN_OK)
+        if (target_write_core(snapshot->targets[i], path, settings->stop_ms, &error) != GORDIAN_OK)
             return cli_fail(cli, NULL, &error);
-        cli_say(cli, "a core of process %u is in '%s'", sight->targets[i]->seen_pid, path);
+        cli_say(cli, "a core of process %u is in '%s'", snapshot->targets[i]->seen_pid, path);
     }
     return EXIT_NOTHING;
 }
 
-int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
-                 const struct inspect_findings *findings)
+int inspect_show(struct cli *cli, const struct inspect_settings *settings,
+                 struct process_snapshot *snapshot, const struct inspect_findings *findings)
 {
     int code = findings->count ? EXIT_FOUND : EXIT_NOTHING;
     if (!findings->count)
-        code = show_nothing(cli, settings, sight, findings);
+        code = show_nothing(cli, settings, snapshot, findings);
     for (size_t i = 0; i < findings->count; i++) {
         if (i == FINDINGS_MOST && !cli->verbose && !cli->json) {
             output_format(&cli->out, "gordian: %zu more (--verbose shows all)\n",
                           findings->count - i);
             break;
         }
-        int shown = show_one(cli, settings, sight, findings, &findings->list[i], i + 1);
+        int shown = show_one(cli, settings, snapshot, findings, &findings->list[i], i + 1);
         if (shown != EXIT_NOTHING)
             code = shown;
     }
     if (findings->count && cli->verbose && !cli->json && code == EXIT_FOUND) {
         const struct inspect_settings no_files = {0};
-        show_one(cli, &no_files, sight, findings, NULL, 1);
+        show_one(cli, &no_files, snapshot, findings, NULL, 1);
     }
-    int written = write_cores(cli, settings, sight, findings);
-    show_notes(cli, settings, sight);
+    int written = write_cores(cli, settings, snapshot, findings);
+    show_notes(cli, settings, snapshot);
     return written != EXIT_NOTHING ? written : code;
 }

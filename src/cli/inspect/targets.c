@@ -146,7 +146,7 @@ static gordian_status add_many(struct crowd *crowd, struct inspect_settings *set
 }
 
 gordian_status inspect_targets(struct cli *cli, struct inspect_settings *settings, char **operands,
-                               int count, struct sight *sight, gordian_error *error)
+                               int count, struct process_snapshot *snapshot, gordian_error *error)
 {
     struct crowd crowd = {.cli = cli, .memory = memory_allocator(NULL)};
     gordian_status status = GORDIAN_OK;
@@ -156,12 +156,12 @@ gordian_status inspect_targets(struct cli *cli, struct inspect_settings *setting
         status = add_many(&crowd, settings, error);
     if (status == GORDIAN_OK && crowd.count == 0)
         status = fail(error, GORDIAN_STATUS_INPUT, "there is no process that may be inspected");
-    THEN(status, sight_open(sight, crowd.list, crowd.count, error));
+    THEN(status, snapshot_open(snapshot, crowd.list, crowd.count, error));
     if (status != GORDIAN_OK)
         for (size_t i = 0; i < crowd.count; i++)
             target_close(crowd.list[i]);
     else
-        sight->stop_ms = sight->ask_ms = settings->stop_ms;
+        snapshot->stop_ms = snapshot->ask_ms = settings->stop_ms;
     memory_free(&crowd.memory, crowd.list);
     return status;
 }

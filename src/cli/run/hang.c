@@ -54,16 +54,16 @@ void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *se
     output_open(&hang->picture, -1);
 }
 
-static void forget_sight(struct hang *hang)
+static void forget_snapshot(struct hang *hang)
 {
-    if (hang->sight_open)
-        sight_close(&hang->sight);
-    hang->sight_open = false;
+    if (hang->snapshot_opened)
+        snapshot_close(&hang->snapshot);
+    hang->snapshot_opened = false;
 }
 
 void hang_close(struct hang *hang)
 {
-    forget_sight(hang);
+    forget_snapshot(hang);
     for (size_t i = 0; i < hang->suspect_count; i++)
         memory_free(&hang->findings.memory, hang->suspects[i].ran);
     memory_free_all(&hang->findings.memory, hang->suspects, hang->told);
@@ -75,10 +75,10 @@ void hang_close(struct hang *hang)
 
 static bool same_processes(const struct hang *hang, const struct tree *tree)
 {
-    if (!hang->sight_open || hang->sight.target_count != tree->count)
+    if (!hang->snapshot_opened || hang->snapshot.target_count != tree->count)
         return false;
     for (size_t i = 0; i < tree->count; i++)
-        if (hang->sight.targets[i]->seen_pid != tree->pids[i])
+        if (hang->snapshot.targets[i]->seen_pid != tree->pids[i])
             return false;
     return true;
 }
@@ -96,8 +96,8 @@ static gordian_status open_targets(struct hang *hang, const struct tree *tree, g
         if (status == GORDIAN_OK)
             targets[count++]->passing = true;
     }
-    THEN(status, sight_open(&hang->sight, targets, count, error));
-    hang->sight_open = status == GORDIAN_OK;
+    THEN(status, snapshot_open(&hang->snapshot, targets, count, error));
+    hang->snapshot_opened = status == GORDIAN_OK;
     for (size_t i = 0; i < count && status != GORDIAN_OK; i++)
         target_close(targets[i]);
     memory_free(memory, targets);
@@ -106,12 +106,13 @@ static gordian_status open_targets(struct hang *hang, const struct tree *tree, g
 
 /* Does anybody sleep without end in what another could end? Nobody does in a pause, or in front of
  * a terminal's events. */
-static bool is_worth_looking(const struct sight *sight)
+static bool is_worth_looking(const struct process_snapshot *snapshot)
 {
-    for (size_t i = 0; i < sight->target_count; i++)
-        for (size_t k = 0; k < sight->targets[i]->thread_count; k++) {
+    for (size_t i = 0; i < snapshot->target_count; i++)
+        for (size_t k = 0; k < snapshot->targets[i]->thread_count; k++) {
             struct sleep_call call;
-            bool sleeps = sleep_call(sight->targets[i], &sight->targets[i]->threads[k], &call);
+            bool sleeps =
+                sleep_call(snapshot->targets[i], &snapshot->targets[i]->threads[k], &call);
             if (!sleeps || (!call.timed && call.kind != CALL_POLL && call.kind != CALL_SIGNAL))
                 return true;
         }
@@ -124,7 +125,7 @@ static gordian_status open_tree(struct hang *hang, gordian_error *error)
     struct tree tree;
     gordian_status status = tree_list(&tree, hang->root) ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK && !same_processes(hang, &tree)) {
-        forget_sight(hang);
+        forget_snapshot(hang);
         status = open_targets(hang, &tree, error);
     }
     tree_free(&tree);
@@ -136,10 +137,10 @@ static gordian_status inspect_tree(struct hang *hang, bool still, gordian_error 
 {
     gordian_status status = open_tree(hang, error);
     if (status == GORDIAN_OK) {
-        hang->sight.stop_ms = still ? STOP_MS : 0;
-        hang->sight.ask_ms = ASK_MS; /* who is asked is stuck, as far as is known */
-        hang->sight.for_run = true;
-        status = inspect_look(&hang->sight, &hang->findings, error);
+        hang->snapshot.stop_ms = still ? STOP_MS : 0;
+        hang->snapshot.ask_ms = ASK_MS; /* who is asked is stuck, as far as is known */
+        hang->snapshot.for_run = true;
+        status = inspect_look(&hang->snapshot, &hang->findings, error);
     }
     if (status != GORDIAN_OK)
         findings_clear(&hang->findings);
@@ -153,21 +154,23 @@ static bool is_resting(struct hang *hang)
     if (open_tree(hang, &ignored) != GORDIAN_OK)
         return false;
     /* Lists what each thread sleeps in, which needs no symbols. */
-    for (size_t i = 0; i < hang->sight.target_count; i++)
-        if (target_list(hang->sight.targets[i], &ignored) != GORDIAN_OK)
+    for (size_t i = 0; i < hang->snapshot.target_count; i++)
+        if (target_list(hang->snapshot.targets[i], &ignored) != GORDIAN_OK)
             return false;
-    return !is_worth_looking(&hang->sight);
+    return !is_worth_looking(&hang->snapshot);
 }
 
 /* ------------------------------------------------------------------ what was found before */
 
 /* Who, in what wait, having moved how often: the same twice, and it has stood still. */
-static uint64_t mark_of(const struct sight *sight, const struct inspect_finding *finding)
+static uint64_t mark_of(const struct process_snapshot *snapshot,
+                        const struct inspect_finding *finding)
 {
     uint64_t mark = finding->word;
     for (size_t i = 0; i < finding->member_count; i++) {
-        const struct sight_thread *thread = &sight->threads[finding->members[i]];
-        const struct sight_lock *lock = &sight->locks[sight->edges[thread->wait].lock];
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, finding->members[i]);
+        const struct snapshot_lock *lock =
+            snapshot_lock(snapshot, snapshot_edge(snapshot, thread->wait)->lock);
         /* Who waits for the GIL, or spins, runs all the time. */
         bool restless = lock->kind == INCIDENT_GIL || thread->spins;
         uint64_t moved = restless ? 0 : thread->is.switches;
@@ -177,16 +180,17 @@ static uint64_t mark_of(const struct sight *sight, const struct inspect_finding 
     return mark;
 }
 
-static uint32_t waits_for_what(const struct sight *sight, uint32_t member)
+static uint32_t waits_for_what(const struct process_snapshot *snapshot, uint32_t member)
 {
-    return sight->locks[sight->edges[sight->threads[member].wait].lock].kind;
+    return snapshot_awaited_lock(snapshot, member)->kind;
 }
 
 /* Is a rank of an MPI program part of it? */
-static bool has_ranks(const struct sight *sight, const struct inspect_finding *finding)
+static bool has_ranks(const struct process_snapshot *snapshot,
+                      const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
-        uint32_t kind = waits_for_what(sight, finding->members[i]);
+        uint32_t kind = waits_for_what(snapshot, finding->members[i]);
         if (kind == INCIDENT_MESSAGE || kind == INCIDENT_COLLECTIVE)
             return true;
     }
@@ -209,11 +213,12 @@ static uint64_t ran_ns(uint32_t tid)
 
 /* A send that waits, as far as its rank has written down, may only have got no processor yet to
  * find that it can be buffered. So the ranks must have run. */
-static bool waits_in_send(const struct sight *sight, const struct inspect_finding *finding)
+static bool waits_in_send(const struct process_snapshot *snapshot,
+                          const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
-        if (waits_for_what(sight, finding->members[i]) == INCIDENT_MESSAGE &&
-            sight->edges[sight->threads[finding->members[i]].wait].mode == INCIDENT_EXCLUSIVE)
+        if (waits_for_what(snapshot, finding->members[i]) == INCIDENT_MESSAGE &&
+            snapshot_wait_of(snapshot, finding->members[i])->mode == INCIDENT_EXCLUSIVE)
             return true;
     return false;
 }
@@ -222,7 +227,7 @@ static uint64_t *list_runs(const struct hang *hang, const struct inspect_finding
 {
     uint64_t *ran = memory_alloc(&hang->findings.memory, 2 * finding->member_count * sizeof *ran);
     for (size_t i = 0; ran && i < finding->member_count; i++) {
-        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        uint32_t tid = snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
         ran[2 * i] = tid;
         ran[2 * i + 1] = ran_ns(tid);
     }
@@ -234,12 +239,12 @@ static bool have_run(const struct hang *hang, const struct inspect_finding *find
                      const struct suspect *suspect)
 {
     for (size_t i = 0; suspect->ran && i < finding->member_count; i++) {
-        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        uint32_t tid = snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
         uint64_t before = 0; /* when the suspicion came up */
         for (size_t k = finding->member_count; k-- > 0;)
             if (suspect->ran[2 * k] == tid)
                 before = suspect->ran[2 * k + 1];
-        if (waits_for_what(&hang->sight, finding->members[i]) == INCIDENT_MESSAGE &&
+        if (waits_for_what(&hang->snapshot, finding->members[i]) == INCIDENT_MESSAGE &&
             ran_ns(tid) < before + RAN_ENOUGH)
             return false;
     }
@@ -249,10 +254,10 @@ static bool have_run(const struct hang *hang, const struct inspect_finding *find
 /* Was it seen long enough ago? If it is new, it is remembered. */
 static bool is_second_time(struct hang *hang, const struct inspect_finding *finding, uint64_t now)
 {
-    uint64_t mark = mark_of(&hang->sight, finding);
-    uint64_t patience = finding->word != WORD_PROVED       ? CONFIRM_LIKELY
-                        : has_ranks(&hang->sight, finding) ? CONFIRM_RANKS
-                                                           : CONFIRM_PROVED;
+    uint64_t mark = mark_of(&hang->snapshot, finding);
+    uint64_t patience = finding->word != WORD_PROVED          ? CONFIRM_LIKELY
+                        : has_ranks(&hang->snapshot, finding) ? CONFIRM_RANKS
+                                                              : CONFIRM_PROVED;
     for (size_t i = 0; i < hang->suspect_count; i++)
         if (hang->suspects[i].mark == mark)
             return now - hang->suspects[i].since >= patience &&
@@ -260,7 +265,7 @@ static bool is_second_time(struct hang *hang, const struct inspect_finding *find
     if (memory_grow(&hang->findings.memory, &hang->suspects, &hang->suspect_room,
                     hang->suspect_count + 1, sizeof *hang->suspects))
         hang->suspects[hang->suspect_count++] = (struct suspect){
-            mark, now, waits_in_send(&hang->sight, finding) ? list_runs(hang, finding) : NULL};
+            mark, now, waits_in_send(&hang->snapshot, finding) ? list_runs(hang, finding) : NULL};
     return false;
 }
 
@@ -271,7 +276,7 @@ static void drop_suspects(struct hang *hang)
     for (size_t i = 0; i < hang->suspect_count; i++) {
         bool found = false;
         for (size_t k = 0; k < hang->findings.count && !found; k++)
-            found = mark_of(&hang->sight, &hang->findings.list[k]) == hang->suspects[i].mark;
+            found = mark_of(&hang->snapshot, &hang->findings.list[k]) == hang->suspects[i].mark;
         if (found)
             hang->suspects[kept++] = hang->suspects[i];
         else
@@ -284,7 +289,7 @@ static void drop_suspects(struct hang *hang)
 static bool is_reported(const struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
-        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        uint32_t tid = snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
         for (size_t k = 0; k < hang->told_count; k++)
             if (hang->told[k] == tid)
                 return true;
@@ -300,11 +305,12 @@ static bool is_reported(const struct hang *hang, const struct inspect_finding *f
 /* The processes that are part of it. */
 static void end_members(struct hang *hang, const struct inspect_finding *finding)
 {
-    const struct sight *sight = &hang->sight;
+    const struct process_snapshot *snapshot = &hang->snapshot;
     struct tree members = {0};
     const gordian_allocator *memory = &hang->findings.memory;
     for (size_t i = 0; i < finding->member_count; i++) {
-        uint32_t pid = sight->targets[sight->threads[finding->members[i]].process]->seen_pid;
+        uint32_t pid =
+            snapshot->targets[snapshot_thread(snapshot, finding->members[i])->process]->seen_pid;
         bool there = false;
         for (size_t k = 0; k < members.count && !there; k++)
             there = members.pids[k] == pid;
@@ -321,8 +327,9 @@ static void end_members(struct hang *hang, const struct inspect_finding *finding
 static void doom_members(struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
-        hang->sight.targets[hang->sight.threads[finding->members[i]].process]->doomed = true;
-    hang->sight.stop_ms = LAST_STOP_MS;
+        hang->snapshot.targets[snapshot_thread(&hang->snapshot, finding->members[i])->process]
+            ->doomed = true;
+    hang->snapshot.stop_ms = LAST_STOP_MS;
 }
 
 static void report_hang(struct hang *hang, const struct inspect_finding *finding)
@@ -336,10 +343,11 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
     for (size_t i = 0; i < finding->member_count; i++)
         if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
                         sizeof *hang->told))
-            hang->told[hang->told_count++] = hang->sight.threads[finding->members[i]].is.seen_tid;
-    if (ends || has_ranks(&hang->sight, finding)) /* who only polls is not disturbed by a stop */
+            hang->told[hang->told_count++] =
+                snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
+    if (ends || has_ranks(&hang->snapshot, finding)) /* who only polls is not disturbed by a stop */
         doom_members(hang, finding);
-    if (tell_open(&report, &hang->sight, &hang->findings, finding, &error) != GORDIAN_OK) {
+    if (tell_open(&report, &hang->snapshot, &hang->findings, finding, &error) != GORDIAN_OK) {
         cli_fail(hang->cli, NULL, &error);
         return;
     }
@@ -369,7 +377,7 @@ static void take_picture(struct hang *hang)
     char folder[PATH_MAX];
     hang->picture.used = 0;
     hang->pictured = 0;
-    if (tell_open(&report, &hang->sight, &hang->findings, NULL, &error) != GORDIAN_OK)
+    if (tell_open(&report, &hang->snapshot, &hang->findings, NULL, &error) != GORDIAN_OK)
         return;
     struct report_look look = report_look_of(hang->cli, STDERR_FILENO, folder, sizeof folder);
     look.everybody = true;
@@ -425,12 +433,12 @@ static bool report_confirmed(struct hang *hang, uint64_t now)
 
 /* Was everything seen that there was to see? On a busy machine a stop may take too long, or
  * somebody be late in going back to sleep behind one; and a debugger may be in the way. */
-static bool was_clear(const struct sight *sight)
+static bool was_clear(const struct process_snapshot *snapshot)
 {
-    for (size_t i = 0; i < sight->thread_count; i++)
-        if (!sight->threads[i].is.steady)
+    for (size_t i = 0; i < snapshot_thread_count(snapshot); i++)
+        if (!snapshot_thread(snapshot, i)->is.steady)
             return false;
-    return !sight->missed;
+    return !snapshot->missed;
 }
 
 static void look_closely(struct hang *hang, bool still)
@@ -448,7 +456,7 @@ static void look_closely(struct hang *hang, bool still)
     bool pending = report_confirmed(hang, now);
     if (status == GORDIAN_OK && !pending)
         take_picture(hang);
-    bool clear = status != GORDIAN_OK || was_clear(&hang->sight);
+    bool clear = status != GORDIAN_OK || was_clear(&hang->snapshot);
     hang->looked_still = still && !pending && clear;
     plan_look(hang, still, pending, now - start);
     if (still)
@@ -461,8 +469,8 @@ static void end_hang(struct hang *hang)
     struct tree tree;
     gordian_error error = {0};
     if (inspect_tree(hang, true, &error) == GORDIAN_OK) {
-        for (size_t i = 0; i < hang->sight.target_count; i++)
-            hang->sight.targets[i]->doomed = true;
+        for (size_t i = 0; i < hang->snapshot.target_count; i++)
+            hang->snapshot.targets[i]->doomed = true;
         take_picture(hang);
     }
     hang->hung = true;

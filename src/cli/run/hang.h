@@ -42,8 +42,8 @@ struct hang {
     bool looked_still;                  /* nothing has moved since the last look */
     uint64_t next_still, still_pause;   /* when to look at a tree that stands still, not before; */
     uint64_t next_moving, moving_pause; /* at one that moves; they grow with looks in vain */
-    struct sight sight;                 /* kept while the processes are the same */
-    bool sight_open;
+    struct process_snapshot snapshot;   /* kept while the processes are the same */
+    bool snapshot_opened;
     struct inspect_findings findings;
     struct suspect *suspects;
     size_t suspect_count, suspect_room;

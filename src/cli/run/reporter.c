@@ -259,22 +259,22 @@ static int print_status_report(struct cli *cli, const struct run_settings *setti
 static int show_outside(struct cli *cli, const struct run_settings *settings, uint32_t pid)
 {
     struct target *target;
-    struct sight sight;
+    struct process_snapshot snapshot;
     struct inspect_findings findings;
     struct report report;
     gordian_error error = {0};
     char folder[PATH_MAX];
     if (target_open_live(&target, pid, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
-    gordian_status status = sight_open(&sight, &target, 1, &error);
+    gordian_status status = snapshot_open(&snapshot, &target, 1, &error);
     if (status != GORDIAN_OK) {
         target_close(target);
         return cli_fail(cli, NULL, &error);
     }
     findings_open(&findings);
-    sight.stop_ms = STATUS_STOP_MS;
-    status = inspect_look(&sight, &findings, &error);
-    THEN(status, tell_open(&report, &sight, &findings, NULL, &error));
+    snapshot.stop_ms = STATUS_STOP_MS;
+    status = inspect_look(&snapshot, &findings, &error);
+    THEN(status, tell_open(&report, &snapshot, &findings, NULL, &error));
     if (status == GORDIAN_OK) {
         struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
         look.everybody = true;
@@ -283,7 +283,7 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
         report_close(&report);
     }
     findings_close(&findings);
-    sight_close(&sight);
+    snapshot_close(&snapshot);
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(cli, NULL, &error);
 }
 

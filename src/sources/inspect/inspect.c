@@ -9,63 +9,63 @@
 #define LASTING_NS 100000000
 
 /* The first listing, and what the decoders make of it. */
-static gordian_status explain_sight(struct sight *sight, gordian_error *error)
+static gordian_status explain_snapshot(struct process_snapshot *snapshot, gordian_error *error)
 {
-    TRY(sight_begin(sight, error));
-    decoders_explain(sight);
-    return sight->failed ? fail_memory(error) : GORDIAN_OK;
+    TRY(snapshot_begin(snapshot, error));
+    decoders_explain(snapshot);
+    return snapshot->failed ? fail_memory(error) : GORDIAN_OK;
 }
 
 /* The second one. */
-static gordian_status settle_sight(struct sight *sight, gordian_error *error)
+static gordian_status settle_snapshot(struct process_snapshot *snapshot, gordian_error *error)
 {
-    TRY(sight_settle(sight, error));
-    decoders_settle(sight);
+    TRY(snapshot_settle(snapshot, error));
+    decoders_settle(snapshot);
     return GORDIAN_OK;
 }
 
 /* What is only likely must at least last: members that move meanwhile acquit it. */
-static gordian_status await_likely(struct sight *sight, struct inspect_findings *findings,
-                                   gordian_error *error)
+static gordian_status await_likely(struct process_snapshot *snapshot,
+                                   struct inspect_findings *findings, gordian_error *error)
 {
     bool any = false, live = false;
     for (size_t i = 0; i < findings->count; i++)
         any = any || findings->list[i].word == WORD_LIKELY;
-    for (size_t i = 0; i < sight->target_count; i++)
-        live = live || !sight->targets[i]->core;
+    for (size_t i = 0; i < snapshot_target_count(snapshot); i++)
+        live = live || !snapshot_target(snapshot, i)->core;
     if (!any || !live)
         return GORDIAN_OK;
     nanosleep(&(struct timespec){0, LASTING_NS}, NULL);
-    TRY(settle_sight(sight, error));
-    findings_acquit(findings, sight);
+    TRY(settle_snapshot(snapshot, error));
+    findings_acquit(findings, snapshot);
     return GORDIAN_OK;
 }
 
 /* What the verdict depends on is asked, of the processes that are part of a finding; all is looked
  * at again behind it. */
-static gordian_status judge_asking(struct sight *sight, struct inspect_findings *findings,
-                                   gordian_error *error)
+static gordian_status judge_asking(struct process_snapshot *snapshot,
+                                   struct inspect_findings *findings, gordian_error *error)
 {
-    for (size_t i = 0; i < sight->target_count; i++)
-        sight->targets[i]->wants_asking = false;
-    gordian_status status = judge_sight(sight, findings, error);
-    if (status != GORDIAN_OK || !facts_ask(sight))
+    for (size_t i = 0; i < snapshot_target_count(snapshot); i++)
+        snapshot_target(snapshot, i)->wants_asking = false;
+    gordian_status status = judge_snapshot(snapshot, findings, error);
+    if (status != GORDIAN_OK || !facts_ask(snapshot))
         return status;
     findings_clear(findings);
-    status = explain_sight(sight, error);
-    THEN(status, settle_sight(sight, error));
-    return status == GORDIAN_OK ? judge_sight(sight, findings, error) : status;
+    status = explain_snapshot(snapshot, error);
+    THEN(status, settle_snapshot(snapshot, error));
+    return status == GORDIAN_OK ? judge_snapshot(snapshot, findings, error) : status;
 }
 
-gordian_status inspect_look(struct sight *sight, struct inspect_findings *findings,
+gordian_status inspect_look(struct process_snapshot *snapshot, struct inspect_findings *findings,
                             gordian_error *error)
 {
     findings_clear(findings);
-    gordian_status status = explain_sight(sight, error);
+    gordian_status status = explain_snapshot(snapshot, error);
     /* A stop counts as a switch: so all is looked at again behind it. */
-    if (status == GORDIAN_OK && sight_fetch(sight))
-        status = explain_sight(sight, error);
-    THEN(status, settle_sight(sight, error));
-    THEN(status, judge_asking(sight, findings, error));
-    return status == GORDIAN_OK ? await_likely(sight, findings, error) : status;
+    if (status == GORDIAN_OK && snapshot_fetch_registers(snapshot))
+        status = explain_snapshot(snapshot, error);
+    THEN(status, settle_snapshot(snapshot, error));
+    THEN(status, judge_asking(snapshot, findings, error));
+    return status == GORDIAN_OK ? await_likely(snapshot, findings, error) : status;
 }

@@ -34,6 +34,7 @@
 #include "sources/inspect/snapshot/process_snapshot.h"
 #include "sources/inspect/target/target.h"
 
-/* Looks at all targets of the sight once, as above, and judges. What was there before is gone. */
-gordian_status inspect_look(struct sight *sight, struct inspect_findings *findings,
+/* Looks at all targets of the snapshot once, as above, and judges. What was there before is gone.
+ */
+gordian_status inspect_look(struct process_snapshot *snapshot, struct inspect_findings *findings,
                             gordian_error *error);

@@ -19,41 +19,12 @@
 
 /* A wait that is being explained. */
 struct wait_at {
-    struct sight *sight;
+    struct process_snapshot *snapshot;
     uint32_t thread;
-    struct sight_thread *waiter;
+    const struct snapshot_thread *waiter;
     uint32_t pid; /* of the waiter, as seen here */
     uint32_t lock;
 };
-
-static struct open_files *sight_openings(struct sight *sight)
-{
-    if (!sight->open_files)
-        sight->open_files = open_files_read(&sight->memory);
-    sight->failed = sight->failed || !sight->open_files;
-    return sight->open_files;
-}
-
-/* The inspected process with this number, or SIGHT_NONE. */
-static uint32_t inspected(const struct sight *sight, uint32_t pid)
-{
-    for (uint32_t i = 0; i < sight->target_count; i++)
-        if (!sight->targets[i]->core && sight->targets[i]->seen_pid == pid)
-            return i;
-    return SIGHT_NONE;
-}
-
-static void process_name(uint32_t pid, char *name, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/comm", pid);
-    FILE *file = fopen(path, "re");
-    if (!file || !fgets(name, (int)size, file))
-        snprintf(name, size, "?");
-    name[strcspn(name, "\n")] = '\0';
-    if (file)
-        fclose(file);
-}
 
 /* Somebody who is not inspected could end it. That it waits for the inspector is no riddle. */
 static void say_outsider(const struct wait_at *at, uint32_t pid, const char *what)
@@ -61,32 +32,24 @@ static void say_outsider(const struct wait_at *at, uint32_t pid, const char *wha
     char name[64];
     if (pid == (uint32_t)getpid())
         return;
-    process_name(pid, name, sizeof name);
-    at->waiter->unseen = true;
-    at->waiter->unknown =
-        sight_format(at->sight,
-                     "waits for process %u (%s), which %s and is not inspected: inspect it, too, "
-                     "or use --tree or --all",
-                     pid, name, what);
-}
-
-/* All threads of a process could end the wait. */
-static void hold_all(const struct wait_at *at, uint32_t process, uint32_t mode, enum word word,
-                     const char *evidence)
-{
-    struct sight *sight = at->sight;
-    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
-        sight_hold(sight, i, at->lock, mode, word, evidence);
+    if (proc_read(name, sizeof name, "/proc/%u/comm", pid) <= 0)
+        strcpy(name, "?");
+    name[strcspn(name, "\n")] = '\0';
+    snapshot_set_unknown(
+        at->snapshot, at->thread,
+        snapshot_format(at->snapshot,
+                        "waits for process %u (%s), which %s and is not inspected: inspect it, "
+                        "too, or use --tree or --all",
+                        pid, name, what),
+        true);
 }
 
 static void begin_wait(struct wait_at *at, uint64_t number, uint32_t kind, uint32_t mode,
                        const char *name)
 {
-    at->lock = sight_object(at->sight, at->waiter->process, number, kind);
-    if (at->lock == SIGHT_NONE)
-        return;
-    at->sight->locks[at->lock].name = name;
-    sight_wait(at->sight, at->thread, at->lock, mode);
+    at->lock = snapshot_add_object(at->snapshot, at->waiter->process, number, kind);
+    snapshot_describe_lock(at->snapshot, at->lock, (struct lock_facts){.name = name});
+    snapshot_add_wait(at->snapshot, at->thread, at->lock, mode);
 }
 
 /* ------------------------------------------------------------------ pipes and sockets */
@@ -130,35 +93,39 @@ static const char *unseen(const struct open_files *open_files)
 static void hold_ends(const struct wait_at *at, const struct open_file *list, size_t count,
                       bool to_write)
 {
-    struct sight *sight = at->sight;
+    struct process_snapshot *snapshot = at->snapshot;
+    const struct open_files *open_files = snapshot_open_files(snapshot);
     bool pipe = count && list[0].kind == OPEN_FILE_PIPE;
     for (size_t i = 0; i < count; i++)
-        if (inspected(sight, list[i].pid) == SIGHT_NONE && has_end(&list[i], to_write)) {
+        if (snapshot_find_process(snapshot, list[i].pid) == SNAPSHOT_NONE &&
+            has_end(&list[i], to_write)) {
             say_outsider(at, list[i].pid, "has the other end");
             return;
         }
     bool alone = is_alone(at, list, count, to_write);
     if (alone) {
-        at->waiter->unknown =
+        snapshot_set_unknown(
+            snapshot, at->thread,
             "reads from what only its own process has open for writing: it rests there, or a "
-            "descriptor was left open that should have been closed";
-        sight->locks[at->lock].own_end = true;
+            "descriptor was left open that should have been closed",
+            false);
+        snapshot_describe_lock(snapshot, at->lock, (struct lock_facts){.own_end = true});
     }
     for (size_t i = 0; i < count; i++) {
-        uint32_t process = inspected(sight, list[i].pid);
-        if (process == SIGHT_NONE || !has_end(&list[i], to_write))
+        uint32_t process = snapshot_find_process(snapshot, list[i].pid);
+        if (process == SNAPSHOT_NONE || !has_end(&list[i], to_write))
             continue;
-        const char *evidence = sight_format(
-            sight, "has its %s end open, descriptor %u%s",
+        const char *evidence = snapshot_format(
+            snapshot, "has its %s end open, descriptor %u%s",
             !pipe      ? "other"
             : to_write ? "writing"
                        : "reading",
             list[i].fd,
             !pipe ? "; a time limit that was set for the socket could still end the wait"
-                  : unseen(sight->open_files));
-        hold_all(at, process, INCIDENT_EXCLUSIVE,
-                 pipe && !alone && !sight->open_files->unreadable ? WORD_PROVED : WORD_LIKELY,
-                 evidence);
+                  : unseen(open_files));
+        snapshot_add_holds(snapshot, process, at->lock, INCIDENT_EXCLUSIVE,
+                           pipe && !alone && !open_files->unreadable ? WORD_PROVED : WORD_LIKELY,
+                           evidence);
     }
 }
 
@@ -169,21 +136,21 @@ static bool explain_stream(struct wait_at *at, bool writes)
     uint64_t inode, other;
     size_t count;
     uint32_t fd = (uint32_t)at->waiter->is.arguments[0];
-    if (!open_file_at(at->pid, fd, &kind, &inode) || !sight_openings(at->sight))
+    if (!open_file_at(at->pid, fd, &kind, &inode) || !snapshot_open_files(at->snapshot))
         return false;
-    other = kind == OPEN_FILE_PIPE ? inode : open_file_peer(inode);
+    bool pipe = kind == OPEN_FILE_PIPE;
+    other = pipe ? inode : open_file_peer(inode);
     if (!other)
         return false;
-    const char *form = writes ? "%s %llu, full" : "%s %llu";
-    char name[64];
-    snprintf(name, sizeof name, form, kind == OPEN_FILE_PIPE ? "pipe" : "socket",
-             (unsigned long long)inode);
     /* The two ways through it are two things to wait for. */
-    begin_wait(at, inode * 2 + writes, kind == OPEN_FILE_PIPE ? INCIDENT_PIPE : INCIDENT_SOCKET,
-               writes ? INCIDENT_EXCLUSIVE : INCIDENT_SIGNAL, sight_format(at->sight, "%s", name));
-    if (at->lock == SIGHT_NONE || sight_is_held(at->sight, at->lock))
+    begin_wait(at, inode * 2 + writes, pipe ? INCIDENT_PIPE : INCIDENT_SOCKET,
+               writes ? INCIDENT_EXCLUSIVE : INCIDENT_SIGNAL,
+               snapshot_format(at->snapshot, "%s %llu%s", pipe ? "pipe" : "socket",
+                               (unsigned long long)inode, writes ? ", full" : ""));
+    if (snapshot_is_held(at->snapshot, at->lock))
         return true;
-    const struct open_file *list = open_files_of(at->sight->open_files, kind, other, &count);
+    const struct open_file *list =
+        open_files_of(snapshot_open_files(at->snapshot), kind, other, &count);
     hold_ends(at, list, count, !writes);
     return true;
 }
@@ -204,41 +171,40 @@ static bool is_shared(const struct open_files *open_files, const struct file_wai
     return shared || !folder;
 }
 
-/* What one process holds of one file is one thing to wait for. */
-static uint64_t name_wait(const struct file_wait *wait)
-{
-    return wait->inode << 22 ^ (uint64_t)wait->holder; /* there are 2^22 numbers of processes */
-}
-
 static bool explain_file(struct wait_at *at, bool posix)
 {
-    struct sight *sight = at->sight;
+    struct process_snapshot *snapshot = at->snapshot;
     uint32_t fd = (uint32_t)at->waiter->is.arguments[0];
     uint64_t inode = open_file_inode(at->pid, fd);
-    struct open_files *open_files = inode ? sight_openings(sight) : NULL;
+    struct open_files *open_files = inode ? snapshot_open_files(snapshot) : NULL;
     const struct file_wait *wait =
-        open_files ? open_files_wait(open_files, &sight->memory, at->pid, inode, posix) : NULL;
+        open_files ? open_files_wait(open_files, snapshot_memory(snapshot), at->pid, inode, posix)
+                   : NULL;
     char link[512];
-    sight->failed = sight->failed || (open_files && open_files->failed);
+    if (open_files && open_files->failed)
+        snapshot_fail(snapshot);
     if (!wait)
         return false;
     proc_descriptor(proc_living(at->pid), fd, link, sizeof link);
-    begin_wait(at, name_wait(wait), INCIDENT_FILE_LOCK, INCIDENT_EXCLUSIVE,
-               sight_format(sight, "%s", link));
-    if (at->lock == SIGHT_NONE || wait->holder <= 0)
+    /* What one process holds of one file is one thing to wait for: there are 2^22 numbers of
+     * processes. */
+    begin_wait(at, wait->inode << 22 ^ (uint64_t)wait->holder, INCIDENT_FILE_LOCK,
+               INCIDENT_EXCLUSIVE, snapshot_format(snapshot, "%s", link));
+    if (wait->holder <= 0)
         return true;
-    uint32_t process = inspected(sight, (uint32_t)wait->holder);
-    if (process == SIGHT_NONE)
+    uint32_t process = snapshot_find_process(snapshot, (uint32_t)wait->holder);
+    if (process == SNAPSHOT_NONE)
         say_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
     else if (posix || !is_shared(open_files, wait))
-        hold_all(at, process, INCIDENT_EXCLUSIVE, WORD_PROVED,
-                 "the kernel names the process that holds it");
+        snapshot_add_holds(snapshot, process, at->lock, INCIDENT_EXCLUSIVE, WORD_PROVED,
+                           "the kernel names the process that holds it");
     else
-        hold_all(at, process, INCIDENT_EXCLUSIVE, WORD_LIKELY,
-                 sight_format(sight,
-                              "the kernel names the process that took it; others may share its "
-                              "open file%s",
-                              unseen(open_files)));
+        snapshot_add_holds(
+            snapshot, process, at->lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
+            snapshot_format(snapshot,
+                            "the kernel names the process that took it; others may share its "
+                            "open file%s",
+                            unseen(open_files)));
     return true;
 }
 
@@ -253,15 +219,10 @@ static size_t list_children(uint32_t pid, uint32_t *children, size_t room)
     struct dirent **threads = NULL;
     int found = scandir(path, &threads, NULL, NULL);
     for (int i = 0; i < found; i++) {
-        snprintf(path, sizeof path, "/proc/%u/task/%.20s/children", pid, threads[i]->d_name);
-        FILE *file = threads[i]->d_name[0] == '.' ? NULL : fopen(path, "re");
-        size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-        text[bytes] = '\0';
+        proc_read(text, sizeof text, "/proc/%u/task/%.20s/children", pid, threads[i]->d_name);
         for (char *at = text, *end; strtoul(at, &end, 10) > 0 && end != at; at = end, count++)
             if (count < room)
                 children[count] = (uint32_t)strtoul(at, NULL, 10);
-        if (file)
-            fclose(file);
         free(threads[i]);
     }
     free(threads);
@@ -271,7 +232,7 @@ static size_t list_children(uint32_t pid, uint32_t *children, size_t room)
 enum { CHILDREN_MOST = 512 };
 
 /* Which of them are waited for: wait4(pid), waitid(P_PID, pid), or any. */
-static int64_t awaited_child(const struct sight_thread *waiter)
+static int64_t awaited_child(const struct snapshot_thread *waiter)
 {
     if (strcmp(waiter->call.name, "wait4") == 0) {
         int32_t pid = (int32_t)waiter->is.arguments[0];
@@ -284,7 +245,7 @@ static int64_t awaited_child(const struct sight_thread *waiter)
 
 static bool explain_child(struct wait_at *at)
 {
-    struct sight *sight = at->sight;
+    struct process_snapshot *snapshot = at->snapshot;
     uint32_t children[CHILDREN_MOST], awaited[CHILDREN_MOST];
     int64_t wanted = awaited_child(at->waiter); /* 0: any; -1: something else */
     size_t count = list_children(at->pid, children, CHILDREN_MOST), held = 0;
@@ -292,16 +253,16 @@ static bool explain_child(struct wait_at *at)
         return false;
     for (size_t i = 0; i < count; i++) {
         char state;
-        uint32_t process = inspected(sight, children[i]);
+        uint32_t process = snapshot_find_process(snapshot, children[i]);
         bool own = target_parent(children[i], &state) == at->pid && state != 'Z';
         /* The call has the number that the parent knows it by. */
         if (own && wanted &&
-            (process == SIGHT_NONE ? children[i] : sight->targets[process]->pid) !=
+            (process == SNAPSHOT_NONE ? children[i] : snapshot_target(snapshot, process)->pid) !=
                 (uint32_t)wanted)
             continue;
         if (!own)
             return false; /* it has ended: the parent is about to go on */
-        if (process == SIGHT_NONE) {
+        if (process == SNAPSHOT_NONE) {
             say_outsider(at, children[i], "is its child");
             return false;
         }
@@ -310,21 +271,22 @@ static bool explain_child(struct wait_at *at)
     if (held == 0)
         return false;
     begin_wait(at, (uint64_t)at->pid << 32 | (uint64_t)wanted, INCIDENT_CHILD, INCIDENT_END,
-               held == 1
-                   ? sight_format(sight, "end of process %u", sight->targets[awaited[0]]->seen_pid)
-                   : sight_format(sight, "end of a child of process %u", at->pid));
-    for (size_t i = 0; i < held && at->lock != SIGHT_NONE; i++)
-        hold_all(at, awaited[i], INCIDENT_END, WORD_PROVED, "is the child that is waited for");
+               held == 1 ? snapshot_format(snapshot, "end of process %u",
+                                           snapshot_target(snapshot, awaited[0])->seen_pid)
+                         : snapshot_format(snapshot, "end of a child of process %u", at->pid));
+    for (size_t i = 0; i < held; i++)
+        snapshot_add_holds(snapshot, awaited[i], at->lock, INCIDENT_END, WORD_PROVED,
+                           "is the child that is waited for");
     return true;
 }
 
 /* ------------------------------------------------------------------ the decoder */
 
-static bool explain_between(struct sight *sight, uint32_t thread)
+static bool explain_between(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
-    const struct target *target = sight->targets[waiter->process];
-    struct wait_at at = {sight, thread, waiter, target->seen_pid, SIGHT_NONE};
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
+    const struct target *target = snapshot_target(snapshot, waiter->process);
+    struct wait_at at = {snapshot, thread, waiter, target->seen_pid, SNAPSHOT_NONE};
     uint32_t command = (uint32_t)waiter->is.arguments[1];
     if (!waiter->sleeps || target->core || waiter->call.timed)
         return false;

@@ -1,5 +1,6 @@
 /* Those who know a kind of wait. Each is asked about every thread that nobody before it has
- * explained, and either explains its wait (sight_wait, sight_hold) or says that it is not its.
+ * explained, and either explains its wait (snapshot_add_wait, snapshot_add_hold) or says that it is
+ * not its.
  *
  * To add one: write its file with an `explain`, declare it here, put it into the table in
  * decoders.c at its place: the more particular before the more general. A decoder that needs all
@@ -15,14 +16,16 @@
  */
 #pragma once
 
-#include "sources/inspect/snapshot/process_snapshot.h"
+#include "sources/inspect/snapshot/builder.h"
 
 struct decoder {
     const char *name;
-    bool (*explain)(struct sight *sight, uint32_t thread); /* NULL: has only a `finish` */
-    void (*finish)(struct sight *sight);                   /* NULL: none */
-    void (*settle)(struct sight *sight);                   /* NULL: none */
-    void (*lines)(struct sight *sight, uint32_t thread);   /* NULL: none; by sight_text_frame */
+    bool (*explain)(struct process_snapshot *snapshot,
+                    uint32_t thread);                  /* NULL: has only a `finish` */
+    void (*finish)(struct process_snapshot *snapshot); /* NULL: none */
+    void (*settle)(struct process_snapshot *snapshot); /* NULL: none */
+    void (*lines)(struct process_snapshot *snapshot,
+                  uint32_t thread); /* NULL: none; by snapshot_add_script_line */
 };
 
 extern const struct decoder decoder_between;  /* between.c: pipes, sockets, file locks, children */
@@ -39,10 +42,10 @@ extern const struct decoder decoder_watcher;  /* watcher.c: words of libgordian-
 extern const struct decoder decoder_evidence; /* evidence.c: holders that no lock names */
 
 /* mpi.c: ranks of MPI programs, which wait without sleeping and so come before all others. */
-void mpi_explain(struct sight *sight);
-void mpi_settle(struct sight *sight);
+void mpi_explain(struct process_snapshot *snapshot);
+void mpi_settle(struct process_snapshot *snapshot);
 
 /* Lets all of them at it. */
-void decoders_explain(struct sight *sight);
-void decoders_settle(struct sight *sight);
-void decoders_lines(struct sight *sight, uint32_t thread);
+void decoders_explain(struct process_snapshot *snapshot);
+void decoders_settle(struct process_snapshot *snapshot);
+void decoders_lines(struct process_snapshot *snapshot, uint32_t thread);

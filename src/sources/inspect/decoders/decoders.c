@@ -1,4 +1,5 @@
 #include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/snapshot/process_snapshot.h"
 
 /* The more particular first. */
 static const struct decoder *const decoders[] = {
@@ -7,31 +8,33 @@ static const struct decoder *const decoders[] = {
     &decoder_futex,   &decoder_spin,   &decoder_evidence, &decoder_runtimes,
 };
 
-#define EXPERTS (sizeof decoders / sizeof *decoders)
+#define DECODERS (sizeof decoders / sizeof *decoders)
 
-void decoders_explain(struct sight *sight)
+void decoders_explain(struct process_snapshot *snapshot)
 {
-    mpi_explain(sight);
-    for (uint32_t thread = 0; thread < sight->thread_count && !sight->failed; thread++)
-        for (size_t i = 0; i < EXPERTS && sight->threads[thread].wait == SIGHT_NONE; i++)
-            if (decoders[i]->explain && decoders[i]->explain(sight, thread))
+    mpi_explain(snapshot);
+    for (uint32_t thread = 0; thread < snapshot_thread_count(snapshot) && !snapshot->failed;
+         thread++)
+        for (size_t i = 0; i < DECODERS && snapshot_thread(snapshot, thread)->wait == SNAPSHOT_NONE;
+             i++)
+            if (decoders[i]->explain && decoders[i]->explain(snapshot, thread))
                 break;
-    for (size_t i = 0; i < EXPERTS && !sight->failed; i++)
+    for (size_t i = 0; i < DECODERS && !snapshot->failed; i++)
         if (decoders[i]->finish)
-            decoders[i]->finish(sight);
+            decoders[i]->finish(snapshot);
 }
 
-void decoders_settle(struct sight *sight)
+void decoders_settle(struct process_snapshot *snapshot)
 {
-    mpi_settle(sight);
-    for (size_t i = 0; i < EXPERTS && !sight->failed; i++)
+    mpi_settle(snapshot);
+    for (size_t i = 0; i < DECODERS && !snapshot->failed; i++)
         if (decoders[i]->settle)
-            decoders[i]->settle(sight);
+            decoders[i]->settle(snapshot);
 }
 
-void decoders_lines(struct sight *sight, uint32_t thread)
+void decoders_lines(struct process_snapshot *snapshot, uint32_t thread)
 {
-    for (size_t i = 0; i < EXPERTS && !sight->failed; i++)
+    for (size_t i = 0; i < DECODERS && !snapshot->failed; i++)
         if (decoders[i]->lines)
-            decoders[i]->lines(sight, thread);
+            decoders[i]->lines(snapshot, thread);
 }

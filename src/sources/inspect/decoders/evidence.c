@@ -18,13 +18,16 @@
 #define THREADS_MOST 4096 /* of a process whose stacks are searched */
 #define COPY_BYTES   (64u << 10)
 
+enum { CANDIDATES_MOST = 64 };
+
 /* ------------------------------------------------------------------ searching a stack */
 
 /* The first place above the stack pointer that has this value, or 0. */
-static uint64_t find_word(struct sight *sight, uint32_t thread, uint64_t value, uint64_t *copy)
+static uint64_t find_word(struct process_snapshot *snapshot, uint32_t thread, uint64_t value,
+                          uint64_t *copy)
 {
-    const struct sight_thread *owner = &sight->threads[thread];
-    struct target *target = sight->targets[owner->process];
+    const struct snapshot_thread *owner = snapshot_thread(snapshot, thread);
+    struct target *target = snapshot_target(snapshot, owner->process);
     const struct target_mapping *mapping = target_mapping(target, owner->is.stack);
     uint64_t above = mapping ? mapping->high - owner->is.stack : 0;
     size_t size =
@@ -36,7 +39,7 @@ static uint64_t find_word(struct sight *sight, uint32_t thread, uint64_t value, 
 }
 
 /* In which register, or -1. */
-static int find_register(const struct sight_thread *thread, uint64_t value)
+static int find_register(const struct snapshot_thread *thread, uint64_t value)
 {
     for (int i = 0; i < TARGET_REGISTERS; i++)
         if ((thread->is.register_mask >> i & 1) && thread->is.registers[i] == value)
@@ -45,129 +48,121 @@ static int find_register(const struct sight_thread *thread, uint64_t value)
 }
 
 /* "its address is on the stack, in transfer"; NULL: it is not. */
-static const char *has_address(struct sight *sight, uint32_t thread, uint64_t address,
+static const char *has_address(struct process_snapshot *snapshot, uint32_t thread, uint64_t address,
                                uint64_t *copy)
 {
-    uint64_t place = find_word(sight, thread, address, copy);
-    if (!place && find_register(&sight->threads[thread], address) >= 0)
+    uint64_t place = find_word(snapshot, thread, address, copy);
+    if (!place && find_register(snapshot_thread(snapshot, thread), address) >= 0)
         return "its address is in a register of the thread";
     if (!place)
         return NULL;
-    const struct sight_stack *stack = stack_whole(sight, thread);
+    const struct snapshot_stack *stack = stack_whole(snapshot, thread);
     for (size_t i = 0; i + 1 < stack->count; i++) {
-        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        const char *name = stack_function(snapshot, thread, &stack->frames[i]);
         if (name && stack->frames[i].stack <= place && place < stack->frames[i + 1].stack)
-            return sight_format(sight, "its address is on the thread's stack, in the frame of %s",
-                                name);
+            return snapshot_format(
+                snapshot, "its address is on the thread's stack, in the frame of %s", name);
     }
     return "its address is on the thread's stack";
 }
 
 /* ------------------------------------------------------------------ readers and spin locks */
 
-static bool waits_for(const struct sight *sight, uint32_t thread, uint32_t lock)
+static bool waits_for(const struct process_snapshot *snapshot, uint32_t thread, uint32_t lock)
 {
-    uint32_t wait = sight->threads[thread].wait;
-    return wait != SIGHT_NONE && sight->edges[wait].lock == lock;
+    const struct wait_for_edge *wait = snapshot_wait_of(snapshot, thread);
+    return wait && wait->lock == lock;
 }
 
 /* Threads that have the address without waiting for the lock: how many, the first `room` listed. */
-static uint32_t list_candidates(struct sight *sight, uint32_t lock, uint32_t *found,
-                                const char **evidence, uint32_t room)
+static uint32_t list_candidates(struct process_snapshot *snapshot, uint32_t lock, uint32_t *found,
+                                const char **evidence)
 {
-    uint32_t process = sight->locks[lock].process, count = 0;
-    uint64_t address = sight->locks[lock].address;
-    uint64_t *copy = memory_alloc(&sight->memory, COPY_BYTES);
-    for (uint32_t i = sight->first_thread[process]; copy && i < sight->first_thread[process + 1];
-         i++) {
-        bool still = sight->threads[i].sleeps || sight->threads[i].spins;
+    uint32_t process = snapshot_lock(snapshot, lock)->process, count = 0;
+    uint64_t address = snapshot_lock(snapshot, lock)->address;
+    uint64_t *copy = memory_alloc(snapshot_memory(snapshot), COPY_BYTES);
+    for (uint32_t i = SNAPSHOT_NONE; copy && snapshot_next_thread(snapshot, process, &i);) {
+        bool still = snapshot_thread(snapshot, i)->sleeps || snapshot_thread(snapshot, i)->spins;
         const char *why =
-            waits_for(sight, i, lock) || !still ? NULL : has_address(sight, i, address, copy);
+            waits_for(snapshot, i, lock) || !still ? NULL : has_address(snapshot, i, address, copy);
         /* It may be in one of those that only a stop tells. */
-        if (!why && sight->threads[i].sleeps && !sight->targets[process]->core)
-            sight->threads[i].wants_registers = true;
-        if (why && count < room) {
+        if (!why && snapshot_thread(snapshot, i)->sleeps &&
+            !snapshot_target(snapshot, process)->core)
+            snapshot_want_registers(snapshot, i);
+        if (why && count < CANDIDATES_MOST) {
             found[count] = i;
             evidence[count] = why;
         }
         count += why != NULL;
     }
-    memory_free(&sight->memory, copy);
+    memory_free(snapshot_memory(snapshot), copy);
     return count;
 }
 
-enum { CANDIDATES_MOST = 64 };
-
-static void find_readers(struct sight *sight, uint32_t lock)
+/* All holders, if as many threads have the address as there must be holders. */
+static void find_all(struct process_snapshot *snapshot, uint32_t lock, uint32_t mode,
+                     uint32_t holders)
 {
-    uint32_t found[CANDIDATES_MOST], readers = sight->locks[lock].units;
+    uint32_t found[CANDIDATES_MOST];
     const char *evidence[CANDIDATES_MOST];
-    uint32_t count = list_candidates(sight, lock, found, evidence, CANDIDATES_MOST);
-    if (count != readers || count > CANDIDATES_MOST)
+    uint32_t count = list_candidates(snapshot, lock, found, evidence);
+    if (count != holders || count > CANDIDATES_MOST)
         return;
     for (uint32_t i = 0; i < count; i++)
-        sight_hold(sight, found[i], lock, INCIDENT_READ, WORD_LIKELY, evidence[i]);
-}
-
-static void find_spin_holder(struct sight *sight, uint32_t lock)
-{
-    uint32_t found[1];
-    const char *evidence[1];
-    if (list_candidates(sight, lock, found, evidence, 1) == 1)
-        sight_hold(sight, found[0], lock, INCIDENT_EXCLUSIVE, WORD_LIKELY, evidence[0]);
+        snapshot_add_hold(snapshot, found[i], lock, mode, WORD_LIKELY, evidence[i]);
 }
 
 /* ------------------------------------------------------------------ initialisers */
 
 /* Is the thread inside one of these functions, further out than where it sleeps, with the address
  * there on its stack? */
-static void find_once_holder(struct sight *sight, uint32_t lock)
+static void find_once_holder(struct process_snapshot *snapshot, uint32_t lock)
 {
     static const char *const functions[] = {"pthread_once", "call_once", NULL};
-    uint32_t process = sight->locks[lock].process;
-    uint64_t *copy = memory_alloc(&sight->memory, COPY_BYTES);
-    for (uint32_t i = sight->first_thread[process]; copy && i < sight->first_thread[process + 1];
-         i++) {
-        const char *inside = stack_outer(sight, i, functions);
-        if (inside && find_word(sight, i, sight->locks[lock].address, copy))
-            sight_hold(sight, i, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
-                       sight_format(sight, "%s, with its address on the stack", inside));
+    uint32_t process = snapshot_lock(snapshot, lock)->process;
+    uint64_t *copy = memory_alloc(snapshot_memory(snapshot), COPY_BYTES);
+    for (uint32_t i = SNAPSHOT_NONE; copy && snapshot_next_thread(snapshot, process, &i);) {
+        const char *inside = stack_outer(snapshot, i, functions);
+        if (inside && find_word(snapshot, i, snapshot_lock(snapshot, lock)->address, copy))
+            snapshot_add_hold(
+                snapshot, i, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
+                snapshot_format(snapshot, "%s, with its address on the stack", inside));
     }
-    memory_free(&sight->memory, copy);
+    memory_free(snapshot_memory(snapshot), copy);
 }
 
 /* The function that asked for the guard, in a thread that waits for it. */
-static const char *guarded_function(struct sight *sight, uint32_t lock)
+static const char *guarded_function(struct process_snapshot *snapshot, uint32_t lock)
 {
-    uint32_t process = sight->locks[lock].process;
-    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++) {
-        if (!waits_for(sight, i, lock))
+    uint32_t process = snapshot_lock(snapshot, lock)->process;
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
+        if (!waits_for(snapshot, i, lock))
             continue;
-        const struct sight_stack *stack = stack_whole(sight, i);
+        const struct snapshot_stack *stack = stack_whole(snapshot, i);
         for (size_t k = 0; k + 1 < stack->count; k++) {
-            const char *name = stack_function(sight, i, &stack->frames[k]);
+            const char *name = stack_function(snapshot, i, &stack->frames[k]);
             if (name && strncmp(name, "cxa_guard_acquire", 17) == 0)
-                return stack_function(sight, i, &stack->frames[k + 1]);
+                return stack_function(snapshot, i, &stack->frames[k + 1]);
         }
     }
     return NULL;
 }
 
 /* Whoever is inside that function, not asking for the guard at this moment. */
-static void find_guard_holder(struct sight *sight, uint32_t lock)
+static void find_guard_holder(struct process_snapshot *snapshot, uint32_t lock)
 {
-    uint32_t process = sight->locks[lock].process;
-    const char *function = guarded_function(sight, lock);
-    for (uint32_t i = sight->first_thread[process];
-         function && i < sight->first_thread[process + 1]; i++) {
-        const struct sight_stack *stack = stack_whole(sight, i);
+    uint32_t process = snapshot_lock(snapshot, lock)->process;
+    const char *function = guarded_function(snapshot, lock);
+    for (uint32_t i = SNAPSHOT_NONE; function && snapshot_next_thread(snapshot, process, &i);) {
+        const struct snapshot_stack *stack = stack_whole(snapshot, i);
         bool asks = false;
         for (size_t k = 0; k < stack->count; k++) {
-            const char *name = stack_function(sight, i, &stack->frames[k]);
+            const char *name = stack_function(snapshot, i, &stack->frames[k]);
             if (name && strcmp(name, function) == 0 && !asks)
-                sight_hold(
-                    sight, i, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
-                    sight_format(sight, "is inside %s, whose static variable it is", function));
+                snapshot_add_hold(snapshot, i, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
+                                  snapshot_format(snapshot,
+                                                  "is inside %s, whose static variable it is",
+                                                  function));
             asks = name && strncmp(name, "cxa_guard_acquire", 17) == 0;
         }
     }
@@ -178,66 +173,72 @@ static void find_guard_holder(struct sight *sight, uint32_t lock)
 enum { HINTS_MOST = 8, HINT_THREADS = 128, HINT_LOCKS = 32 };
 
 /* What those who wait for it are to be told, too. */
-static void add_hint(struct sight *sight, uint32_t lock, const char *hint)
+static void add_hint(struct process_snapshot *snapshot, uint32_t lock, const char *hint)
 {
-    uint32_t process = sight->locks[lock].process;
-    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
-        if (waits_for(sight, i, lock))
-            sight->threads[i].unknown =
-                sight->threads[i].unknown
-                    ? sight_format(sight, "%s; %s", sight->threads[i].unknown, hint)
-                    : sight_format(sight, "waits for somebody to post a semaphore; %s", hint);
+    uint32_t process = snapshot_lock(snapshot, lock)->process;
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
+        const char *known = snapshot_thread(snapshot, i)->unknown;
+        if (waits_for(snapshot, i, lock))
+            snapshot_set_unknown(
+                snapshot, i,
+                snapshot_format(snapshot, "%s; %s",
+                                known ? known : "waits for somebody to post a semaphore", hint),
+                false);
+    }
 }
 
 /* Stacks are read as they are: nobody is stopped for a hint. */
-static void find_wakers(struct sight *sight, uint32_t lock)
+static void find_wakers(struct process_snapshot *snapshot, uint32_t lock)
 {
-    uint32_t process = sight->locks[lock].process, count = 0;
-    uint64_t address = sight->locks[lock].address;
-    uint64_t *copy = memory_alloc(&sight->memory, COPY_BYTES);
+    uint32_t process = snapshot_lock(snapshot, lock)->process, count = 0;
+    uint64_t address = snapshot_lock(snapshot, lock)->address;
+    uint64_t *copy = memory_alloc(snapshot_memory(snapshot), COPY_BYTES);
     const char *hint = "";
-    for (uint32_t i = sight->first_thread[process];
-         copy && i < sight->first_thread[process + 1] && count < HINTS_MOST; i++) {
-        if (waits_for(sight, i, lock) ||
-            (!find_word(sight, i, address, copy) && find_register(&sight->threads[i], address) < 0))
+    for (uint32_t i = SNAPSHOT_NONE;
+         copy && count < HINTS_MOST && snapshot_next_thread(snapshot, process, &i);) {
+        if (waits_for(snapshot, i, lock) ||
+            (!find_word(snapshot, i, address, copy) &&
+             find_register(snapshot_thread(snapshot, i), address) < 0))
             continue;
-        sight_could(sight, i, lock,
-                    sight->locks[lock].kind == INCIDENT_SEMAPHORE ? INCIDENT_UNIT : INCIDENT_SIGNAL,
-                    "its address is on the thread's stack");
-        hint =
-            sight_format(sight, "%s%s%u", hint, count++ ? ", " : "", sight->threads[i].is.seen_tid);
+        snapshot_add_candidate(snapshot, i, lock,
+                               snapshot_lock(snapshot, lock)->kind == INCIDENT_SEMAPHORE
+                                   ? INCIDENT_UNIT
+                                   : INCIDENT_SIGNAL,
+                               "its address is on the thread's stack");
+        hint = snapshot_format(snapshot, "%s%s%u", hint, count++ ? ", " : "",
+                               snapshot_thread(snapshot, i)->is.seen_tid);
     }
-    memory_free(&sight->memory, copy);
+    memory_free(snapshot_memory(snapshot), copy);
     if (count)
-        add_hint(sight, lock,
-                 sight_format(sight,
-                              "thread%s %s ha%s its address on the stack, and may be who is to",
-                              count == 1 ? "" : "s", hint, count == 1 ? "s" : "ve"));
+        add_hint(snapshot, lock,
+                 snapshot_format(snapshot,
+                                 "thread%s %s ha%s its address on the stack, and may be who is to",
+                                 count == 1 ? "" : "s", hint, count == 1 ? "s" : "ve"));
 }
 
 /* ------------------------------------------------------------------ all of it */
 
-static void find_holders(struct sight *sight, uint32_t lock, uint32_t threads)
+static void find_holders(struct process_snapshot *snapshot, uint32_t lock, uint32_t threads)
 {
-    switch (sight->locks[lock].kind) {
+    switch (snapshot_lock(snapshot, lock)->kind) {
     case INCIDENT_RWLOCK:
-        if (sight->locks[lock].units)
-            find_readers(sight, lock);
+        if (snapshot_lock(snapshot, lock)->facts.units)
+            find_all(snapshot, lock, INCIDENT_READ, snapshot_lock(snapshot, lock)->facts.units);
         break;
     case INCIDENT_SPIN:
     case INCIDENT_RUST:
-        find_spin_holder(sight, lock);
+        find_all(snapshot, lock, INCIDENT_EXCLUSIVE, 1);
         break;
     case INCIDENT_ONCE:
-        find_once_holder(sight, lock);
+        find_once_holder(snapshot, lock);
         break;
     case INCIDENT_GUARD:
-        find_guard_holder(sight, lock);
+        find_guard_holder(snapshot, lock);
         break;
     case INCIDENT_SEMAPHORE:
     case INCIDENT_FUTEX:
         if (lock < HINT_LOCKS && threads <= HINT_THREADS)
-            find_wakers(sight, lock);
+            find_wakers(snapshot, lock);
         break;
     default:
         break;
@@ -245,34 +246,33 @@ static void find_holders(struct sight *sight, uint32_t lock, uint32_t threads)
 }
 
 /* Whoever waits for it may be part of a deadlock that is not found. Signals have no holder. */
-static void skip_search(struct sight *sight, uint32_t lock)
+static void skip_search(struct process_snapshot *snapshot, uint32_t lock)
 {
-    uint32_t kind = sight->locks[lock].kind;
+    uint32_t kind = snapshot_lock(snapshot, lock)->kind;
     if (kind != INCIDENT_RWLOCK && kind != INCIDENT_SPIN && kind != INCIDENT_RUST &&
         kind != INCIDENT_ONCE && kind != INCIDENT_GUARD)
         return;
-    for (size_t i = 0; i < sight->thread_count; i++) {
-        struct sight_thread *thread = &sight->threads[i];
-        if (thread->wait == SIGHT_NONE || sight->edges[thread->wait].lock != lock)
-            continue;
-        thread->unseen = true;
-        thread->unknown = "waits for a lock whose holder was not looked for: the process has too "
-                          "many threads to search their stacks";
-    }
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++)
+        if (waits_for(snapshot, i, lock))
+            snapshot_set_unknown(snapshot, i,
+                                 "waits for a lock whose holder was not looked for: the process "
+                                 "has too many threads to search their stacks",
+                                 true);
 }
 
-static void finish_evidence(struct sight *sight)
+static void finish_evidence(struct process_snapshot *snapshot)
 {
-    size_t waited = sight->lock_count;
-    for (uint32_t i = 0; i < waited && !sight->failed; i++) {
-        uint32_t process = sight->locks[i].process;
-        uint32_t threads = sight->first_thread[process + 1] - sight->first_thread[process];
-        if (sight_is_held(sight, i))
+    size_t waited = snapshot_lock_count(snapshot);
+    for (uint32_t i = 0; i < waited; i++) {
+        uint32_t process = snapshot_lock(snapshot, i)->process;
+        uint32_t threads =
+            snapshot_first_thread(snapshot, process + 1) - snapshot_first_thread(snapshot, process);
+        if (snapshot_is_held(snapshot, i))
             continue;
         if (threads <= THREADS_MOST)
-            find_holders(sight, i, threads);
+            find_holders(snapshot, i, threads);
         else
-            skip_search(sight, i);
+            skip_search(snapshot, i);
     }
 }
 

@@ -29,10 +29,11 @@ static const struct facility {
 #define FACILITIES (sizeof facilities / sizeof *facilities)
 
 /* The first of them that a thread is inside; NULL: none, as far as names are known. */
-static const char *find_facility(struct sight *sight, uint32_t thread)
+static const char *find_facility(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct symbols *symbols = sight_symbols(sight, sight->threads[thread].process);
-    const struct sight_stack *stack = stack_of(sight, thread, STACK_SHORT, false);
+    struct symbols *symbols =
+        snapshot_symbols(snapshot, snapshot_thread(snapshot, thread)->process);
+    const struct snapshot_stack *stack = stack_of(snapshot, thread, STACK_SHORT, false);
     const struct facility *best = facilities + FACILITIES;
     for (size_t i = 0; symbols && i < stack->count; i++) {
         struct frame frames[INLINED_MOST];
@@ -45,19 +46,22 @@ static const char *find_facility(struct sight *sight, uint32_t thread)
     return best < facilities + FACILITIES ? best->sentence : NULL;
 }
 
-static bool explain_futex(struct sight *sight, uint32_t thread)
+static bool explain_futex(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX)
         return false;
-    uint32_t lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_FUTEX);
-    sight_wait(sight, thread, lock, INCIDENT_SIGNAL);
-    const char *sentence = find_facility(sight, thread);
-    waiter->unknown =
-        sentence ? sight_format(sight, "sleeps %s", sentence)
+    uint32_t lock =
+        snapshot_add_lock(snapshot, waiter->process, waiter->call.address, INCIDENT_FUTEX);
+    snapshot_add_wait(snapshot, thread, lock, INCIDENT_SIGNAL);
+    const char *sentence = find_facility(snapshot, thread);
+    snapshot_set_unknown(
+        snapshot, thread,
+        sentence ? snapshot_format(snapshot, "sleeps %s", sentence)
                  : "sleeps on a word in memory that is none of glibc's locks: who is to wake it is "
                    "not written anywhere; a program of glibc started under 'gordian run', or "
-                   "symbols of the program, may tell more";
+                   "symbols of the program, may tell more",
+        false);
     return true;
 }
 

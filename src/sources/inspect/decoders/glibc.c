@@ -65,9 +65,9 @@ static const unsigned char function_kinds[] = {
 
 /* A wait that is being explained. */
 struct case_at {
-    struct sight *sight;
+    struct process_snapshot *snapshot;
     uint32_t thread;
-    struct sight_thread *waiter;
+    const struct snapshot_thread *waiter;
     struct target *target;
     const struct sleep_call *call;
     bool named; /* the function's name was seen */
@@ -76,15 +76,17 @@ struct case_at {
 /* ------------------------------------------------------------------ owners */
 
 /* The owner, by the number in the lock: a thread of this process, or, of a lock that processes
- * share, of another in the sight. SIGHT_GONE: of nobody there is. SIGHT_NONE: cannot be told. */
+ * share, of another in the snapshot. SNAPSHOT_GONE: of nobody there is. SNAPSHOT_NONE: cannot be
+ * told. */
 static uint32_t find_owner(const struct case_at *at, uint32_t tid, bool shared)
 {
-    uint32_t owner = sight_thread(at->sight, at->waiter->process, tid);
-    for (uint32_t i = 0; i < at->sight->target_count && owner == SIGHT_NONE && shared; i++)
-        owner = sight_thread(at->sight, i, tid);
-    if (owner != SIGHT_NONE)
+    uint32_t owner = snapshot_find_thread(at->snapshot, at->waiter->process, tid);
+    for (uint32_t i = 0;
+         i < snapshot_target_count(at->snapshot) && owner == SNAPSHOT_NONE && shared; i++)
+        owner = snapshot_find_thread(at->snapshot, i, tid);
+    if (owner != SNAPSHOT_NONE)
         return owner;
-    return shared ? SIGHT_NONE : SIGHT_GONE;
+    return shared ? SNAPSHOT_NONE : SNAPSHOT_GONE;
 }
 
 /* The owner of a shared lock is no thread that is inspected. Where processes have other numbers
@@ -96,29 +98,29 @@ static void say_owner(const struct case_at *at, uint32_t tid)
     const char *state = target->core ? NULL : proc_stat(tid, text);
     bool here = !target->core && target->pid == target->seen_pid;
     bool ended = here && (!state || *state == 'Z' || *state == 'X');
-    at->waiter->unseen = !ended;
-    at->waiter->unknown =
-        ended ? sight_format(at->sight,
-                             "waits for a lock that is shared between processes, and whose owner, "
-                             "thread %u, has ended: another process may still unlock it",
-                             tid)
-              : sight_format(at->sight,
-                             "waits for a lock that is shared between processes, and whose owner, "
-                             "thread %u, is not inspected: inspect its process as well",
-                             tid);
+    snapshot_set_unknown(
+        at->snapshot, at->thread,
+        ended
+            ? snapshot_format(at->snapshot,
+                              "waits for a lock that is shared between processes, and whose owner, "
+                              "thread %u, has ended: another process may still unlock it",
+                              tid)
+            : snapshot_format(at->snapshot,
+                              "waits for a lock that is shared between processes, and whose owner, "
+                              "thread %u, is not inspected: inspect its process as well",
+                              tid),
+        !ended);
 }
 
 static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bool shared,
                        const char *evidence)
 {
-    if (lock == SIGHT_NONE || tid == 0)
+    if (tid == 0)
         return;
-    at->sight->locks[lock].owner_tid = tid;
     uint32_t owner = find_owner(at, tid, shared);
-    if (owner == SIGHT_NONE)
+    snapshot_set_owner(at->snapshot, lock, owner, tid, evidence);
+    if (owner == SNAPSHOT_NONE)
         say_owner(at, tid);
-    else
-        sight_hold(at->sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, evidence);
 }
 
 /* ------------------------------------------------------------------ mutexes */
@@ -126,14 +128,12 @@ static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bo
 static uint32_t mutex_flags(uint32_t kind)
 {
     static const uint32_t types[] = {0, INCIDENT_RECURSIVE, INCIDENT_ERRORCHECK, INCIDENT_ADAPTIVE};
-    uint32_t flags = types[kind & GLIBC_TYPE];
-    flags |= kind & GLIBC_ROBUST ? (uint32_t)INCIDENT_ROBUST : 0;
-    flags |= kind & GLIBC_INHERIT ? (uint32_t)INCIDENT_INHERIT : 0;
-    flags |= kind & GLIBC_PROTECT ? (uint32_t)INCIDENT_PROTECT : 0;
     /* libc marks every robust one as shared; whether it is, its memory tells */
     bool shared = kind & GLIBC_SHARED && !(kind & GLIBC_ROBUST);
-    flags |= shared ? (uint32_t)INCIDENT_SHARED : 0;
-    return flags;
+    return types[kind & GLIBC_TYPE] | (kind & GLIBC_ROBUST ? (uint32_t)INCIDENT_ROBUST : 0) |
+           (kind & GLIBC_INHERIT ? (uint32_t)INCIDENT_INHERIT : 0) |
+           (kind & GLIBC_PROTECT ? (uint32_t)INCIDENT_PROTECT : 0) |
+           (shared ? (uint32_t)INCIDENT_SHARED : 0);
 }
 
 /* Is this a mutex at which one sleeps with this operation and value? The owner's number, 0: none at
@@ -165,14 +165,15 @@ static bool explain_mutex(const struct case_at *at)
         !fits_mutex(at, &mutex, &owner))
         return false;
     /* Without a name the owner must be somebody. */
-    if (!at->named && sight_thread(at->sight, at->waiter->process, owner) == SIGHT_NONE)
+    if (!at->named &&
+        snapshot_find_thread(at->snapshot, at->waiter->process, owner) == SNAPSHOT_NONE)
         return false;
-    uint32_t lock = sight_lock(at->sight, at->waiter->process, at->call->address, INCIDENT_MUTEX);
-    if (lock == SIGHT_NONE)
-        return true;
-    at->sight->locks[lock].flags |= mutex_flags(mutex.kind);
-    sight_wait(at->sight, at->thread, lock, INCIDENT_EXCLUSIVE);
-    if (!sight_is_held(at->sight, lock))
+    uint32_t lock =
+        snapshot_add_lock(at->snapshot, at->waiter->process, at->call->address, INCIDENT_MUTEX);
+    snapshot_describe_lock(at->snapshot, lock,
+                           (struct lock_facts){.flags = mutex_flags(mutex.kind)});
+    snapshot_add_wait(at->snapshot, at->thread, lock, INCIDENT_EXCLUSIVE);
+    if (!snapshot_is_held(at->snapshot, lock))
         name_owner(at, lock, owner, mutex.kind & GLIBC_SHARED, "owner read from the mutex");
     return true;
 }
@@ -191,10 +192,11 @@ static bool fits_descriptor(const struct case_at *at)
 
 static bool explain_join(const struct case_at *at)
 {
-    uint32_t joined = sight_thread(at->sight, at->waiter->process, at->call->value);
-    if (at->call->value == 0 || joined == SIGHT_NONE || (!at->named && !fits_descriptor(at)))
+    uint32_t joined = snapshot_find_thread(at->snapshot, at->waiter->process, at->call->value);
+    if (at->call->value == 0 || joined == SNAPSHOT_NONE || (!at->named && !fits_descriptor(at)))
         return false;
-    sight_wait(at->sight, at->thread, sight_end(at->sight, joined), INCIDENT_END);
+    snapshot_add_wait(at->snapshot, at->thread, snapshot_add_thread_end(at->snapshot, joined),
+                      INCIDENT_END);
     return true;
 }
 
@@ -220,34 +222,28 @@ static bool explain_rwlock(const struct case_at *at, bool writes)
     uint64_t base;
     if (!read_rwlock(at, writes, &base, &rwlock))
         return false;
-    if (!at->named && sight_thread(at->sight, at->waiter->process, rwlock.writer) == SIGHT_NONE)
+    if (!at->named &&
+        snapshot_find_thread(at->snapshot, at->waiter->process, rwlock.writer) == SNAPSHOT_NONE)
         return false;
-    uint32_t lock = sight_lock(at->sight, at->waiter->process, base, INCIDENT_RWLOCK);
-    if (lock == SIGHT_NONE)
-        return true;
-    struct sight_lock *known = &at->sight->locks[lock];
-    known->flags |= rwlock.flags == 2 ? (uint32_t)INCIDENT_PREFERS_WRITERS : 0;
-    known->flags |= rwlock.shared ? (uint32_t)INCIDENT_SHARED : 0;
+    uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, base, INCIDENT_RWLOCK);
     bool written = rwlock.readers & GLIBC_WRITE_PHASE;
-    known->units = written ? 0 : rwlock.readers >> GLIBC_READER_SHIFT;
-    sight_wait(at->sight, at->thread, lock, writes ? INCIDENT_EXCLUSIVE : INCIDENT_READ);
-    if (rwlock.writer && !sight_is_held(at->sight, lock))
+    const struct lock_facts facts = {
+        .flags = (rwlock.flags == 2 ? (uint32_t)INCIDENT_PREFERS_WRITERS : 0) |
+                 (rwlock.shared ? (uint32_t)INCIDENT_SHARED : 0),
+        .units = written ? 0 : rwlock.readers >> GLIBC_READER_SHIFT,
+    };
+    snapshot_describe_lock(at->snapshot, lock, facts);
+    snapshot_add_wait(at->snapshot, at->thread, lock, writes ? INCIDENT_EXCLUSIVE : INCIDENT_READ);
+    if (rwlock.writer && !snapshot_is_held(at->snapshot, lock))
         name_owner(at, lock, rwlock.writer, rwlock.shared, "writer read from the rwlock");
-    if (!rwlock.writer && known->units)
-        at->waiter->unknown =
-            "waits for a rwlock that is held for reading, and does not say by whom";
+    if (!rwlock.writer && facts.units)
+        snapshot_set_unknown(
+            at->snapshot, at->thread,
+            "waits for a rwlock that is held for reading, and does not say by whom", false);
     return true;
 }
 
 /* ------------------------------------------------------------------ what has no owner */
-
-static bool explain_condition(const struct case_at *at)
-{
-    uint64_t base = (at->call->address & ~UINT64_C(7)) - GLIBC_CONDITION_SIGNALS;
-    uint32_t lock = sight_lock(at->sight, at->waiter->process, base, INCIDENT_CONDITION);
-    sight_wait(at->sight, at->thread, lock, INCIDENT_SIGNAL);
-    return true;
-}
 
 static bool explain_semaphore(const struct case_at *at)
 {
@@ -255,12 +251,11 @@ static bool explain_semaphore(const struct case_at *at)
     if (!target_read_all(at->target, at->call->address, &semaphore, sizeof semaphore))
         return false;
     uint32_t lock =
-        sight_lock(at->sight, at->waiter->process, at->call->address, INCIDENT_SEMAPHORE);
-    if (lock == SIGHT_NONE)
-        return true;
-    at->sight->locks[lock].units = semaphore.value;
-    at->sight->locks[lock].flags |= INCIDENT_SIGNALS;
-    sight_wait(at->sight, at->thread, lock, INCIDENT_UNIT);
+        snapshot_add_lock(at->snapshot, at->waiter->process, at->call->address, INCIDENT_SEMAPHORE);
+    snapshot_describe_lock(
+        at->snapshot, lock,
+        (struct lock_facts){.units = semaphore.value, .flags = INCIDENT_SIGNALS});
+    snapshot_add_wait(at->snapshot, at->thread, lock, INCIDENT_UNIT);
     return true;
 }
 
@@ -270,20 +265,21 @@ static bool explain_barrier(const struct case_at *at)
     uint64_t base = at->call->address - offsetof(struct glibc_barrier, round);
     if (!target_read_all(at->target, base, &barrier, sizeof barrier))
         return false;
-    uint32_t lock = sight_lock(at->sight, at->waiter->process, base, INCIDENT_BARRIER);
-    if (lock == SIGHT_NONE)
-        return true;
+    uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, base, INCIDENT_BARRIER);
     uint32_t arrived = barrier.in - barrier.round;
-    at->sight->locks[lock].units = barrier.count;
-    at->sight->locks[lock].missing = barrier.count > arrived ? barrier.count - arrived : 0;
-    sight_wait(at->sight, at->thread, lock, INCIDENT_ARRIVAL);
+    snapshot_describe_lock(
+        at->snapshot, lock,
+        (struct lock_facts){.units = barrier.count,
+                            .missing = barrier.count > arrived ? barrier.count - arrived : 0});
+    snapshot_add_wait(at->snapshot, at->thread, lock, INCIDENT_ARRIVAL);
     return true;
 }
 
-static bool explain_word(const struct case_at *at, uint32_t kind)
+/* A lock of which nothing but its address is known. */
+static bool explain_word(const struct case_at *at, uint64_t address, uint32_t kind, uint32_t mode)
 {
-    uint32_t lock = sight_lock(at->sight, at->waiter->process, at->call->address, kind);
-    sight_wait(at->sight, at->thread, lock, INCIDENT_EXCLUSIVE);
+    uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, address, kind);
+    snapshot_add_wait(at->snapshot, at->thread, lock, mode);
     return true;
 }
 
@@ -301,15 +297,16 @@ static bool explain_named(const struct case_at *at, enum what what)
     case WHAT_JOIN:
         return explain_join(at);
     case WHAT_CONDITION:
-        return explain_condition(at);
+        return explain_word(at, (at->call->address & ~UINT64_C(7)) - GLIBC_CONDITION_SIGNALS,
+                            INCIDENT_CONDITION, INCIDENT_SIGNAL);
     case WHAT_SEMAPHORE:
         return explain_semaphore(at);
     case WHAT_BARRIER:
         return explain_barrier(at);
     case WHAT_ONCE:
-        return explain_word(at, INCIDENT_ONCE);
+        return explain_word(at, at->call->address, INCIDENT_ONCE, INCIDENT_EXCLUSIVE);
     case WHAT_GUARD:
-        return explain_word(at, INCIDENT_GUARD);
+        return explain_word(at, at->call->address, INCIDENT_GUARD, INCIDENT_EXCLUSIVE);
     }
     return false;
 }
@@ -319,15 +316,16 @@ static bool explain_named(const struct case_at *at, enum what what)
  * left by a jump on x86-64, and a process of one thread may park in it. */
 static bool is_semaphore(const struct case_at *at)
 {
-    const struct sight *sight = at->sight;
+    const struct process_snapshot *snapshot = at->snapshot;
     struct glibc_semaphore semaphore;
     uint32_t process = at->waiter->process, sleep = 0;
     if (at->call->value != 0 || at->call->address % 8 != 0 ||
         !target_read_all(at->target, at->call->address, &semaphore, sizeof semaphore))
         return false;
-    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
-        sleep += sight->threads[i].sleeps && sight->threads[i].call.kind == CALL_FUTEX &&
-                 sight->threads[i].call.address == at->call->address;
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);)
+        sleep += snapshot_thread(snapshot, i)->sleeps &&
+                 snapshot_thread(snapshot, i)->call.kind == CALL_FUTEX &&
+                 snapshot_thread(snapshot, i)->call.address == at->call->address;
     bool shared = semaphore.is_private == 128;
     return semaphore.value == 0 && (shared || semaphore.is_private == 0) &&
            (shared ? semaphore.waiters >= sleep : semaphore.waiters == sleep);
@@ -345,25 +343,17 @@ static bool explain_shape(const struct case_at *at)
     return explain_mutex(at);
 }
 
-/* Another C library, by its loader's name: its locks are laid out otherwise. */
-static bool is_musl(const struct target *target)
+static bool explain_glibc(struct process_snapshot *snapshot, uint32_t thread)
 {
-    for (size_t i = 0; i < target->mapping_count; i++)
-        if (strstr(target->mappings[i].path, "/ld-musl-"))
-            return true;
-    return false;
-}
-
-static bool explain_glibc(struct sight *sight, uint32_t thread)
-{
-    struct sight_thread *waiter = &sight->threads[thread];
-    struct case_at at = {sight,         thread, waiter, sight->targets[waiter->process],
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
+    struct case_at at = {snapshot,      thread, waiter, snapshot_target(snapshot, waiter->process),
                          &waiter->call, false};
     bool raw;
-    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX || is_musl(at.target))
+    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
+        target_maps(at.target, "/ld-musl-")) /* another C library, whose locks look different */
         return false;
-    uint32_t found = stack_find(sight, thread, function_names, &raw);
-    if (found != SIGHT_NONE) {
+    uint32_t found = stack_find(snapshot, thread, function_names, &raw);
+    if (found != SNAPSHOT_NONE) {
         at.named = true;
         enum what what = (enum what)function_kinds[found];
         return (!raw || what == WHAT_GUARD) && explain_named(&at, what);

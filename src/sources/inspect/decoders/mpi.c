@@ -81,13 +81,7 @@ static bool count_coming(const struct rank *to, const struct rank *from, uint64_
     return true;
 }
 
-/* Receives of this rank that are begun and not done: calls `each` for them. */
-static bool is_receiving(uint32_t call)
-{
-    return call == MPI_CALL_Recv || call == MPI_CALL_Mprobe || call == MPI_CALL_Sendrecv ||
-           call == MPI_CALL_Sendrecv_replace;
-}
-
+/* Receives of this rank that are begun and not done, as far as `counts` takes them. */
 static uint64_t count_receives(const struct rank *rank,
                                bool (*counts)(const struct rank *rank, const struct mpi_item *item,
                                               const void *context),
@@ -101,7 +95,9 @@ static uint64_t count_receives(const struct rank *rank,
     }
     for (size_t i = 0; i < MPI_SLOTS; i++) {
         const struct mpi_slot *slot = &rank->record->slots[i];
-        for (uint32_t k = 0; slot->sequence % 2 && is_receiving(slot->call) && k < slot->count; k++)
+        bool receiving = slot->call == MPI_CALL_Recv || slot->call == MPI_CALL_Mprobe ||
+                         slot->call == MPI_CALL_Sendrecv || slot->call == MPI_CALL_Sendrecv_replace;
+        for (uint32_t k = 0; slot->sequence % 2 && receiving && k < slot->count; k++)
             count +=
                 slot->items[k].kind == MPI_ITEM_RECEIVE && counts(rank, &slot->items[k], context);
     }
@@ -327,7 +323,7 @@ static const char *call_name(uint32_t call)
 }
 
 /* "message of rank 1, tag 7": what the item stands for. */
-static const char *item_name(struct sight *sight, const struct rank *rank,
+static const char *item_name(struct process_snapshot *snapshot, const struct rank *rank,
                              const struct mpi_item *item)
 {
     const struct mpi_group *group = &rank->record->groups[item->group];
@@ -335,44 +331,41 @@ static const char *item_name(struct sight *sight, const struct rank *rank,
     if (item->kind == MPI_ITEM_COLLECTIVE && item->number == UINT64_MAX)
         return "MPI_Finalize";
     if (item->kind == MPI_ITEM_COLLECTIVE)
-        return sight_format(sight, "%s %llu of %s", call_name((uint32_t)(item->call >> 32)),
-                            (unsigned long long)item->number, group->name);
+        return snapshot_format(snapshot, "%s %llu of %s", call_name((uint32_t)(item->call >> 32)),
+                               (unsigned long long)item->number, group->name);
     snprintf(whom, sizeof whom, item->peer == MPI_ANYBODY ? "any rank" : "rank %d", item->peer);
     if (item->tag != MPI_ANYBODY)
         snprintf(tag, sizeof tag, ", tag %d", item->tag);
     if (item->group != 0)
         snprintf(where, sizeof where, ", %.48s", group->name);
     bool sends = is_buffered(item) || item->kind == MPI_ITEM_SYNCHRONOUS;
-    return sight_format(sight, "%s %s%s%s", sends ? "receive by" : "message of", whom, tag, where);
+    return snapshot_format(snapshot, "%s %s%s%s", sends ? "receive by" : "message of", whom, tag,
+                           where);
 }
 
-static const char *slot_name(struct sight *sight, const struct rank *rank,
+static const char *slot_name(struct process_snapshot *snapshot, const struct rank *rank,
                              const struct mpi_slot *slot, const struct need *need)
 {
     if (slot->count == 1)
-        return item_name(sight, rank, &slot->items[0]);
+        return item_name(snapshot, rank, &slot->items[0]);
     if (need->count == 1)
-        return sight_format(sight, "message of or to rank %u", need->ranks[0]);
-    return sight_format(sight, "messages of or to %s%u ranks",
-                        need->wanted < need->count ? "one of " : "", need->count);
+        return snapshot_format(snapshot, "message of or to rank %u", need->ranks[0]);
+    return snapshot_format(snapshot, "messages of or to %s%u ranks",
+                           need->wanted < need->count ? "one of " : "", need->count);
 }
 
-/* ------------------------------------------------------------------ in the sight */
-
-/* Does it work for little but its tests? The first of them that was looked at is the start. */
-static bool only_tests(const struct mpi_slot *slot)
-{
-    uint64_t looked_at = slot->tests / MPI_LOOK_AT;
-    return slot->tests >= POLLS_LEAST &&
-           slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
-}
+/* ------------------------------------------------------------------ in the snapshot */
 
 /* Who tests without end waits, too; but what else it does between its tests, or once it has had
  * enough of them, nobody knows. */
 static bool polls(const struct mpi_slot *slot)
 {
+    /* Does it work for little but its tests? The first of them that was looked at is the start. */
+    uint64_t looked_at = slot->tests / MPI_LOOK_AT;
+    bool only_tests = slot->tests >= POLLS_LEAST &&
+                      slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
     return slot->sequence % 2 == 0 && slot->polls > 0 &&
-           (slot->polls >= POLLS_ENOUGH || only_tests(slot));
+           (slot->polls >= POLLS_ENOUGH || only_tests);
 }
 
 /* Tells this wait of this thread from every other. */
@@ -392,99 +385,98 @@ static bool may_call(const struct rank *rank, uint32_t tid)
 }
 
 /* Those of the rank that may call MPI hold what is waited for. False: it never calls again. */
-static bool hold_rank(struct sight *sight, const struct rank *rank, uint32_t lock, uint32_t mode)
+static bool hold_rank(struct process_snapshot *snapshot, const struct rank *rank, uint32_t lock,
+                      uint32_t mode)
 {
     bool any = false;
-    if (!rank || rank->process == SIGHT_NONE || rank->record->state == MPI_STATE_LEFT)
+    if (!rank || rank->process == SNAPSHOT_NONE || rank->record->state == MPI_STATE_LEFT)
         return false;
-    uint32_t first = sight->first_thread[rank->process];
-    for (uint32_t i = first; i < sight->first_thread[rank->process + 1]; i++)
-        if (may_call(rank, sight->threads[i].is.tid)) {
-            sight_hold(sight, i, lock, mode, WORD_PROVED, NULL);
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, rank->process, &i);)
+        if (may_call(rank, snapshot_thread(snapshot, i)->is.tid)) {
+            snapshot_add_hold(snapshot, i, lock, mode, WORD_PROVED, NULL);
             any = true;
         }
     return any;
 }
 
-static void add_wait(struct sight *sight, const struct asking *asking, uint32_t thread,
-                     const struct mpi_slot *slot, const struct need *need)
+static void add_wait(struct process_snapshot *snapshot, const struct asking *asking,
+                     uint32_t thread, const struct mpi_slot *slot, const struct need *need)
 {
     const struct rank *rank = asking->rank;
     bool collective = slot->count == 1 && slot->items[0].kind == MPI_ITEM_COLLECTIVE;
     uint32_t mode = collective ? INCIDENT_ARRIVAL : INCIDENT_SIGNAL, able = 0;
-    uint32_t lock =
-        sight_object(sight, rank->process, wait_number(sight->targets[rank->process], slot),
-                     collective ? INCIDENT_COLLECTIVE : INCIDENT_MESSAGE);
-    if (lock == SIGHT_NONE)
-        return;
-    const char *name = slot_name(sight, rank, slot, need);
-    sight->locks[lock].name =
-        polls(slot) ? sight_format(sight, "%s, polled with %s", name, call_name(slot->call)) : name;
-    sight->locks[lock].missing = need->wanted;
-    sight->locks[lock].outsiders = true;
+    uint32_t lock = snapshot_add_object(snapshot, rank->process,
+                                        wait_number(snapshot_target(snapshot, rank->process), slot),
+                                        collective ? INCIDENT_COLLECTIVE : INCIDENT_MESSAGE);
+    const char *name = slot_name(snapshot, rank, slot, need), *call = call_name(slot->call);
+    if (polls(slot))
+        name = snapshot_format(snapshot, "%s, polled with %s", name, call);
+    snapshot_describe_lock(
+        snapshot, lock,
+        (struct lock_facts){.name = name, .missing = need->wanted, .outsiders = true});
     /* As with a pipe: who sends waits for room. */
-    struct sight_edge *wait =
-        sight_wait(sight, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
-    wait->word = need->word;
-    wait->evidence = polls(slot) ? sight_format(sight, "polls with %s, %u times in vain",
-                                                call_name(slot->call), slot->polls)
-                                 : sight_format(sight, "in %s", call_name(slot->call));
+    snapshot_add_wait(snapshot, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
+    snapshot_add_wait_evidence(
+        snapshot, thread, need->word,
+        polls(slot)
+            ? snapshot_format(snapshot, "polls with %s, %u times in vain", call, slot->polls)
+            : snapshot_format(snapshot, "in %s", call));
     for (uint32_t i = 0; i < need->count; i++)
-        able += hold_rank(sight, ranks_find(asking->ranks, rank->record->world, need->ranks[i]),
+        able += hold_rank(snapshot, ranks_find(asking->ranks, rank->record->world, need->ranks[i]),
                           lock, mode);
     if (able < need->wanted) {
-        sight->locks[lock].owner_tid = need->ranks[0];
-        sight_hold(sight, SIGHT_GONE, lock, mode, need->word, NULL);
+        snapshot_set_owner(snapshot, lock, SNAPSHOT_NONE, need->ranks[0], NULL);
+        snapshot_add_hold(snapshot, SNAPSHOT_GONE, lock, mode, need->word, NULL);
     }
-    sight->threads[thread].spins = true;
+    snapshot_set_spinning(snapshot, thread);
 }
 
-static void explain_rank(struct sight *sight, const struct asking *asking)
+static void explain_rank(struct process_snapshot *snapshot, const struct asking *asking)
 {
     const struct rank *rank = asking->rank;
     struct need need;
-    uint32_t first = sight->first_thread[rank->process];
-    for (uint32_t i = first; i < sight->first_thread[rank->process + 1]; i++) {
-        struct sight_thread *thread = &sight->threads[i];
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, rank->process, &i);) {
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
         const struct mpi_slot *slot = rank_slot(rank, thread->is.tid);
         if (thread->is.tid == rank->record->first_thread)
-            snprintf(thread->is.name, sizeof thread->is.name, "rank %u", rank->record->rank);
+            snapshot_rename_thread(snapshot, i,
+                                   snapshot_format(snapshot, "rank %u", rank->record->rank));
         if (!slot || (slot->sequence % 2 == 0 && !polls(slot)) || !needs_of(asking, slot, &need))
             continue;
         if (polls(slot))
             need.word = WORD_LIKELY;
-        add_wait(sight, asking, i, slot, &need);
+        add_wait(snapshot, asking, i, slot, &need);
     }
 }
 
-void mpi_explain(struct sight *sight)
+void mpi_explain(struct process_snapshot *snapshot)
 {
     struct ranks ranks;
-    if (!ranks_open(&ranks, sight)) {
-        sight->failed = true;
+    if (!ranks_open(&ranks, snapshot)) {
+        snapshot_fail(snapshot);
         return;
     }
     for (size_t i = 0; i < ranks.count; i++) {
         const struct asking asking = {&ranks, &ranks.list[i]};
-        if (ranks.list[i].process != SIGHT_NONE && rank_is_clear(&ranks.list[i]))
-            explain_rank(sight, &asking);
+        if (ranks.list[i].process != SNAPSHOT_NONE && rank_is_clear(&ranks.list[i]))
+            explain_rank(snapshot, &asking);
     }
-    ranks_close(&ranks, sight);
+    ranks_close(&ranks, snapshot);
 }
 
 /* Who is still in the same call has been in it all the time. */
-void mpi_settle(struct sight *sight)
+void mpi_settle(struct process_snapshot *snapshot)
 {
-    for (uint32_t i = 0; i < sight->thread_count; i++) {
-        struct sight_thread *thread = &sight->threads[i];
-        const struct sight_lock *lock =
-            thread->wait == SIGHT_NONE ? NULL : &sight->locks[sight->edges[thread->wait].lock];
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++) {
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
+        const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, i);
         struct mpi_slot slot;
         if (!lock || (lock->kind != INCIDENT_MESSAGE && lock->kind != INCIDENT_COLLECTIVE))
             continue;
-        struct target *target = sight->targets[thread->process];
-        thread->is.steady = rank_read_slot(target, thread->is.tid, &slot) &&
-                            lock->place == wait_number(target, &slot) &&
-                            (slot.sequence % 2 || slot.polls);
+        struct target *target = snapshot_target(snapshot, thread->process);
+        snapshot_set_steady(snapshot, i,
+                            rank_read_slot(target, thread->is.tid, &slot) &&
+                                lock->place == wait_number(target, &slot) &&
+                                (slot.sequence % 2 || slot.polls));
     }
 }

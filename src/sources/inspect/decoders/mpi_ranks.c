@@ -15,14 +15,11 @@
 
 static bool is_record(const struct mpi_record *record)
 {
-    return memcmp(record->magic, MPI_RECORD_MAGIC, sizeof record->magic) == 0 &&
-           record->version == MPI_RECORD_VERSION && record->group_count <= MPI_GROUPS &&
-           record->member_count <= MPI_MEMBERS && record->rank < record->size;
-}
-
-/* Members that the record does not have would be read past its end. */
-static bool has_members(const struct mpi_record *record)
-{
+    if (memcmp(record->magic, MPI_RECORD_MAGIC, sizeof record->magic) != 0 ||
+        record->version != MPI_RECORD_VERSION || record->group_count > MPI_GROUPS ||
+        record->member_count > MPI_MEMBERS || record->rank >= record->size)
+        return false;
+    /* Members that the record does not have would be read past its end. */
     for (uint32_t i = 0; i < record->group_count; i++)
         if (record->groups[i].first > MPI_MEMBERS ||
             record->groups[i].size > MPI_MEMBERS - record->groups[i].first)
@@ -42,69 +39,69 @@ static const struct target_mapping *find_mapping(const struct target *target)
     return NULL;
 }
 
-static bool add_record(struct ranks *ranks, struct sight *sight, struct mpi_record *record,
-                       uint32_t process)
+static bool add_record(struct ranks *ranks, struct process_snapshot *snapshot,
+                       struct mpi_record *record, uint32_t process)
 {
-    if (!memory_grow(&sight->memory, &ranks->list, &ranks->room, ranks->count + 1,
+    if (!memory_grow(snapshot_memory(snapshot), &ranks->list, &ranks->room, ranks->count + 1,
                      sizeof *ranks->list)) {
-        memory_free(&sight->memory, record);
+        memory_free(snapshot_memory(snapshot), record);
         return false;
     }
     ranks->list[ranks->count++] = (struct rank){process, record};
     return true;
 }
 
-static bool read_rank(struct ranks *ranks, struct sight *sight, uint32_t process)
+static bool read_rank(struct ranks *ranks, struct process_snapshot *snapshot, uint32_t process)
 {
-    struct target *target = sight->targets[process];
+    struct target *target = snapshot_target(snapshot, process);
     const struct target_mapping *mapping = find_mapping(target);
     if (!mapping)
         return true;
-    struct mpi_record *record = memory_zeroed(&sight->memory, sizeof *record);
+    struct mpi_record *record = memory_zeroed(snapshot_memory(snapshot), sizeof *record);
     if (!record)
         return false;
-    if (target_read_all(target, mapping->low, record, RECORD_SIZE) && is_record(record) &&
-        has_members(record))
-        return add_record(ranks, sight, record, process);
-    memory_free(&sight->memory, record);
+    if (target_read_all(target, mapping->low, record, RECORD_SIZE) && is_record(record))
+        return add_record(ranks, snapshot, record, process);
+    memory_free(snapshot_memory(snapshot), record);
     return true;
 }
 
 /* ------------------------------------------------------------------ those that have ended */
 
-static bool is_listed(const struct sight *sight, uint32_t pid)
+static bool is_listed(const struct process_snapshot *snapshot, uint32_t pid)
 {
-    for (size_t i = 0; i < sight->target_count; i++)
-        if (sight->targets[i]->pid == pid || sight->targets[i]->seen_pid == pid)
+    for (size_t i = 0; i < snapshot_target_count(snapshot); i++)
+        if (snapshot_target(snapshot, i)->pid == pid ||
+            snapshot_target(snapshot, i)->seen_pid == pid)
             return true;
     return false;
 }
 
-static bool read_left(struct ranks *ranks, struct sight *sight, const char *folder,
+static bool read_left(struct ranks *ranks, struct process_snapshot *snapshot, const char *folder,
                       const char *name)
 {
     char path[PATH_MAX];
     uint32_t pid = (uint32_t)strtoul(name + strlen(MPI_RECORD_NAME), NULL, 10);
-    if (!pid || is_listed(sight, pid) || kill((pid_t)pid, 0) == 0)
+    if (!pid || is_listed(snapshot, pid) || kill((pid_t)pid, 0) == 0)
         return true;
     snprintf(path, sizeof path, "%.3000s/%.200s", folder, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct mpi_record *record = memory_zeroed(&sight->memory, sizeof *record);
+    struct mpi_record *record = memory_zeroed(snapshot_memory(snapshot), sizeof *record);
     bool read_whole = fd >= 0 && record && read(fd, record, RECORD_SIZE) == (ssize_t)RECORD_SIZE;
     if (fd >= 0)
         close(fd);
-    if (read_whole && is_record(record) && has_members(record))
-        return add_record(ranks, sight, record, SIGHT_NONE);
-    memory_free(&sight->memory, record);
+    if (read_whole && is_record(record))
+        return add_record(ranks, snapshot, record, SNAPSHOT_NONE);
+    memory_free(snapshot_memory(snapshot), record);
     return true;
 }
 
 /* They are beside the records of those that live. */
-static bool read_folder(struct ranks *ranks, struct sight *sight)
+static bool read_folder(struct ranks *ranks, struct process_snapshot *snapshot)
 {
     char folder[PATH_MAX] = "";
-    for (size_t i = 0; i < sight->target_count && !folder[0]; i++) {
-        const struct target_mapping *mapping = find_mapping(sight->targets[i]);
+    for (size_t i = 0; i < snapshot_target_count(snapshot) && !folder[0]; i++) {
+        const struct target_mapping *mapping = find_mapping(snapshot_target(snapshot, i));
         if (mapping)
             snprintf(folder, sizeof folder, "%.*s",
                      (int)(strrchr(mapping->path, '/') - mapping->path), mapping->path);
@@ -113,30 +110,30 @@ static bool read_folder(struct ranks *ranks, struct sight *sight)
     bool done = true;
     for (struct dirent *entry; open && done && (entry = readdir(open));)
         if (strncmp(entry->d_name, MPI_RECORD_NAME, strlen(MPI_RECORD_NAME)) == 0)
-            done = read_left(ranks, sight, folder, entry->d_name);
+            done = read_left(ranks, snapshot, folder, entry->d_name);
     if (open)
         closedir(open);
     return done;
 }
 
-bool ranks_open(struct ranks *ranks, struct sight *sight)
+bool ranks_open(struct ranks *ranks, struct process_snapshot *snapshot)
 {
     bool done = true;
     *ranks = (struct ranks){0};
-    for (uint32_t i = 0; i < sight->target_count && done; i++)
-        done = sight->targets[i]->core || read_rank(ranks, sight, i);
+    for (uint32_t i = 0; i < snapshot_target_count(snapshot) && done; i++)
+        done = snapshot_target(snapshot, i)->core || read_rank(ranks, snapshot, i);
     if (done && ranks->count)
-        done = read_folder(ranks, sight);
+        done = read_folder(ranks, snapshot);
     if (!done)
-        ranks_close(ranks, sight);
+        ranks_close(ranks, snapshot);
     return done;
 }
 
-void ranks_close(struct ranks *ranks, struct sight *sight)
+void ranks_close(struct ranks *ranks, struct process_snapshot *snapshot)
 {
     for (size_t i = 0; i < ranks->count; i++)
-        memory_free(&sight->memory, ranks->list[i].record);
-    memory_free(&sight->memory, ranks->list);
+        memory_free(snapshot_memory(snapshot), ranks->list[i].record);
+    memory_free(snapshot_memory(snapshot), ranks->list);
     *ranks = (struct ranks){0};
 }
 

@@ -3,14 +3,14 @@
 #pragma once
 
 #include "foundation/records/mpi_rank.h"
-#include "sources/inspect/snapshot/process_snapshot.h"
+#include "sources/inspect/snapshot/builder.h"
 
 #include <stddef.h>
 
 #define NEED_MOST 512 /* ranks that one call may wait for: beyond, nothing is claimed */
 
 struct rank {
-    uint32_t process; /* SIGHT_NONE: it has ended, and left its record */
+    uint32_t process; /* SNAPSHOT_NONE: it has ended, and left its record */
     struct mpi_record *record;
 };
 
@@ -20,8 +20,8 @@ struct ranks {
 };
 
 /* False: out of memory. */
-bool ranks_open(struct ranks *ranks, struct sight *sight);
-void ranks_close(struct ranks *ranks, struct sight *sight);
+bool ranks_open(struct ranks *ranks, struct process_snapshot *snapshot);
+void ranks_close(struct ranks *ranks, struct process_snapshot *snapshot);
 
 /* A rank of a program; NULL: it is not here, or there are two of that name. */
 const struct rank *ranks_find(const struct ranks *ranks, uint64_t world, uint32_t rank);

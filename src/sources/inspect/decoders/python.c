@@ -12,6 +12,7 @@
 
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
+#include "sources/inspect/target/mapped_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,22 +38,15 @@ enum {
 
 /* ------------------------------------------------------------------ threads */
 
-static uint32_t sight_of_state(struct sight *sight, uint32_t process, const struct python *python,
-                               uint64_t state)
+/* The thread with this PyThreadState, or this pthread_t; 0: any. */
+static uint32_t thread_of(struct process_snapshot *snapshot, uint32_t process,
+                          const struct python *python, uint64_t state, uint64_t ident)
 {
     for (size_t i = 0; i < python->thread_count; i++)
-        if (python->threads[i].state == state && python->threads[i].tid)
-            return sight_thread(sight, process, python->threads[i].tid);
-    return SIGHT_NONE;
-}
-
-static uint32_t sight_of_ident(struct sight *sight, uint32_t process, const struct python *python,
-                               uint64_t ident)
-{
-    for (size_t i = 0; i < python->thread_count; i++)
-        if (python->threads[i].ident == ident && python->threads[i].tid)
-            return sight_thread(sight, process, python->threads[i].tid);
-    return SIGHT_NONE;
+        if (python->threads[i].tid && (!state || python->threads[i].state == state) &&
+            (!ident || python->threads[i].ident == ident))
+            return snapshot_find_thread(snapshot, process, python->threads[i].tid);
+    return SNAPSHOT_NONE;
 }
 
 /* ------------------------------------------------------------------ the GIL */
@@ -87,31 +81,32 @@ static bool catch_waiter(struct python *python, struct target_thread *thread)
 }
 
 /* Is it worth the while? Only if whoever has the GIL sleeps. */
-static bool may_wait(struct sight *sight, struct python *python, uint32_t thread)
+static bool may_wait(struct process_snapshot *snapshot, struct python *python, uint32_t thread)
 {
-    const struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     const struct python_thread *known = python_thread(python, waiter->is.tid);
     const struct python_gil *gil = known ? &python->gils[known->gil] : NULL;
-    uint32_t holder = gil && gil->locked == 1
-                          ? sight_of_state(sight, waiter->process, python, gil->holder)
-                          : SIGHT_NONE;
-    return holder != SIGHT_NONE && holder != thread && sight->threads[holder].sleeps;
+    uint32_t holder = gil && gil->locked == 1 && gil->holder
+                          ? thread_of(snapshot, waiter->process, python, gil->holder, 0)
+                          : SNAPSHOT_NONE;
+    return holder != SNAPSHOT_NONE && holder != thread && snapshot_thread(snapshot, holder)->sleeps;
 }
 
 /* In a core: a thread between two of its 5 ms is still inside the function that takes the GIL,
  * which somebody else has. */
-static const struct python_gil *gil_in_core(struct sight *sight, struct python *python,
-                                            uint32_t thread)
+static const struct python_gil *gil_in_core(struct process_snapshot *snapshot,
+                                            struct python *python, uint32_t thread)
 {
     static const char *const takers[] = {"PyEval_RestoreThread", "PyEval_AcquireThread",
                                          "take_gil"};
-    const struct python_thread *known = python_thread(python, sight->threads[thread].is.tid);
+    const struct python_thread *known =
+        python_thread(python, snapshot_thread(snapshot, thread)->is.tid);
     const struct python_gil *gil = known ? &python->gils[known->gil] : NULL;
     if (!python->target->core || !gil || gil->locked != 1 || gil->holder == known->state)
         return NULL;
-    const struct sight_stack *stack = stack_of(sight, thread, STACK_SHORT, false);
+    const struct snapshot_stack *stack = stack_of(snapshot, thread, STACK_SHORT, false);
     for (size_t i = 0; i < stack->count; i++) {
-        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        const char *name = stack_function(snapshot, thread, &stack->frames[i]);
         if (name && strncmp(name, "PyEval_EvalFrame", 16) == 0)
             break;
         for (size_t k = 0; name && k < sizeof takers / sizeof *takers; k++)
@@ -121,25 +116,22 @@ static const struct python_gil *gil_in_core(struct sight *sight, struct python *
     return NULL;
 }
 
-static bool explain_gil(struct sight *sight, struct python *python, uint32_t thread)
+static bool explain_gil(struct process_snapshot *snapshot, struct python *python, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     const struct python_gil *gil = waiter->sleeps ? gil_at(python, &waiter->call) : NULL;
     if (!gil)
-        gil = gil_in_core(sight, python, thread);
+        gil = gil_in_core(snapshot, python, thread);
     if (!gil)
         return false;
-    waiter->sleeps = true;
-    uint32_t lock = sight_lock(sight, waiter->process, gil->address, INCIDENT_GIL);
-    if (lock != SIGHT_NONE)
-        sight->locks[lock].name = "GIL";
-    waiter->call.timed = false; /* it begins again at once */
-    sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
-    uint32_t holder = sight_of_state(sight, waiter->process, python, gil->holder);
-    if (lock == SIGHT_NONE || gil->locked != 1 || holder == SIGHT_NONE)
-        return true;
-    sight->locks[lock].owner_tid = sight->threads[holder].is.tid;
-    sight_hold(sight, holder, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, "holder read from the GIL");
+    uint32_t lock = snapshot_add_lock(snapshot, waiter->process, gil->address, INCIDENT_GIL);
+    snapshot_describe_lock(snapshot, lock, (struct lock_facts){.name = "GIL"});
+    snapshot_set_untimed(snapshot, thread);
+    snapshot_add_wait(snapshot, thread, lock, INCIDENT_EXCLUSIVE);
+    uint32_t holder = thread_of(snapshot, waiter->process, python, gil->holder, 0);
+    if (gil->locked == 1 && gil->holder && holder != SNAPSHOT_NONE)
+        snapshot_set_owner(snapshot, lock, holder, snapshot_thread(snapshot, holder)->is.tid,
+                           "holder read from the GIL");
     return true;
 }
 
@@ -156,34 +148,32 @@ static bool still_waits(struct python *python, const struct python_gil *gil, uin
     return sleep_call(python->target, &now, &call) && gil_at(python, &call) == gil;
 }
 
-static void settle_gil(struct sight *sight, uint32_t process, struct python *python,
+static void settle_gil(struct process_snapshot *snapshot, uint32_t process, struct python *python,
                        const struct python_gil *gil)
 {
-    uint32_t first = sight->first_thread[process], end = sight->first_thread[process + 1];
     for (int round = 0; round < 2; round++) {
         struct python_gil now = *gil;
         bool same = round == 1 && python_read_gil(python, &now) && gil->locked == 1 &&
                     now.locked == 1 && now.holder == gil->holder && now.switches == gil->switches;
-        for (uint32_t i = first; i < end; i++) {
-            struct sight_thread *waiter = &sight->threads[i];
-            if (waiter->wait == SIGHT_NONE || gil_at(python, &waiter->call) != gil)
+        for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
+            const struct snapshot_thread *waiter = snapshot_thread(snapshot, i);
+            if (waiter->wait == SNAPSHOT_NONE || gil_at(python, &waiter->call) != gil)
                 continue;
-            if (round == 0)
-                waiter->is.steady = still_waits(python, gil, waiter->is.tid);
-            else
-                waiter->is.steady = waiter->is.steady && same;
+            snapshot_set_steady(snapshot, i,
+                                round == 0 ? still_waits(python, gil, waiter->is.tid)
+                                           : waiter->is.steady && same);
         }
     }
 }
 
-static void settle_python(struct sight *sight)
+static void settle_python(struct process_snapshot *snapshot)
 {
-    for (uint32_t process = 0; process < sight->target_count; process++) {
-        struct python *python = python_of(sight->targets[process]);
+    for (uint32_t process = 0; process < snapshot_target_count(snapshot); process++) {
+        struct python *python = python_of(snapshot_target(snapshot, process));
         if (python)
             python->glances = 0;
         for (size_t i = 0; python && !python->target->core && i < python->gil_count; i++)
-            settle_gil(sight, process, python, &python->gils[i]);
+            settle_gil(snapshot, process, python, &python->gils[i]);
     }
 }
 
@@ -234,7 +224,7 @@ static uint64_t search_words(struct python *python, uint64_t from, size_t count,
 
 /* The object whose semaphore the thread waits at: on the stack of its innermost frame, as argument
  * or as a bound method; or somewhere in those of C. */
-static uint64_t find_lock(struct python *python, const struct sight_thread *waiter,
+static uint64_t find_lock(struct python *python, const struct snapshot_thread *waiter,
                           const struct python_frame *frame, uint64_t key)
 {
     uint64_t slots = 0, object = 0;
@@ -269,22 +259,16 @@ static bool has_end_event(struct python *python, const struct python_thread *thr
            ident == thread->ident && handle == ident;
 }
 
-static uint32_t joined_thread(struct sight *sight, uint32_t process, struct python *python,
-                              uint64_t key)
+static uint32_t joined_thread(struct process_snapshot *snapshot, uint32_t process,
+                              struct python *python, uint64_t key)
 {
     for (size_t i = 0; i < python->thread_count; i++) {
         const struct python_thread *thread = &python->threads[i];
         if (thread->tid &&
             (has_end_lock(python, thread, key) || has_end_event(python, thread, key)))
-            return sight_thread(sight, process, thread->tid);
+            return snapshot_find_thread(snapshot, process, thread->tid);
     }
-    return SIGHT_NONE;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+    return SNAPSHOT_NONE;
 }
 
 /* Is it Condition.wait, on which Event, Queue, Semaphore and Barrier are built? */
@@ -292,7 +276,7 @@ static bool is_condition(struct python *python, const struct python_frame *frame
 {
     char function[NAME_MOST], file[PATH_LENGTH];
     return python_code_names(python, frame->code, function, sizeof function, file, sizeof file) &&
-           ends_with(file, "/threading.py") &&
+           path_ends_with(file, "/threading.py") &&
            (strcmp(function, "wait") == 0 || strcmp(function, "Condition.wait") == 0);
 }
 
@@ -304,7 +288,7 @@ static bool runs_in(struct python *python, const struct python_frame *frame, con
     if (!python_code_names(python, frame->code, is, sizeof is, path, sizeof path))
         return false;
     const char *dot = strrchr(is, '.');
-    return ends_with(path, file) && (!function || strcmp(dot ? dot + 1 : is, function) == 0);
+    return path_ends_with(path, file) && (!function || strcmp(dot ? dot + 1 : is, function) == 0);
 }
 
 /* What a script waits for in Condition.wait, by who called that; NULL: it may idle there, as in
@@ -331,31 +315,30 @@ static const char *condition_use(struct python *python, const struct python_fram
     return NULL;
 }
 
-static void name_owner(struct sight *sight, struct python *python, uint32_t thread, uint32_t lock,
-                       uint64_t object)
+static void name_owner(struct process_snapshot *snapshot, struct python *python, uint32_t thread,
+                       uint32_t lock, uint64_t object)
 {
-    uint32_t process = sight->threads[thread].process;
+    uint32_t process = snapshot_thread(snapshot, thread)->process;
     uint64_t ident = 0, count = 0;
-    sight->locks[lock].flags |= INCIDENT_RECURSIVE;
+    snapshot_describe_lock(snapshot, lock, (struct lock_facts){.flags = INCIDENT_RECURSIVE});
     if (!target_read_u64(python->target, object + RLOCK_OWNER, &ident) ||
         !target_read_u64(python->target, object + RLOCK_COUNT, &count) || !count)
         return;
-    uint32_t owner = sight_of_ident(sight, process, python, ident);
-    if (owner == SIGHT_NONE)
-        return;
-    sight->locks[lock].owner_tid = sight->threads[owner].is.tid;
-    sight_hold(sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, "owner read from the RLock");
+    uint32_t owner = thread_of(snapshot, process, python, 0, ident);
+    if (ident && owner != SNAPSHOT_NONE)
+        snapshot_set_owner(snapshot, lock, owner, snapshot_thread(snapshot, owner)->is.tid,
+                           "owner read from the RLock");
 }
 
 /* What the thread waits at, as lock_key has it; 0: at no lock of Python's. */
-static uint64_t wait_key(struct sight *sight, struct python *python, uint32_t thread)
+static uint64_t wait_key(struct process_snapshot *snapshot, struct python *python, uint32_t thread)
 {
     static const char *const names[] = {"PyThread_acquire_lock_timed", "PySemaphore_Wait", NULL};
-    const struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     uint64_t key = 0;
     bool raw;
-    uint32_t found = stack_find(sight, thread, names, &raw);
-    if (found == SIGHT_NONE || raw)
+    uint32_t found = stack_find(snapshot, thread, names, &raw);
+    if (found == SNAPSHOT_NONE || raw)
         return 0;
     if (found == 0)
         return waiter->call.address;
@@ -364,63 +347,62 @@ static uint64_t wait_key(struct sight *sight, struct python *python, uint32_t th
     return key;
 }
 
-static bool explain_lock(struct sight *sight, struct python *python, uint32_t thread)
+static bool explain_lock(struct process_snapshot *snapshot, struct python *python, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     const struct python_thread *known = python_thread(python, waiter->is.tid);
     struct python_frame frames[CALLERS_MOST];
-    uint64_t key = known ? wait_key(sight, python, thread) : 0;
+    uint64_t key = known ? wait_key(snapshot, python, thread) : 0;
     if (!key)
         return false;
-    uint32_t joined = joined_thread(sight, waiter->process, python, key);
-    if (joined != SIGHT_NONE) {
-        sight_wait(sight, thread, sight_end(sight, joined), INCIDENT_END);
+    uint32_t joined = joined_thread(snapshot, waiter->process, python, key);
+    if (joined != SNAPSHOT_NONE) {
+        snapshot_add_wait(snapshot, thread, snapshot_add_thread_end(snapshot, joined),
+                          INCIDENT_END);
         return true;
     }
     if (key != waiter->call.address && lock_key(python, key - LOCK_POINTER) != key)
         return false; /* some other event */
     size_t framed = python_frames(python, known, frames, CALLERS_MOST);
     bool condition = framed && is_condition(python, &frames[0]);
-    uint32_t lock =
-        sight_lock(sight, waiter->process, key, condition ? INCIDENT_CONDITION : INCIDENT_PYTHON);
-    sight_wait(sight, thread, lock, condition ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE);
-    if (lock == SIGHT_NONE)
-        return true;
+    uint32_t lock = snapshot_add_lock(snapshot, waiter->process, key,
+                                      condition ? INCIDENT_CONDITION : INCIDENT_PYTHON);
+    snapshot_add_wait(snapshot, thread, lock, condition ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE);
     uint64_t object = condition ? 0 : find_lock(python, waiter, framed ? &frames[0] : NULL, key);
     const char *use = condition ? condition_use(python, frames, framed) : NULL;
-    sight->locks[lock].idles = condition && !use;
-    if (use)
-        sight->locks[lock].name = use;
+    snapshot_describe_lock(snapshot, lock,
+                           (struct lock_facts){.idles = condition && !use, .name = use});
     if (object && python_type(python, object) == PYTHON_RLOCK)
-        name_owner(sight, python, thread, lock, object);
+        name_owner(snapshot, python, thread, lock, object);
     return true;
 }
 
 /* ------------------------------------------------------------------ `with` */
 
 /* The lock that somebody waits for. */
-static uint32_t waited_lock(const struct sight *sight, uint32_t process, uint64_t key)
+static uint32_t waited_lock(const struct process_snapshot *snapshot, uint32_t process, uint64_t key)
 {
-    for (uint32_t i = 0; i < sight->lock_count; i++)
-        if (sight->locks[i].kind == INCIDENT_PYTHON && sight->locks[i].process == process &&
-            sight->locks[i].address == key)
+    for (uint32_t i = 0; i < snapshot_lock_count(snapshot); i++)
+        if (snapshot_lock(snapshot, i)->kind == INCIDENT_PYTHON &&
+            snapshot_lock(snapshot, i)->process == process &&
+            snapshot_lock(snapshot, i)->address == key)
             return i;
-    return SIGHT_NONE;
+    return SNAPSHOT_NONE;
 }
 
-static const char *with_evidence(struct sight *sight, struct python *python,
+static const char *with_evidence(struct process_snapshot *snapshot, struct python *python,
                                  const struct python_frame *frame)
 {
     char function[NAME_MOST], file[PATH_LENGTH];
     if (!python_code_names(python, frame->code, function, sizeof function, file, sizeof file))
         return "inside its `with` block";
     const char *name = strrchr(file, '/');
-    return sight_format(sight, "inside its `with` block in %s, now at %s:%u", function,
-                        name ? name + 1 : file,
-                        python_line(python, frame->code, frame->instruction));
+    return snapshot_format(snapshot, "inside its `with` block in %s, now at %s:%u", function,
+                           name ? name + 1 : file,
+                           python_line(python, frame->code, frame->instruction));
 }
 
-static void search_frame(struct sight *sight, uint32_t process, struct python *python,
+static void search_frame(struct process_snapshot *snapshot, uint32_t process, struct python *python,
                          uint32_t thread, const struct python_frame *frame)
 {
     uint64_t slots, value;
@@ -433,89 +415,89 @@ static void search_frame(struct sight *sight, uint32_t process, struct python *p
             self = self_of(python, value, "__exit__");
         if (!self || python_type(python, self) != PYTHON_LOCK)
             continue;
-        uint32_t lock = waited_lock(sight, process, lock_key(python, self));
-        if (lock != SIGHT_NONE)
-            sight_hold(sight, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
-                       with_evidence(sight, python, frame));
+        uint32_t lock = waited_lock(snapshot, process, lock_key(python, self));
+        if (lock != SNAPSHOT_NONE)
+            snapshot_add_hold(snapshot, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
+                              with_evidence(snapshot, python, frame));
     }
 }
 
 /* Holders of Locks, once it is known which of them matter. */
-static void finish_python(struct sight *sight)
+static void finish_python(struct process_snapshot *snapshot)
 {
-    for (uint32_t process = 0; process < sight->target_count; process++) {
-        struct python *python = python_of(sight->targets[process]);
+    for (uint32_t process = 0; process < snapshot_target_count(snapshot); process++) {
+        struct python *python = python_of(snapshot_target(snapshot, process));
         struct python_frame frames[PYTHON_FRAMES];
         bool wanted = false;
-        for (uint32_t i = 0; python && i < sight->lock_count; i++)
-            wanted = wanted || (sight->locks[i].kind == INCIDENT_PYTHON &&
-                                sight->locks[i].process == process && !sight_is_held(sight, i));
+        for (uint32_t i = 0; python && i < snapshot_lock_count(snapshot); i++)
+            wanted = wanted || (snapshot_lock(snapshot, i)->kind == INCIDENT_PYTHON &&
+                                snapshot_lock(snapshot, i)->process == process &&
+                                !snapshot_is_held(snapshot, i));
         for (size_t i = 0; wanted && i < python->thread_count; i++) {
-            uint32_t thread = sight_thread(sight, process, python->threads[i].tid);
-            size_t count = thread == SIGHT_NONE
+            uint32_t thread = snapshot_find_thread(snapshot, process, python->threads[i].tid);
+            size_t count = thread == SNAPSHOT_NONE
                                ? 0
                                : python_frames(python, &python->threads[i], frames, PYTHON_FRAMES);
             for (size_t k = 0; k < count; k++)
-                search_frame(sight, process, python, thread, &frames[k]);
+                search_frame(snapshot, process, python, thread, &frames[k]);
         }
     }
 }
 
 /* ------------------------------------------------------------------ lines of scripts */
 
-static void add_line(struct sight *sight, struct python *python, uint32_t thread, size_t before,
-                     const struct python_frame *frame)
+static void add_line(struct process_snapshot *snapshot, struct python *python, uint32_t thread,
+                     size_t before, const struct python_frame *frame)
 {
     char function[NAME_MOST], file[PATH_LENGTH];
     if (python_code_names(python, frame->code, function, sizeof function, file, sizeof file))
-        sight_text_frame(sight, thread, before, sight_format(sight, "%s", function),
-                         sight_format(sight, "%s", file),
-                         python_line(python, frame->code, frame->instruction));
+        snapshot_add_script_line(snapshot, thread, before,
+                                 snapshot_format(snapshot, "%s", function),
+                                 snapshot_format(snapshot, "%s", file),
+                                 python_line(python, frame->code, frame->instruction));
 }
 
 /* Each call of the interpreter's loop has run the frames up to the next one called from C. */
-static void tell_lines(struct sight *sight, uint32_t thread)
+static void tell_lines(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *of = &sight->threads[thread];
-    struct python *python = python_of(sight->targets[of->process]);
+    const struct snapshot_thread *of = snapshot_thread(snapshot, thread);
+    struct python *python = python_of(snapshot_target(snapshot, of->process));
     const struct python_thread *known = python ? python_thread(python, of->is.tid) : NULL;
     struct python_frame frames[PYTHON_FRAMES];
     size_t count = known ? python_frames(python, known, frames, PYTHON_FRAMES) : 0, next = 0;
     for (size_t i = 0; next < count && i < of->stack.count; i++) {
-        const char *name = stack_function(sight, thread, &of->stack.frames[i]);
+        const char *name = stack_function(snapshot, thread, &of->stack.frames[i]);
         if (!name || strncmp(name, "PyEval_EvalFrameDefault", 23) != 0)
             continue;
         bool last = false;
         for (; next < count && !last; next++) {
             last = frames[next].entry;
-            add_line(sight, python, thread, i + 1, &frames[next]);
+            add_line(snapshot, python, thread, i + 1, &frames[next]);
         }
     }
     for (; next < count; next++)
-        add_line(sight, python, thread, of->stack.count, &frames[next]);
+        add_line(snapshot, python, thread, of->stack.count, &frames[next]);
 }
 
 /* ------------------------------------------------------------------ the decoder */
 
-static bool explain_python(struct sight *sight, uint32_t thread)
+static bool explain_python(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
-    struct target *target = sight->targets[waiter->process];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
+    struct target *target = snapshot_target(snapshot, waiter->process);
     struct python *python = python_of(target);
     if (!python)
         return false;
-    if (thread == sight->first_thread[waiter->process] && !python_refresh(python))
+    if (thread == snapshot_first_thread(snapshot, waiter->process) && !python_refresh(python))
         python->thread_count = python->gil_count = 0;
-    if (!waiter->sleeps && may_wait(sight, python, thread)) {
+    if (!waiter->sleeps && may_wait(snapshot, python, thread)) {
         struct target_thread now = waiter->is;
-        if (catch_waiter(python, &now)) {
-            waiter->is = now;
-            waiter->sleeps = sleep_call(target, &now, &waiter->call);
-        }
+        if (catch_waiter(python, &now))
+            snapshot_update_thread(snapshot, thread, &now);
     }
-    return explain_gil(sight, python, thread) ||
+    return explain_gil(snapshot, python, thread) ||
            (waiter->sleeps && waiter->call.kind == CALL_FUTEX &&
-            explain_lock(sight, python, thread));
+            explain_lock(snapshot, python, thread));
 }
 
 const struct decoder decoder_python = {

@@ -1,6 +1,7 @@
 #include "sources/inspect/decoders/python.h"
 
 #include "foundation/base/memory.h"
+#include "output/report/symbol/symbol.h"
 #include "sources/inspect/decoders/glibc.h"
 #include "sources/inspect/target/mapped_file.h"
 
@@ -12,146 +13,60 @@
 #define INTERPRETERS_MOST 256
 #define THREADS_MOST      100000
 
-/* As the public headers of each version have it. */
-static const struct python_layout layouts[] = {
-    {
-        .minor = 9,
-        .interpreters = 32,
-        .runtime_gil = 352,
-        .interpreter_threads = 8,
-        .thread_next = 8,
-        .thread_ident = 176,
-        .thread_deletion = 208,
-        .thread_frame = 24,
-        .frame_previous = 24,
-        .frame_code = 32,
-        .frame_instruction = 104,
-        .frame_slots = 64,
-        .frame_blocks = 120,
-        .frame_block_count = 112,
-        .code_first_line = 40,
-        .code_stack = 32,
-        .code_file = 104,
-        .code_name = 112,
-        .code_lines = 120,
-        .text_ascii = 48,
-        .text_wide = 72,
-        .gil_holder = 8,
-        .gil_locked = 16,
-    },
-    {
-        .minor = 10,
-        .interpreters = 32,
-        .runtime_gil = 352,
-        .interpreter_threads = 8,
-        .thread_next = 8,
-        .thread_ident = 176,
-        .thread_deletion = 208,
-        .thread_frame = 24,
-        .frame_previous = 24,
-        .frame_code = 32,
-        .frame_instruction = 96,
-        .frame_slots = 64,
-        .frame_blocks = 112,
-        .frame_block_count = 104,
-        .code_first_line = 40,
-        .code_stack = 32,
-        .code_file = 104,
-        .code_name = 112,
-        .code_lines = 120,
-        .text_ascii = 48,
-        .text_wide = 72,
-        .gil_holder = 8,
-        .gil_locked = 16,
-    },
-    {
-        .minor = 11,
-        .interpreters = 40,
-        .runtime_gil = 360,
-        .interpreter_threads = 16,
-        .thread_next = 8,
-        .thread_ident = 152,
-        .thread_native = 160,
-        .thread_deletion = 192,
-        .thread_frame = 56,
-        .holder_frame = 8,
-        .frame_previous = 48,
-        .frame_code = 32,
-        .frame_instruction = 56,
-        .frame_owner = 68,
-        .frame_slots = 72,
-        .code_locals = 76,
-        .code_first_line = 72,
-        .code_stack = 68,
-        .code_file = 112,
-        .code_name = 128,
-        .code_lines = 136,
-        .code_handlers = 40,
-        .code_bytes = 184,
-        .text_ascii = 48,
-        .text_wide = 72,
-        .gil_holder = 8,
-        .gil_locked = 16,
-    },
-    {
-        .minor = 12,
-        .interpreters = 40,
-        .interpreter_threads = 72,
-        .interpreter_gil = 384,
-        .thread_next = 8,
-        .thread_ident = 136,
-        .thread_native = 144,
-        .thread_deletion = 176,
-        .thread_frame = 56,
-        .frame_previous = 8,
-        .frame_instruction = 56,
-        .frame_owner = 70,
-        .frame_slots = 72,
-        .code_locals = 72,
-        .code_first_line = 68,
-        .code_stack = 64,
-        .code_file = 112,
-        .code_name = 128,
-        .code_lines = 136,
-        .code_handlers = 40,
-        .code_bytes = 192,
-        .text_ascii = 40,
-        .text_wide = 56,
-        .gil_holder = 8,
-        .gil_locked = 16,
-    },
-    {
-        /* Most of it is overwritten by what the interpreter says itself. */
-        .minor = 13,
-        .frame_slots = 72,
-        .code_locals = 72,
-        .code_stack = 64,
-        .code_handlers = 40,
-        .text_wide = 56,
-    },
+/* Offsets as the public headers of 3.9, 3.10, 3.11, 3.12 and 3.13 have them; and where the table of
+ * 3.13 has them (_Py_DebugOffsets), 0: nowhere. */
+#define FIELD(field) offsetof(struct python_layout, field)
+enum { FIRST_MINOR = 9, LAST_MINOR = 13 };
+static const struct {
+    size_t field;
+    uint16_t offsets[LAST_MINOR - FIRST_MINOR + 1], in_table;
+} fields[] = {
+    {FIELD(interpreters), {32, 32, 40, 40, 0}, 40},
+    {FIELD(runtime_gil), {352, 352, 360, 0, 0}, 0},
+    {FIELD(interpreter_next), {0, 0, 0, 0, 0}, 64},
+    {FIELD(interpreter_threads), {8, 8, 16, 72, 0}, 72},
+    {FIELD(interpreter_gil), {0, 0, 0, 384, 0}, 112},
+    {FIELD(thread_next), {8, 8, 8, 8, 0}, 168},
+    {FIELD(thread_ident), {176, 176, 152, 136, 0}, 192},
+    {FIELD(thread_native), {0, 0, 160, 144, 0}, 200},
+    {FIELD(thread_deletion), {208, 208, 192, 176, 0}, 0},
+    {FIELD(thread_frame), {24, 24, 56, 56, 0}, 184},
+    {FIELD(holder_frame), {0, 0, 8, 0, 0}, 0},
+    {FIELD(frame_previous), {24, 24, 48, 8, 0}, 232},
+    {FIELD(frame_code), {32, 32, 32, 0, 0}, 240},
+    {FIELD(frame_instruction), {104, 96, 56, 56, 0}, 248},
+    {FIELD(frame_owner), {0, 0, 68, 70, 0}, 264},
+    {FIELD(frame_slots), {64, 64, 72, 72, 72}, 256},
+    {FIELD(frame_blocks), {120, 112, 0, 0, 0}, 0},
+    {FIELD(frame_block_count), {112, 104, 0, 0, 0}, 0},
+    {FIELD(code_locals), {0, 0, 76, 72, 72}, 0},
+    {FIELD(code_first_line), {40, 40, 72, 68, 0}, 312},
+    {FIELD(code_stack), {32, 32, 68, 64, 64}, 0},
+    {FIELD(code_file), {104, 104, 112, 112, 0}, 280},
+    {FIELD(code_name), {112, 112, 128, 128, 0}, 296},
+    {FIELD(code_lines), {120, 120, 136, 136, 0}, 304},
+    {FIELD(code_handlers), {0, 0, 40, 40, 40}, 0},
+    {FIELD(code_bytes), {0, 0, 184, 192, 0}, 344},
+    {FIELD(text_ascii), {48, 48, 48, 40, 0}, 560},
+    {FIELD(text_wide), {72, 72, 72, 56, 56}, 0},
+    {FIELD(gil_holder), {8, 8, 8, 8, 0}, 0},
+    {FIELD(gil_locked), {16, 16, 16, 16, 0}, 0},
 };
+
+static void set_field(struct python_layout *layout, size_t index, uint64_t value)
+{
+    uint16_t offset = (uint16_t)value;
+    memcpy((char *)layout + fields[index].field, &offset, sizeof offset);
+}
+
+static void set_layout(struct python_layout *layout, unsigned minor)
+{
+    *layout = (struct python_layout){.minor = (uint16_t)minor};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        set_field(layout, i, fields[i].offsets[minor - FIRST_MINOR]);
+}
 
 /* ------------------------------------------------------------------ _Py_DebugOffsets */
-
-/* Of 3.13: where in the table, and where that goes. */
-struct said {
-    uint16_t at, to;
-};
-
-#define SAID(at, field)                                                                            \
-    {                                                                                              \
-        at, offsetof(struct python_layout, field)                                                  \
-    }
-
-static const struct said said_by_itself[] = {
-    SAID(40, interpreters),     SAID(64, interpreter_next),   SAID(72, interpreter_threads),
-    SAID(112, interpreter_gil), SAID(168, thread_next),       SAID(184, thread_frame),
-    SAID(192, thread_ident),    SAID(200, thread_native),     SAID(232, frame_previous),
-    SAID(240, frame_code),      SAID(248, frame_instruction), SAID(256, frame_slots),
-    SAID(264, frame_owner),     SAID(280, code_file),         SAID(296, code_name),
-    SAID(304, code_lines),      SAID(312, code_first_line),   SAID(344, code_bytes),
-    SAID(560, text_ascii),
-};
 
 enum {
     SAID_SIZE = 584,
@@ -173,15 +88,15 @@ static uint64_t said_at(const unsigned char *table, size_t at)
 static bool take_said(struct python *python, const unsigned char *table)
 {
     struct python_layout *layout = &python->layout;
-    *layout = layouts[4];
+    set_layout(layout, LAST_MINOR);
     if (said_at(table, SAID_VERSION) >> 16 != 0x030d || said_at(table, SAID_FREE_THREADED))
         return false;
-    for (size_t i = 0; i < sizeof said_by_itself / sizeof *said_by_itself; i++) {
-        uint64_t value = said_at(table, said_by_itself[i].at);
-        uint16_t offset = (uint16_t)value;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        uint64_t value = fields[i].in_table ? said_at(table, fields[i].in_table) : 0;
         if (value > UINT16_MAX)
             return false;
-        memcpy((char *)layout + said_by_itself[i].to, &offset, sizeof offset);
+        if (fields[i].in_table)
+            set_field(layout, i, value);
     }
     uint64_t gil = said_at(table, SAID_GIL);
     layout->gil_holder = (uint16_t)(said_at(table, SAID_GIL_HOLDER) - gil);
@@ -221,22 +136,19 @@ static bool find_layout(struct python *python, const char *module)
     if (memcmp(table, "xdebugpy", 8) == 0)
         return take_said(python, table);
     unsigned minor = find_minor(python->target, module);
-    for (size_t i = 0; i < 4; i++)
-        if (layouts[i].minor == minor) {
-            python->layout = layouts[i];
-            return true;
-        }
-    return false;
+    if (minor < FIRST_MINOR || minor >= LAST_MINOR)
+        return false;
+    set_layout(&python->layout, minor);
+    return true;
 }
 
 /* Could the interpreter be in this file? */
 static bool is_candidate(const struct target *target, const struct target_mapping *mapping)
 {
-    const char *name = strrchr(mapping->path, '/');
-    if (!name || mapping->path[0] != '/' || mapping->offset != 0)
-        return false;
-    return strncmp(name, "/python", 7) == 0 || strncmp(name, "/libpython", 10) == 0 ||
-           strcmp(mapping->path, target->program) == 0;
+    const char *name = path_tail(mapping->path);
+    return mapping->path[0] == '/' && mapping->offset == 0 &&
+           (strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0 ||
+            strcmp(mapping->path, target->program) == 0);
 }
 
 static void close_python(struct target *target)
@@ -320,8 +232,8 @@ static bool add_thread(struct python *python, uint64_t state, uint32_t gil)
          !target_read_u64(python->target, state + layout->thread_deletion, &thread.deletion)))
         return false;
     thread.tid = read_tid(python, &thread);
-    if (!memory_grow(&python->target->memory, &python->threads, &python->thread_room,
-                     python->thread_count + 1, sizeof thread))
+    if (!memory_extend(&python->target->memory, python->threads, python->thread_room,
+                       python->thread_count))
         return false;
     python->threads[python->thread_count++] = thread;
     return true;

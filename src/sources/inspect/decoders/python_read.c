@@ -255,22 +255,15 @@ static bool read_instruction(struct python *python, struct python_frame *frame)
     return distance < UINT32_MAX;
 }
 
-static bool read_first_frame(struct python *python, const struct python_thread *thread,
-                             uint64_t *frame)
-{
-    const struct python_layout *layout = &python->layout;
-    bool indirect = layout->minor == 11 || layout->minor == 12;
-    return target_read_u64(python->target, thread->state + layout->thread_frame, frame) &&
-           (!indirect || target_read_u64(python->target, *frame + layout->holder_frame, frame));
-}
-
 size_t python_frames(struct python *python, const struct python_thread *thread,
                      struct python_frame *frames, size_t most)
 {
     const struct python_layout *layout = &python->layout;
     uint64_t at = 0;
     size_t count = 0;
-    bool more = read_first_frame(python, thread, &at);
+    bool indirect = layout->minor == 11 || layout->minor == 12;
+    bool more = target_read_u64(python->target, thread->state + layout->thread_frame, &at) &&
+                (!indirect || target_read_u64(python->target, at + layout->holder_frame, &at));
     for (unsigned steps = 0; more && at && count < most && steps < 2 * PYTHON_FRAMES; steps++) {
         struct python_frame frame = {.address = at, .entry = layout->minor < 11};
         unsigned char owner = 0;

@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-static bool is_watcher_file(const struct target_mapping *mapping)
-{
-    const char *slash = strrchr(mapping->path, '/');
-    return slash && (strncmp(slash, "/libgordian-run.so", 18) == 0 ||
-                     strncmp(slash, "/libgordian-mpi", 15) == 0);
-}
-
 /* The library's data lie behind its code: from its file, and, what begins as zero, in pages without
  * a name that follow. */
 static bool is_watchers(const struct target *target, uint64_t address)
@@ -21,7 +14,8 @@ static bool is_watchers(const struct target *target, uint64_t address)
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct target_mapping *mapping = &target->mappings[i];
         bool follows = before && mapping->low == end && !*mapping->path && mapping->writable;
-        before = is_watcher_file(mapping) || follows;
+        before = strstr(mapping->path, "/libgordian-run.so") ||
+                 strstr(mapping->path, "/libgordian-mpi") || follows;
         end = mapping->high;
         if (before && address >= mapping->low && address < mapping->high)
             return true;
@@ -29,14 +23,15 @@ static bool is_watchers(const struct target *target, uint64_t address)
     return false;
 }
 
-static bool explain_watcher(struct sight *sight, uint32_t thread)
+static bool explain_watcher(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
-        !is_watchers(sight->targets[waiter->process], waiter->call.address))
+        !is_watchers(snapshot_target(snapshot, waiter->process), waiter->call.address))
         return false;
-    waiter->sleeps = false;
-    waiter->doing = "is inside the watcher of 'gordian run', and waits for no lock of the program";
+    snapshot_set_busy(
+        snapshot, thread,
+        "is inside the watcher of 'gordian run', and waits for no lock of the program");
     return true;
 }
 

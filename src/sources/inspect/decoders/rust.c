@@ -43,11 +43,11 @@ static enum rust_kind function_kind(const char *name)
 }
 
 /* The function that made the system call. */
-static enum rust_kind find_kind(struct sight *sight, uint32_t thread)
+static enum rust_kind find_kind(struct process_snapshot *snapshot, uint32_t thread)
 {
-    const struct sight_stack *stack = stack_of(sight, thread, STACK_SHORT, false);
+    const struct snapshot_stack *stack = stack_of(snapshot, thread, STACK_SHORT, false);
     for (size_t i = 0; i < stack->count && i < 4; i++) {
-        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        const char *name = stack_function(snapshot, thread, &stack->frames[i]);
         enum rust_kind kind = name ? function_kind(name) : RUST_NONE;
         if (kind != RUST_NONE || (name && strcmp(name, "syscall") != 0))
             return kind;
@@ -55,49 +55,51 @@ static enum rust_kind find_kind(struct sight *sight, uint32_t thread)
     return RUST_NONE;
 }
 
-static bool explain_rwlock(struct sight *sight, uint32_t thread, bool writes)
+static bool explain_rwlock(struct process_snapshot *snapshot, uint32_t thread, bool writes)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     uint64_t base = waiter->call.address - (writes ? RWLOCK_NOTIFY : 0);
     uint32_t state = 0;
-    if (!target_read_u32(sight->targets[waiter->process], base, &state))
+    if (!target_read_u32(snapshot_target(snapshot, waiter->process), base, &state))
         return false;
     uint32_t count = state & RWLOCK_COUNT;
     bool written = count == RWLOCK_COUNT;
-    uint32_t lock =
-        sight_lock(sight, waiter->process, base, written ? INCIDENT_RUST : INCIDENT_RWLOCK);
-    sight_wait(sight, thread, lock, writes || written ? INCIDENT_EXCLUSIVE : INCIDENT_READ);
-    if (lock != SIGHT_NONE && !written)
-        sight->locks[lock].units = count;
+    uint32_t lock = snapshot_add_lock(snapshot, waiter->process, base,
+                                      written ? INCIDENT_RUST : INCIDENT_RWLOCK);
+    snapshot_add_wait(snapshot, thread, lock,
+                      writes || written ? INCIDENT_EXCLUSIVE : INCIDENT_READ);
+    if (!written)
+        snapshot_describe_lock(snapshot, lock, (struct lock_facts){.units = count});
     return true;
 }
 
-static bool explain_rust(struct sight *sight, uint32_t thread)
+static bool explain_rust(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
         waiter->call.operation != FUTEX_OP_WAIT_BITSET)
         return false;
-    enum rust_kind kind = find_kind(sight, thread);
+    enum rust_kind kind = find_kind(snapshot, thread);
     uint32_t lock;
     switch (kind) {
     case RUST_MUTEX:
         if (waiter->call.value != MUTEX_CONTENDED)
             return false;
-        lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_RUST);
-        sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
+        lock = snapshot_add_lock(snapshot, waiter->process, waiter->call.address, INCIDENT_RUST);
+        snapshot_add_wait(snapshot, thread, lock, INCIDENT_EXCLUSIVE);
         return true;
     case RUST_ONCE:
-        lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_RUST);
-        sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
+        lock = snapshot_add_lock(snapshot, waiter->process, waiter->call.address, INCIDENT_RUST);
+        snapshot_add_wait(snapshot, thread, lock, INCIDENT_EXCLUSIVE);
         return true;
     case RUST_CONDITION:
-        lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_CONDITION);
-        sight_wait(sight, thread, lock, INCIDENT_SIGNAL);
+        lock =
+            snapshot_add_lock(snapshot, waiter->process, waiter->call.address, INCIDENT_CONDITION);
+        snapshot_add_wait(snapshot, thread, lock, INCIDENT_SIGNAL);
         return true;
     case RUST_READ:
     case RUST_WRITE:
-        return explain_rwlock(sight, thread, kind == RUST_WRITE);
+        return explain_rwlock(snapshot, thread, kind == RUST_WRITE);
     default:
         return false;
     }

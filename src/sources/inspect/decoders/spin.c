@@ -11,14 +11,13 @@
 #define RUNNERS_MOST 64
 
 /* Does somebody of the process sleep for a lock, or for a thread's end? */
-static bool somebody_waits(const struct sight *sight, uint32_t process)
+static bool somebody_waits(const struct process_snapshot *snapshot, uint32_t process)
 {
-    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++) {
-        const struct sight_thread *thread = &sight->threads[i];
-        uint32_t kind =
-            thread->wait == SIGHT_NONE ? 0 : sight->locks[sight->edges[thread->wait].lock].kind;
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
+        const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, i);
+        uint32_t kind = lock ? lock->kind : 0;
         if (kind == INCIDENT_MUTEX || kind == INCIDENT_RWLOCK || kind == INCIDENT_THREAD_END)
-            return !thread->call.timed;
+            return !snapshot_thread(snapshot, i)->call.timed;
     }
     return false;
 }
@@ -51,42 +50,39 @@ static uint64_t lock_in_registers(struct target *target, const struct target_thr
 }
 
 /* The lock that the thread spins for right now; 0: it does not. */
-static uint64_t spins_at(struct sight *sight, uint32_t index)
+static uint64_t spins_at(struct process_snapshot *snapshot, uint32_t index)
 {
-    struct sight_thread *thread = &sight->threads[index];
-    struct target *target = sight->targets[thread->process];
+    const struct snapshot_thread *thread = snapshot_thread(snapshot, index);
+    struct target *target = snapshot_target(snapshot, thread->process);
     struct target_thread now = thread->is;
-    if (!target_registers(target, &now, sight->stop_ms, NULL))
+    if (!target_registers(target, &now, snapshot_stop_ms(snapshot), NULL))
         return 0;
     const struct unwound here = {now.counter, now.stack};
-    const char *name = stack_function(sight, index, &here);
+    const char *name = stack_function(snapshot, index, &here);
     if (!name || strncmp(name, "pthread_spin_lock", 17) != 0)
         return 0;
-    thread->is.stack = now.stack;
-    thread->is.counter = now.counter;
-    thread->is.register_mask = now.register_mask;
-    memcpy(thread->is.registers, now.registers, sizeof now.registers);
+    snapshot_update_thread(snapshot, index, &now);
     return lock_in_registers(target, &now);
 }
 
-static void finish_spin(struct sight *sight)
+static void finish_spin(struct process_snapshot *snapshot)
 {
     uint32_t looked = 0;
-    for (uint32_t i = 0; i < sight->thread_count; i++) {
-        struct sight_thread *thread = &sight->threads[i];
-        bool core = sight->targets[thread->process]->core;
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++) {
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
+        bool core = snapshot_target(snapshot, thread->process)->core;
         if (thread->sleeps || thread->is.activity != TARGET_RUNS || looked == RUNNERS_MOST ||
-            (!core && !sight->stop_ms) || !somebody_waits(sight, thread->process))
+            (!core && !snapshot_stop_ms(snapshot)) || !somebody_waits(snapshot, thread->process))
             continue;
         looked++;
-        uint64_t address = spins_at(sight, i);
-        if (!address || (!core && spins_at(sight, i) != address))
+        uint64_t address = spins_at(snapshot, i);
+        if (!address || (!core && spins_at(snapshot, i) != address))
             continue;
-        uint32_t lock = sight_lock(sight, thread->process, address, INCIDENT_SPIN);
-        struct sight_edge *wait = sight_wait(sight, i, lock, INCIDENT_EXCLUSIVE);
-        wait->word = WORD_LIKELY;
-        wait->evidence = "runs in pthread_spin_lock, looked at twice";
-        thread->spins = true;
+        uint32_t lock = snapshot_add_lock(snapshot, thread->process, address, INCIDENT_SPIN);
+        snapshot_add_wait(snapshot, i, lock, INCIDENT_EXCLUSIVE);
+        snapshot_add_wait_evidence(snapshot, i, WORD_LIKELY,
+                                   "runs in pthread_spin_lock, looked at twice");
+        snapshot_set_spinning(snapshot, i);
     }
 }
 

@@ -9,22 +9,23 @@
 
 enum { CONTENDED = 2, STREAM_LOCK = 0x88 }; /* where a FILE has its lock's address */
 
-static bool is_low_level(const struct sight_thread *waiter)
+static bool is_low_level(const struct snapshot_thread *waiter)
 {
     return waiter->sleeps && waiter->call.kind == CALL_FUTEX && waiter->call.is_private &&
            waiter->call.operation == FUTEX_OP_WAIT && waiter->call.value == CONTENDED;
 }
 
-/* The thread whose descriptor this is, or SIGHT_NONE. */
-static uint32_t thread_of_descriptor(struct sight *sight, uint32_t process, uint64_t descriptor)
+/* The thread whose descriptor this is, or SNAPSHOT_NONE. */
+static uint32_t thread_of_descriptor(struct process_snapshot *snapshot, uint32_t process,
+                                     uint64_t descriptor)
 {
-    struct target *target = sight->targets[process];
+    struct target *target = snapshot_target(snapshot, process);
     uint64_t base = descriptor + (target->machine == EM_X86_64 ? 0x2c0 : 0xc0), back = 0;
     struct glibc_thread thread;
     if (!descriptor || !target_read_all(target, base, &thread, sizeof thread) ||
         !target_read_u64(target, thread.next + 8, &back) || back != base)
-        return SIGHT_NONE;
-    return sight_thread(sight, process, thread.tid);
+        return SNAPSHOT_NONE;
+    return snapshot_find_thread(snapshot, process, thread.tid);
 }
 
 /* "stdout", if it is that one. */
@@ -41,28 +42,26 @@ static const char *stream_name(struct target *target, uint64_t lock)
     return NULL;
 }
 
-static bool explain_stdio(struct sight *sight, uint32_t thread)
+static bool explain_stdio(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
-    struct target *target = sight->targets[waiter->process];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
+    struct target *target = snapshot_target(snapshot, waiter->process);
     uint64_t address = waiter->call.address, descriptor = 0;
     uint32_t word = 0;
     if (!is_low_level(waiter) || !target_read_u32(target, address, &word) || word != CONTENDED ||
         !target_read_u64(target, address + 8, &descriptor))
         return false;
-    uint32_t owner = thread_of_descriptor(sight, waiter->process, descriptor);
-    if (owner == SIGHT_NONE)
+    uint32_t owner = thread_of_descriptor(snapshot, waiter->process, descriptor);
+    if (owner == SNAPSHOT_NONE)
         return false;
-    uint32_t lock = sight_lock(sight, waiter->process, address, INCIDENT_STREAM);
-    if (lock == SIGHT_NONE)
-        return true;
-    if (!sight_is_held(sight, lock)) {
-        sight->locks[lock].name = stream_name(target, address);
-        sight->locks[lock].owner_tid = sight->threads[owner].is.tid;
-        sight_hold(sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED,
-                   "owner read from the stream's lock");
+    uint32_t lock = snapshot_add_lock(snapshot, waiter->process, address, INCIDENT_STREAM);
+    if (!snapshot_is_held(snapshot, lock)) {
+        snapshot_describe_lock(snapshot, lock,
+                               (struct lock_facts){.name = stream_name(target, address)});
+        snapshot_set_owner(snapshot, lock, owner, snapshot_thread(snapshot, owner)->is.tid,
+                           "owner read from the stream's lock");
     }
-    sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
+    snapshot_add_wait(snapshot, thread, lock, INCIDENT_EXCLUSIVE);
     return true;
 }
 
@@ -76,24 +75,24 @@ static const char *const malloc_functions[] = {
     "libc_free",  "libc_calloc", "mid_memalign", "malloc_hook_ini", NULL,
 };
 
-static bool explain_malloc(struct sight *sight, uint32_t thread)
+static bool explain_malloc(struct process_snapshot *snapshot, uint32_t thread)
 {
-    struct sight_thread *waiter = &sight->threads[thread];
+    const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
     bool raw;
-    if (!is_low_level(waiter) || stack_find(sight, thread, malloc_functions, &raw) == SIGHT_NONE ||
-        raw)
+    if (!is_low_level(waiter) ||
+        stack_find(snapshot, thread, malloc_functions, &raw) == SNAPSHOT_NONE || raw)
         return false;
-    uint32_t lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_INTERNAL);
-    if (lock == SIGHT_NONE)
-        return true;
-    sight->locks[lock].name = "malloc's arena";
-    sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
+    uint32_t lock =
+        snapshot_add_lock(snapshot, waiter->process, waiter->call.address, INCIDENT_INTERNAL);
+    snapshot_describe_lock(snapshot, lock, (struct lock_facts){.name = "malloc's arena"});
+    snapshot_add_wait(snapshot, thread, lock, INCIDENT_EXCLUSIVE);
     /* Who was interrupted inside malloc, by a signal whose handler calls it again, has it. */
-    const char *evidence = stack_outer(sight, thread, malloc_functions);
+    const char *evidence = stack_outer(snapshot, thread, malloc_functions);
     if (evidence)
-        sight_hold(sight, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY, evidence);
+        snapshot_add_hold(snapshot, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY, evidence);
     else
-        waiter->unknown = "waits for a lock of malloc's, which does not say who has it";
+        snapshot_set_unknown(snapshot, thread,
+                             "waits for a lock of malloc's, which does not say who has it", false);
     return true;
 }
 

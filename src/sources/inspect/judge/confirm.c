@@ -15,32 +15,22 @@
 
 /* ------------------------------------------------------------------ asleep in that lock */
 
-static size_t lock_size(uint32_t kind)
-{
-    switch (kind) {
-    case INCIDENT_MUTEX:
-        return sizeof(pthread_mutex_t);
-    case INCIDENT_RWLOCK:
-        return sizeof(pthread_rwlock_t);
-    case INCIDENT_SEMAPHORE:
-        return sizeof(sem_t);
-    case INCIDENT_CONDITION:
-        return sizeof(pthread_cond_t);
-    case INCIDENT_BARRIER:
-        return sizeof(pthread_barrier_t);
-    default:
-        return 0;
-    }
-}
-
 /* Is it in a futex of this lock, for as long as it takes? */
 static bool sleeps_in(const struct report *report, const struct sleep_call *call,
                       const struct report_lock *lock)
 {
+    static const uint8_t sizes[] = {
+        [INCIDENT_MUTEX] = sizeof(pthread_mutex_t),
+        [INCIDENT_RWLOCK] = sizeof(pthread_rwlock_t),
+        [INCIDENT_SEMAPHORE] = sizeof(sem_t),
+        [INCIDENT_CONDITION] = sizeof(pthread_cond_t),
+        [INCIDENT_BARRIER] = sizeof(pthread_barrier_t),
+    };
+    uint32_t kind = lock->raw.kind;
     if (call->kind != CALL_FUTEX || call->timed)
         return false;
-    if (lock->raw.kind != INCIDENT_THREAD_END)
-        return call->address - lock->raw.address < lock_size(lock->raw.kind);
+    if (kind != INCIDENT_THREAD_END)
+        return kind < sizeof sizes && call->address - lock->raw.address < sizes[kind];
     return lock->raw.target != INCIDENT_NONE &&
            call->value == report->threads[lock->raw.target].raw.tid;
 }
@@ -59,21 +49,6 @@ static bool waits_here(const struct report *report, const struct target *target,
 /* ------------------------------------------------------------------ owned by that thread */
 
 /* False: the lock names another owner. */
-static bool owns_mutex(struct target *target, uint64_t address, uint32_t tid)
-{
-    struct glibc_mutex mutex;
-    if (!target_read_all(target, address, &mutex, sizeof mutex))
-        return false;
-    bool in_word = mutex.kind & (GLIBC_ROBUST | GLIBC_INHERIT);
-    return (in_word ? mutex.lock & GLIBC_TID : mutex.owner) == tid;
-}
-
-static bool owns_rwlock(struct target *target, uint64_t address, uint32_t tid)
-{
-    struct glibc_rwlock lock;
-    return target_read_all(target, address, &lock, sizeof lock) && lock.writer == tid;
-}
-
 static bool holds_still(const struct report *report, struct target *target,
                         const struct report_edge *hold)
 {
@@ -81,9 +56,17 @@ static bool holds_still(const struct report *report, struct target *target,
     uint32_t tid = report->threads[hold->raw.thread].raw.tid;
     if (hold->raw.mode != INCIDENT_EXCLUSIVE || (hold->raw.flags & INCIDENT_COULD))
         return true;
-    if (lock->raw.kind == INCIDENT_MUTEX)
-        return owns_mutex(target, lock->raw.address, tid);
-    return lock->raw.kind != INCIDENT_RWLOCK || owns_rwlock(target, lock->raw.address, tid);
+    if (lock->raw.kind == INCIDENT_MUTEX) {
+        struct glibc_mutex mutex;
+        if (!target_read_all(target, lock->raw.address, &mutex, sizeof mutex))
+            return false;
+        bool in_word = mutex.kind & (GLIBC_ROBUST | GLIBC_INHERIT);
+        return (in_word ? mutex.lock & GLIBC_TID : mutex.owner) == tid;
+    }
+    struct glibc_rwlock rwlock;
+    return lock->raw.kind != INCIDENT_RWLOCK ||
+           (target_read_all(target, lock->raw.address, &rwlock, sizeof rwlock) &&
+            rwlock.writer == tid);
 }
 
 /* One who is said to have ended is not there. */
@@ -173,12 +156,12 @@ static bool is_posted(const struct report *report)
  * decoder on Python (sources/inspect/decoders/python.c), not to a watcher of semaphores. */
 static bool is_python(const struct target *target)
 {
-    for (size_t i = 0; i < target->mapping_count; i++) {
+    bool found = false;
+    for (size_t i = 0; i < target->mapping_count && !found; i++) {
         const char *name = path_tail(target->mappings[i].path);
-        if (strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0)
-            return true;
+        found = strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0;
     }
-    return false;
+    return found;
 }
 
 static enum confirm weigh_others(const struct report *report, const struct target *target,

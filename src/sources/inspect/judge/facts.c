@@ -17,12 +17,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define RUN_LIBRARY     "libgordian-run.so"
-#define ASLEEP_AGAIN_NS 2000000000u /* on a busy machine */
-#define TRIES_MOST      3 /* threads of a process that are stopped to be asked, one after the other */
+#define RUN_LIBRARY "libgordian-run.so"
+#define TRIES_MOST  3 /* threads of a process that are stopped to be asked, one after the other */
 
 /* ------------------------------------------------------------------ handlers */
 
@@ -63,30 +61,26 @@ uint64_t facts_handlers(const struct target *target)
     return open;
 }
 
-static bool is_scheduled(const struct target *target)
-{
-    for (size_t i = 0; i < target->mapping_count; i++)
-        if (policy_schedules(path_tail(target->mappings[i].path)))
-            return true;
-    return target->runtime == TARGET_GO;
-}
-
 /* ------------------------------------------------------------------ what a process was asked */
 
 /* A thread that waits for the GIL, or spins, runs all the time. */
-static bool is_restless(const struct sight *sight, const struct sight_thread *thread)
+static bool is_restless(const struct process_snapshot *snapshot,
+                        const struct snapshot_thread *thread)
 {
-    return thread->spins || (thread->wait != SIGHT_NONE &&
-                             sight->locks[sight->edges[thread->wait].lock].kind == INCIDENT_GIL);
+    return thread->spins ||
+           (thread->wait != SNAPSHOT_NONE &&
+            snapshot_lock(snapshot, snapshot_edge(snapshot, thread->wait)->lock)->kind ==
+                INCIDENT_GIL);
 }
 
 /* Where all threads of the process are, but for the one that was asked, which a stop has moved. */
-static uint64_t place_threads(const struct sight *sight, uint32_t process, uint32_t asked)
+static uint64_t place_threads(const struct process_snapshot *snapshot, uint32_t process,
+                              uint32_t asked)
 {
     uint64_t sum = 0;
-    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++) {
-        const struct target_thread *is = &sight->threads[i].is;
-        bool restless = is_restless(sight, &sight->threads[i]);
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
+        const struct target_thread *is = &snapshot_thread(snapshot, i)->is;
+        bool restless = is_restless(snapshot, snapshot_thread(snapshot, i));
         uint64_t moved = is->seen_tid == asked || restless ? 0 : is->switches;
         uint64_t place = restless ? 0 : is->stack + is->call;
         sum += hash_word(hash_word(is->seen_tid) + hash_word(moved) * 3 + hash_word(place) * 5);
@@ -94,21 +88,16 @@ static uint64_t place_threads(const struct sight *sight, uint32_t process, uint3
     return sum;
 }
 
-static uint64_t switches_of(const struct sight *sight, uint32_t process, uint32_t seen_tid)
-{
-    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
-        if (sight->threads[i].is.seen_tid == seen_tid)
-            return sight->threads[i].is.switches;
-    return 0;
-}
-
 /* What it was asked is true as long as no thread of it has moved since. */
-static bool is_asked(struct sight *sight, uint32_t process)
+static bool is_asked(struct process_snapshot *snapshot, uint32_t process)
 {
-    struct target_asked *asked = &sight->targets[process]->asked;
-    if (!asked->thread || place_threads(sight, process, asked->thread) != asked->place)
+    struct target_asked *asked = &snapshot_target(snapshot, process)->asked;
+    if (!asked->thread || place_threads(snapshot, process, asked->thread) != asked->place)
         return false;
-    uint64_t switches = switches_of(sight, process, asked->thread);
+    uint64_t switches = 0;
+    for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);)
+        if (snapshot_thread(snapshot, i)->is.seen_tid == asked->thread)
+            switches = snapshot_thread(snapshot, i)->is.switches;
     if (!asked->switches)
         asked->switches = switches;
     return asked->switches == switches;
@@ -199,60 +188,43 @@ static void take_answers(const struct questions *questions, struct target_asked 
     }
 }
 
-/* Can this thread be asked without that it notices? */
-static bool is_askable(const struct sight_thread *thread)
+static bool ask_process(struct process_snapshot *snapshot, uint32_t process)
 {
-    return thread->is.steady && thread->is.state == 'S' && thread->sleeps && !thread->call.timed &&
-           !thread->call.notices;
-}
-
-static bool ask_process(struct sight *sight, uint32_t process)
-{
-    struct target *target = sight->targets[process];
+    struct target *target = snapshot_target(snapshot, process);
     struct questions questions;
     unsigned tries = 0;
     bool done = false;
-    for (uint32_t i = sight->first_thread[process];
-         i < sight->first_thread[process + 1] && !done && tries < TRIES_MOST; i++) {
-        uint32_t tid = sight->threads[i].is.seen_tid;
-        if (!is_askable(&sight->threads[i]) || !may_be_asked(target, tid))
+    for (uint32_t i = SNAPSHOT_NONE;
+         !done && tries < TRIES_MOST && snapshot_next_thread(snapshot, process, &i);) {
+        const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
+        uint32_t tid = thread->is.seen_tid;
+        /* It must not notice. */
+        bool askable = thread->is.steady && thread->is.state == 'S' && thread->sleeps &&
+                       !thread->call.timed && !thread->call.notices;
+        if (!askable || !may_be_asked(target, tid))
             continue;
         tries++;
         prepare_questions(&questions, target);
-        done = target_ask(target, tid, sight->ask_ms, &questions.ask);
+        done = target_ask(target, tid, snapshot->ask_ms, &questions.ask);
         target->asked = (struct target_asked){.thread = done ? tid : 0,
-                                              .place = place_threads(sight, process, tid)};
+                                              .place = place_threads(snapshot, process, tid)};
         if (done)
             take_answers(&questions, &target->asked);
     }
     return tries;
 }
 
-/* Those that were stopped are on their way back to sleep. */
-static void await_asked(struct sight *sight)
-{
-    uint64_t until = clock_ns() + ASLEEP_AGAIN_NS;
-    bool all = false;
-    while (!all && clock_ns() < until) {
-        all = true;
-        for (size_t i = 0; i < sight->target_count && all; i++) {
-            uint32_t tid = sight->targets[i]->asked.thread;
-            char state = tid ? target_state(sight->targets[i], tid) : 0;
-            all = state == 'S' || state == 0;
-        }
-        if (!all)
-            nanosleep(&(struct timespec){0, 200000}, NULL);
-    }
-}
-
-bool facts_ask(struct sight *sight)
+bool facts_ask(struct process_snapshot *snapshot)
 {
     bool any = false;
-    for (uint32_t i = 0; i < sight->target_count && sight->ask_ms; i++)
-        if (sight->targets[i]->wants_asking && !sight->targets[i]->core)
-            any = ask_process(sight, i) || any;
-    if (any)
-        await_asked(sight);
+    for (uint32_t i = 0; i < snapshot_target_count(snapshot) && snapshot->ask_ms; i++)
+        if (snapshot_target(snapshot, i)->wants_asking && !snapshot_target(snapshot, i)->core)
+            any = ask_process(snapshot, i) || any;
+    /* Those that were stopped are on their way back to sleep. */
+    uint64_t until = clock_ns() + TARGET_ASLEEP_NS;
+    for (uint32_t i = 0; any && i < snapshot->target_count; i++)
+        if (snapshot->targets[i]->asked.thread)
+            target_await_sleep(snapshot->targets[i], snapshot->targets[i]->asked.thread, until);
     return any;
 }
 
@@ -272,13 +244,13 @@ struct waits {
     bool rests;         /* reads what only its own process could write */
 };
 
-static void sort_wait(const struct sight *sight, const struct facts_about *about, size_t i,
-                      struct waits *waits)
+static void sort_wait(const struct process_snapshot *snapshot, const struct facts_about *about,
+                      size_t i, struct waits *waits)
 {
-    const struct sight_thread *thread = &sight->threads[about->threads[i]];
-    const struct target *target = sight->targets[thread->process];
-    const struct sight_edge *wait = &sight->edges[thread->wait];
-    const struct sight_lock *lock = &sight->locks[wait->lock];
+    const struct snapshot_thread *thread = snapshot_thread(snapshot, about->threads[i]);
+    const struct target *target = snapshot_target(snapshot, thread->process);
+    const struct wait_for_edge *wait = snapshot_edge(snapshot, thread->wait);
+    const struct snapshot_lock *lock = snapshot_lock(snapshot, wait->lock);
     uint32_t kind = lock->kind;
     bool stream = kind == INCIDENT_PIPE || kind == INCIDENT_SOCKET;
     bool call = thread->sleeps && thread->call.kind != CALL_FUTEX && kind != INCIDENT_GIL;
@@ -293,9 +265,9 @@ static void sort_wait(const struct sight *sight, const struct facts_about *about
     waits->file_locks = waits->file_locks && (!call || kind == INCIDENT_FILE_LOCK);
     waits->internal = waits->internal && (end || kind == INCIDENT_INTERNAL);
     waits->reads = waits->reads || (stream && wait->mode == INCIDENT_SIGNAL);
-    waits->rests = waits->rests || lock->own_end;
+    waits->rests = waits->rests || lock->facts.own_end;
     if (kind == INCIDENT_CONDITION || (kind == INCIDENT_PYTHON && !about->held[i])) {
-        if (lock->idles)
+        if (lock->facts.idles)
             waits->idles = true;
         else
             waits->insists = true;
@@ -323,30 +295,25 @@ static bool has_ring(const struct target *target)
     return found;
 }
 
+/* Reads a word that the library of `gordian run` has recorded. False: it has none. */
+static bool read_recorded(struct target *target, const char *symbol, uint32_t *word)
+{
+    uint64_t address, size;
+    return image_symbol(target, RUN_LIBRARY, symbol, &address, &size) &&
+           target_read_u32(target, address, word);
+}
+
 /* What is known of the timers of a process that was not asked: the kernel lists those of
  * timer_create(), and the library of `gordian run` has recorded whether another was ever armed. */
 static enum policy_timers unasked_timers(struct target *target)
 {
-    char path[64], text[64];
-    uint64_t address, size;
+    char text[64];
     uint32_t recorded = TIMERS_UNRECORDED;
-    snprintf(path, sizeof path, "/proc/%u/timers", target->through);
-    if (proc_read(AT_FDCWD, path, text, sizeof text) > 0)
+    if (proc_read(text, sizeof text, "/proc/%u/timers", target->through) > 0)
         return POLICY_TIMERS_ARMED;
-    if (!image_symbol(target, RUN_LIBRARY, "gordian_run_timers", &address, &size) ||
-        !target_read_u32(target, address, &recorded))
-        return POLICY_TIMERS_UNKNOWN;
-    return recorded == TIMERS_RECORDED ? POLICY_TIMERS_NONE : POLICY_TIMERS_UNKNOWN;
-}
-
-/* Was a handler of it seen to jump out of a wait, or to unlock in one? The library of `gordian run`
- * has recorded it. */
-static bool has_acted(struct target *target)
-{
-    uint64_t address, size;
-    uint32_t acted = 0;
-    return image_symbol(target, RUN_LIBRARY, "gordian_run_acted", &address, &size) &&
-           target_read_u32(target, address, &acted) && acted;
+    return read_recorded(target, "gordian_run_timers", &recorded) && recorded == TIMERS_RECORDED
+               ? POLICY_TIMERS_NONE
+               : POLICY_TIMERS_UNKNOWN;
 }
 
 /* Was it started by `gordian run`, which ends its program with itself? */
@@ -360,18 +327,23 @@ static bool is_started_by_us(const struct target *target)
 }
 
 /* What one process of it adds; each is asked once. */
-static void add_process(struct sight *sight, uint32_t process, struct waits *waits,
+static void add_process(struct process_snapshot *snapshot, uint32_t process, struct waits *waits,
                         struct policy_facts *facts)
 {
-    struct target *target = sight->targets[process];
+    struct target *target = snapshot_target(snapshot, process);
     uint64_t handlers = facts_handlers(target);
-    bool asked = is_asked(sight, process);
+    bool asked = is_asked(snapshot, process);
     facts->handlers = facts->handlers || handlers;
-    facts->handler_acted = facts->handler_acted || (handlers && has_acted(target));
+    /* Was a handler of it seen to jump out of a wait, or to unlock in one? */
+    uint32_t acted = 0;
+    if (handlers && read_recorded(target, "gordian_run_acted", &acted) && acted)
+        facts->handler_acted = true;
     facts->unasked = facts->unasked || !target->handlers_known;
     if (handlers & ~(waits->file_locks && asked ? target->asked.restarts : 0))
         facts->ends_calls = true;
-    facts->scheduled = facts->scheduled || is_scheduled(target);
+    facts->scheduled = facts->scheduled || target->runtime == TARGET_GO;
+    for (size_t i = 0; i < target->mapping_count && !facts->scheduled; i++)
+        facts->scheduled = policy_schedules(path_tail(target->mappings[i].path));
     facts->ring = facts->ring || (waits->kinds & POLICY_CALL && has_ring(target));
     if (asked && target->asked.at_death && !waits->locked && !is_started_by_us(target))
         facts->parks = true;
@@ -381,36 +353,38 @@ static void add_process(struct sight *sight, uint32_t process, struct waits *wai
     if (facts->timers != POLICY_TIMERS_ARMED && timers != POLICY_TIMERS_NONE)
         facts->timers = timers;
     waits->to_ask = waits->to_ask || !asked;
-    if (sight->first_thread[process + 1] - sight->first_thread[process] == 1 && !waits->locked &&
-        !waits->unknown && !target->interprets)
+    if (snapshot_first_thread(snapshot, process + 1) - snapshot_first_thread(snapshot, process) ==
+            1 &&
+        !waits->locked && !waits->unknown && !target->interprets)
         facts->parks = true;
     if (target->interprets && waits->idles && !waits->insists && !waits->locked)
         facts->parks = true;
 }
 
 /* Once more, for those of which more must be known. */
-static void want_asking(struct sight *sight, const struct facts_about *about,
+static void want_asking(struct process_snapshot *snapshot, const struct facts_about *about,
                         const struct policy_facts *facts, bool to_ask)
 {
-    if (!to_ask || facts->unasked || !policy_needs_timers(facts, sight->for_run))
+    if (!to_ask || facts->unasked || !policy_needs_timers(facts, snapshot->for_run))
         return;
     for (size_t i = 0; i < about->count; i++)
-        sight->targets[sight->threads[about->threads[i]].process]->wants_asking = true;
+        snapshot_target(snapshot, snapshot_thread(snapshot, about->threads[i])->process)
+            ->wants_asking = true;
 }
 
-struct policy_facts facts_gather(struct sight *sight, const struct facts_about *about)
+struct policy_facts facts_gather(struct process_snapshot *snapshot, const struct facts_about *about)
 {
     struct waits waits = {.file_locks = true, .internal = true};
     struct policy_facts facts = {.argument = about->argument, .evidence = about->evidence};
     for (size_t i = 0; i < about->count; i++)
-        sort_wait(sight, about, i, &waits);
+        sort_wait(snapshot, about, i, &waits);
     for (size_t i = 0; i < about->count; i++) {
-        uint32_t process = sight->threads[about->threads[i]].process;
+        uint32_t process = snapshot_thread(snapshot, about->threads[i])->process;
         bool first = true;
         for (size_t k = 0; k < i && first; k++)
-            first = sight->threads[about->threads[k]].process != process;
+            first = snapshot_thread(snapshot, about->threads[k])->process != process;
         if (first)
-            add_process(sight, process, &waits, &facts);
+            add_process(snapshot, process, &waits, &facts);
     }
     facts.waits = waits.kinds;
     facts.locked = waits.locked;
@@ -425,6 +399,6 @@ struct policy_facts facts_gather(struct sight *sight, const struct facts_about *
         facts.timers = POLICY_TIMERS_NONE;
         facts.waits = POLICY_FIRM;
     }
-    want_asking(sight, about, &facts, waits.to_ask);
+    want_asking(snapshot, about, &facts, waits.to_ask);
     return facts;
 }

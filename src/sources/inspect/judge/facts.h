@@ -10,12 +10,13 @@ struct facts_about {
     bool evidence;           /* some holds are known by evidence only */
     bool others_run;         /* a thread of these processes is not stuck */
     bool gate;               /* a lock in it may be used as a signal */
-    const uint32_t *threads; /* of the sight */
+    const uint32_t *threads; /* of the snapshot */
     size_t count;
     const bool *held; /* for each: the holder of what it waits for is known */
 };
 
-struct policy_facts facts_gather(struct sight *sight, const struct facts_about *about);
+struct policy_facts facts_gather(struct process_snapshot *snapshot,
+                                 const struct facts_about *about);
 
 /* Signals, bit n-1, for which the program itself has a handler that could run. A core does not
  * tell. */
@@ -24,4 +25,4 @@ uint64_t facts_handlers(const struct target *target);
 /* Asks the processes of which the policy wanted to know more (`wants_asking`): a thread of each is
  * stopped for that. True: some were asked, so their threads have moved, and a further look is due.
  */
-bool facts_ask(struct sight *sight);
+bool facts_ask(struct process_snapshot *snapshot);

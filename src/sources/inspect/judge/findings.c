@@ -24,14 +24,14 @@ void findings_close(struct inspect_findings *findings)
     *findings = (struct inspect_findings){0};
 }
 
-void findings_acquit(struct inspect_findings *findings, const struct sight *sight)
+void findings_acquit(struct inspect_findings *findings, const struct process_snapshot *snapshot)
 {
     size_t kept = 0;
     for (size_t i = 0; i < findings->count; i++) {
         struct inspect_finding finding = findings->list[i];
         bool stands = true;
         for (size_t k = 0; k < finding.member_count && finding.word == WORD_LIKELY; k++)
-            stands = stands && sight->threads[finding.members[k]].is.steady;
+            stands = stands && snapshot_thread(snapshot, finding.members[k])->is.steady;
         if (stands)
             findings->list[kept++] = finding;
         else

@@ -16,7 +16,7 @@ struct inspect_finding {
     enum word word;  /* WORD_PROVED or WORD_LIKELY */
     uint32_t kind;   /* INCIDENT_DEADLOCK or INCIDENT_OWNER_GONE */
     bool cycle;      /* the edges are one, in order: wait, hold, wait, ... */
-    uint32_t *edges; /* of the sight: why */
+    uint32_t *edges; /* of the snapshot: why */
     size_t edge_count, edge_room;
     uint32_t *members; /* threads */
     size_t member_count, member_room;
@@ -38,8 +38,8 @@ void findings_clear(struct inspect_findings *findings);
 void findings_close(struct inspect_findings *findings);
 
 /* Drops likely findings of which a member is not steady any more. */
-void findings_acquit(struct inspect_findings *findings, const struct sight *sight);
+void findings_acquit(struct inspect_findings *findings, const struct process_snapshot *snapshot);
 
-/* Appends what is found; may add edges to the sight (who could have ended a wait). */
-gordian_status judge_sight(struct sight *sight, struct inspect_findings *findings,
-                           gordian_error *error);
+/* Appends what is found; may add edges to the snapshot (who could have ended a wait). */
+gordian_status judge_snapshot(struct process_snapshot *snapshot, struct inspect_findings *findings,
+                              gordian_error *error);

@@ -1,5 +1,7 @@
 #include "sources/inspect/snapshot/stacks.h"
 
+#include "sources/inspect/snapshot/process_snapshot.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +23,11 @@ static const char *plain_function(const char *name)
     return name;
 }
 
-const char *stack_function(struct sight *sight, uint32_t thread, const struct unwound *frame)
+const char *stack_function(struct process_snapshot *snapshot, uint32_t thread,
+                           const struct unwound *frame)
 {
-    struct symbols *symbols = sight_symbols(sight, sight->threads[thread].process);
+    struct symbols *symbols =
+        snapshot_symbols(snapshot, snapshot_thread(snapshot, thread)->process);
     struct frame found[INLINED];
     if (!symbols)
         return NULL;
@@ -33,16 +37,6 @@ const char *stack_function(struct sight *sight, uint32_t thread, const struct un
 }
 
 /* ------------------------------------------------------------------ unwinding */
-
-/* The stack from the thread's pointer up, as far as its mapping goes. */
-static void copy_stack(struct target *target, const struct target_thread *thread,
-                       struct stack_copy *copy)
-{
-    const struct target_mapping *mapping = target_mapping(target, thread->stack);
-    uint64_t above = mapping ? mapping->high - thread->stack : copy->room;
-    size_t most = above < copy->room ? (size_t)above : copy->room;
-    copy->size = target_read(target, thread->stack, copy->bytes, most);
-}
 
 /* What is known of the registers without a stop. */
 static void known_registers(const struct target *target, const struct target_thread *thread,
@@ -59,15 +53,17 @@ static void known_registers(const struct target *target, const struct target_thr
 }
 
 /* Does a thread begin here? The unwinder stops wherever it does not know who called. */
-static bool is_beginning(struct sight *sight, uint32_t thread, const struct sight_stack *stack)
+static bool is_beginning(struct process_snapshot *snapshot, uint32_t thread,
+                         const struct snapshot_stack *stack)
 {
     static const char *const beginnings[] = {"start",        "clone",        "clone3",
                                              "thread_start", "start_thread", NULL};
-    struct symbols *symbols = sight_symbols(sight, sight->threads[thread].process);
+    struct symbols *symbols =
+        snapshot_symbols(snapshot, snapshot_thread(snapshot, thread)->process);
     struct frame first, last;
     if (stack->count == 0)
         return false;
-    const char *name = stack_function(sight, thread, &stack->frames[stack->count - 1]);
+    const char *name = stack_function(snapshot, thread, &stack->frames[stack->count - 1]);
     for (const char *const *known = beginnings; name && *known; known++)
         if (strcmp(name, *known) == 0)
             return true;
@@ -80,11 +76,12 @@ static bool is_beginning(struct sight *sight, uint32_t thread, const struct sigh
 
 /* Stops the thread for its registers, and for its stack, which one that runs changes all the time.
  */
-static bool fetch_registers(struct sight *sight, struct sight_thread *thread,
+static bool fetch_registers(struct process_snapshot *snapshot, struct snapshot_thread *thread,
                             struct stack_copy *copy)
 {
     struct target_thread now = thread->is;
-    if (!target_registers(sight->targets[thread->process], &now, sight->stop_ms, copy))
+    if (!target_registers(snapshot_target(snapshot, thread->process), &now, snapshot->stop_ms,
+                          copy))
         return false;
     /* A thread that slept is still there; one that ran is now here. */
     if (thread->sleeps && now.stack != thread->is.stack)
@@ -94,80 +91,82 @@ static bool fetch_registers(struct sight *sight, struct sight_thread *thread,
 }
 
 /* Fills the frames, `most` of them at most. */
-static void unwind_copy(struct sight *sight, uint32_t index, const struct stack_copy *copy,
-                        size_t most)
+static void unwind_copy(struct process_snapshot *snapshot, uint32_t index,
+                        const struct stack_copy *copy, size_t most)
 {
-    struct sight_thread *thread = &sight->threads[index];
+    struct snapshot_thread *thread = &snapshot->threads.list[index];
     uint64_t registers[TARGET_REGISTERS];
     struct stopped stopped = {
         .stack = copy->bytes, .stack_address = thread->is.stack, .stack_size = copy->size};
-    struct unwound *frames = memory_alloc(&sight->memory, most * sizeof *frames);
-    struct sight_stack *stack = &thread->stack;
-    known_registers(sight->targets[thread->process], &thread->is, &stopped, registers);
-    memory_free(&sight->memory, stack->frames);
+    struct unwound *frames = memory_alloc(&snapshot->memory, most * sizeof *frames);
+    struct snapshot_stack *stack = &thread->stack;
+    known_registers(snapshot_target(snapshot, thread->process), &thread->is, &stopped, registers);
+    memory_free(&snapshot->memory, stack->frames);
     stack->frames = frames;
-    stack->count = frames ? symbols_unwind(sight_symbols(sight, thread->process), &stopped, frames,
-                                           most, &stack->whole)
+    stack->count = frames ? symbols_unwind(snapshot_symbols(snapshot, thread->process), &stopped,
+                                           frames, most, &stack->whole)
                           : 0;
-    stack->whole = stack->whole && is_beginning(sight, index, stack);
+    stack->whole = stack->whole && is_beginning(snapshot, index, stack);
 }
 
 /* From what is known of it, or after a stop; false: what was found before stays. */
-static bool unwind_thread(struct sight *sight, uint32_t index, size_t most, bool stop)
+static bool unwind_thread(struct process_snapshot *snapshot, uint32_t index, size_t most, bool stop)
 {
-    struct sight_thread *thread = &sight->threads[index];
+    struct snapshot_thread *thread = &snapshot->threads.list[index];
     struct stack_copy copy = {.room = most > STACK_SHORT ? COPY_LONG : COPY_SHORT};
-    if (!sight_symbols(sight, thread->process) || (!stop && !thread->is.stack))
+    if (!snapshot_symbols(snapshot, thread->process) || (!stop && !thread->is.stack))
         return false;
-    copy.bytes = memory_alloc(&sight->memory, copy.room);
-    bool there = copy.bytes && (!stop || fetch_registers(sight, thread, &copy));
-    if (there && copy.size == 0)
-        copy_stack(sight->targets[thread->process], &thread->is, &copy);
+    copy.bytes = memory_alloc(&snapshot->memory, copy.room);
+    bool there = copy.bytes && (!stop || fetch_registers(snapshot, thread, &copy));
+    if (there && copy.size == 0) { /* from the thread's pointer up, as far as its mapping goes */
+        struct target *target = snapshot->targets[thread->process];
+        const struct target_mapping *mapping = target_mapping(target, thread->is.stack);
+        uint64_t above = mapping ? mapping->high - thread->is.stack : copy.room;
+        copy.size = target_read(target, thread->is.stack, copy.bytes,
+                                above < copy.room ? (size_t)above : copy.room);
+    }
     if (there)
-        unwind_copy(sight, index, &copy, most);
-    memory_free(&sight->memory, copy.bytes);
+        unwind_copy(snapshot, index, &copy, most);
+    memory_free(&snapshot->memory, copy.bytes);
     return there;
-}
-
-/* For its stack a thread is stopped at one time only, and not at all if it would notice. */
-static bool may_be_stopped(const struct sight *sight, const struct sight_thread *thread)
-{
-    bool notices = thread->sleeps && thread->call.notices;
-    return !thread->stack.stopped && (!notices || sight->targets[thread->process]->doomed);
 }
 
 /* One that runs may be where no file says who called (on the way to a function of a library, in the
  * kernel's own): the next time it is elsewhere. */
-static void unwind_stopped(struct sight *sight, uint32_t index, size_t most)
+static void unwind_stopped(struct process_snapshot *snapshot, uint32_t index, size_t most)
 {
-    struct sight_thread *thread = &sight->threads[index];
-    bool moves = !thread->sleeps && !sight->targets[thread->process]->core;
+    struct snapshot_thread *thread = &snapshot->threads.list[index];
+    bool moves = !thread->sleeps && !snapshot_target(snapshot, thread->process)->core;
     int left = moves ? STOPS_MOST : 1;
     thread->stack.stopped = true;
-    while (left-- > 0 && unwind_thread(sight, index, most, true) && !thread->stack.whole)
+    while (left-- > 0 && unwind_thread(snapshot, index, most, true) && !thread->stack.whole)
         ;
 }
 
-const struct sight_stack *stack_of(struct sight *sight, uint32_t index, size_t most, bool may_stop)
+const struct snapshot_stack *stack_of(struct process_snapshot *snapshot, uint32_t index,
+                                      size_t most, bool may_stop)
 {
-    struct sight_thread *thread = &sight->threads[index];
-    struct sight_stack *stack = &thread->stack;
+    struct snapshot_thread *thread = &snapshot->threads.list[index];
+    struct snapshot_stack *stack = &thread->stack;
     bool cut = !stack->whole && stack->count < most && stack->count >= STACK_SHORT;
     if (!stack->tried || (most > STACK_SHORT && cut))
-        unwind_thread(sight, index, most, false);
+        unwind_thread(snapshot, index, most, false);
     stack->tried = true;
-    if (may_stop && !stack->whole && stack->count < most && may_be_stopped(sight, thread))
-        unwind_stopped(sight, index, most);
+    /* For its stack a thread is stopped at one time only, and not at all if it would notice. */
+    bool notices = thread->sleeps && thread->call.notices;
+    if (may_stop && !stack->whole && stack->count < most && !stack->stopped &&
+        (!notices || snapshot->targets[thread->process]->doomed))
+        unwind_stopped(snapshot, index, most);
     return stack;
 }
 
 /* ------------------------------------------------------------------ names */
 
-const struct sight_stack *stack_whole(struct sight *sight, uint32_t thread)
+const struct snapshot_stack *stack_whole(struct process_snapshot *snapshot, uint32_t thread)
 {
-    const struct sight_stack *stack = stack_of(sight, thread, STACK_LONG, false);
+    const struct snapshot_stack *stack = stack_of(snapshot, thread, STACK_LONG, false);
     if (!stack->whole && stack->count < STACK_LONG)
-        sight->threads[thread].wants_registers = true;
+        snapshot_want_registers(snapshot, thread);
     return stack;
 }
 
@@ -182,9 +181,11 @@ static bool is_inner(const char *name)
     return false;
 }
 
-bool stack_is_watcher(const struct sight *sight, uint32_t thread, const struct unwound *frame)
+bool stack_is_watcher(const struct process_snapshot *snapshot, uint32_t thread,
+                      const struct unwound *frame)
 {
-    const struct target *target = sight->targets[sight->threads[thread].process];
+    const struct target *target =
+        snapshot_target(snapshot, snapshot_thread(snapshot, thread)->process);
     const struct target_mapping *mapping = target_mapping(target, frame->counter);
     return mapping && (strstr(mapping->path, "/libgordian-run.so") ||
                        strstr(mapping->path, "/libgordian-mpi-"));
@@ -197,41 +198,43 @@ static bool same_function(const char *name, const char *wanted)
     return strncmp(name, wanted, length) == 0 && !(name[length] >= 'a' && name[length] <= 'z');
 }
 
-uint32_t stack_find(struct sight *sight, uint32_t thread, const char *const *names, bool *raw)
+uint32_t stack_find(struct process_snapshot *snapshot, uint32_t thread, const char *const *names,
+                    bool *raw)
 {
-    const struct sight_stack *stack = stack_of(sight, thread, STACK_SHORT, false);
+    const struct snapshot_stack *stack = stack_of(snapshot, thread, STACK_SHORT, false);
     bool left = false; /* the library */
     *raw = false;
     for (size_t i = 0; i < stack->count; i++) {
-        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        const char *name = stack_function(snapshot, thread, &stack->frames[i]);
         for (uint32_t k = 0; name && names[k]; k++)
             if (same_function(name, names[k]))
                 return k;
         if (name && same_function(name, "syscall"))
             *raw = true;
-        left = name && !is_inner(name) && !stack_is_watcher(sight, thread, &stack->frames[i]);
+        left = name && !is_inner(name) && !stack_is_watcher(snapshot, thread, &stack->frames[i]);
         if (left)
             break;
     }
     /* A function that calls nothing keeps its caller in a register. */
     if (!left && !stack->whole && stack->count < STACK_SHORT)
-        sight->threads[thread].wants_registers = true;
-    return SIGHT_NONE;
+        snapshot_want_registers(snapshot, thread);
+    return SNAPSHOT_NONE;
 }
 
-const char *stack_outer(struct sight *sight, uint32_t thread, const char *const *names)
+const char *stack_outer(struct process_snapshot *snapshot, uint32_t thread,
+                        const char *const *names)
 {
-    const struct sight_stack *stack = stack_whole(sight, thread);
+    const struct snapshot_stack *stack = stack_whole(snapshot, thread);
     bool left = false; /* the library that it sleeps in */
     for (size_t i = 0; i < stack->count; i++) {
-        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        const char *name = stack_function(snapshot, thread, &stack->frames[i]);
         bool found = false;
         for (size_t k = 0; name && names[k] && !found; k++)
             found = same_function(name, names[k]);
         if (found && left)
-            return sight_format(sight, "is inside %s, further out", name);
+            return snapshot_format(snapshot, "is inside %s, further out", name);
         left = left || (name && !found && !is_inner(name) &&
-                        !stack_is_watcher(sight, thread, &stack->frames[i]));
+                        !stack_is_watcher(snapshot, thread, &stack->frames[i]));
     }
     return NULL;
 }

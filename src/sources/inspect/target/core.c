@@ -29,7 +29,7 @@ struct core_file { /* one that was opened for its pages */
 };
 
 struct core {
-    struct target target;
+    struct target target; /* the first member: see core_read() */
     int fd;
     const char *path;
     Elf64_Phdr *segments; /* PT_LOAD, by address */
@@ -43,11 +43,6 @@ struct core {
     char program[17];     /* the name of the process, as the kernel kept it */
     uint64_t entry_table; /* AT_PHDR: somewhere in the program's first page */
 };
-
-static struct core *core_of(struct target *target)
-{
-    return (struct core *)target; /* its first member */
-}
 
 /* ------------------------------------------------------------------ memory */
 
@@ -108,7 +103,8 @@ static size_t core_read(struct target *target, uint64_t address, void *to, size_
 {
     size_t done = 0;
     while (done < size) {
-        size_t count = read_piece(core_of(target), address + done, (char *)to + done, size - done);
+        size_t count =
+            read_piece((struct core *)target, address + done, (char *)to + done, size - done);
         if (count == 0)
             break;
         done += count;
@@ -120,10 +116,10 @@ static size_t core_read(struct target *target, uint64_t address, void *to, size_
 
 enum { X86_RAX = 10, X86_ORIG_RAX = 15, ARM_SVC = 0xd4000001 };
 
-static uint64_t set_word(const unsigned char *set, size_t place)
+static uint64_t word_at(const unsigned char *from, size_t at)
 {
     uint64_t value;
-    memcpy(&value, set + 8 * place, sizeof value);
+    memcpy(&value, from + at, sizeof value);
     return value;
 }
 
@@ -138,14 +134,14 @@ static bool was_interrupted(uint64_t result)
 static void x86_call(struct target_thread *thread, const unsigned char *set)
 {
     static const unsigned char places[6] = {14, 13, 12, 7, 9, 8}; /* rdi rsi rdx r10 r8 r9 */
-    uint64_t number = set_word(set, X86_ORIG_RAX);
+    uint64_t number = word_at(set, 8 * X86_ORIG_RAX);
     thread->activity = TARGET_RUNS;
-    if ((int64_t)number < 0 || !was_interrupted(set_word(set, X86_RAX)))
+    if ((int64_t)number < 0 || !was_interrupted(word_at(set, 8 * X86_RAX)))
         return;
     thread->activity = TARGET_SLEEPS;
     thread->call = number;
     for (size_t i = 0; i < 6; i++)
-        thread->arguments[i] = set_word(set, places[i]);
+        thread->arguments[i] = word_at(set, 8 * places[i]);
 }
 
 /* aarch64: the counter stands at the instruction that calls the kernel, to do it again, with the
@@ -157,12 +153,12 @@ static void arm_call(struct target *target, struct target_thread *thread, const 
     target_read_u32(target, thread->counter - 4, &before);
     thread->activity = TARGET_RUNS;
     bool again = here == ARM_SVC;
-    if (!again && !(before == ARM_SVC && was_interrupted(set_word(set, 0))))
+    if (!again && !(before == ARM_SVC && was_interrupted(word_at(set, 0))))
         return;
     thread->activity = TARGET_SLEEPS;
-    thread->call = set_word(set, 8);
+    thread->call = word_at(set, 8 * 8);
     for (size_t i = 0; i < 6; i++)
-        thread->arguments[i] = set_word(set, i);
+        thread->arguments[i] = word_at(set, 8 * i);
     if (!again)
         thread->arguments[0] = 0;
 }
@@ -190,13 +186,6 @@ static bool take_thread(struct core *core, const unsigned char *body, size_t siz
 
 /* ------------------------------------------------------------------ notes */
 
-static uint64_t word_at(const unsigned char *from, size_t at)
-{
-    uint64_t value;
-    memcpy(&value, from + at, sizeof value);
-    return value;
-}
-
 /* NT_FILE: count, page size, then low, high, page offset each, then the names. */
 static void take_files(struct core *core, const unsigned char *body, size_t size)
 {
@@ -220,13 +209,6 @@ static void take_files(struct core *core, const unsigned char *body, size_t size
     }
 }
 
-static void take_auxiliary(struct core *core, const unsigned char *body, size_t size)
-{
-    for (size_t at = 0; at + 16 <= size; at += 16)
-        if (word_at(body, at) == AT_PHDR)
-            core->entry_table = word_at(body, at + 8);
-}
-
 enum { INFO_PID = 24, INFO_NAME = 40 };
 
 static bool take_note(struct core *core, unsigned type, const unsigned char *body, size_t size)
@@ -241,7 +223,9 @@ static bool take_note(struct core *core, unsigned type, const unsigned char *bod
         }
         return true;
     case NT_AUXV:
-        take_auxiliary(core, body, size);
+        for (size_t at = 0; at + 16 <= size; at += 16)
+            if (word_at(body, at) == AT_PHDR)
+                core->entry_table = word_at(body, at + 8);
         return true;
     case NT_FILE:
         take_files(core, body, size);
@@ -297,8 +281,8 @@ static gordian_status take_segment(struct core *core, const Elf64_Phdr *part, go
 {
     struct target *target = &core->target;
     if (part->p_type == PT_LOAD && part->p_memsz) {
-        if (!memory_grow(&target->memory, &core->segments, &core->segment_room,
-                         core->segment_count + 1, sizeof *part))
+        if (!memory_extend(&target->memory, core->segments, core->segment_room,
+                           core->segment_count))
             return fail_memory(error);
         core->segments[core->segment_count++] = *part;
         target->truncated = target->truncated || part->p_offset + part->p_filesz > core->size;
@@ -458,8 +442,8 @@ static bool add_segments(struct core *core)
         target->mapping_count = all;
         if (!known) {
             fresh.path = strdup("");
-            if (!fresh.path || !memory_grow(&target->memory, &target->mappings,
-                                            &target->mapping_room, all + 1, sizeof fresh))
+            if (!fresh.path ||
+                !memory_extend(&target->memory, target->mappings, target->mapping_room, all))
                 return free(fresh.path), false;
             known = &target->mappings[target->mapping_count++];
             *known = fresh;
@@ -472,13 +456,17 @@ static bool add_segments(struct core *core)
     return true;
 }
 
-/* The number of a file: that of the first of its mappings, which lie in a row. */
-static size_t file_number(const struct target *target, size_t index)
+/* The text becomes the maps. False: out of memory. */
+static bool take_maps(struct target *target, const struct output *text)
 {
-    size_t first = index;
-    while (first > 0 && strcmp(target->mappings[first - 1].path, target->mappings[index].path) == 0)
-        first--;
-    return target->mappings[index].path[0] ? first + 1 : 0;
+    char *maps = text->failure ? NULL : memory_alloc(&target->memory, text->used + 1);
+    if (!maps)
+        return false;
+    memcpy(maps, text->buffer, text->used);
+    memory_free(&target->memory, target->maps);
+    target->maps = maps;
+    target->maps_size = text->used;
+    return true;
 }
 
 /* The maps once more, with what is known by now. */
@@ -488,44 +476,26 @@ static gordian_status write_maps(struct core *core, gordian_error *error)
     struct output out;
     if (!output_open(&out, OUTPUT_MEMORY))
         return fail_memory(error);
+    size_t number = 0; /* of a file: that of the first of its mappings, which lie in a row */
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct target_mapping *mapping = &target->mappings[i];
+        if (i == 0 || strcmp(target->mappings[i - 1].path, mapping->path) != 0)
+            number = mapping->path[0] ? i + 1 : 0;
         output_format(&out, "%llx-%llx r%c%cp %llx 00:00 %zu %s\n",
                       (unsigned long long)mapping->low, (unsigned long long)mapping->high,
                       mapping->writable ? 'w' : '-', mapping->executable ? 'x' : '-',
-                      (unsigned long long)mapping->offset, file_number(target, i), mapping->path);
+                      (unsigned long long)mapping->offset, number, mapping->path);
     }
-    memory_free(&target->memory, target->maps);
-    target->maps = memory_alloc(&target->memory, out.used + 1);
-    if (target->maps)
-        memcpy(target->maps, out.buffer, out.used);
-    target->maps_size = target->maps ? out.used : 0;
-    bool done = target->maps && !out.failure;
+    bool done = take_maps(target, &out);
     output_close(&out);
     return done ? GORDIAN_OK : fail_memory(error);
 }
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status core_list(struct target *target, gordian_error *error)
-{
-    (void)target;
-    (void)error;
-    return GORDIAN_OK; /* a core does not change */
-}
-
-static bool core_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
-                           struct stack_copy *stack)
-{
-    (void)target;
-    (void)stop_ms;
-    (void)stack; /* is in the core, and stays as it is */
-    return thread->register_mask;
-}
-
 static void core_close(struct target *target)
 {
-    struct core *core = core_of(target);
+    struct core *core = (struct core *)target;
     for (size_t i = 0; i < FILES_MOST; i++)
         if (core->files[i].mapping && core->files[i].fd >= 0)
             close(core->files[i].fd);
@@ -537,9 +507,7 @@ static void core_close(struct target *target)
 }
 
 static const struct target_ops core_ops = {
-    .list = core_list,
     .read = core_read,
-    .registers = core_registers,
     .close = core_close,
 };
 
@@ -592,11 +560,8 @@ static gordian_status read_core(struct core *core, const char *exe, const char *
         return not_a_core(core, "has no threads in it: it is cut short, or no core of a process",
                           error);
     target_sort_threads(target);
-    target->maps = memory_alloc(&target->memory, core->maps.used + 1);
-    if (!target->maps || core->maps.failure)
+    if (!take_maps(target, &core->maps))
         return fail_memory(error);
-    memcpy(target->maps, core->maps.buffer, core->maps.used);
-    target->maps_size = core->maps.used;
     target->seen_pid = target->through = target->pid;
     return settle_core(core, exe, error);
 }

@@ -7,6 +7,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"
 #include "foundation/base/memory.h"
+#include "sources/inspect/target/proc.h"
 #include "sources/inspect/target/system_calls.h"
 
 #include <elf.h>
@@ -84,12 +85,8 @@ static void put_thread(struct writer *writer, struct target_thread *thread, unsi
 
 static void put_auxiliary(struct writer *writer)
 {
-    char path[64], body[4096];
-    snprintf(path, sizeof path, "/proc/%u/auxv", writer->target->through);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, body, sizeof body);
-    if (fd >= 0)
-        close(fd);
+    char body[4096 + 1];
+    ssize_t size = proc_read(body, sizeof body, "/proc/%u/auxv", writer->target->through);
     if (size > 0)
         put_note(writer, NT_AUXV, body, (size_t)size);
 }
@@ -128,8 +125,8 @@ static void put_files(struct writer *writer)
 
 static bool add_part(struct writer *writer, const Elf64_Phdr *part)
 {
-    if (!memory_grow(&writer->target->memory, &writer->parts, &writer->part_room,
-                     writer->part_count + 1, sizeof *part))
+    if (!memory_extend(&writer->target->memory, writer->parts, writer->part_room,
+                       writer->part_count))
         return false;
     writer->parts[writer->part_count++] = *part;
     return true;
@@ -138,8 +135,7 @@ static bool add_part(struct writer *writer, const Elf64_Phdr *part)
 static bool plan_parts(struct writer *writer)
 {
     const struct target *target = writer->target;
-    const Elf64_Phdr notes = {.p_type = PT_NOTE, .p_filesz = writer->notes.used};
-    bool done = add_part(writer, &notes);
+    bool done = add_part(writer, &(Elf64_Phdr){.p_type = PT_NOTE, .p_filesz = writer->notes.used});
     for (size_t i = 0; i < target->mapping_count && done; i++) {
         const struct target_mapping *mapping = &target->mappings[i];
         uint64_t size = mapping->high - mapping->low;
@@ -164,11 +160,6 @@ static bool plan_parts(struct writer *writer)
     return done;
 }
 
-static bool is_zero(const char *bytes, size_t size)
-{
-    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
-}
-
 /* One segment; pages that cannot be read stay holes. */
 static bool put_memory(struct writer *writer, const Elf64_Phdr *part, char *block)
 {
@@ -179,9 +170,9 @@ static bool put_memory(struct writer *writer, const Elf64_Phdr *part, char *bloc
         target_read(writer->target, part->p_vaddr + at, block, size);
         for (size_t page = 0; page < size; page += PAGE) {
             size_t length = size - page < PAGE ? size - page : PAGE;
-            if (!is_zero(block + page, length) &&
-                pwrite(writer->fd, block + page, length, (off_t)(part->p_offset + at + page)) !=
-                    (ssize_t)length)
+            bool zero = block[page] == 0 && memcmp(block + page, block + page + 1, length - 1) == 0;
+            if (!zero && pwrite(writer->fd, block + page, length,
+                                (off_t)(part->p_offset + at + page)) != (ssize_t)length)
                 return false;
         }
     }

@@ -126,25 +126,23 @@ static void parse_status(struct target_thread *thread, const char *text)
 
 /* The call first, then the count of switches: see inspect.h. False: the thread has ended, or may
  * not be looked at (errno). */
-static bool read_parts(int folder, struct target_thread *thread, char *text, size_t size)
+static bool read_parts(const struct target *target, struct target_thread *thread, char *text,
+                       size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%u/syscall", thread->seen_tid);
-    if (proc_read(folder, path, text, size) <= 0)
+    if (proc_read_thread(target->seen_pid, thread->seen_tid, "syscall", text, size) <= 0)
         return false;
     parse_call(thread, text);
-    snprintf(path, sizeof path, "%u/status", thread->seen_tid);
-    if (proc_read(folder, path, text, size) <= 0)
+    if (proc_read_thread(target->seen_pid, thread->seen_tid, "status", text, size) <= 0)
         return false;
     parse_status(thread, text);
     return true;
 }
 
-static bool read_thread(struct target *target, int folder, uint32_t tid)
+static bool read_thread(struct target *target, uint32_t tid)
 {
     char text[4096];
     struct target_thread thread = {.seen_tid = tid};
-    if (!read_parts(folder, &thread, text, sizeof text)) {
+    if (!read_parts(target, &thread, text, sizeof text)) {
         /* Of one that has no memory any more, what little there is is root's to see. */
         int failure = errno;
         bool refused = failure == EACCES || failure == EPERM;
@@ -167,16 +165,12 @@ static bool read_thread(struct target *target, int folder, uint32_t tid)
 
 static bool live_glance(struct target *target, struct target_thread *thread)
 {
-    char path[64], text[4096];
+    char text[4096];
     struct target_thread now = {.seen_tid = thread->seen_tid};
-    snprintf(path, sizeof path, "/proc/%u/task", target->seen_pid);
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool done = folder >= 0 && read_parts(folder, &now, text, sizeof text);
-    if (folder >= 0)
-        close(folder);
-    if (done)
-        *thread = now;
-    return done;
+    if (!read_parts(target, &now, text, sizeof text))
+        return false;
+    *thread = now;
+    return true;
 }
 
 char target_state(const struct target *target, uint32_t seen_tid)
@@ -187,6 +181,15 @@ char target_state(const struct target *target, uint32_t seen_tid)
         return 0;
     const char *state = proc_line(text, "State:");
     return state ? *state : 0;
+}
+
+void target_await_sleep(const struct target *target, uint32_t seen_tid, uint64_t until)
+{
+    for (char state; (state = target_state(target, seen_tid)) && state != 'S';) {
+        if (clock_ns() >= until)
+            break;
+        nanosleep(&(struct timespec){0, 200000}, NULL);
+    }
 }
 
 bool target_shares_memory(const struct target *target)
@@ -257,7 +260,7 @@ static gordian_status live_list(struct target *target, gordian_error *error)
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         errno = 0;
         listed += tid != 0;
-        if (tid && !read_thread(target, dirfd(folder), tid) && errno != ENOENT && errno != ESRCH)
+        if (tid && !read_thread(target, tid) && errno != ENOENT && errno != ESRCH)
             failure = errno ? errno : failure;
     }
     /* While threads end, the kernel's list may leave others out; but it counts them. */
@@ -294,14 +297,6 @@ static uint64_t rests_of(const struct target *target, uint32_t tid)
                : UINT64_MAX;
 }
 
-/* Does it run on and on, without a call that sleeps? */
-static bool runs_on(const struct target *target, uint32_t tid)
-{
-    uint64_t before = rests_of(target, tid);
-    nanosleep(&(struct timespec){0, 1000000}, NULL);
-    return rests_of(target, tid) == before;
-}
-
 /* Has this socket a time limit of its own? A call that waits at it is interrupted for good, and
  * would wait for the whole of it again. True also if that cannot be told. */
 static bool socket_is_timed(const struct target *target, uint64_t descriptor)
@@ -331,8 +326,13 @@ static bool would_notice(const struct target *target, const struct target_thread
 {
     if (now->activity != thread->activity)
         return true;
-    if (now->activity != TARGET_SLEEPS)
-        return now->activity == TARGET_RUNS && !runs_on(target, thread->seen_tid);
+    if (now->activity == TARGET_UNKNOWN)
+        return false;
+    if (now->activity == TARGET_RUNS) {
+        uint64_t before = rests_of(target, thread->seen_tid);
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        return rests_of(target, thread->seen_tid) != before;
+    }
     return now->call != thread->call || now->arguments[0] != thread->arguments[0] ||
            call->notices || (call->kind == CALL_READ && socket_is_timed(target, now->arguments[0]));
 }
@@ -391,11 +391,6 @@ static bool live_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms,
 
 /* ------------------------------------------------------------------ opening */
 
-static void live_close(struct target *target)
-{
-    (void)target;
-}
-
 /* A sum over what may be run: it changes with exec and with a library that is loaded. */
 static uint64_t code_sum(const struct target *target)
 {
@@ -435,7 +430,6 @@ static const struct target_ops live_ops = {
     .ask = live_ask,
     .glance = live_glance,
     .remap = live_remap,
-    .close = live_close,
 };
 
 /* Whose program it is: its processor and word size. */
@@ -490,9 +484,9 @@ static gordian_status open_parts(struct target *target, gordian_error *error)
 static gordian_status open_process(struct target *target, gordian_error *error)
 {
     uint32_t pid = target->seen_pid;
-    char path[64], text[4096] = "";
-    snprintf(path, sizeof path, "/proc/%u/status", pid);
-    if (proc_read(AT_FDCWD, path, text, sizeof text) <= 0 && (errno == EMFILE || errno == ENFILE))
+    char text[4096];
+    if (proc_read(text, sizeof text, "/proc/%u/status", pid) <= 0 &&
+        (errno == EMFILE || errno == ENFILE))
         return fail(error, GORDIAN_STATUS_IO,
                     "cannot look at process %u: no file descriptor is left", pid);
     if (!text[0])

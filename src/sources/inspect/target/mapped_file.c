@@ -122,6 +122,12 @@ int image_open(const struct target *target, const struct target_mapping *mapping
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
+bool path_ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), wanted = strlen(end);
+    return length >= wanted && strcmp(path + length - wanted, end) == 0;
+}
+
 struct search {
     const char *wanted;
     Elf64_Sym found;
@@ -137,12 +143,6 @@ static bool take_symbol(void *context, const char *name, const Elf64_Sym *symbol
     return !search->done;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 bool image_symbol(struct target *target, const char *file, const char *symbol, uint64_t *address,
                   uint64_t *size)
 {
@@ -151,7 +151,7 @@ bool image_symbol(struct target *target, const char *file, const char *symbol, u
         struct search search = {.wanted = symbol};
         uint64_t first = 0;
         if (mapping->path[0] != '/' || mapping->offset != 0 ||
-            (file && !ends_with(mapping->path, file)) ||
+            (file && !path_ends_with(mapping->path, file)) ||
             (i > 0 && strcmp(mapping->path, target->mappings[i - 1].path) == 0))
             continue;
         int fd = image_open(target, mapping);

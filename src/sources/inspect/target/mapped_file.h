@@ -21,5 +21,7 @@ bool image_same_id(const struct image_id *a, const struct image_id *b);
  * end of the module's path ("libc.so.6"), or NULL for any module. False: not found. */
 bool image_symbol(struct target *target, const char *file, const char *symbol, uint64_t *address,
                   uint64_t *size);
+/* Does the text end with this? */
+bool path_ends_with(const char *path, const char *end);
 /* Where a mapped file can be opened: below the root, or as the kernel keeps it. */
 int image_open(const struct target *target, const struct target_mapping *mapping);

@@ -49,23 +49,11 @@ uint64_t open_file_inode(uint32_t pid, uint32_t fd)
     return stat(path, &about) == 0 ? about.st_ino : 0;
 }
 
-/* The text of /proc/PID/fdinfo/FD; false: it cannot be read. */
-static bool read_about(uint32_t pid, uint32_t fd, char *text, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/fdinfo/%u", proc_living(pid), fd);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t count = file < 0 ? -1 : read(file, text, size - 1);
-    if (file >= 0)
-        close(file);
-    text[count > 0 ? count : 0] = '\0';
-    return count > 0;
-}
-
 bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
 {
     char text[4096];
-    const char *flags = read_about(pid, fd, text, sizeof text) ? strstr(text, "flags:") : NULL;
+    proc_read(text, sizeof text, "/proc/%u/fdinfo/%u", proc_living(pid), fd);
+    const char *flags = strstr(text, "flags:");
     if (!flags)
         return false;
     unsigned long mode = strtoul(flags + 6, NULL, 8) & O_ACCMODE;
@@ -74,49 +62,59 @@ bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
     return true;
 }
 
-bool open_file_has_lock(uint32_t pid, uint64_t inode)
+static bool has_lock(uint32_t pid, uint32_t fd)
 {
-    char path[64], text[4096];
+    char text[4096];
+    proc_read(text, sizeof text, "/proc/%u/fdinfo/%u", proc_living(pid), fd);
+    return strstr(text, "lock:");
+}
+
+static bool is_readable(uint32_t pid, uint32_t fd)
+{
+    bool reads, writes;
+    return open_file_mode(pid, fd, &reads, &writes) && reads;
+}
+
+static bool is_writable(uint32_t pid, uint32_t fd)
+{
+    bool reads, writes;
+    return open_file_mode(pid, fd, &reads, &writes) && writes;
+}
+
+/* Has one of the process's descriptors of this file the property? */
+static bool any_descriptor(uint32_t pid, uint64_t inode, bool (*has)(uint32_t pid, uint32_t fd))
+{
+    char path[64];
     bool found = false;
     snprintf(path, sizeof path, "/proc/%u/fd", proc_living(pid));
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        if (entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode)
-            found = read_about(pid, fd, text, sizeof text) && strstr(text, "lock:");
+        found = entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode && has(pid, fd);
     }
     if (folder)
         closedir(folder);
     return found;
+}
+
+bool open_file_has_lock(uint32_t pid, uint64_t inode)
+{
+    return any_descriptor(pid, inode, has_lock);
 }
 
 bool open_file_queue(uint32_t pid, uint64_t inode, bool to_write)
 {
-    char path[64];
-    bool found = false, reads, writes;
-    snprintf(path, sizeof path, "/proc/%u/fd", proc_living(pid));
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
-        uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        if (entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode &&
-            open_file_mode(pid, fd, &reads, &writes))
-            found = to_write ? writes : reads;
-    }
-    if (folder)
-        closedir(folder);
-    return found;
+    return any_descriptor(pid, inode, to_write ? is_writable : is_readable);
 }
 
 /* ------------------------------------------------------------------ the other end of a socket */
 
-struct peer_question {
-    struct nlmsghdr head;
-    struct unix_diag_req body;
-};
-
 static bool ask_peer(int link, uint64_t inode)
 {
-    struct peer_question question = {
+    const struct {
+        struct nlmsghdr head;
+        struct unix_diag_req body;
+    } question = {
         .head = {.nlmsg_len = sizeof question,
                  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                  .nlmsg_flags = NLM_F_REQUEST},
@@ -192,8 +190,7 @@ static bool add_process(struct open_files *open_files, const gordian_allocator *
         link[length > 0 ? length : 0] = '\0';
         if (!parse_link(link, &open_file.kind, &open_file.inode))
             continue;
-        done = memory_grow(memory, &open_files->list, &open_files->room, open_files->count + 1,
-                           sizeof open_file);
+        done = memory_extend(memory, open_files->list, open_files->room, open_files->count);
         if (done)
             open_files->list[open_files->count++] = open_file;
     }
@@ -266,8 +263,8 @@ static bool read_locks(struct open_files *open_files, const gordian_allocator *m
             holder = line;
         if (!line.waits || line.number != holder.number)
             continue;
-        done = memory_grow(memory, &open_files->waits, &open_files->wait_room,
-                           open_files->wait_count + 1, sizeof *open_files->waits);
+        done =
+            memory_extend(memory, open_files->waits, open_files->wait_room, open_files->wait_count);
         if (done)
             open_files->waits[open_files->wait_count++] =
                 (struct file_wait){line.inode, line.pid, holder.pid, line.posix};

@@ -1,57 +1,12 @@
 #include "sources/inspect/target/permissions.h"
 
 #include "foundation/base/error.h"
+#include "sources/inspect/target/proc.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CAP_SYS_PTRACE_BIT 19
-
-static bool read_text(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
-    if (fd >= 0)
-        close(fd);
-    text[count > 0 ? count : 0] = '\0';
-    return count > 0;
-}
-
-/* A line of /proc/PID/status, from behind its name. */
-static const char *status_line(const char *status, const char *name)
-{
-    const char *line = strstr(status, name);
-    return line ? line + strlen(name) : NULL;
-}
-
-/* Kernel's rule of who may trace whom; 0: none beyond the users'. */
-static int yama_scope(void)
-{
-    char text[16];
-    return read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text) ? atoi(text) : 0;
-}
-
-static bool has_capability(void)
-{
-    char status[4096];
-    const char *line = read_text("/proc/self/status", status, sizeof status)
-                           ? status_line(status, "\nCapEff:\t")
-                           : NULL;
-    return line && (strtoull(line, NULL, 16) >> CAP_SYS_PTRACE_BIT & 1);
-}
-
-static long owner_of(uint32_t pid)
-{
-    char path[64], status[4096];
-    snprintf(path, sizeof path, "/proc/%u/status", pid);
-    const char *line =
-        read_text(path, status, sizeof status) ? status_line(status, "\nUid:\t") : NULL;
-    return line ? strtol(line, NULL, 10) : -1;
-}
 
 gordian_status rights_say(const struct rights *rights, gordian_error *error)
 {
@@ -90,11 +45,15 @@ gordian_status rights_say(const struct rights *rights, gordian_error *error)
 
 struct rights rights_over(uint32_t pid)
 {
+    char scope[16], own[4096], status[4096];
+    proc_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
+    proc_read(own, sizeof own, "/proc/self/status");
+    proc_read(status, sizeof status, "/proc/%u/status", pid);
     return (struct rights){
         .pid = pid,
-        .yama_scope = yama_scope(),
+        .yama_scope = atoi(scope),
         .user = (long)geteuid(),
-        .owner = owner_of(pid),
-        .may_trace = has_capability(),
+        .owner = proc_line(status, "Uid:") ? (long)proc_number(status, "Uid:", 10) : -1,
+        .may_trace = proc_number(own, "CapEff:", 16) >> CAP_SYS_PTRACE_BIT & 1,
     };
 }

@@ -5,19 +5,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-ssize_t proc_read(int folder, const char *path, char *text, size_t size)
+ssize_t proc_read(char *text, size_t size, const char *path, ...)
 {
-    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t count = read(fd, text, size - 1);
+    char file[128];
+    va_list arguments;
+    va_start(arguments, path);
+    vsnprintf(file, sizeof file, path, arguments);
+    va_end(arguments);
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
     int saved = errno;
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     errno = saved;
     text[count > 0 ? count : 0] = '\0';
     return count;
@@ -25,16 +30,13 @@ ssize_t proc_read(int folder, const char *path, char *text, size_t size)
 
 ssize_t proc_read_thread(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/task/%u/%s", pid, tid, name);
-    return proc_read(AT_FDCWD, path, text, size);
+    return proc_read(text, size, "/proc/%u/task/%u/%s", pid, tid, name);
 }
 
 const char *proc_stat(uint32_t id, char text[PROC_STAT])
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/stat", id);
-    const char *name = proc_read(AT_FDCWD, path, text, PROC_STAT) > 0 ? strrchr(text, ')') : NULL;
+    const char *name =
+        proc_read(text, PROC_STAT, "/proc/%u/stat", id) > 0 ? strrchr(text, ')') : NULL;
     return name && name[1] ? name + 2 : NULL;
 }
 

@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A small file; how many bytes, ended by a NUL. -1: errno. */
-ssize_t proc_read(int folder, const char *path, char *text, size_t size);
+/* Reads the small file of this path. Returns how many bytes, ended by a NUL; -1: errno. */
+ssize_t proc_read(char *text, size_t size, const char *path, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The file `name` of a thread. */
 ssize_t proc_read_thread(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size);
 

@@ -4,6 +4,7 @@
 #include "foundation/base/clock.h"
 #include "sources/inspect/target/stop.h"
 
+#include <elf.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -120,7 +121,7 @@ static int64_t call_result(const struct user_regs_struct *at)
 
 static bool put_registers(pid_t tid, struct user_regs_struct registers)
 {
-    return stop_put_set(tid, &registers, sizeof registers);
+    return stop_put_set(tid, NT_PRSTATUS, &registers, sizeof registers);
 }
 
 /* Lets it run to the next stop at a call: where one begins, or where it ends. */

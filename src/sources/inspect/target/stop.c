@@ -61,7 +61,7 @@ static bool await_stop(pid_t tid, uint64_t until, int *signal)
 
 /* ------------------------------------------------------------------ calls that were interrupted */
 
-static bool get_set(pid_t tid, void *set, size_t *size)
+bool stop_get_set(pid_t tid, void *set, size_t *size)
 {
     struct iovec vector = {set, *size};
     bool done = ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &vector) == 0;
@@ -69,20 +69,10 @@ static bool get_set(pid_t tid, void *set, size_t *size)
     return done;
 }
 
-static bool put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
+bool stop_put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
 {
     struct iovec vector = {set, size};
     return ptrace(PTRACE_SETREGSET, tid, (void *)kind, &vector) == 0;
-}
-
-bool stop_get_set(pid_t tid, void *set, size_t *size)
-{
-    return get_set(tid, set, size);
-}
-
-bool stop_put_set(pid_t tid, void *set, size_t size)
-{
-    return put_set(tid, NT_PRSTATUS, set, size);
 }
 
 #if defined(__x86_64__)
@@ -96,7 +86,7 @@ static void call_again(uint32_t pid, pid_t tid, int signal)
     size_t size = sizeof registers;
     (void)pid;
     (void)signal;
-    if (!get_set(tid, &registers, &size) || (int64_t)registers.orig_rax < 0)
+    if (!stop_get_set(tid, &registers, &size) || (int64_t)registers.orig_rax < 0)
         return;
     /* The rest of a poll for ever is another call, which would not show that it is for ever. */
     bool poll_for_ever = (int64_t)registers.rax == -RESTART_THE_REST &&
@@ -105,7 +95,7 @@ static void call_again(uint32_t pid, pid_t tid, int signal)
         ((int64_t)registers.rax != -EINTR || !call_repeats(EM_X86_64, registers.orig_rax)))
         return;
     registers.rax = (unsigned long long)-RESTART_WITHOUT_HANDLER;
-    put_set(tid, NT_PRSTATUS, &registers, size);
+    stop_put_set(tid, NT_PRSTATUS, &registers, size);
 }
 
 #else
@@ -137,10 +127,10 @@ static bool first_argument(uint32_t pid, pid_t tid, uint64_t number, uint64_t *f
 {
     char text[256] = "", *end;
     int call = (int)number, none = -1;
-    if (!put_set(tid, NT_ARM_SYSTEM_CALL, &call, sizeof call))
+    if (!stop_put_set(tid, NT_ARM_SYSTEM_CALL, &call, sizeof call))
         return false;
     ssize_t count = proc_read_thread(pid, (uint32_t)tid, "syscall", text, sizeof text);
-    if (!put_set(tid, NT_ARM_SYSTEM_CALL, &none, sizeof none) || count <= 0 ||
+    if (!stop_put_set(tid, NT_ARM_SYSTEM_CALL, &none, sizeof none) || count <= 0 ||
         strtoull(text, &end, 10) != number || *end != ' ')
         return false;
     *first = strtoull(end, NULL, 16);
@@ -154,13 +144,13 @@ static void call_again(uint32_t pid, pid_t tid, int signal)
     struct user_regs_struct registers;
     size_t size = sizeof registers;
     uint64_t first;
-    if (!get_set(tid, &registers, &size) || (int64_t)registers.regs[0] != -EINTR ||
+    if (!stop_get_set(tid, &registers, &size) || (int64_t)registers.regs[0] != -EINTR ||
         !call_repeats(EM_AARCH64, registers.regs[8]) || !follows_call(pid, registers.pc) ||
         handler_is_due(pid, tid, signal) || !first_argument(pid, tid, registers.regs[8], &first))
         return;
     registers.regs[0] = first;
     registers.pc -= 4;
-    put_set(tid, NT_PRSTATUS, &registers, size);
+    stop_put_set(tid, NT_PRSTATUS, &registers, size);
 }
 
 #endif
@@ -215,7 +205,7 @@ static void stop_now(struct stop *stop)
     /* Whoever waits for a processor may find that the time is over: then nothing is read. */
     if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0 &&
         await_stop(stop->tid, until, &signal) && clock_ns() <= until &&
-        get_set(stop->tid, stop->set, &size))
+        stop_get_set(stop->tid, stop->set, &size))
         stop->size = (ssize_t)size;
     if (stop->size > 0 && stop->stack)
         copy_stack(stop);
@@ -255,15 +245,21 @@ static bool stop_by_another(struct stop *stop)
     return made > 0;
 }
 
+/* Without the other process, only if `by_itself`. */
+static void make_stop(struct stop *stop, bool by_itself)
+{
+    bool by_another = stop_by_another(stop);
+    if (by_itself && (!by_another || stop->failure == EPERM)) {
+        stop->failure = 0;
+        stop_now(stop);
+    }
+}
+
 ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
                            unsigned char *set, struct stack_copy *stack)
 {
     struct stop stop = {pid, (pid_t)tid, most_ns, set, stack, NULL, -1, 0};
-    bool by_another = stop_by_another(&stop);
-    if (by_itself && (!by_another || stop.failure == EPERM)) {
-        stop.failure = 0;
-        stop_now(&stop);
-    }
+    make_stop(&stop, by_itself);
     return stop.size;
 }
 
@@ -272,9 +268,6 @@ bool stop_to_ask(uint32_t pid, uint32_t tid, uint64_t most_ns, struct ask *ask)
     unsigned char set[STOP_SET];
     struct stop stop = {pid, (pid_t)tid, most_ns, set, NULL, ask, -1, 0};
     ask->done = false;
-    if (!stop_by_another(&stop) || stop.failure == EPERM) {
-        stop.failure = 0;
-        stop_now(&stop);
-    }
+    make_stop(&stop, true);
     return ask->done;
 }

@@ -34,6 +34,6 @@ bool stop_to_ask(uint32_t pid, uint32_t tid, uint64_t most_ns, struct ask *ask);
 /* Waits for a stop of a thread that is traced, for so long at most; its status as waitpid() tells
  * it. False: it has ended, or has not stopped. */
 bool stop_await(pid_t tid, uint64_t until, int *status);
-/* The general registers, as the kernel writes them. */
+/* The general registers, as the kernel writes them; to set also another kind than NT_PRSTATUS. */
 bool stop_get_set(pid_t tid, void *set, size_t *size);
-bool stop_put_set(pid_t tid, void *set, size_t size);
+bool stop_put_set(pid_t tid, uintptr_t kind, void *set, size_t size);

@@ -23,7 +23,7 @@ void target_close(struct target *target)
 {
     if (!target)
         return;
-    if (target->ops)
+    if (target->ops && target->ops->close)
         target->ops->close(target);
     if (target->close_interpreter)
         target->close_interpreter(target);
@@ -53,7 +53,7 @@ bool target_set_text(char **text, const char *value)
 
 gordian_status target_list(struct target *target, gordian_error *error)
 {
-    return target->ops->list(target, error);
+    return target->ops->list ? target->ops->list(target, error) : GORDIAN_OK;
 }
 
 size_t target_read(struct target *target, uint64_t address, void *to, size_t size)
@@ -116,8 +116,8 @@ gordian_status target_parse_maps(struct target *target, gordian_error *error)
         at += length + 1;
         if (!parse_mapping(line, &mapping))
             continue;
-        if (!memory_grow(&target->memory, &target->mappings, &target->mapping_room,
-                         target->mapping_count + 1, sizeof mapping)) {
+        if (!memory_extend(&target->memory, target->mappings, target->mapping_room,
+                           target->mapping_count)) {
             free(mapping.path);
             return fail_memory(error);
         }
@@ -140,6 +140,14 @@ const struct target_mapping *target_mapping(const struct target *target, uint64_
     return inside ? &target->mappings[low] : NULL;
 }
 
+bool target_maps(const struct target *target, const char *part)
+{
+    for (size_t i = 0; i < target->mapping_count; i++)
+        if (strstr(target->mappings[i].path, part))
+            return true;
+    return false;
+}
+
 /* Is this file a program or a library, by its beginning in memory? */
 static bool is_object(struct target *target, const char *path)
 {
@@ -159,12 +167,8 @@ static bool is_object(struct target *target, const char *path)
  * data of programs and libraries, as loaders map them. */
 static bool is_private_in_core(struct target *target, const struct target_mapping *mapping)
 {
-    bool listed = false;
-    for (size_t i = 0; i < target->mapping_count && !listed; i++)
-        listed = target->mappings[i].path[0] == '/';
-    if (target->truncated || !listed)
-        return false;
-    return mapping->path[0] != '/' || is_object(target, mapping->path);
+    return !target->truncated && target_maps(target, "/") &&
+           (mapping->path[0] != '/' || is_object(target, mapping->path));
 }
 
 bool target_is_private(struct target *target, uint64_t address)
@@ -179,8 +183,7 @@ bool target_is_private(struct target *target, uint64_t address)
 
 struct target_thread *target_add_thread(struct target *target)
 {
-    if (!memory_grow(&target->memory, &target->threads, &target->thread_room,
-                     target->thread_count + 1, sizeof *target->threads))
+    if (!memory_extend(&target->memory, target->threads, target->thread_room, target->thread_count))
         return NULL;
     struct target_thread *thread = &target->threads[target->thread_count++];
     memset(thread, 0, sizeof *thread);
@@ -207,10 +210,18 @@ struct target_thread *target_thread(const struct target *target, uint32_t tid)
                : NULL;
 }
 
+bool target_same_place(const struct target_thread *before, const struct target_thread *now)
+{
+    return before->seen_tid == now->seen_tid && before->call == now->call &&
+           memcmp(before->arguments, now->arguments, sizeof now->arguments) == 0 &&
+           before->stack == now->stack && before->counter == now->counter;
+}
+
 bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack)
 {
-    return target->ops->registers(target, thread, stop_ms, stack);
+    return target->ops->registers ? target->ops->registers(target, thread, stop_ms, stack)
+                                  : thread->register_mask != 0;
 }
 
 bool target_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask)

@@ -108,12 +108,12 @@ struct stack_copy {
 };
 
 struct target_ops {
-    /* Lists the threads anew. GORDIAN_STATUS_INPUT: it has ended. */
+    /* Lists the threads anew. GORDIAN_STATUS_INPUT: it has ended. NULL: they do not change. */
     gordian_status (*list)(struct target *target, gordian_error *error);
     /* How many bytes could be read, from the first on. */
     size_t (*read)(struct target *target, uint64_t address, void *to, size_t size);
     /* Fills all registers of a thread; `stop_ms`: how long it may be stopped for that, 0: not.
-     * `stack`: NULL, or room for its stack at that moment. */
+     * `stack`: NULL, or room for its stack at that moment. NULL: all are known. */
     bool (*registers)(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack);
     /* Stops a thread that sleeps and has it make calls (remote_calls.h). */
@@ -153,6 +153,13 @@ bool target_glance(struct target *target, struct target_thread *thread);
 /* The state of a thread of a live process now, as in /proc; 0: it has ended, or this is a core. */
 char target_state(const struct target *target, uint32_t seen_tid);
 
+/* Waits until a thread that was stopped sleeps again, or has ended. */
+void target_await_sleep(const struct target *target, uint32_t seen_tid, uint64_t until);
+#define TARGET_ASLEEP_NS 2000000000u /* long enough for that on a busy machine */
+
+/* Is the thread in the same call as before, at the same place? */
+bool target_same_place(const struct target_thread *before, const struct target_thread *now);
+
 /* Has another process the very memory of this one (clone with CLONE_VM), so that it may wake its
  * threads? As far as that can be seen. */
 bool target_shares_memory(const struct target *target);
@@ -164,6 +171,8 @@ bool target_is_private(struct target *target, uint64_t address);
 /* NULL: none. */
 struct target_thread *target_thread(const struct target *target, uint32_t tid);
 const struct target_mapping *target_mapping(const struct target *target, uint64_t address);
+/* Is a file mapped whose path contains this part? */
+bool target_maps(const struct target *target, const char *part);
 
 /* ------------------------------------------------------------------ for live.c and core.c */
 

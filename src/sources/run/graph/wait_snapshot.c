@@ -98,10 +98,10 @@ static bool snapshot_owner(struct wait_snapshot *view, struct known *known, enum
     return snapshot_hold(view, holder, known->id, 1);
 }
 
-/* What one who is about to end holds is among the orphans already. */
-static bool thread_counts(const struct thread *t)
+/* Units that a thread holds; what one who is about to end holds is among the orphans already. */
+static uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode)
 {
-    return thread_is_live(t) && !t->ending;
+    return thread_is_live(t) && !t->ending ? units_of_lock(t, lock, mode, NULL) : 0;
 }
 
 /* Held in units by threads. Runners' units are as good as free. Where any unit will do (a
@@ -114,7 +114,7 @@ static bool shared_out(struct wait_snapshot *view, struct known *known, uint32_t
     uint32_t limit = view->record_count;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        uint32_t units = thread_counts(t) ? units_of_lock(t, known->lock, mode, NULL) : 0;
+        uint32_t units = units_held(t, known->lock, mode);
         found += units;
         stuck += wait_snapshot_process(view, t) == GORDIAN_NONE ? 0 : units;
     }
@@ -129,7 +129,7 @@ static bool shared_out(struct wait_snapshot *view, struct known *known, uint32_t
         return false;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        uint32_t units = thread_counts(t) ? units_of_lock(t, known->lock, mode, NULL) : 0;
+        uint32_t units = units_held(t, known->lock, mode);
         process = wait_snapshot_process(view, t);
         if (units && process != GORDIAN_NONE && !snapshot_hold(view, process, known->id, units))
             return false;

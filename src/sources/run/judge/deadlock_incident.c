@@ -40,6 +40,18 @@ bool is_known_deadlock(const struct wait_snapshot *view, const gordian_part *par
 
 /* ------------------------------------------------------------------ edges of a deadlock */
 
+static void witness_edge(struct incident_builder *builder, uint32_t thread, uintptr_t lock,
+                         uint32_t kind, uint32_t mode, uint32_t flags, uint32_t units)
+{
+    struct incident_edge edge = {.thread = thread,
+                                 .lock = builder_lock(builder, lock, kind, 0),
+                                 .mode = mode,
+                                 .flags = flags | INCIDENT_WITNESS,
+                                 .units = units,
+                                 .outer = INCIDENT_NONE};
+    builder_edge(builder, &edge);
+}
+
 /* The hold behind an engine's edge: recorded, or known from the lock alone. */
 static void witness_hold(struct incident_builder *builder, const struct wait_snapshot *view,
                          uint32_t process, uint32_t resource, uint64_t units)
@@ -57,13 +69,7 @@ static void witness_hold(struct incident_builder *builder, const struct wait_sna
         builder_hold(builder, thread, hold, INCIDENT_WITNESS);
         return;
     }
-    struct incident_edge edge = {.thread = thread,
-                                 .lock = builder_lock(builder, what->lock, what->kind, 0),
-                                 .mode = mode,
-                                 .flags = INCIDENT_WITNESS,
-                                 .units = (uint32_t)units,
-                                 .outer = INCIDENT_NONE};
-    builder_edge(builder, &edge);
+    witness_edge(builder, thread, what->lock, what->kind, mode, 0, (uint32_t)units);
 }
 
 static void witness_wait(struct incident_builder *builder, const struct wait_snapshot *view,
@@ -105,14 +111,8 @@ static void draw_could(struct incident_builder *builder, const struct wait_snaps
             const struct observed_wait *other = &view->looks[part->processes[k]];
             if (other->lock == look->lock)
                 continue;
-            struct incident_edge edge = {.thread =
-                                             builder_thread(builder, other->thread, INCIDENT_STUCK),
-                                         .lock = builder_lock(builder, look->lock, look->kind, 0),
-                                         .mode = look->mode,
-                                         .flags = INCIDENT_WITNESS | INCIDENT_COULD,
-                                         .units = 1,
-                                         .outer = INCIDENT_NONE};
-            builder_edge(builder, &edge);
+            witness_edge(builder, builder_thread(builder, other->thread, INCIDENT_STUCK),
+                         look->lock, look->kind, look->mode, INCIDENT_COULD, 1);
             named++;
         }
     }
@@ -185,8 +185,7 @@ static void note_policy(struct incident_builder *builder, const struct policy *p
     struct text note;
     if (policy->word == POLICY_LIKELY) {
         text_open(&note, buffer, sizeof buffer);
-        text_add(&note, "not proved: ");
-        text_add(&note, policy->why);
+        text_add_all(&note, "not proved: ", policy->why);
         header->word = INCIDENT_LIKELY;
         header->note = builder_string(builder, buffer);
     } else if (!policy->ends && watch.on_deadlock == INCIDENT_ABORT && !watch.abort_likely) {
@@ -260,13 +259,7 @@ static void draw_unknown(struct incident_builder *builder, const struct observed
     bool ours = maps_find(look->lock, &region) && !region.shared;
     uint32_t owner = builder_stranger(builder, tid, "",
                                       INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
-    struct incident_edge edge = {.thread = owner,
-                                 .lock = builder_lock(builder, look->lock, look->kind, 0),
-                                 .mode = INCIDENT_EXCLUSIVE,
-                                 .flags = INCIDENT_WITNESS,
-                                 .units = 1,
-                                 .outer = INCIDENT_NONE};
-    builder_edge(builder, &edge);
+    witness_edge(builder, owner, look->lock, look->kind, INCIDENT_EXCLUSIVE, 0, 1);
     builder->header.note = builder_string(
         builder, ours ? "the owner has ended, or stayed behind in the process this one "
                         "was forked from"

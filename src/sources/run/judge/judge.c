@@ -183,9 +183,7 @@ static bool confirm_gone(struct wait_snapshot *view, struct arena *arena, const 
     for (int look = 0; look < 2; look++) {
         uint32_t process = wait_snapshot_process(view, t);
         if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE ||
-            !wait_snapshot_is_dead(view, process))
-            return false;
-        if (!wait_snapshot_owner_gone(view, process))
+            !wait_snapshot_is_dead(view, process) || !wait_snapshot_owner_gone(view, process))
             return false;
         if (look == 0 && (sys_sleep(100000), !wait_snapshot_take(view, arena, view->ending)))
             return false;

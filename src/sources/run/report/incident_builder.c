@@ -39,6 +39,11 @@ void builder_open(struct incident_builder *builder, struct arena *arena, uint32_
     header->program = builder_string(builder, watch.program);
 }
 
+/* Makes room for `more` elements; false: there is no more memory. */
+#define builder_grow(builder, list, room, count, more)                                             \
+    grow_array((builder), &(builder)->list, &(builder)->room, (builder)->count + (more),           \
+               sizeof *(builder)->list)
+
 static bool grow_array(struct incident_builder *builder, void *array, size_t *room, size_t wanted,
                        size_t size)
 {
@@ -52,8 +57,7 @@ uint32_t builder_string(struct incident_builder *builder, const char *text)
     size_t length = strlen(text) + 1;
     if (builder->string_bytes && length == 1)
         return 0;
-    if (!grow_array(builder, &builder->strings, &builder->string_room,
-                    builder->string_bytes + length, 1))
+    if (!builder_grow(builder, strings, string_room, string_bytes, length))
         return 0;
     memcpy(builder->strings + builder->string_bytes, text, length);
     builder->string_bytes += length;
@@ -62,8 +66,7 @@ uint32_t builder_string(struct incident_builder *builder, const char *text)
 
 uint32_t builder_frames(struct incident_builder *builder, const uintptr_t *frames, uint32_t count)
 {
-    if (!grow_array(builder, &builder->words, &builder->word_room, builder->word_count + count,
-                    sizeof *builder->words))
+    if (!builder_grow(builder, words, word_room, word_count, count))
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         uintptr_t frame = frames[i];
@@ -84,10 +87,8 @@ uint32_t builder_frames(struct incident_builder *builder, const uintptr_t *frame
 static struct incident_thread *append_thread(struct incident_builder *builder,
                                              struct thread *record)
 {
-    if (!grow_array(builder, &builder->threads, &builder->thread_room, builder->thread_count + 1,
-                    sizeof *builder->threads) ||
-        !grow_array(builder, &builder->records, &builder->record_room, builder->thread_count + 1,
-                    sizeof *builder->records))
+    if (!builder_grow(builder, threads, thread_room, thread_count, 1) ||
+        !builder_grow(builder, records, record_room, thread_count, 1))
         return NULL;
     builder->records[builder->thread_count] = record;
     struct incident_thread *thread = &builder->threads[builder->thread_count++];
@@ -240,8 +241,7 @@ uint32_t builder_lock(struct incident_builder *builder, uintptr_t address, uint3
             builder->locks[i].flags |= through ? (uint32_t)INCIDENT_C11 : 0;
             return (uint32_t)i;
         }
-    if (!grow_array(builder, &builder->locks, &builder->lock_room, builder->lock_count + 1,
-                    sizeof *builder->locks))
+    if (!builder_grow(builder, locks, lock_room, lock_count, 1))
         return INCIDENT_NONE;
     struct lock_info info;
     struct incident_lock lock = {.address = address, .kind = kind, .target = INCIDENT_NONE};
@@ -267,8 +267,7 @@ uint32_t builder_lock(struct incident_builder *builder, uintptr_t address, uint3
 
 uint32_t builder_edge(struct incident_builder *builder, const struct incident_edge *edge)
 {
-    if (!grow_array(builder, &builder->edges, &builder->edge_room, builder->edge_count + 1,
-                    sizeof *builder->edges))
+    if (!builder_grow(builder, edges, edge_room, edge_count, 1))
         return INCIDENT_NONE;
     builder->edges[builder->edge_count] = *edge;
     return (uint32_t)builder->edge_count++;
@@ -347,19 +346,14 @@ void builder_holds(struct incident_builder *builder, struct thread *t)
             builder_hold(builder, thread, &held[i], 0);
 }
 
-struct incident_order *builder_order(struct incident_builder *builder)
+void builder_order(struct incident_builder *builder, const struct incident_order *order)
 {
-    if (!grow_array(builder, &builder->orders, &builder->order_room, builder->order_count + 1,
-                    sizeof *builder->orders))
-        return NULL;
-    struct incident_order *order = &builder->orders[builder->order_count++];
-    memset(order, 0, sizeof *order);
-    return order;
+    if (builder_grow(builder, orders, order_room, order_count, 1))
+        builder->orders[builder->order_count++] = *order;
 }
 
 void builder_fold(struct incident_builder *builder, const struct incident_fold *fold)
 {
-    if (grow_array(builder, &builder->folds, &builder->fold_room, builder->fold_count + 1,
-                   sizeof *builder->folds))
+    if (builder_grow(builder, folds, fold_room, fold_count, 1))
         builder->folds[builder->fold_count++] = *fold;
 }

@@ -50,7 +50,7 @@ uint32_t builder_hold(struct incident_builder *builder, uint32_t thread, const s
                       uint32_t flags);
 /* Everything a thread holds that is not an edge yet. */
 void builder_holds(struct incident_builder *builder, struct thread *t);
-struct incident_order *builder_order(struct incident_builder *builder);
+void builder_order(struct incident_builder *builder, const struct incident_order *order);
 void builder_fold(struct incident_builder *builder, const struct incident_fold *fold);
 
 /* Writes it all, stacks and maps included, to a new file without a name; -1: cannot. The file is at

@@ -20,21 +20,14 @@ struct sink {
     size_t room;
 };
 
-static void append_in_memory(struct sink *sink, const void *bytes, size_t size)
-{
-    if (sink->at > sink->room || size > sink->room - sink->at) {
-        sink->failed = true;
-        return;
-    }
-    memcpy(sink->memory + sink->at, bytes, size);
-    sink->at += size;
-}
-
 static void append_bytes(struct sink *sink, const void *bytes, size_t size)
 {
     const char *from = bytes;
     if (sink->memory) {
-        append_in_memory(sink, bytes, size);
+        sink->failed = sink->failed || sink->at > sink->room || size > sink->room - sink->at;
+        if (!sink->failed)
+            memcpy(sink->memory + sink->at, bytes, size);
+        sink->at += sink->failed ? 0 : size;
         return;
     }
     while (size && !sink->failed) {
@@ -49,14 +42,6 @@ static void append_bytes(struct sink *sink, const void *bytes, size_t size)
         size -= (size_t)written;
         sink->at += (uint64_t)written;
     }
-}
-
-static void append_section(struct incident_builder *builder, struct sink *sink, int id,
-                           const void *elements, size_t count, size_t size)
-{
-    sink->at = (sink->at + 7) & ~(uint64_t)7;
-    builder->header.sections[id] = (struct incident_section){sink->at, count, (uint32_t)size, 0};
-    append_bytes(sink, elements, count * size);
 }
 
 static void append_maps(struct incident_builder *builder, struct sink *sink)
@@ -104,19 +89,25 @@ static bool write_all_sections(struct incident_builder *builder, struct sink sin
     struct incident *header = &builder->header;
     append_maps(builder, &sink);
     append_stacks(builder, &sink);
-    append_section(builder, &sink, INCIDENT_THREADS, builder->threads, builder->thread_count,
-                   sizeof *builder->threads);
-    append_section(builder, &sink, INCIDENT_LOCKS, builder->locks, builder->lock_count,
-                   sizeof *builder->locks);
-    append_section(builder, &sink, INCIDENT_EDGES, builder->edges, builder->edge_count,
-                   sizeof *builder->edges);
-    append_section(builder, &sink, INCIDENT_ORDERS, builder->orders, builder->order_count,
-                   sizeof *builder->orders);
-    append_section(builder, &sink, INCIDENT_FOLDS, builder->folds, builder->fold_count,
-                   sizeof *builder->folds);
-    append_section(builder, &sink, INCIDENT_WORDS, builder->words, builder->word_count,
-                   sizeof *builder->words);
-    append_section(builder, &sink, INCIDENT_STRINGS, builder->strings, builder->string_bytes, 1);
+    const struct {
+        enum incident_section_id id;
+        const void *elements;
+        size_t count, size;
+    } sections[] = {
+        {INCIDENT_THREADS, builder->threads, builder->thread_count, sizeof *builder->threads},
+        {INCIDENT_LOCKS, builder->locks, builder->lock_count, sizeof *builder->locks},
+        {INCIDENT_EDGES, builder->edges, builder->edge_count, sizeof *builder->edges},
+        {INCIDENT_ORDERS, builder->orders, builder->order_count, sizeof *builder->orders},
+        {INCIDENT_FOLDS, builder->folds, builder->fold_count, sizeof *builder->folds},
+        {INCIDENT_WORDS, builder->words, builder->word_count, sizeof *builder->words},
+        {INCIDENT_STRINGS, builder->strings, builder->string_bytes, 1},
+    };
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        sink.at = (sink.at + 7) & ~(uint64_t)7;
+        header->sections[sections[i].id] =
+            (struct incident_section){sink.at, sections[i].count, (uint32_t)sections[i].size, 0};
+        append_bytes(&sink, sections[i].elements, sections[i].count * sections[i].size);
+    }
     uint64_t total = sink.at;
     sink.at = 0;
     header->total_size = 0;

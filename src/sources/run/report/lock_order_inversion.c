@@ -24,7 +24,7 @@ static uint64_t inversion_signature(const struct order_cycle *cycle)
 
 /* Each order's taken lock is the next one's held one: use[i] is what orders[i] holds of
  * orders[i-1]. */
-static bool draw_inversion(struct incident_builder *builder, const struct order_cycle *cycle)
+static void draw_inversion(struct incident_builder *builder, const struct order_cycle *cycle)
 {
     for (uint32_t i = 0; i < cycle->count; i++) {
         const struct order *order = &graph.orders[cycle->orders[i]];
@@ -41,22 +41,10 @@ static bool draw_inversion(struct incident_builder *builder, const struct order_
         const struct spot *there = &graph.spots[order->spot], *before = &graph.spots[use->spot];
         uint32_t held_frames = builder_frames(builder, before->frame, before->frames);
         uint32_t taken_frames = builder_frames(builder, there->frame, there->frames);
-        struct incident_order *drawn = builder_order(builder);
-        if (!drawn)
-            return false;
-        *drawn = (struct incident_order){thread,
-                                         held_lock,
-                                         taken_lock,
-                                         use->mode,
-                                         order->mode,
-                                         held_frames,
-                                         before->frames,
-                                         taken_frames,
-                                         there->frames,
-                                         0,
-                                         1};
+        builder_order(builder, &(struct incident_order){thread, held_lock, taken_lock, use->mode,
+                                                        order->mode, held_frames, before->frames,
+                                                        taken_frames, there->frames, 0, 1});
     }
-    return true;
 }
 
 /* Callers have the guard. */
@@ -76,8 +64,8 @@ static bool write_inversion(struct thread *t, const struct order_cycle *cycle,
     builder.header.signature = signature;
     builder.header.cycle = 1;
     builder.header.first = builder_thread(&builder, t, 0);
-    if (draw_inversion(&builder, cycle))
-        notice->fd = builder_write(&builder);
+    draw_inversion(&builder, cycle);
+    notice->fd = builder_write(&builder);
     arena_close(&arena);
     return notice->fd >= 0;
 }

@@ -34,7 +34,7 @@ static bool change_word(uint32_t *seen, uint32_t to)
 
 static void wait_word(uint32_t seen, uint64_t nanoseconds)
 {
-    struct timespec time = {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};
+    struct timespec time = sys_timespec(nanoseconds);
     sys_call(SYS_futex, &box->word, FUTEX_WAIT, seen, &time, NULL, 0);
 }
 

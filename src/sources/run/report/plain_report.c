@@ -57,11 +57,8 @@ static void print_thread_name(struct plain *plain, uint32_t index)
     const char *name = thread ? plain_element(plain, INCIDENT_STRINGS, thread->name) : NULL;
     text_add(&plain->line, "thread ");
     text_decimal(&plain->line, thread ? thread->tid : 0);
-    if (name && *name) {
-        text_add(&plain->line, " (");
-        text_add(&plain->line, name);
-        text_add(&plain->line, ")");
-    }
+    if (name && *name)
+        text_add_all(&plain->line, " (", name, ")");
 }
 
 static void print_lock_name(struct plain *plain, uint32_t index)
@@ -69,19 +66,15 @@ static void print_lock_name(struct plain *plain, uint32_t index)
     const struct incident_lock *lock = plain_element(plain, INCIDENT_LOCKS, index);
     if (!lock)
         return;
-    text_add(&plain->line, lock_kinds[lock->kind]);
-    text_add(&plain->line, " ");
+    text_add_all(&plain->line, lock_kinds[lock->kind], " ");
     if (lock->kind == INCIDENT_THREAD_END) {
         print_thread_name(plain, lock->target);
         return;
     }
     text_hex(&plain->line, lock->address);
     const char *name = plain_element(plain, INCIDENT_STRINGS, lock->name);
-    if (name && *name) {
-        text_add(&plain->line, " \"");
-        text_add(&plain->line, name);
-        text_add(&plain->line, "\"");
-    }
+    if (name && *name)
+        text_add_all(&plain->line, " \"", name, "\"");
 }
 
 /* " at module+offset" for the first frame of a list. */
@@ -94,8 +87,7 @@ static void print_place(struct plain *plain, uint32_t frames, uint32_t count)
     text_add(&plain->line, " at ");
     if (maps_find((uintptr_t)*frame, &region) && region.path[0]) {
         const char *slash = strrchr(region.path, '/');
-        text_add(&plain->line, slash ? slash + 1 : region.path);
-        text_add(&plain->line, "+");
+        text_add_all(&plain->line, slash ? slash + 1 : region.path, "+");
         text_hex(&plain->line, *frame - region.low + region.offset);
     } else {
         text_hex(&plain->line, *frame);
@@ -154,10 +146,8 @@ static void print_incident(struct plain *plain, const char *base, uint64_t size)
     const struct incident *header = (const struct incident *)base;
     *plain = (struct plain){.base = base, .size = size, .header = header};
     text_open(&plain->line, plain->buffer, sizeof plain->buffer);
-    text_add(&plain->line, "gordian: ");
-    text_add(&plain->line, kinds[header->kind]);
-    text_add(&plain->line,
-             header->word == INCIDENT_LIKELY ? ", likely, in process " : " in process ");
+    text_add_all(&plain->line, "gordian: ", kinds[header->kind],
+                 header->word == INCIDENT_LIKELY ? ", likely, in process " : " in process ");
     text_decimal(&plain->line, header->pid);
     flush_lines(plain);
     print_edges(plain);

@@ -106,8 +106,7 @@ static enum incident_answer await_reporter(int fd)
         if (now >= until)
             return INCIDENT_FAILED;
         struct pollfd poll = {fd, POLLIN, 0};
-        struct timespec left = {(time_t)((until - now) / 1000000000u),
-                                (long)((until - now) % 1000000000u)};
+        struct timespec left = sys_timespec(until - now);
         long ready = sys_call(SYS_ppoll, &poll, 1, &left, NULL, 0);
         if (ready < 0 && errno == EINTR)
             continue;

@@ -12,9 +12,7 @@ static void write_message(const char *before, const char *text)
     char buffer[300];
     struct text line;
     text_open(&line, buffer, sizeof buffer);
-    text_add(&line, before);
-    text_add(&line, text);
-    text_add(&line, "\n");
+    text_add_all(&line, before, text, "\n");
     sys_write(2, buffer, line.used);
 }
 

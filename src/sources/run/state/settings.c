@@ -149,55 +149,36 @@ static void find_own_library(void)
     }
 }
 
-/* The interposers of MPI: beside this library where both are installed, else where they are built.
- */
-static void find_mpi_library(void)
+/* The first of these places, seen from the library's folder, that has a file which may be used like
+ * that; "": none. A folder of that name does not do. */
+static const char *find_near(char *path, const char *library, const char *const *places, int use)
 {
-    static const char *const places[] = {"libgordian-mpi.so", "../mpi/libgordian-mpi.so"};
-    static char path[640];
-    const char *slash = strrchr(watch.library, '/');
-    watch.mpi_library = "";
-    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
-        size_t folder = (size_t)(slash + 1 - watch.library);
-        memcpy(path, watch.library, folder);
-        strcpy(path + folder, places[i]);
-        if (sys_call(SYS_faccessat, AT_FDCWD, path, R_OK) == 0) {
-            watch.mpi_library = path;
-            return;
-        }
-    }
-}
-
-/* The command beside this library: in a build tree, or installed. */
-static const char *find_tool(const char *library)
-{
-    static const char *const places[] = {"gordian", "../gordian", "../../gordian",
-                                         "../../bin/gordian", "../../../bin/gordian"};
-    static char path[600];
     const char *slash = strrchr(library, '/');
-    if (!slash)
-        return "";
-    size_t folder = (size_t)(slash + 1 - library);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    char head[4];
+    for (; slash && *places; places++) {
+        size_t folder = (size_t)(slash + 1 - library);
         memcpy(path, library, folder);
-        strcpy(path + folder, places[i]);
-        char head[4];
-        /* A folder of that name does not do. */
-        if (sys_call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0 &&
+        strcpy(path + folder, *places);
+        if (sys_call(SYS_faccessat, AT_FDCWD, path, use) == 0 &&
             read_small(path, head, sizeof head) > 0)
             return path;
     }
     return "";
 }
 
-/* Looked for when it is needed. */
+/* Looked for when it is needed: beside this library, in a build tree, or installed. */
 const char *settings_tool(void)
 {
+    static const char *const places[] = {
+        "gordian",           "../gordian",           "../../gordian",
+        "../../bin/gordian", "../../../bin/gordian", NULL};
+    static char path[600];
     struct region here;
     const char *tool = setting_text("GORDIAN_TOOL");
     if (tool)
         return tool;
-    return maps_find((uintptr_t)&settings_read, &here) ? find_tool(here.path) : "";
+    return maps_find((uintptr_t)&settings_read, &here) ? find_near(path, here.path, places, X_OK)
+                                                       : "";
 }
 
 /* The program's own name: not that of a loader that was asked to run it. */
@@ -216,14 +197,14 @@ static void find_program_name(char *program, size_t room)
 
 void settings_read(void)
 {
-    static char program[512];
+    static char program[512], mpi_path[640];
+    /* The interposers of MPI: beside this library where both are installed, else where they are
+     * built. */
+    static const char *const mpi_places[] = {"libgordian-mpi.so", "../mpi/libgordian-mpi.so", NULL};
     copy_environment();
-    const char *action = setting_text("GORDIAN_ON_DEADLOCK");
-    watch.on_deadlock = INCIDENT_ABORT;
-    if (action && strcmp(action, "report") == 0)
-        watch.on_deadlock = INCIDENT_GO_ON;
-    else if (action && strcmp(action, "break") == 0)
-        watch.on_deadlock = INCIDENT_BREAK;
+    watch.on_deadlock = setting_is("GORDIAN_ON_DEADLOCK", "report")  ? INCIDENT_GO_ON
+                        : setting_is("GORDIAN_ON_DEADLOCK", "break") ? INCIDENT_BREAK
+                                                                     : INCIDENT_ABORT;
     watch.abort_likely =
         watch.on_deadlock == INCIDENT_ABORT && setting_is("GORDIAN_ON_LIKELY", "abort");
     watch.potential = !setting_is("GORDIAN_POTENTIAL", "0");
@@ -235,7 +216,7 @@ void settings_read(void)
     watch.quiet = setting_is("GORDIAN_QUIET", "1");
 
     find_own_library();
-    find_mpi_library();
+    watch.mpi_library = find_near(mpi_path, watch.library, mpi_places, R_OK);
     watch.follow = !setting_is("GORDIAN_FOLLOW", "0") && *watch.library;
     if (!watch.follow) {
         /* Takes this library out of LD_PRELOAD, so that programs started from here run without it.

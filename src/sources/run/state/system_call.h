@@ -57,16 +57,21 @@ uint64_t sys_wall(void);
 /* From now on, in a sandbox, time is what the processor counts. */
 void sys_note_clock(void);
 
+static inline struct timespec sys_timespec(uint64_t nanoseconds)
+{
+    return (struct timespec){(time_t)(nanoseconds / 1000000000u),
+                             (long)(nanoseconds % 1000000000u)};
+}
+
 /* A moment of the same clock, that many nanoseconds from now. */
 static inline struct timespec sys_soon(uint64_t nanoseconds)
 {
-    uint64_t then = sys_now() + nanoseconds;
-    return (struct timespec){(time_t)(then / 1000000000u), (long)(then % 1000000000u)};
+    return sys_timespec(sys_now() + nanoseconds);
 }
 
 static inline void sys_sleep(uint64_t nanoseconds)
 {
-    struct timespec time = {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};
+    struct timespec time = sys_timespec(nanoseconds);
     uint32_t nobody = 0;
     sys_call(SYS_futex, &nobody, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
 }

@@ -18,6 +18,12 @@ void text_add(struct text *text, const char *more)
     text->at[text->used] = '\0';
 }
 
+void text_add_list(struct text *text, const char *const *pieces)
+{
+    for (; *pieces; pieces++)
+        text_add(text, *pieces);
+}
+
 static void add_digits(struct text *text, uint64_t value, unsigned base)
 {
     char buffer[24];

@@ -12,6 +12,9 @@ struct text {
 
 void text_open(struct text *text, char *buffer, size_t room);
 void text_add(struct text *text, const char *more);
+/* Adds each of the texts: text_add_all(&text, "a", "b", "c"). */
+#define text_add_all(text, ...) text_add_list((text), (const char *[]){__VA_ARGS__, NULL})
+void text_add_list(struct text *text, const char *const *pieces);
 void text_decimal(struct text *text, uint64_t value);
 void text_hex(struct text *text, uint64_t value);
 

@@ -37,6 +37,13 @@ bool table_start(void)
 
 /* ------------------------------------------------------------------ records */
 
+/* Callers have the guard, or are alone. */
+static void free_record(uint32_t index)
+{
+    watch.threads[index].index = first_free;
+    first_free = index + 1;
+}
+
 /* A thread that ended without telling, since it was not started by a function of ours: libc starts
  * some itself. Callers have the guard. */
 static bool reap_record(struct thread *t)
@@ -50,8 +57,7 @@ static bool reap_record(struct thread *t)
     wait_end(t);
     atomic_fetch_sub(&watch.live, 1);
     atomic_fetch_sub(&watch.unseen, 1);
-    t->index = first_free;
-    first_free = index + 1;
+    free_record(index);
     return true;
 }
 
@@ -126,9 +132,7 @@ void table_release(struct thread *t)
     if (atomic_exchange(&t->state, THREAD_FREE) == THREAD_RESERVED)
         atomic_fetch_sub(&watch.starting, 1);
     guard_lock(&table_guard);
-    uint32_t index = t->index;
-    t->index = first_free;
-    first_free = index + 1;
+    free_record(t->index);
     guard_unlock(&table_guard);
 }
 
@@ -246,18 +250,16 @@ void table_fork(void)
     first_free = 0;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        if (t == me || atomic_load(&t->state) != THREAD_LIVE) {
-            if (t == me)
-                continue;
-        } else {
+        if (t == me)
+            continue;
+        if (atomic_load(&t->state) == THREAD_LIVE) {
             orphans_add(t, true);
             atomic_store(&watch.by_tid[t->tid], 0);
         }
         t->used = 0;
         wait_end(t);
         atomic_store(&t->state, THREAD_FREE);
-        t->index = first_free;
-        first_free = i + 1;
+        free_record(i);
     }
     atomic_store(&watch.live, me ? 1 : 0);
     atomic_store(&watch.helpers, 0);

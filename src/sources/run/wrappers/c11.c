@@ -3,8 +3,8 @@
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/start/enter.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/wrappers/condition.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 #include "sources/run/wrappers/mutex.h"
 
 static int c11_answer(int result)
@@ -55,18 +55,14 @@ EXPORT2(mtx_timedlock, V_2_34, V_2_28);
 
 WRAPPER(int, mtx_init, (mtx_t * mtx, int type))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, mtx, INCIDENT_MUTEX, 0, 0, SITE_HERE);
+    lock_born(mtx, INCIDENT_MUTEX, 0, 0, SITE_HERE);
     return real.mtx_init(mtx, type);
 }
 EXPORT2(mtx_init, V_2_34, V_2_28);
 
 WRAPPER(void, mtx_destroy, (mtx_t * mtx))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, mtx, 1);
+    lock_gone(mtx, 1);
     real.mtx_destroy(mtx);
 }
 EXPORT2(mtx_destroy, V_2_34, V_2_28);
@@ -113,18 +109,14 @@ EXPORT2(cnd_broadcast, V_2_34, V_2_28);
 
 WRAPPER(int, cnd_init, (cnd_t * condition))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, condition, INCIDENT_CONDITION, 0, 0, SITE_HERE);
+    lock_born(condition, INCIDENT_CONDITION, 0, 0, SITE_HERE);
     return real.cnd_init(condition);
 }
 EXPORT2(cnd_init, V_2_34, V_2_28);
 
 WRAPPER(void, cnd_destroy, (cnd_t * condition))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, condition, 1);
+    lock_gone(condition, 1);
     real.cnd_destroy(condition);
 }
 EXPORT2(cnd_destroy, V_2_34, V_2_28);

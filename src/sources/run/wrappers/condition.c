@@ -7,10 +7,10 @@
 #include "sources/run/start/enter.h"
 #include "sources/run/threads/handler_acts.h"
 #include "sources/run/threads/held_locks.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/threads/observed_wait.h"
 #include "sources/run/threads/wait.h"
 #include "sources/run/threads/waiters.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include <string.h>
 
@@ -162,18 +162,14 @@ EXPORT(pthread_cond_broadcast, V_COND);
 
 WRAPPER(int, pthread_cond_init, (pthread_cond_t * condition, const pthread_condattr_t *attributes))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, condition, INCIDENT_CONDITION, 0, 0, SITE_HERE);
+    lock_born(condition, INCIDENT_CONDITION, 0, 0, SITE_HERE);
     return real.pthread_cond_init(condition, attributes);
 }
 EXPORT(pthread_cond_init, V_COND);
 
 WRAPPER(int, pthread_cond_destroy, (pthread_cond_t * condition))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, condition, 1);
+    lock_gone(condition, 1);
     return real.pthread_cond_destroy(condition);
 }
 EXPORT(pthread_cond_destroy, V_COND);

@@ -8,8 +8,8 @@
 #include "sources/run/start/enter.h"
 #include "sources/run/state/system_call.h"
 #include "sources/run/threads/handler_acts.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/threads/wait.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include <errno.h>
 
@@ -215,18 +215,14 @@ EXPORT2(pthread_mutex_clocklock, V_2_34, V_2_30);
 
 WRAPPER(int, pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t *attributes))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, mutex, INCIDENT_MUTEX, 0, 0, SITE_HERE);
+    lock_born(mutex, INCIDENT_MUTEX, 0, 0, SITE_HERE);
     return real.pthread_mutex_init(mutex, attributes);
 }
 EXPORT(pthread_mutex_init, V_OLDEST);
 
 WRAPPER(int, pthread_mutex_destroy, (pthread_mutex_t * mutex))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, mutex, 1);
+    lock_gone(mutex, 1);
     return real.pthread_mutex_destroy(mutex);
 }
 EXPORT(pthread_mutex_destroy, V_OLDEST);

@@ -7,8 +7,8 @@
 #include "sources/run/state/system_call.h"
 #include "sources/run/threads/handler_acts.h"
 #include "sources/run/threads/held_locks.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/threads/wait.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include <errno.h>
 
@@ -167,18 +167,14 @@ EXPORT2(pthread_rwlock_unlock, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_rwlock_init, (pthread_rwlock_t * lock, const pthread_rwlockattr_t *attributes))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, lock, INCIDENT_RWLOCK, 0, 0, SITE_HERE);
+    lock_born(lock, INCIDENT_RWLOCK, 0, 0, SITE_HERE);
     return real.pthread_rwlock_init(lock, attributes);
 }
 EXPORT2(pthread_rwlock_init, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_rwlock_destroy, (pthread_rwlock_t * lock))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, lock, 1);
+    lock_gone(lock, 1);
     return real.pthread_rwlock_destroy(lock);
 }
 EXPORT2(pthread_rwlock_destroy, V_2_34, V_OLDEST);

@@ -7,8 +7,8 @@
 #include "sources/run/start/enter.h"
 #include "sources/run/state/guard.h"
 #include "sources/run/threads/held_locks.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/threads/wait.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -140,18 +140,14 @@ EXPORT2(sem_post, V_2_34, V_OLDEST);
 
 WRAPPER(int, sem_init, (sem_t * sem, int shared, unsigned value))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, sem, INCIDENT_SEMAPHORE, value, shared ? LOCK_SHARED : 0, SITE_HERE);
+    lock_born(sem, INCIDENT_SEMAPHORE, value, shared ? LOCK_SHARED : 0, SITE_HERE);
     return real.sem_init(sem, shared, value);
 }
 EXPORT2(sem_init, V_2_34, V_OLDEST);
 
 WRAPPER(int, sem_destroy, (sem_t * sem))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, sem, 1);
+    lock_gone(sem, 1);
     return real.sem_destroy(sem);
 }
 EXPORT2(sem_destroy, V_2_34, V_OLDEST);
@@ -171,7 +167,7 @@ WRAPPER(sem_t *, sem_open, (const char *name, int flags, ...))
     struct site site = SITE_HERE;
     sem_t *sem = real.sem_open(name, flags, mode, value);
     if (t && sem != SEM_FAILED && !(lock_flags((uintptr_t)sem) & LOCK_SHARED)) {
-        lock_born(t, sem, INCIDENT_SEMAPHORE, 0, LOCK_SHARED, site);
+        lock_born(sem, INCIDENT_SEMAPHORE, 0, LOCK_SHARED, site);
         lock_set_name(sem, name);
     }
     return sem;

@@ -6,8 +6,8 @@
 #include "sources/run/state/system_call.h"
 #include "sources/run/threads/handler_acts.h"
 #include "sources/run/threads/held_locks.h"
-#include "sources/run/threads/lock_lifetime.h"
 #include "sources/run/threads/wait.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include <errno.h>
 
@@ -91,18 +91,14 @@ EXPORT2(pthread_spin_unlock, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * lock, int shared))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_born(t, (void *)lock, INCIDENT_SPIN, 0, shared ? LOCK_SHARED : 0, SITE_HERE);
+    lock_born((void *)lock, INCIDENT_SPIN, 0, shared ? LOCK_SHARED : 0, SITE_HERE);
     return real.pthread_spin_init(lock, shared);
 }
 EXPORT2(pthread_spin_init, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * lock))
 {
-    struct thread *t = thread_enter();
-    if (t)
-        lock_gone(t, (void *)lock, 1);
+    lock_gone((void *)lock, 1);
     return real.pthread_spin_destroy(lock);
 }
 EXPORT2(pthread_spin_destroy, V_2_34, V_OLDEST);

@@ -5,6 +5,7 @@
 #include "foundation/base/error.h"
 #include "output/report/report.h"
 #include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/snapshot/process_snapshot.h"
 #include "sources/inspect/target/open_files.h"
 #include "sources/watch/graph/local_clients.h"
 
@@ -21,7 +22,7 @@ struct client_end {
 };
 
 struct inspector {
-    struct sight sight;
+    struct process_snapshot snapshot;
     struct client_end *ends; /* all sockets of the process */
     size_t end_count, end_room;
     gordian_allocator memory;
@@ -29,11 +30,11 @@ struct inspector {
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status open_sight(struct inspector *inspector, uint32_t pid, gordian_error *error)
+static gordian_status open_snapshot(struct inspector *inspector, uint32_t pid, gordian_error *error)
 {
     struct target *target;
     TRY(target_open_live(&target, pid, error));
-    gordian_status status = sight_open(&inspector->sight, &target, 1, error);
+    gordian_status status = snapshot_open(&inspector->snapshot, &target, 1, error);
     if (status != GORDIAN_OK)
         target_close(target);
     return status;
@@ -49,7 +50,7 @@ gordian_status inspector_open(struct source **out, uint32_t pid, const struct so
         return fail_memory(error);
     }
     inspector->memory = *memory;
-    gordian_status status = open_sight(inspector, pid, error);
+    gordian_status status = open_snapshot(inspector, pid, error);
     if (status != GORDIAN_OK) {
         output_close(&source->sql);
         memory_free_all(memory, source, inspector);
@@ -63,7 +64,7 @@ gordian_status inspector_open(struct source **out, uint32_t pid, const struct so
     scan_open(&source->scan, memory);
     scan_open(&source->next, memory);
     snprintf(source->label, sizeof source->label, "%.40s-%u",
-             path_tail(inspector->sight.targets[0]->program), pid);
+             path_tail(inspector->snapshot.targets[0]->program), pid);
     *out = source;
     return GORDIAN_OK;
 }
@@ -71,7 +72,7 @@ gordian_status inspector_open(struct source **out, uint32_t pid, const struct so
 void inspector_close(struct inspector *inspector)
 {
     gordian_allocator memory = inspector->memory;
-    sight_close(&inspector->sight);
+    snapshot_close(&inspector->snapshot);
     memory_free_all(&memory, inspector->ends, inspector);
 }
 
@@ -109,7 +110,7 @@ static bool is_shared(const struct open_files *open_files, uint64_t inode, uint3
 
 static bool list_ends(struct inspector *inspector)
 {
-    uint32_t pid = inspector->sight.targets[0]->seen_pid;
+    uint32_t pid = inspector->snapshot.targets[0]->seen_pid;
     struct open_files *open_files = open_files_read(&inspector->memory);
     bool done = open_files;
     inspector->end_count = 0;
@@ -148,7 +149,7 @@ bool inspector_owns(const struct inspector *inspector, const struct session *ses
 }
 
 /* The one descriptor that a thread waits to read from; false: there are more, or something else. */
-static bool awaited_descriptor(struct target *target, const struct sight_thread *thread,
+static bool awaited_descriptor(struct target *target, const struct snapshot_thread *thread,
                                uint32_t *fd)
 {
     struct pollfd one;
@@ -166,10 +167,10 @@ static bool awaited_descriptor(struct target *target, const struct sight_thread 
 }
 
 /* Whose answer it waits for, if it is somebody's on the other end of a socket. */
-static bool take_awaited(struct inspector *inspector, const struct sight_thread *thread,
+static bool take_awaited(struct inspector *inspector, const struct snapshot_thread *thread,
                          struct scan *scan, struct session *session)
 {
-    struct target *target = inspector->sight.targets[0];
+    struct target *target = inspector->snapshot.targets[0];
     enum open_file_kind kind;
     uint64_t inode;
     uint32_t fd;
@@ -190,13 +191,13 @@ static bool take_awaited(struct inspector *inspector, const struct sight_thread 
 
 static const char *name_lock(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
-    const struct sight_lock *lock = &inspector->sight.locks[number];
-    const struct incident_lock raw = {.kind = lock->kind, .flags = lock->flags};
-    struct symbols *symbols = sight_symbols(&inspector->sight, 0);
+    const struct snapshot_lock *lock = snapshot_lock(&inspector->snapshot, number);
+    const struct incident_lock raw = {.kind = lock->kind, .flags = lock->facts.flags};
+    struct symbols *symbols = snapshot_symbols(&inspector->snapshot, 0);
     char kind[100], name[160] = "", text[300];
     lock_kind(&raw, kind, sizeof kind);
-    if (lock->name)
-        snprintf(name, sizeof name, "%s", lock->name);
+    if (lock->facts.name)
+        snprintf(name, sizeof name, "%s", lock->facts.name);
     else if (!symbols ||
              symbols_place(symbols, lock->address, lock->kind, name, sizeof name) != PLACE_VARIABLE)
         snprintf(name, sizeof name, "at 0x%llx", (unsigned long long)lock->address);
@@ -208,11 +209,11 @@ static const char *name_lock(struct inspector *inspector, struct scan *scan, uin
 static bool add_holders(struct inspector *inspector, struct scan *scan, uint32_t wait,
                         uint32_t lock, size_t *found)
 {
-    const struct sight *sight = &inspector->sight;
-    for (uint32_t i = sight->locks[lock].first_hold; i != SIGHT_NONE;
-         i = sight->edges[i].next_hold) {
-        const struct sight_edge *hold = &sight->edges[i];
-        if (hold->word != WORD_PROVED || hold->thread >= sight->thread_count ||
+    const struct process_snapshot *snapshot = &inspector->snapshot;
+    for (uint32_t i = snapshot_lock(snapshot, lock)->first_hold; i != SNAPSHOT_NONE;
+         i = snapshot_edge(snapshot, i)->next_hold) {
+        const struct wait_for_edge *hold = snapshot_edge(snapshot, i);
+        if (hold->word != WORD_PROVED || hold->thread >= snapshot_thread_count(snapshot) ||
             (hold->flags & (INCIDENT_WAITS | INCIDENT_COULD)))
             continue;
         ++*found;
@@ -227,7 +228,7 @@ static bool add_holders(struct inspector *inspector, struct scan *scan, uint32_t
 static bool add_others(struct inspector *inspector, struct scan *scan, uint32_t wait)
 {
     scan->waits[wait].any = true;
-    for (uint32_t i = 0; i < inspector->sight.thread_count; i++)
+    for (uint32_t i = 0; i < snapshot_thread_count(&inspector->snapshot); i++)
         if (!scan_edge(scan, wait, i, false, ""))
             return false;
     return true;
@@ -235,9 +236,9 @@ static bool add_others(struct inspector *inspector, struct scan *scan, uint32_t 
 
 static bool take_wait(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
-    const struct sight *sight = &inspector->sight;
-    const struct sight_thread *thread = &sight->threads[number];
-    uint32_t lock = sight->edges[thread->wait].lock;
+    const struct process_snapshot *snapshot = &inspector->snapshot;
+    const struct snapshot_thread *thread = snapshot_thread(snapshot, number);
+    uint32_t lock = snapshot_edge(snapshot, thread->wait)->lock;
     size_t found = 0;
     struct wait *wait = scan_wait(scan, number);
     if (!wait)
@@ -245,20 +246,20 @@ static bool take_wait(struct inspector *inspector, struct scan *scan, uint32_t n
     uint32_t index = (uint32_t)(wait - scan->waits);
     wait->began = scan->sessions[number].changed;
     wait->object = name_lock(inspector, scan, lock);
-    scan->sessions[number].joins = sight->locks[lock].kind == INCIDENT_THREAD_END;
+    scan->sessions[number].joins = snapshot_lock(snapshot, lock)->kind == INCIDENT_THREAD_END;
     return wait->object && add_holders(inspector, scan, index, lock, &found) &&
            (found || add_others(inspector, scan, index));
 }
 
 /* Sleeps without end, and did not move while it was looked at. */
-static bool is_stuck(const struct sight_thread *thread)
+static bool is_stuck(const struct snapshot_thread *thread)
 {
     return thread->is.steady && thread->sleeps && !thread->call.timed;
 }
 
 static bool add_thread(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
-    const struct sight_thread *thread = &inspector->sight.threads[number];
+    const struct snapshot_thread *thread = snapshot_thread(&inspector->snapshot, number);
     char changed[120];
     uint32_t place = scan_session(scan, thread->is.seen_tid, NULL);
     if (place != number)
@@ -280,22 +281,23 @@ static bool add_thread(struct inspector *inspector, struct scan *scan, uint32_t 
 
 static bool fill_look(struct inspector *inspector, struct scan *scan)
 {
-    struct sight *sight = &inspector->sight;
+    struct process_snapshot *snapshot = &inspector->snapshot;
     gordian_error error = {0};
-    if (sight_begin(sight, &error) != GORDIAN_OK)
+    if (snapshot_begin(snapshot, &error) != GORDIAN_OK)
         return false;
-    decoders_explain(sight);
-    if (!list_ends(inspector) || sight_settle(sight, &error) != GORDIAN_OK)
+    decoders_explain(snapshot);
+    if (!list_ends(inspector) || snapshot_settle(snapshot, &error) != GORDIAN_OK)
         return false;
-    decoders_settle(sight);
-    for (uint32_t i = 0; i < sight->thread_count; i++)
+    decoders_settle(snapshot);
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++)
         if (!add_thread(inspector, scan, i))
             return false;
-    for (uint32_t i = 0; i < sight->thread_count; i++)
-        if (is_stuck(&sight->threads[i]) && sight->threads[i].wait != SIGHT_NONE &&
-            !scan->sessions[i].port && !scan->sessions[i].peer && !take_wait(inspector, scan, i))
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++)
+        if (is_stuck(snapshot_thread(snapshot, i)) &&
+            snapshot_thread(snapshot, i)->wait != SNAPSHOT_NONE && !scan->sessions[i].port &&
+            !scan->sessions[i].peer && !take_wait(inspector, scan, i))
             return false;
-    return !sight->failed;
+    return !snapshot->failed;
 }
 
 /* A process that has ended is one without threads. */

@@ -1,14 +1,17 @@
-#include "sources/run/threads/lock_lifetime.h"
+#include "sources/run/wrappers/lock_lifetime.h"
 
 #include "sources/run/locks/lock_order.h"
+#include "sources/run/start/enter.h"
 #include "sources/run/state/guard.h"
 #include "sources/run/threads/held_locks.h"
 
-void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units, uint32_t flags,
-               struct site site)
+void lock_born(const void *lock, uint32_t kind, uint32_t units, uint32_t flags, struct site site)
 {
+    struct thread *t = thread_enter();
     uintptr_t address = (uintptr_t)lock;
     struct shield shield;
+    if (!t)
+        return;
     work_begin(t, &shield);
     uint32_t i =
         held_find(t, address); /* initialised while held: that is how some survive a fork */
@@ -19,9 +22,12 @@ void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units
     work_end(t, &shield);
 }
 
-void lock_gone(struct thread *t, const void *lock, size_t size)
+void lock_gone(const void *lock, size_t size)
 {
+    struct thread *t = thread_enter();
     struct shield shield;
+    if (!t)
+        return;
     work_begin(t, &shield);
     locks_remove((uintptr_t)lock, size);
     order_forget((uintptr_t)lock, size);

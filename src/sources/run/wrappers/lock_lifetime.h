@@ -5,9 +5,8 @@
 #include "sources/run/locks/lock_registry.h"
 
 /* The lock comes into being (again): whatever was known of that address is forgotten. */
-void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units, uint32_t flags,
-               struct site site);
+void lock_born(const void *lock, uint32_t kind, uint32_t units, uint32_t flags, struct site site);
 /* The memory from `lock` on is no lock any more. */
-void lock_gone(struct thread *t, const void *lock, size_t size);
+void lock_gone(const void *lock, size_t size);
 /* The thread gives back what it does not hold: noted, so that the lock is never judged by holds. */
 void lock_stray(struct thread *t, uintptr_t lock);
