@@ -166,8 +166,7 @@ static bool add_group(struct dump_reader *reader, const struct value *name,
                       const struct value *about, const struct value *ranks)
 {
     struct training *job = reader->job;
-    if (!memory_grow(&job->memory, &job->groups, &job->group_room, job->group_count + 1,
-                     sizeof *job->groups))
+    if (!memory_extend(&job->memory, job->groups, job->group_room, job->group_count))
         return false;
     struct group group = {.name = name->count ? value_text_id(reader, name) : 0,
                           .about = value_text_id(reader, about)};
@@ -228,9 +227,8 @@ static struct local_group *local_group(struct dump_reader *reader, const struct 
     if (local || reader->local_count == GROUPS_MOST)
         return local;
     uint32_t group = group_id(reader, name, about, ranks);
-    if (group == GORDIAN_NONE ||
-        !memory_grow(&reader->job->memory, &reader->locals, &reader->local_room,
-                     reader->local_count + 1, sizeof *reader->locals))
+    if (group == GORDIAN_NONE || !memory_extend(&reader->job->memory, reader->locals,
+                                                reader->local_room, reader->local_count))
         return NULL;
     local = &reader->locals[reader->local_count++];
     *local = (struct local_group){.name = name, .group = group, .id = -1};
@@ -400,8 +398,7 @@ static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
     for (size_t i = reader->seat_count; i-- > 0;)
         if ((&reader->seats[i])->group == group)
             return &reader->seats[i];
-    if (!memory_grow(&reader->job->memory, &reader->seats, &reader->seat_room,
-                     reader->seat_count + 1, sizeof *reader->seats))
+    if (!memory_extend(&reader->job->memory, reader->seats, reader->seat_room, reader->seat_count))
         return NULL;
     struct seat *seat = &reader->seats[reader->seat_count++];
     *seat = (struct seat){.group = group, .enqueued = -1, .completed = -1, .last = GORDIAN_NONE};
@@ -487,8 +484,8 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
         operation->peer = member_at(reader->job, operation->group, operation->peer);
     /* A send or a receive without a peer says nothing, unless it closes a group. */
     recorded.dropped = recorded.is_p2p && operation->peer == GORDIAN_NONE && !recorded.closing;
-    if (!memory_grow(&reader->job->memory, &reader->entries, &reader->entry_room,
-                     reader->entry_count + 1, sizeof *reader->entries))
+    if (!memory_extend(&reader->job->memory, reader->entries, reader->entry_room,
+                       reader->entry_count))
         return fail_memory(reader->error);
     reader->entries[reader->entry_count++] = recorded;
     return GORDIAN_OK;

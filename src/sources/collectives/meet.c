@@ -269,8 +269,7 @@ static gordian_status add_late(struct training *job, struct meeting *meeting, ui
 {
     if (job->late_count == LATE_MOST)
         return fail(error, GORDIAN_STATUS_INPUT, "too many operations in groups of too many ranks");
-    if (!memory_grow(&job->memory, &job->late, &job->late_room, job->late_count + 1,
-                     sizeof *job->late))
+    if (!memory_extend(&job->memory, job->late, job->late_room, job->late_count))
         return fail_memory(error);
     job->late[job->late_count++] = rank;
     meeting->late_count++;
@@ -319,8 +318,7 @@ static gordian_status add_meeting(struct training *job, size_t first, uint32_t c
                                   gordian_error *error)
 {
     const struct operation *operation = flight_operation(job, &job->flights[first]);
-    if (!memory_grow(&job->memory, &job->meetings, &job->meeting_room, job->meeting_count + 1,
-                     sizeof *job->meetings))
+    if (!memory_extend(&job->memory, job->meetings, job->meeting_room, job->meeting_count))
         return fail_memory(error);
     for (uint32_t i = 0; i < count; i++)
         job->flights[first + i].meeting = (uint32_t)job->meeting_count;

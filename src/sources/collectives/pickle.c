@@ -102,8 +102,8 @@ static gordian_status refuse_opcode(struct machine *machine, uint8_t code)
 
 static gordian_status push_value(struct machine *machine, struct value *value)
 {
-    if (!value || !memory_grow(&machine->arena->memory, &machine->stack, &machine->room,
-                               machine->count + 1, sizeof *machine->stack))
+    if (!value ||
+        !memory_extend(&machine->arena->memory, machine->stack, machine->room, machine->count))
         return fail_memory(machine->error);
     machine->stack[machine->count++] = value;
     return GORDIAN_OK;
@@ -371,8 +371,8 @@ static gordian_status take_index_line(struct machine *machine, uint64_t *index)
 
 static gordian_status set_mark(struct machine *machine)
 {
-    if (!memory_grow(&machine->arena->memory, &machine->marks, &machine->mark_room,
-                     machine->mark_count + 1, sizeof *machine->marks))
+    if (!memory_extend(&machine->arena->memory, machine->marks, machine->mark_room,
+                       machine->mark_count))
         return fail_memory(machine->error);
     machine->marks[machine->mark_count++] = machine->count;
     return GORDIAN_OK;

@@ -184,8 +184,8 @@ static bool add_complaint(struct training *job, const struct dump_file *file,
     size_t size = strlen(file->path) + 1;
     char *path = memory_alloc(&job->memory, size);
     pthread_mutex_lock(&job->lock);
-    bool grown = path && memory_grow(&job->memory, &job->complaints, &job->complaint_room,
-                                     job->complaint_count + 1, sizeof *job->complaints);
+    bool grown = path && memory_extend(&job->memory, job->complaints, job->complaint_room,
+                                       job->complaint_count);
     if (grown) {
         struct complaint *complaint = &job->complaints[job->complaint_count++];
         complaint->rank = file->rank;

@@ -351,8 +351,7 @@ static gordian_status memory_event(void *context, const gordian_event *event, go
 {
     struct memory_sink *sink = context;
     struct gen_trace *trace = &sink->trace;
-    if (!memory_grow(&sink->memory, &trace->events, &sink->event_room, trace->event_count + 1,
-                     sizeof *event))
+    if (!memory_extend(&sink->memory, trace->events, sink->event_room, trace->event_count))
         return fail_memory(error);
     size_t more = event->wants ? event->want_count : 0;
     if (more && !memory_grow(&sink->memory, &trace->wants, &sink->want_room,

@@ -73,8 +73,7 @@ static void write_call(struct writer *writer, enum call call, enum group_kind ki
 {
     struct stage *stage = writer->stage;
     bool p2p = call == CALL_SEND || call == CALL_RECV;
-    if (!memory_grow(&writer->job->memory, &stage->calls, &writer->room, stage->count + 1u,
-                     sizeof *stage->calls)) {
+    if (!memory_extend(&writer->job->memory, stage->calls, writer->room, stage->count)) {
         writer->failed = true;
         return;
     }

@@ -218,8 +218,7 @@ static gordian_status put_in(struct feed *feed, struct grouping *grouping, uint3
                              gordian_error *error)
 {
     size_t arrows = grouping->servers->verdict.arrow_count;
-    if (!memory_grow(&feed->memory, &feed->groups, &feed->room, feed->count + 1,
-                     sizeof *feed->groups))
+    if (!memory_extend(&feed->memory, feed->groups, feed->room, feed->count))
         return fail_memory(error);
     struct fed_group *group = &feed->groups[feed->count++];
     *group = (struct fed_group){

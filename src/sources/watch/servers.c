@@ -33,8 +33,7 @@ void servers_close(struct servers *servers)
 
 gordian_status servers_add(struct servers *servers, const char *address, gordian_error *error)
 {
-    if (!memory_grow(&servers->memory, &servers->sources, &servers->room, servers->count + 1,
-                     sizeof *servers->sources))
+    if (!memory_extend(&servers->memory, servers->sources, servers->room, servers->count))
         return fail_memory(error);
     struct source *source;
     TRY(source_open(&source, address, &servers->pace, &servers->memory, error));
@@ -44,8 +43,7 @@ gordian_status servers_add(struct servers *servers, const char *address, gordian
 
 gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_error *error)
 {
-    if (!memory_grow(&servers->memory, &servers->sources, &servers->room, servers->count + 1,
-                     sizeof *servers->sources))
+    if (!memory_extend(&servers->memory, servers->sources, servers->room, servers->count))
         return fail_memory(error);
     struct source *source;
     TRY(inspector_open(&source, pid, &servers->pace, &servers->memory, error));

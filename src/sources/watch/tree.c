@@ -29,8 +29,7 @@ static bool is_deadlocked(const struct verdict *verdict, struct member member)
 static bool add_line(struct tree *tree, const struct servers *servers, struct member member,
                      uint32_t depth, size_t behind)
 {
-    if (!memory_grow(&tree->memory, &tree->lines, &tree->room, tree->count + 1,
-                     sizeof *tree->lines))
+    if (!memory_extend(&tree->memory, tree->lines, tree->room, tree->count))
         return false;
     tree->lines[tree->count++] =
         (struct tree_line){member, depth, is_deadlocked(&servers->verdict, member), behind};

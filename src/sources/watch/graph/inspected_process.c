@@ -118,8 +118,8 @@ static bool list_ends(struct inspector *inspector)
         if (open_file->pid != pid || open_file->kind != OPEN_FILE_SOCKET ||
             is_shared(open_files, open_file->inode, pid))
             continue;
-        done = memory_grow(&inspector->memory, &inspector->ends, &inspector->end_room,
-                           inspector->end_count + 1, sizeof *inspector->ends);
+        done = memory_extend(&inspector->memory, inspector->ends, inspector->end_room,
+                             inspector->end_count);
         if (!done)
             break;
         struct client_end *end = &inspector->ends[inspector->end_count++];

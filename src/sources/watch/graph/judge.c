@@ -29,8 +29,8 @@ static uint32_t node_of(const struct verdict *verdict, struct member member)
 
 static bool add_arrow(struct verdict *verdict, struct arrow_between arrow)
 {
-    if (!memory_grow(&verdict->memory, &verdict->arrows, &verdict->arrow_room,
-                     verdict->arrow_count + 1, sizeof *verdict->arrows))
+    if (!memory_extend(&verdict->memory, verdict->arrows, verdict->arrow_room,
+                       verdict->arrow_count))
         return false;
     verdict->arrows[verdict->arrow_count++] = arrow;
     return true;
@@ -303,8 +303,8 @@ static bool take_deadlock(struct verdict *verdict, const gordian_part *part, enu
     bool *inside = arena_alloc(&verdict->arena, verdict->node_count + 1);
     deadlock.members = arena_alloc(&verdict->arena, count * sizeof *deadlock.members);
     if (!inside || !deadlock.members ||
-        !memory_grow(&verdict->memory, &verdict->deadlocks, &verdict->deadlock_room,
-                     verdict->deadlock_count + 1, sizeof *verdict->deadlocks))
+        !memory_extend(&verdict->memory, verdict->deadlocks, verdict->deadlock_room,
+                       verdict->deadlock_count))
         return false;
     for (size_t i = 0; i < count; i++) {
         uint32_t node = part->processes[i];

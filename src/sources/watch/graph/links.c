@@ -50,8 +50,7 @@ gordian_status links_set(struct links *links, const char *pattern, gordian_error
 
 static bool push_link(struct links *links, const struct link *link)
 {
-    if (!link->client || !memory_grow(&links->memory, &links->list, &links->room, links->count + 1,
-                                      sizeof *links->list))
+    if (!link->client || !memory_extend(&links->memory, links->list, links->room, links->count))
         return false;
     links->list[links->count++] = *link;
     return true;
@@ -88,8 +87,8 @@ struct seat {
 
 static bool add_seat(struct links *links, struct member member, const char *client, bool process)
 {
-    if (!client || !memory_grow(&links->memory, &links->seats, &links->seat_room,
-                                links->seat_count + 1, sizeof *links->seats))
+    if (!client ||
+        !memory_extend(&links->memory, links->seats, links->seat_room, links->seat_count))
         return false;
     links->seats[links->seat_count++] = (struct seat){member, client, process};
     return true;

@@ -145,8 +145,8 @@ static void read_table(struct locals *locals, const char *path)
     struct local_end end;
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
-        if (parse_line(line, &end) && memory_grow(&locals->memory, &locals->ends, &locals->room,
-                                                  locals->count + 1, sizeof *locals->ends))
+        if (parse_line(line, &end) &&
+            memory_extend(&locals->memory, locals->ends, locals->room, locals->count))
             locals->ends[locals->count++] = end;
     if (file)
         fclose(file);
@@ -204,8 +204,8 @@ static void list_backends(struct locals *locals)
         const struct local_end *far =
             locals->ends[i].far ? find_inode(locals, locals->ends[i].far) : NULL;
         if (!far || !far->pid || far->shared ||
-            !memory_grow(&locals->memory, &locals->backends, &locals->backend_room,
-                         locals->backend_count + 1, sizeof *locals->backends))
+            !memory_extend(&locals->memory, locals->backends, locals->backend_room,
+                           locals->backend_count))
             continue;
         locals->backends[locals->backend_count++] = (struct backend){far->pid, i};
     }

@@ -19,8 +19,8 @@ void overview_close(struct overview *overview)
 static bool add_root(struct overview *overview, const struct scan *scan, uint32_t source,
                      uint32_t session)
 {
-    if (!memory_grow(&overview->memory, &overview->roots, &overview->root_room,
-                     overview->root_count + 1, sizeof *overview->roots))
+    if (!memory_extend(&overview->memory, overview->roots, overview->root_room,
+                       overview->root_count))
         return false;
     overview->roots[overview->root_count++] =
         (struct root){source, session, scan_behind(scan, session)};

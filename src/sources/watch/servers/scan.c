@@ -96,8 +96,7 @@ uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid)
 
 struct wait *scan_wait(struct scan *scan, uint32_t session)
 {
-    if (!memory_grow(&scan->memory, &scan->waits, &scan->wait_room, scan->wait_count + 1,
-                     sizeof *scan->waits))
+    if (!memory_extend(&scan->memory, scan->waits, scan->wait_room, scan->wait_count))
         return NULL;
     struct wait *wait = &scan->waits[scan->wait_count];
     *wait = (struct wait){.session = session, .mode = "", .object = "", .row = "", .began = ""};
@@ -107,8 +106,7 @@ struct wait *scan_wait(struct scan *scan, uint32_t session)
 
 bool scan_push(struct scan *scan, const struct edge *edge)
 {
-    if (!memory_grow(&scan->memory, &scan->edges, &scan->edge_room, scan->edge_count + 1,
-                     sizeof *scan->edges))
+    if (!memory_extend(&scan->memory, scan->edges, scan->edge_room, scan->edge_count))
         return false;
     scan->edges[scan->edge_count++] = *edge;
     return true;
