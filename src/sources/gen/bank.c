@@ -206,8 +206,7 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
         customers.units[r] = 1 + draw_below(&customers, options->units);
     THEN(status, live_customers(&customers));
     gordian_bank_close(customers.bank);
-    memory_free(&memory, customers.all);
-    memory_free(&memory, customers.units);
+    memory_free_all(&memory, customers.all, customers.units);
     return status;
 }
 
@@ -277,23 +276,6 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
 
 /* ------------------------------------------------------------------ the textbooks' example */
 
-struct taken {
-    uint32_t process;
-    uint32_t units[3];
-};
-
-static gordian_status request_customer_wants(struct gen_sink *sink, const struct taken *taken,
-                                             gordian_error *error)
-{
-    gordian_want wants[3];
-    gordian_event event = {
-        .op = GORDIAN_OP_REQUEST, .process = taken->process, .to = GORDIAN_NONE, .wants = wants};
-    for (uint32_t r = 0; r < 3; r++)
-        if (taken->units[r])
-            wants[event.want_count++] = (gordian_want){taken->units[r], r};
-    return sink->event(sink->context, &event, error);
-}
-
 /* Five processes and 10, 5 and 7 units: a state that is safe, a request that is granted, one that
  * is not available and one that is not safe. */
 gordian_status bank_textbook(const struct gen_options *options, struct gen_sink *sink,
@@ -301,19 +283,29 @@ gordian_status bank_textbook(const struct gen_options *options, struct gen_sink 
 {
     static const uint64_t units[3] = {10, 5, 7};
     static const uint32_t claims[5][3] = {{7, 5, 3}, {3, 2, 2}, {9, 0, 2}, {2, 2, 2}, {4, 3, 3}};
-    static const struct taken taken[] = {
+    static const struct {
+        uint32_t process, units[3];
+    } taken[] = {
         {0, {0, 1, 0}}, {1, {2, 0, 0}}, {2, {3, 0, 2}}, {3, {2, 1, 1}},
         {4, {0, 0, 2}}, {1, {1, 0, 2}}, {4, {3, 3, 0}}, {0, {0, 2, 0}},
     };
+    gordian_want wants[3];
     (void)options;
     TRY(sink->begin(sink->context, 5, 3, units, 0, error));
     for (uint32_t p = 0; p < 5; p++) {
-        gordian_want wants[3];
         for (uint32_t r = 0; r < 3; r++)
             wants[r] = (gordian_want){claims[p][r], r};
         TRY(sink->claim(sink->context, p, wants, 3, error));
     }
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        TRY(request_customer_wants(sink, &taken[i], error));
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        gordian_event event = {.op = GORDIAN_OP_REQUEST,
+                               .process = taken[i].process,
+                               .to = GORDIAN_NONE,
+                               .wants = wants};
+        for (uint32_t r = 0; r < 3; r++)
+            if (taken[i].units[r])
+                wants[event.want_count++] = (gordian_want){taken[i].units[r], r};
+        TRY(sink->event(sink->context, &event, error));
+    }
     return GORDIAN_OK;
 }

@@ -80,6 +80,14 @@ struct gen_options gen_options_of(const char *kind, uint64_t seed, uint32_t proc
 
 /* ------------------------------------------------------------------ options */
 
+const struct gen_kind *gen_kind_named(const char *name)
+{
+    for (const struct gen_kind *kind = gen_kinds; kind->name; kind++)
+        if (name && strcmp(kind->name, name) == 0)
+            return kind;
+    return NULL;
+}
+
 static gordian_status unknown_kind(const char *name, gordian_error *error)
 {
     char list[400] = "";
@@ -127,20 +135,6 @@ static gordian_status check_option(const struct gen_kind *kind, const struct che
                 (unsigned long long)option->most);
 }
 
-static gordian_status check_order(const struct gen_kind *kind, const char *order,
-                                  gordian_error *error)
-{
-    if (!order)
-        return GORDIAN_OK;
-    if (!kind_uses(kind, "order"))
-        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' does not use order: it uses %s",
-                    kind->name, kind->uses);
-    if (strcmp(order, "tail") != 0 && strcmp(order, "head") != 0 && strcmp(order, "random") != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "unknown order '%s': one of tail, head, random",
-                    order);
-    return GORDIAN_OK;
-}
-
 static gordian_status check_gen_options(const struct gen_kind *kind, const struct gen_options *o,
                                         gordian_error *error)
 {
@@ -166,34 +160,33 @@ static gordian_status check_gen_options(const struct gen_kind *kind, const struc
         {"fault", o->fault != NULL, false, true},
         {"folder", o->folder != NULL, false, true},
         {"json", o->json, false, true},
+        {"order", o->order != NULL, false, true},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         TRY(check_option(kind, &options[i], error));
-
-    return check_order(kind, o->order, error);
+    if (o->order && strcmp(o->order, "tail") != 0 && strcmp(o->order, "head") != 0 &&
+        strcmp(o->order, "random") != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "unknown order '%s': one of tail, head, random",
+                    o->order);
+    return GORDIAN_OK;
 }
 
 /* Looks the kind up, checks the options and fills the defaults in. */
 static gordian_status resolve_options(const struct gen_options *given, struct gen_options *options,
                                       const struct gen_kind **found, gordian_error *error)
 {
-    const struct gen_kind *kind = gen_kinds;
-    while (kind->name && !(given->kind && strcmp(kind->name, given->kind) == 0))
-        kind++;
-    if (!kind->name)
+    const struct gen_kind *kind = gen_kind_named(given->kind);
+    if (!kind)
         return unknown_kind(given->kind, error);
     TRY(check_gen_options(kind, given, error));
     *options = *given;
-    if (!options->processes)
-        options->processes = kind->processes;
-    if (!options->resources)
-        options->resources = kind->resources ? kind->resources : options->processes;
-    if (!options->events)
-        options->events = kind->events;
-    if (!options->units)
-        options->units = kind->units;
-    if (!options->order)
-        options->order = kind->order;
+    options->processes = given->processes ? given->processes : kind->processes;
+    options->resources = given->resources  ? given->resources
+                         : kind->resources ? kind->resources
+                                           : options->processes;
+    options->events = given->events ? given->events : kind->events;
+    options->units = given->units ? given->units : kind->units;
+    options->order = given->order ? given->order : kind->order;
     *found = kind;
     return GORDIAN_OK;
 }
@@ -319,8 +312,10 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
     struct gen_options resolved;
     struct text_sink text = {NULL, &resolved, out};
     TRY(resolve_options(options, &resolved, &text.kind, error));
-    if (text.kind->write && !(text.kind->stream && resolved.snapshot))
-        return text.kind->write(&resolved, out, error);
+    if (text.kind->write && !(text.kind->stream && resolved.snapshot)) {
+        TRY(text.kind->write(&resolved, out, error));
+        return text_status(out, error);
+    }
     struct gen_sink sink = {&text, text_sink_begin, text_sink_event, text_sink_claim};
     return text.kind->stream(&resolved, &sink, error);
 }

@@ -146,20 +146,6 @@ static bool plant_fault(struct gen_job *job)
     return job->victim_count > 0;
 }
 
-static void free_run(struct gen_job *job)
-{
-    memory_free_all(&job->memory, job->states, job->hosts, job->lows, job->pending, job->currents,
-                    job->work, job->at_work);
-    for (unsigned i = 0; i < GROUP_KINDS; i++) {
-        memory_free(&job->memory, job->arrived[i]);
-        job->arrived[i] = NULL;
-    }
-    job->states = NULL;
-    job->hosts = job->lows = job->pending = job->currents = job->work = NULL;
-    job->at_work = NULL;
-    job->reached[0] = job->reached[1] = false;
-}
-
 /* Plants and runs until the fault shows: what is drawn may never be reached. */
 static gordian_status run_fault(struct gen_job *job, gordian_error *error)
 {
@@ -170,7 +156,8 @@ static gordian_status run_fault(struct gen_job *job, gordian_error *error)
         if (status != GORDIAN_OK || job->fault == FAULT_NONE || job->truth.culprit_count ||
             job->truth.cycles)
             return status;
-        free_run(job);
+        arena_free(&job->run);
+        job->reached[0] = job->reached[1] = false;
     }
     return fail(error, GORDIAN_STATUS_INPUT, "no place for such a fault in so small a job");
 }
@@ -183,6 +170,7 @@ gordian_status gen_job_open(struct gen_job **out, const struct gen_options *opti
     if (!job)
         return fail_memory(error);
     job->memory = memory;
+    arena_init(&job->run, &memory);
     random_seed(&job->random, options->seed);
     job->ranks = options->processes;
     job->keep = options->events > 1000000 ? 1000000 : (uint32_t)options->events;
@@ -212,7 +200,7 @@ void gen_job_close(struct gen_job *job)
     gordian_allocator memory = job->memory;
     for (uint32_t i = 0; job->stages && i < job->pipeline; i++)
         memory_free(&memory, job->stages[i].calls);
-    free_run(job);
+    arena_free(&job->run);
     memory_free_all(&memory, job->stages, job);
 }
 

@@ -7,7 +7,7 @@
  * (job_dump.c). */
 #pragma once
 
-#include "foundation/base/memory.h"
+#include "foundation/base/arena.h"
 #include "foundation/base/random.h"
 #include "sources/gen/gen.h"
 
@@ -83,7 +83,7 @@ struct gen_job {
     struct stage *stages;
     uint32_t length; /* of the longest program */
 
-    /* the run */
+    struct arena run;               /* has these */
     uint8_t *states;                /* rank x operation, enum call_state */
     uint32_t *hosts;                /* by rank: how many are queued */
     uint32_t *lows;                 /* by rank: all before this are completed */

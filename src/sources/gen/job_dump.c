@@ -16,9 +16,7 @@ struct dump {
     struct output *out;
     bool json;
     bool comma;
-    struct {
-        char text[48];
-    } memo[TEXTS_MOST];
+    char memo[TEXTS_MOST][48];
     unsigned memo_count;
 };
 
@@ -64,7 +62,7 @@ static void put_pickled(struct dump *dump, const char *text)
 {
     size_t length = strlen(text);
     for (unsigned i = 0; i < dump->memo_count; i++) {
-        if (strcmp(dump->memo[i].text, text) != 0)
+        if (strcmp(dump->memo[i], text) != 0)
             continue;
         put_byte(dump, 'h');
         put_byte(dump, i);
@@ -73,8 +71,8 @@ static void put_pickled(struct dump *dump, const char *text)
     put_byte(dump, 'X');
     put_little(dump, length, 4);
     output_bytes(dump->out, text, length);
-    if (dump->memo_count < TEXTS_MOST && length < sizeof dump->memo[0].text) {
-        memcpy(dump->memo[dump->memo_count].text, text, length + 1);
+    if (dump->memo_count < TEXTS_MOST && length < sizeof dump->memo[0]) {
+        memcpy(dump->memo[dump->memo_count], text, length + 1);
         put_byte(dump, 'q');
         put_byte(dump, dump->memo_count++);
     }
@@ -285,16 +283,21 @@ static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct c
     return many ? plan->elements * members : plan->elements;
 }
 
-static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements)
+/* `empty`: of an entry that has no tensors. */
+static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements,
+                      bool empty)
 {
     put_key_open(dump, sizes, true);
-    open_dump_list(dump, true);
-    put_number(dump, elements / 1024);
-    put_number(dump, 1024);
-    put_shut(dump, true);
+    if (!empty) {
+        open_dump_list(dump, true);
+        put_number(dump, elements / 1024);
+        put_number(dump, 1024);
+        put_shut(dump, true);
+    }
     put_shut(dump, true);
     put_key_open(dump, types, true);
-    put_dump_text(dump, "BFloat16");
+    if (!empty)
+        put_dump_text(dump, "BFloat16");
     put_shut(dump, true);
 }
 
@@ -358,26 +361,6 @@ static void put_frames(struct dump *dump, const struct call_plan *plan)
     put_shut(dump, true);
 }
 
-static void put_nothing(struct dump *dump, const char *key)
-{
-    put_key_open(dump, key, true);
-    put_shut(dump, true);
-}
-
-static void put_tensors(struct dump *dump, uint32_t rank, const struct call_plan *plan,
-                        enum part part)
-{
-    if (part == PART_CLOSING) {
-        put_nothing(dump, "input_sizes");
-        put_nothing(dump, "input_dtypes");
-        put_nothing(dump, "output_sizes");
-        put_nothing(dump, "output_dtypes");
-        return;
-    }
-    put_sizes(dump, "input_sizes", "input_dtypes", size_of(dump->job, rank, plan, false));
-    put_sizes(dump, "output_sizes", "output_dtypes", size_of(dump->job, rank, plan, true));
-}
-
 static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
                            uint32_t record)
 {
@@ -399,7 +382,10 @@ static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enu
     put_key(dump, "profiling_name");
     profiling_name(job, rank, &plan, text, sizeof text);
     put_dump_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
-    put_tensors(dump, rank, &plan, part);
+    put_sizes(dump, "input_sizes", "input_dtypes", size_of(job, rank, &plan, false),
+              part == PART_CLOSING);
+    put_sizes(dump, "output_sizes", "output_dtypes", size_of(job, rank, &plan, true),
+              part == PART_CLOSING);
     put_progress(dump, rank, index, part);
     put_truth(dump, "is_p2p", p2p);
     if (job->frames)

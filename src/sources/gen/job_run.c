@@ -115,17 +115,13 @@ static void move_host(struct gen_job *job, uint32_t rank)
     }
 }
 
-/* What a device has before it: an operation starts when all before its batch are done but sends,
- * and, on the way to a peer, those, too. */
-struct outlook {
-    uint32_t blocked; /* the first batch that something before holds up */
-    uint32_t ways[2]; /* the same for operations with the next stage, and with the one before */
-};
-
-/* Starts what can start; true: something did. */
+/* Starts what can start; true: something did. An operation starts when all before its batch are
+ * done but sends, and, on the way to a peer, those, too. */
 static bool move_device(struct gen_job *job, uint32_t rank)
 {
-    struct outlook outlook = {UINT32_MAX, {UINT32_MAX, UINT32_MAX}};
+    uint32_t blocked = UINT32_MAX; /* the first batch that something before holds up */
+    /* The same for operations with the next stage, and with the one before. */
+    uint32_t ways[2] = {UINT32_MAX, UINT32_MAX};
     bool moved = false;
     uint32_t *low = &job->lows[rank];
     while (*low < job->hosts[rank] && *job_state(job, rank, *low) == CALL_STATE_DONE)
@@ -135,17 +131,16 @@ static bool move_device(struct gen_job *job, uint32_t rank)
         bool joined = plan->batch != job_index(job, rank, i);
         uint32_t batch = joined ? plan->batch : i;
         uint8_t state = *job_state(job, rank, i);
-        bool free = outlook.blocked >= batch &&
-                    (!call_is_p2p(plan) || outlook.ways[plan->toward < 0] >= batch);
+        bool free = blocked >= batch && (!call_is_p2p(plan) || ways[plan->toward < 0] >= batch);
         if (state == CALL_STATE_NONE && free && !device_stops(job, rank, i)) {
             start_call(job, rank, i);
             moved = true;
         }
         if (*job_state(job, rank, i) != CALL_STATE_DONE) {
-            if (plan->call != CALL_SEND && outlook.blocked > batch)
-                outlook.blocked = batch;
-            if (call_is_p2p(plan) && outlook.ways[plan->toward < 0] > batch)
-                outlook.ways[plan->toward < 0] = batch;
+            if (plan->call != CALL_SEND && blocked > batch)
+                blocked = batch;
+            if (call_is_p2p(plan) && ways[plan->toward < 0] > batch)
+                ways[plan->toward < 0] = batch;
         }
     }
     return moved;
@@ -272,18 +267,18 @@ static void find_truth(struct gen_job *job)
 static gordian_status open_job_run(struct gen_job *job, gordian_error *error)
 {
     size_t ranks = job->ranks;
-    job->states = memory_zeroed(&job->memory, ranks * job->length);
-    job->hosts = memory_zeroed(&job->memory, ranks * sizeof *job->hosts);
-    job->lows = memory_zeroed(&job->memory, ranks * sizeof *job->lows);
-    job->pending = memory_zeroed(&job->memory, ranks * sizeof *job->pending);
-    job->currents = memory_zeroed(&job->memory, ranks * sizeof *job->currents);
-    job->work = memory_zeroed(&job->memory, ranks * sizeof *job->work);
-    job->at_work = memory_zeroed(&job->memory, ranks * sizeof *job->at_work);
+    job->states = arena_alloc(&job->run, ranks * job->length);
+    job->hosts = arena_alloc(&job->run, ranks * sizeof *job->hosts);
+    job->lows = arena_alloc(&job->run, ranks * sizeof *job->lows);
+    job->pending = arena_alloc(&job->run, ranks * sizeof *job->pending);
+    job->currents = arena_alloc(&job->run, ranks * sizeof *job->currents);
+    job->work = arena_alloc(&job->run, ranks * sizeof *job->work);
+    job->at_work = arena_alloc(&job->run, ranks * sizeof *job->at_work);
     bool missing = !job->states || !job->hosts || !job->lows || !job->pending || !job->currents ||
                    !job->work || !job->at_work;
     for (unsigned i = 0; i < GROUP_KINDS && !missing; i++) {
         size_t groups = job_groups(job, (enum group_kind)i);
-        job->arrived[i] = memory_zeroed(&job->memory, groups * sizeof *job->arrived[i]);
+        job->arrived[i] = arena_alloc(&job->run, groups * sizeof *job->arrived[i]);
         missing = !job->arrived[i];
     }
     return missing ? fail_memory(error) : GORDIAN_OK;

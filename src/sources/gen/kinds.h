@@ -10,6 +10,8 @@ typedef gordian_status gen_streamer(const struct gen_options *options, struct ge
 typedef gordian_status gen_writer(const struct gen_options *options, struct output *out,
                                   gordian_error *error);
 
+/* gen.c. NULL: there is no such kind. */
+const struct gen_kind *gen_kind_named(const char *name);
 /* circuit.c */
 gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_dining;
 /* collectives.c */

@@ -112,10 +112,8 @@ static gordian_status feed_event(struct life *life, const gordian_event *event,
     for (size_t i = 0; i < count; i++)
         set_running(life, served[i], true);
     set_running(life, event->process, !gordian_is_waiting(life->system, event->process));
-    if (event->op == GORDIAN_OP_CANCEL && life->rules->cancelled)
-        life->rules->cancelled(life, event->process);
-    if (event->op == GORDIAN_OP_EXIT && life->rules->exited)
-        life->rules->exited(life, event->process);
+    if ((event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT) && life->rules->ended)
+        life->rules->ended(life, event->process, event->op);
     return GORDIAN_OK;
 }
 
@@ -123,20 +121,19 @@ static gordian_status feed_event(struct life *life, const gordian_event *event,
 static gordian_status apply_life_event(struct life *life, const gordian_event *event)
 {
     gordian_result result;
-    gordian_status status = feed_event(life, event, &result);
-    TRY(status);
+    TRY(feed_event(life, event, &result));
     bool stuck =
         result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
     bool undo = stuck && !random_chance(&life->random, life->options->deadlocks);
     /* The last event must not leave a deadlock that is to go: then it never happened. */
     bool hidden = undo && life->left == 1;
     if (!hidden)
-        status = emit_event(life, event);
-    if (status != GORDIAN_OK || !undo)
-        return status;
+        TRY(emit_event(life, event));
+    if (!undo)
+        return GORDIAN_OK;
     gordian_event cancel = {.op = GORDIAN_OP_CANCEL, .process = event->process, .to = GORDIAN_NONE};
-    status = feed_event(life, &cancel, &result);
-    return status != GORDIAN_OK || hidden ? status : emit_event(life, &cancel);
+    TRY(feed_event(life, &cancel, &result));
+    return hidden ? GORDIAN_OK : emit_event(life, &cancel);
 }
 
 static gordian_status end_life_wait(struct life *life, gordian_op op, uint32_t process)
@@ -223,17 +220,15 @@ static gordian_status life_open(struct life *life)
     life->place = memory_alloc(&life->memory, options->processes * sizeof *life->place);
     if (!life->order || !life->place)
         return fail_memory(life->error);
-    gordian_status status =
-        gordian_reserve(life->system, options->processes, options->resources, life->error);
-    uint32_t id;
-    for (uint32_t q = 0; q < options->resources && status == GORDIAN_OK; q++)
-        status = gordian_add_resource(life->system, NULL, life->units[q], &id, life->error);
-    for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++) {
+    TRY(gordian_reserve(life->system, options->processes, options->resources, life->error));
+    for (uint32_t q = 0; q < options->resources; q++)
+        TRY(gordian_add_resource(life->system, NULL, life->units[q], NULL, life->error));
+    for (uint32_t p = 0; p < options->processes; p++) {
         life->order[p] = life->place[p] = p;
-        status = gordian_add_process(life->system, NULL, &id, life->error);
+        TRY(gordian_add_process(life->system, NULL, NULL, life->error));
     }
     life->running = options->processes;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status life_run(const struct gen_options *options, const struct life_rules *rules,
@@ -254,10 +249,9 @@ gordian_status life_run(const struct gen_options *options, const struct life_rul
          sink->begin(sink->context, options->processes, options->resources, units, 1, error));
     while (life.left && status == GORDIAN_OK)
         status = step_life(&life);
-    if (status == GORDIAN_OK && options->snapshot)
-        status = dump_edges(&life);
+    if (options->snapshot)
+        THEN(status, dump_edges(&life));
     gordian_close(life.system);
-    memory_free(&life.memory, life.order);
-    memory_free(&life.memory, life.place);
+    memory_free_all(&life.memory, life.order, life.place);
     return status;
 }

@@ -16,10 +16,8 @@ struct life;
 struct life_rules {
     /* Fills in what a running process does next: a request or a release. */
     void (*next)(struct life *life, uint32_t process, gordian_event *event);
-    /* Its pending request was given up, or NULL. */
-    void (*cancelled)(struct life *life, uint32_t process);
-    /* It ended and starts anew, or NULL. */
-    void (*exited)(struct life *life, uint32_t process);
+    /* Its pending request was given up (cancel), or it ended and starts anew (exit); or NULL. */
+    void (*ended)(struct life *life, uint32_t process, gordian_op op);
 };
 
 struct life {

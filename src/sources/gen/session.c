@@ -47,23 +47,18 @@ static void session_next(struct life *life, uint32_t process, gordian_event *eve
     }
 }
 
-static void session_cancelled(struct life *life, uint32_t process)
+static void session_ended(struct life *life, uint32_t process, gordian_op op)
 {
     struct session *session = &((struct sessions *)life->own)->of[process];
-    session->taken--;
-    session->giving_back = true;
-}
-
-static void session_exited(struct life *life, uint32_t process)
-{
-    ((struct sessions *)life->own)->of[process].taken = 0;
+    session->taken = op == GORDIAN_OP_EXIT ? 0 : session->taken - 1;
+    session->giving_back = true; /* without effect after an exit: the next session begins */
 }
 
 static gordian_status run_session(const struct gen_options *options, struct gen_sink *sink,
                                   void (*plan)(struct life *, uint32_t, struct session *),
                                   gordian_error *error)
 {
-    static const struct life_rules rules = {session_next, session_cancelled, session_exited};
+    static const struct life_rules rules = {session_next, session_ended};
     gordian_allocator memory = memory_allocator(NULL);
     struct sessions sessions = {plan,
                                 memory_zeroed(&memory, options->processes * sizeof *sessions.of)};
@@ -74,8 +69,7 @@ static gordian_status run_session(const struct gen_options *options, struct gen_
             units[q] = options->units;
         status = life_run(options, &rules, &sessions, units, sink, error);
     }
-    memory_free(&memory, sessions.of);
-    memory_free(&memory, units);
+    memory_free_all(&memory, sessions.of, units);
     return status;
 }
 

@@ -6,18 +6,6 @@
 
 #define PROBES 16 /* draws until a resource is as wanted */
 
-struct wander {
-    bool several; /* requests for several units and resources */
-};
-
-static bool is_held_already(const gordian_edge *held, size_t count, uint32_t resource)
-{
-    for (size_t i = 0; i < count; i++)
-        if (held[i].resource == resource)
-            return true;
-    return false;
-}
-
 /* A resource to ask for: taken or free as contention has it, and not held by the asker already
  * where another unit of it could only come from itself. */
 static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_t held_count)
@@ -26,9 +14,11 @@ static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_
     uint32_t resource = 0;
     for (unsigned i = 0; i < PROBES; i++) {
         resource = (uint32_t)random_below(&life->random, life->options->resources);
-        if (life->units[resource] == 1 && is_held_already(held, held_count, resource))
-            continue;
-        if ((gordian_free_units(life->system, resource) == 0) == taken)
+        size_t k = 0;
+        while (k < held_count && held[k].resource != resource)
+            k++;
+        bool own = life->units[resource] == 1 && k < held_count;
+        if (!own && (gordian_free_units(life->system, resource) == 0) == taken)
             break;
     }
     return resource;
@@ -37,9 +27,9 @@ static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_
 static void draw_request(struct life *life, uint32_t process, const gordian_edge *held,
                          size_t held_count, gordian_event *event)
 {
-    const struct wander *wander = life->own;
+    const bool *several = life->own; /* requests for several units and resources */
     life_request(event, process, draw_resource(life, held, held_count), 1);
-    if (!wander->several)
+    if (!*several)
         return;
     size_t wanted = 1 + random_below(&life->random, LIFE_WANTS_MAX), count = 0;
     for (size_t i = 0; i < wanted; i++) {
@@ -77,9 +67,9 @@ static void wander_next(struct life *life, uint32_t process, gordian_event *even
 }
 
 static gordian_status run_wander(const struct gen_options *options, struct gen_sink *sink,
-                                 struct wander *wander, gordian_error *error)
+                                 bool several, gordian_error *error)
 {
-    static const struct life_rules rules = {wander_next, NULL, NULL};
+    static const struct life_rules rules = {wander_next, NULL};
     gordian_allocator memory = memory_allocator(NULL);
     uint64_t *units = memory_alloc(&memory, options->resources * sizeof *units);
     if (!units)
@@ -88,7 +78,7 @@ static gordian_status run_wander(const struct gen_options *options, struct gen_s
     random_seed(&random, ~options->seed); /* apart from the life's own numbers */
     for (uint32_t q = 0; q < options->resources; q++)
         units[q] = 1 + random_below(&random, options->units);
-    gordian_status status = life_run(options, &rules, wander, units, sink, error);
+    gordian_status status = life_run(options, &rules, &several, units, sink, error);
     memory_free(&memory, units);
     return status;
 }
@@ -96,13 +86,11 @@ static gordian_status run_wander(const struct gen_options *options, struct gen_s
 gordian_status wander_one_by_one(const struct gen_options *options, struct gen_sink *sink,
                                  gordian_error *error)
 {
-    struct wander wander = {false};
-    return run_wander(options, sink, &wander, error);
+    return run_wander(options, sink, false, error);
 }
 
 gordian_status wander_several(const struct gen_options *options, struct gen_sink *sink,
                               gordian_error *error)
 {
-    struct wander wander = {true};
-    return run_wander(options, sink, &wander, error);
+    return run_wander(options, sink, true, error);
 }
