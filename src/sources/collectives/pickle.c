@@ -56,9 +56,11 @@ static gordian_status take_number(struct machine *machine, unsigned width, uint6
     *number = 0;
     if (machine->size - machine->at < width)
         return machine_fault(machine, what);
-    for (unsigned i = 0; i < width; i++)
-        *number |= (uint64_t)machine->bytes[machine->at + i] << 8 * i;
+    const uint8_t *bytes = machine->bytes + machine->at;
     machine->at += width;
+    *number = bytes[0];
+    for (unsigned i = 1; i < width; i++)
+        *number |= (uint64_t)bytes[i] << 8 * i;
     return GORDIAN_OK;
 }
 
