@@ -1,5 +1,5 @@
-/* Traces for avoidance: processes that say first what they may come to want. The random ones are
- * simulated with a bank, so that every line is valid where it stands. */
+/* Traces for deadlock avoidance: each process declares its maximum claim first. The random traces
+ * are simulated with a bank (banker's algorithm), so every line is valid in its place. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
@@ -9,10 +9,10 @@
 
 /* ------------------------------------------------------------------ random */
 
-#define CLAIMS_MOST 6 /* resources that a process claims */
+#define CLAIMS_MOST 6 /* resources that a process claims, at most */
 
 struct customer {
-    uint32_t id; /* the bank's */
+    uint32_t id; /* in the bank */
     uint32_t count;
     gordian_want claims[CLAIMS_MOST];
 };
@@ -32,7 +32,7 @@ static uint64_t draw_below(struct customers *customers, uint64_t bound)
     return random_below(&customers->random, bound);
 }
 
-/* What a process claims from now on: each claim at least what it holds of it. */
+/* Draws a new claim. Each claim is at least what the process holds of that resource. */
 static void draw_claims(struct customers *customers, struct customer *customer)
 {
     uint32_t resources = customers->options->resources;
@@ -80,7 +80,7 @@ static gordian_status join_customer(struct customers *customers, uint32_t proces
     return tell_claims(customers, process);
 }
 
-/* A process changes its claim; if that would not be safe, the old one stays. */
+/* Draws a new claim for a process. The old claim stays if the new one would be unsafe. */
 static gordian_status change_claim(struct customers *customers, uint32_t process,
                                    gordian_answer *answer)
 {
@@ -103,7 +103,8 @@ static gordian_status write_customer_event(struct customers *customers, gordian_
     return customers->sink->event(customers->sink->context, &event, customers->error);
 }
 
-/* Part of what it holds (`back`) or may still ask for; returns of how many resources. */
+/* Draws a part of what the process holds (`back`) or may still request. Returns the number of
+ * resources. */
 static size_t draw_wants(struct customers *customers, const struct customer *customer, bool back,
                          gordian_want *wants)
 {
@@ -134,7 +135,7 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
                                 wants, count);
 }
 
-/* One step, which is one event unless a claim is changed. */
+/* Simulates one step. Every step is one event, except a change of claim. */
 static gordian_status step_customer(struct customers *customers, uint64_t *events)
 {
     const struct gen_options *options = customers->options;
@@ -155,7 +156,7 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
         TRY(gordian_bank_cancel(customers->bank, id, NULL, customers->error));
         return write_customer_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
     }
-    /* Somebody can always go on: that is what the bank is for. */
+    /* The loop ends: the bank guarantees that some process can always proceed. */
     while (gordian_bank_is_waiting(customers->bank, customers->all[process].id))
         process = (process + 1) % options->processes;
     if (!changes)
@@ -210,16 +211,17 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
     return status;
 }
 
-/* ------------------------------------------------------------------ one a round */
+/* ------------------------------------------------------------------ bank-rounds */
 
-/* Everybody holds one unit of everything; one is left. Who is to finish as number k needs k + 1
- * more: as many as there are when those before it have finished. They stand in reverse order, so
- * that a search in ascending order finds one a round, too. */
+/* Every process holds one unit of every resource, and one unit is left. The process that finishes
+ * as number k needs k + 1 more units, which is what is available when all before it have finished.
+ * The processes are listed in reverse order, so that a search in ascending order finds one process
+ * in each round. */
 struct rounds {
     const struct gen_options *options;
     struct gen_sink *sink;
     gordian_error *error;
-    gordian_want *wants; /* of every resource, for the line being made */
+    gordian_want *wants; /* of every resource, for the current line */
 };
 
 static const gordian_want *of_each(struct rounds *rounds, uint64_t units)
@@ -239,8 +241,8 @@ static gordian_status one_of_each(struct rounds *rounds, gordian_op op, uint32_t
     return rounds->sink->event(rounds->sink->context, &event, rounds->error);
 }
 
-/* The one who finishes first takes the last unit, which is safe, and gives it back; the next one
- * asks for it, which is not. */
+/* The process that finishes first requests the last unit, which is safe, and releases it. The next
+ * process requests that unit, which is unsafe. */
 static gordian_status take_customer_turns(struct rounds *rounds, uint64_t events)
 {
     uint32_t first = rounds->options->processes - 1;
@@ -274,10 +276,10 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
     return status;
 }
 
-/* ------------------------------------------------------------------ the textbooks' example */
+/* ------------------------------------------------------------------ textbook example */
 
-/* Five processes and 10, 5 and 7 units: a state that is safe, a request that is granted, one that
- * is not available and one that is not safe. */
+/* Five processes and 10, 5 and 7 units: a safe state, a request that is granted, one for units that
+ * are not available, and one that would be unsafe. */
 gordian_status bank_textbook(const struct gen_options *options, struct gen_sink *sink,
                              gordian_error *error)
 {

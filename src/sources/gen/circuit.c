@@ -1,4 +1,5 @@
-/* Circuits for `gordian compose`, as .treo text: random ones, and the classic ones of any size. */
+/* Generates circuits for `gordian compose` as .treo text: random circuits and classic circuits of
+ * any size. */
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -11,9 +12,10 @@ static void write_circuit_heading(const struct gen_options *options, struct outp
                   (unsigned long long)options->seed, options->processes);
 }
 
-/* ------------------------------------------------------------------ random ones */
+/* ------------------------------------------------------------------ random circuits */
 
-/* What a circuit is made of: ends it takes from, ends it puts to; how often of a hundred. */
+/* The components of a random circuit: the number of inputs and outputs, and the weight in
+ * percent. */
 static const struct {
     const char *name;
     unsigned ins, outs, weight;
@@ -29,11 +31,11 @@ static const struct {
 struct wiring {
     const struct gen_options *options;
     struct random random;
-    uint64_t *taken, *put; /* by name: somebody takes from it, puts to it */
+    uint64_t *taken, *put; /* by name: some component reads from it, writes to it */
 };
 
-/* One part and the names of its ends: all different, and near its place along the names, so that
- * circuits of any size stay loosely knit. */
+/* Draws one component and the names of its ends. All ends differ. They are near `place` in the list
+ * of names, so that large circuits stay loosely coupled. */
 static size_t draw_automaton(struct wiring *wiring, uint32_t place, uint32_t ends[ENDS_MAX])
 {
     const uint32_t names = wiring->options->resources;
@@ -92,14 +94,15 @@ gordian_status circuit_random(const struct gen_options *options, struct output *
     gordian_status status = wiring.taken && wiring.put ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK) {
         random_seed(&wiring.random, options->seed);
-        /* Who is taken from and put to: what is only one of them is a port of the whole. */
+        /* Note which names are read and written. A name that is only read, or only written, is a
+         * port of the whole circuit. */
         for (uint32_t i = 0; i < options->processes; i++) {
             uint32_t ends[ENDS_MAX];
             size_t part = draw_automaton(&wiring, i, ends);
             for (unsigned e = 0; e < parts[part].ins + parts[part].outs; e++)
                 bits_set(e < parts[part].ins ? wiring.taken : wiring.put, ends[e]);
         }
-        random_seed(&wiring.random, options->seed); /* the same again */
+        random_seed(&wiring.random, options->seed); /* draw the same circuit again */
         write_circuit_heading(options, out);
         write_random(&wiring, out);
     }
@@ -107,7 +110,7 @@ gordian_status circuit_random(const struct gen_options *options, struct output *
     return status;
 }
 
-/* ------------------------------------------------------------------ the classic ones */
+/* ------------------------------------------------------------------ classic circuits */
 
 gordian_status circuit_chain(const struct gen_options *options, struct output *out,
                              gordian_error *error)
@@ -136,7 +139,7 @@ gordian_status circuit_apart(const struct gen_options *options, struct output *o
     return GORDIAN_OK;
 }
 
-/* `units` of them are full, as evenly spread as can be. */
+/* `units` of the buffers are full, spread evenly. */
 gordian_status circuit_ring(const struct gen_options *options, struct output *out,
                             gordian_error *error)
 {

@@ -1,4 +1,5 @@
-/* The kind `collectives`: a job's dumps into a folder, the truth beside them. */
+/* The kind `collectives`: writes the dumps of a training job and the expected result into a
+ * folder. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/error.h"
@@ -12,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The dump of a rank, or, for the number behind the last rank, the truth. A rank that leaves no
- * dump has no file. */
+/* Writes the dump of a rank, or the expected result if `rank` is the number of ranks. A silent rank
+ * has no file. */
 static gordian_status write_dump_file(const struct gen_job *job, const char *path, uint32_t rank,
                                       bool json, gordian_error *error)
 {

@@ -114,7 +114,7 @@ static bool kind_uses(const struct gen_kind *kind, const char *option)
 struct checked_option {
     const char *name;
     uint64_t value;
-    uint64_t unset; /* the value that means: not given */
+    uint64_t unset; /* the value that means "not given" */
     uint64_t most;
 };
 
@@ -171,7 +171,7 @@ static gordian_status check_gen_options(const struct gen_kind *kind, const struc
     return GORDIAN_OK;
 }
 
-/* Looks the kind up, checks the options and fills the defaults in. */
+/* Finds the kind, checks the options and fills in the defaults. */
 static gordian_status resolve_options(const struct gen_options *given, struct gen_options *options,
                                       const struct gen_kind **found, gordian_error *error)
 {
@@ -205,7 +205,7 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     return kind->stream(&resolved, sink, error);
 }
 
-/* ------------------------------------------------------------------ text */
+/* ------------------------------------------------------------------ text sink */
 
 struct text_sink {
     const struct gen_kind *kind;
@@ -320,7 +320,7 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
     return text.kind->stream(&resolved, &sink, error);
 }
 
-/* ------------------------------------------------------------------ memory */
+/* ------------------------------------------------------------------ memory sink */
 
 struct memory_sink {
     gordian_allocator memory;
@@ -367,7 +367,7 @@ gordian_status gen_events(const struct gen_options *options, struct gen_trace *t
     if (status != GORDIAN_OK)
         gen_trace_free(&memory.trace);
     *trace = memory.trace;
-    /* The wants have stopped moving: now the events can point at theirs. */
+    /* The array of wants no longer moves, so the events can point into it now. */
     const gordian_want *next = trace->wants;
     for (size_t i = 0; i < trace->event_count; i++)
         if (trace->events[i].wants) {

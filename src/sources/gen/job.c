@@ -1,4 +1,5 @@
-/* A job from its options: sizes, what is drawn, where the fault goes. */
+/* Sets up a training job from its options: group sizes, random properties, and the place of the
+ * injected fault. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/error.h"
@@ -8,7 +9,7 @@
 
 #define TRIES_MOST 1000
 
-/* The largest divisor of `count` that is at most `most`. */
+/* Returns the largest divisor of `count` that is at most `most`. */
 static uint32_t divisor_below(uint32_t count, uint32_t most)
 {
     uint32_t divisor = most < count ? most : count;
@@ -71,7 +72,7 @@ static gordian_status choose_fault(struct gen_job *job, const char *name, gordia
         name);
 }
 
-/* Some faults need groups of some size. */
+/* Checks that the groups are large enough for the fault. */
 static gordian_status check_room(const struct gen_job *job, gordian_error *error)
 {
     if (job->ranks < 2)
@@ -86,22 +87,22 @@ static gordian_status check_room(const struct gen_job *job, gordian_error *error
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ planting */
+/* ------------------------------------------------------------------ placing the fault */
 
-/* May the fault be planted at this operation? */
+/* Can the fault be placed at this operation? */
 static bool is_fitting(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     const struct stage *stage = stage_of(job, rank);
     const struct call_plan *plan = &stage->calls[index];
     bool alone = call_is_p2p(plan) || job_members(job, plan->kind) < 2;
-    if (plan->ring || plan->batch != index) /* a coalesced group is queued as one */
+    if (plan->ring || plan->batch != index) /* a coalesced group is queued as a whole */
         return false;
     switch (job->fault) {
     case FAULT_STUCK:
         return !alone;
     case FAULT_OPERATION:
         return !alone && job_members(job, plan->kind) > 2;
-    case FAULT_SIZE: /* of experts sizes differ anyway */
+    case FAULT_SIZE: /* expert groups have different sizes without a fault */
         return !alone && job_members(job, plan->kind) > 2 && plan->call != CALL_ALL_TO_ALL;
     case FAULT_ORDER:
         return plan->kind == GROUP_TENSOR && index + 1 < stage->count &&
@@ -111,7 +112,7 @@ static bool is_fitting(const struct gen_job *job, uint32_t rank, uint32_t index)
     }
 }
 
-/* Draws a rank and a place; false: not to be found there. */
+/* Draws a rank and a place for the fault. False: the rank has no suitable place. */
 static bool plant_victim(struct gen_job *job, uint32_t which)
 {
     uint32_t rank = (uint32_t)random_below(&job->random, job->ranks);
@@ -146,7 +147,8 @@ static bool plant_fault(struct gen_job *job)
     return job->victim_count > 0;
 }
 
-/* Plants and runs until the fault shows: what is drawn may never be reached. */
+/* Places the fault and runs the job until the fault has an effect: the job may not reach a place
+ * drawn at random. */
 static gordian_status run_fault(struct gen_job *job, gordian_error *error)
 {
     for (unsigned i = 0; i < TRIES_MOST; i++) {

@@ -1,4 +1,4 @@
-/* Dumps of a job's ranks, as pickles of protocol 2 or as JSON: both from one description. */
+/* Writes the dumps of a training job as pickles of protocol 2, or as JSON, from one description. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/json/json_write.h"
@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STARTED_AT UINT64_C(1758610500000000000) /* ns: some September morning */
+#define STARTED_AT UINT64_C(1758610500000000000) /* ns since 1970 */
 #define TEXTS_MOST 256
 
-/* Writes values in either form. In a pickle a text that was written before is named by its place in
- * the memo, as picklers do. */
+/* Writes values in either format. A pickle refers to a repeated text by its index in the memo. */
 struct dump {
     const struct gen_job *job;
     struct output *out;
@@ -31,7 +30,7 @@ static void put_little(struct dump *dump, uint64_t number, unsigned width)
         put_byte(dump, number >> 8 * i & 0xff);
 }
 
-/* What stands before a value of JSON that is not the first. */
+/* Writes the comma before a JSON value that is not the first. */
 static void put_comma(struct dump *dump)
 {
     if (dump->json && dump->comma)
@@ -78,7 +77,7 @@ static void put_pickled(struct dump *dump, const char *text)
     }
 }
 
-/* Texts of dumps have nothing that JSON would escape. */
+/* Dumps contain no text that JSON would escape. */
 static void put_dump_text(struct dump *dump, const char *text)
 {
     put_comma(dump);
@@ -158,7 +157,7 @@ static bool kind_is_there(const struct gen_job *job, enum group_kind kind)
     return kind != GROUP_WORLD || job->ranks <= JOB_WORLD_MOST;
 }
 
-/* Groups are numbered in the order in which they were made: all of one kind, then the next. */
+/* Groups are numbered in the order of creation: all groups of one kind, then of the next. */
 static void group_name(const struct gen_job *job, enum group_kind kind, uint32_t rank, char *text,
                        size_t size)
 {
@@ -169,7 +168,7 @@ static void group_name(const struct gen_job *job, enum group_kind kind, uint32_t
     snprintf(text, size, "%u", number);
 }
 
-/* "[0, 1, 2]", which is a text in dumps. */
+/* Writes a list of ranks as the text "[0, 1, 2]". */
 static void put_ranks(struct dump *dump, enum group_kind kind, uint32_t group)
 {
     struct output text;
@@ -203,8 +202,8 @@ static void put_groups(struct dump *dump, uint32_t rank)
     put_shut(dump, false);
 }
 
-/* What a rank has queued and completed of a kind of group. Where sends and receives are, too, the
- * recorder counts whichever came last. */
+/* Writes what a rank has queued and completed in a kind of group. In a group with sends and
+ * receives the recorder stores the number of the last operation of either kind. */
 static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
 {
     const struct gen_job *job = dump->job;
@@ -244,7 +243,8 @@ static void put_statuses(struct dump *dump, uint32_t rank)
 
 /* ------------------------------------------------------------------ entries */
 
-/* The call, as the rank made it: who is to differ does so here. */
+/* Returns the operation as the rank called it. A rank whose operation or size is wrong differs
+ * here. */
 static struct call_plan call_made(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     struct call_plan plan = *job_call(job, rank, index);
@@ -271,7 +271,7 @@ static void profiling_name(const struct gen_job *job, uint32_t rank, const struc
              peer);
 }
 
-/* Of experts every rank has its own sizes. */
+/* In expert groups each rank has its own sizes. */
 static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct call_plan *plan,
                         bool output)
 {
@@ -283,7 +283,7 @@ static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct c
     return many ? plan->elements * members : plan->elements;
 }
 
-/* `empty`: of an entry that has no tensors. */
+/* `empty`: the entry has no tensors. */
 static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements,
                       bool empty)
 {
@@ -301,15 +301,15 @@ static void put_sizes(struct dump *dump, const char *sizes, const char *types, u
     put_shut(dump, true);
 }
 
-/* Which entry of a call it is. The calls of a coalesced group leave a member each, which never
- * changes its state, and the last of them the entry that closes the group. */
+/* The role of a recorder entry. Each operation of a coalesced group has a member entry, which never
+ * changes its state. The last operation also has the entry that closes the group. */
 enum part {
     PART_ALONE,
     PART_MEMBER,
     PART_CLOSING,
 };
 
-/* How far what an entry stands for is: of a closing entry all of its group. */
+/* Returns the state of an entry. A closing entry has the least state in its group. */
 static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t index,
                               enum part part)
 {
@@ -323,7 +323,7 @@ static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t
     return state;
 }
 
-/* 0: it is not known. */
+/* Writes a time; 0 means unknown. */
 static void put_time(struct dump *dump, const char *key, uint64_t ns)
 {
     put_key(dump, key);
@@ -393,8 +393,8 @@ static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enu
     put_shut(dump, false);
 }
 
-/* The entries of a call, in their order; how many there are. A coalesced collective has two
- * members. */
+/* Lists the entries of an operation in order and returns their number. A coalesced collective has
+ * two members. */
 static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
                                  enum part parts[3])
 {
@@ -414,7 +414,8 @@ static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint3
     return count;
 }
 
-/* A recorder keeps so many of the latest; a dump may leave out what was completed. */
+/* Writes the latest entries, up to the capacity of the recorder. A dump may omit completed
+ * entries. */
 static void put_dump_entries(struct dump *dump, uint32_t rank)
 {
     const struct gen_job *job = dump->job;

@@ -1,5 +1,5 @@
-/* The generators behind gen.h: shapes, written down without simulating, and lives, simulated with
- * libgordian itself so that every event is valid where it stands. */
+/* The generators behind gen.h: shapes are written without a simulation; the other kinds simulate
+ * the system with libgordian, so that every event is valid in its place. */
 #pragma once
 
 #include "sources/gen/gen.h"
@@ -10,7 +10,7 @@ typedef gordian_status gen_streamer(const struct gen_options *options, struct ge
 typedef gordian_status gen_writer(const struct gen_options *options, struct output *out,
                                   gordian_error *error);
 
-/* gen.c. NULL: there is no such kind. */
+/* gen.c. Returns NULL if there is no such kind. */
 const struct gen_kind *gen_kind_named(const char *name);
 /* circuit.c */
 gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_dining;
@@ -18,7 +18,7 @@ gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_d
 gen_writer job_collectives;
 /* messages.c */
 gen_writer talk_messages;
-gen_streamer talk_waits; /* a snapshot of them */
+gen_streamer talk_waits; /* a snapshot of messages */
 /* shape.c */
 gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
 /* bank.c */

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#define HAND_OVER_LOOK 16 /* how far into a queue a hand-over looks for somebody */
+#define HAND_OVER_LOOK 16 /* waiters considered for a hand-over */
 
-/* ------------------------------------------------------------------ who runs */
+/* ------------------------------------------------------------------ running processes */
 
 static void move_life_to(struct life *life, uint32_t process, uint32_t place)
 {
@@ -49,12 +49,12 @@ size_t life_holdings(const struct life *life, uint32_t process, gordian_edge *ed
     size_t count = gordian_holdings(life->system, process, edges, LIFE_HELD_MAX);
     if (count > LIFE_HELD_MAX)
         count = LIFE_HELD_MAX;
-    /* The system's order is its own business: a seed must not depend on it. */
+    /* The order that the system returns is not specified, and a seed must not depend on it. */
     qsort(edges, count, sizeof *edges, by_want_resource);
     return count;
 }
 
-/* Would the pending request of `process` fit once `units` of `resource` are back? */
+/* Would the pending request of `process` fit after a release of `units` of `resource`? */
 static bool would_fit(const struct life *life, uint32_t process, uint32_t resource, uint64_t units)
 {
     gordian_edge wanted[LIFE_WANTS_MAX];
@@ -93,7 +93,7 @@ static gordian_status emit_event(struct life *life, const gordian_event *event)
 {
     life->left--;
     if (life->options->snapshot)
-        return GORDIAN_OK; /* only where it leads to is wanted */
+        return GORDIAN_OK; /* only the final state is written */
     return life->sink->event(life->sink->context, event, life->error);
 }
 
@@ -117,7 +117,8 @@ static gordian_status feed_event(struct life *life, const gordian_event *event,
     return GORDIAN_OK;
 }
 
-/* Feeds and emits one event; if it closes a deadlock that is not to stay, its cancel too. */
+/* Applies and emits one event. If it causes a deadlock that must not stay, the requester
+ * cancels. */
 static gordian_status apply_life_event(struct life *life, const gordian_event *event)
 {
     gordian_result result;
@@ -125,7 +126,7 @@ static gordian_status apply_life_event(struct life *life, const gordian_event *e
     bool stuck =
         result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
     bool undo = stuck && !random_chance(&life->random, life->options->deadlocks);
-    /* The last event must not leave a deadlock that is to go: then it never happened. */
+    /* The last event must not leave such a deadlock: then neither event is emitted. */
     bool hidden = undo && life->left == 1;
     if (!hidden)
         TRY(emit_event(life, event));
@@ -147,7 +148,7 @@ static gordian_status step_life(struct life *life)
     const struct gen_options *options = life->options;
     const uint32_t count = options->processes;
     if (life->running == 0 && !options->exits && !options->cancels) {
-        life->left = 0; /* everybody is deadlocked: nothing can happen any more */
+        life->left = 0; /* all processes are deadlocked and no event is possible */
         return GORDIAN_OK;
     }
     if (life->running == 0)
@@ -156,7 +157,7 @@ static gordian_status step_life(struct life *life)
     if (options->exits && random_chance(&life->random, options->exits)) {
         uint32_t process = draw_life_node(life, 0, count);
         gordian_edge edge;
-        /* One with an edge has been seen before, so its exit is valid in a trace. */
+        /* A process with an edge appeared in an earlier event, so its exit is valid in a trace. */
         if (gordian_is_waiting(life->system, process) ||
             gordian_holdings(life->system, process, &edge, 1))
             return end_life_wait(life, GORDIAN_OP_EXIT, process);
@@ -207,7 +208,7 @@ static gordian_status dump_edges(struct life *life)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ running the simulation */
 
 static gordian_status life_open(struct life *life)
 {

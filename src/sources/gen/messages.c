@@ -1,5 +1,6 @@
-/* The kind `messages`: processes await acts of others, one, any, some or all of them, and act for
- * each other. Simulated with libgordian itself, so that every act is awaited where it stands. */
+/* The kind `messages`: processes await acts of one, any, some or all of other processes, and act
+ * for each other. The system is simulated with libgordian, so that every act is awaited in its
+ * place. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
@@ -26,7 +27,7 @@ static void write_message_event(struct talk *talk, const gordian_event *event)
     output_char(out, '\n');
 }
 
-/* Some others, any or all of them. */
+/* Draws an await of some other processes, any or all of them. */
 static gordian_event draw_await(struct talk *talk, uint32_t process)
 {
     const uint32_t count = talk->options->processes;
@@ -43,7 +44,8 @@ static gordian_event draw_await(struct talk *talk, uint32_t process)
                            .want_count = listed};
 }
 
-/* An await of somebody who runs; what of it is left standing and closes a deadlock is given up. */
+/* Makes a running process await others. If the await causes a deadlock that must not stay, it is
+ * cancelled. */
 static gordian_status begin_await(struct talk *talk, uint32_t process, gordian_error *error)
 {
     gordian_result result;
@@ -59,8 +61,8 @@ static gordian_status begin_await(struct talk *talk, uint32_t process, gordian_e
     return gordian_feed(talk->system, &cancel, &result, error);
 }
 
-/* One step: who waits gives nothing; who runs acts if it is awaited, else awaits. *told: an event
- * came of it. */
+/* Simulates one step. A waiting process does nothing. A running process acts if another process
+ * awaits it, otherwise it begins an await. Sets *emitted if there was an event. */
 static gordian_status talk_step(struct talk *talk, bool *told, gordian_error *error)
 {
     uint32_t process = (uint32_t)random_below(&talk->random, talk->options->processes);
@@ -90,7 +92,7 @@ gordian_status talk_messages(const struct gen_options *options, struct output *o
     gordian_status status = gordian_open(&talk.system, NULL, error);
     for (uint32_t p = 0; status == GORDIAN_OK && p < options->processes; p++)
         status = gordian_add_process(talk.system, NULL, NULL, error);
-    uint64_t idle = 0; /* steps in a row at which nobody could do anything */
+    uint64_t idle = 0; /* steps in a row without an event */
     for (uint64_t i = 0; status == GORDIAN_OK && !out->failure && i < options->events &&
                          idle < 100 * (uint64_t)options->processes;) {
         bool told;
@@ -102,7 +104,7 @@ gordian_status talk_messages(const struct gen_options *options, struct output *o
     return status;
 }
 
-/* Without simulating: who waits, with the given chance, awaits. */
+/* Writes a snapshot without a simulation: each process awaits others with the given probability. */
 gordian_status talk_waits(const struct gen_options *options, struct gen_sink *sink,
                           gordian_error *error)
 {

@@ -1,5 +1,5 @@
-/* Snapshots made packed from the start: names follow from numbers, so that no text is needed on the
- * way. The same bytes as of the text, packed. */
+/* Writes packed snapshots without an intermediate text: names follow from numbers. The bytes are
+ * the same as for a packed text. */
 #include "engines/detect/check/snapshot_text.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -11,11 +11,11 @@ struct packed_sink {
     gordian_allocator memory;
     gordian_snapshot *snapshot;
     const struct gen_kind *kind; /* NULL: there is no such kind */
-    uint32_t *ids;               /* by process: its id, which it has from where it comes first */
+    uint32_t *ids;               /* by process: its id, assigned at its first appearance */
     uint32_t *numbers;           /* by id */
     uint32_t count;
-    uint32_t resources; /* those behind them are awaits */
-    char name[64];      /* the one last asked for */
+    uint32_t resources; /* ids from here on are awaits */
+    char name[64];      /* the last name that was requested */
 };
 
 static gordian_status packed_begin(void *context, uint32_t processes, uint32_t resources,

@@ -1,5 +1,5 @@
-/* Processes with a plan: a session takes a few resources one after the other, then gives all of
- * them back and the next session begins. One that backs out of a wait gives back what it has. */
+/* Kinds whose processes follow a plan: a session requests some resources one after the other and
+ * then releases all of them. A session whose request was cancelled releases what it holds. */
 #include "foundation/base/error.h"
 #include "sources/gen/kinds.h"
 #include "sources/gen/life.h"
@@ -10,13 +10,13 @@ struct session {
     uint32_t resources[STEPS_MAX];
     uint32_t units[STEPS_MAX];
     uint8_t count;
-    uint8_t taken; /* steps asked for; all granted whenever the process runs */
+    uint8_t taken; /* steps requested; all of them are granted while the process runs */
     bool giving_back;
 };
 
 struct sessions {
     void (*plan)(struct life *life, uint32_t process, struct session *session);
-    struct session *of; /* each process */
+    struct session *of; /* by process */
 };
 
 static void add_session_step(struct session *session, uint32_t resource, uint32_t units)
@@ -30,7 +30,7 @@ static void session_next(struct life *life, uint32_t process, gordian_event *eve
 {
     const struct sessions *sessions = life->own;
     struct session *session = &sessions->of[process];
-    if (session->taken == 0) { /* also after backing out of the first step */
+    if (session->taken == 0) { /* also after the first step was cancelled */
         *session = (struct session){.count = 0};
         sessions->plan(life, process, session);
     }
@@ -51,7 +51,7 @@ static void session_ended(struct life *life, uint32_t process, gordian_op op)
 {
     struct session *session = &((struct sessions *)life->own)->of[process];
     session->taken = op == GORDIAN_OP_EXIT ? 0 : session->taken - 1;
-    session->giving_back = true; /* without effect after an exit: the next session begins */
+    session->giving_back = true; /* no effect after an exit: the next session begins */
 }
 
 static gordian_status run_session(const struct gen_options *options, struct gen_sink *sink,
@@ -73,7 +73,7 @@ static gordian_status run_session(const struct gen_options *options, struct gen_
     return status;
 }
 
-/* ------------------------------------------------------------------ the plans */
+/* ------------------------------------------------------------------ plans */
 
 static void plan_meal(struct life *life, uint32_t process, struct session *session)
 {
@@ -90,7 +90,8 @@ gordian_status session_philosophers(const struct gen_options *options, struct ge
     return run_session(options, sink, plan_meal, error);
 }
 
-/* One table or two different ones, each read, or, one time in four, written. */
+/* Plans a session on one table or two different tables. It reads each table or, one time in four,
+ * writes it. */
 static void plan_access(struct life *life, uint32_t process, struct session *session)
 {
     (void)process;

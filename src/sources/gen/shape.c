@@ -1,15 +1,15 @@
-/* Shapes: states written down directly, holds first and waits after, with no memory of their own.
- * As events both are requests: what is asked for first is granted, the rest blocks. */
+/* Kinds with a fixed shape: writes a state directly, holds first and then waits, without memory for
+ * state. As events, both are requests: the first requests are granted and the others block. */
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 #include "sources/gen/kinds.h"
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ scattering */
+/* ------------------------------------------------------------------ permutation */
 
 /* A permutation of 0 .. count-1 in constant memory: a Feistel network on the next even number of
- * bits, walked until it lands inside. */
+ * bits. Results that are too large are mapped again. */
 struct scatter {
     uint64_t keys[4];
     uint32_t count;
@@ -89,7 +89,7 @@ gordian_status shape_chain(const struct gen_options *options, struct gen_sink *s
         TRY(put_event(&shape, shape.hold, p, (p + count - 1) % count));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t p = i;
-        if (order == 't') /* next to the running one first; the running one itself last */
+        if (order == 't') /* next to the running process first; the running process itself last */
             p = i + 1 < count ? count - 2 - i : i;
         else if (order == 'r')
             p = scatter_map(&scatter, i);
@@ -108,7 +108,7 @@ struct chains {
     uint64_t count, cycles;
 };
 
-/* The one at `place` waits for what the next one of its chain holds. */
+/* Makes the process at `place` wait for the resource that the next process of its chain holds. */
 static gordian_status put_chain_wait(const struct shape *shape, const struct chains *chains,
                                      uint32_t place)
 {
@@ -116,7 +116,7 @@ static gordian_status put_chain_wait(const struct shape *shape, const struct cha
     uint64_t chain = place / chains->length;
     uint64_t next = (uint64_t)place + 1;
     if (next % chains->length == 0 || next == count) {
-        /* Exactly `cycles` of the chains are closed, evenly spread. */
+        /* Exactly `cycles` chains are closed, spread evenly. */
         if (chain * chains->cycles / chains->count == (chain + 1) * chains->cycles / chains->count)
             return GORDIAN_OK;
         next = chain * chains->length;
@@ -187,8 +187,8 @@ gordian_status shape_forest(const struct gen_options *options, struct gen_sink *
 
 /* ------------------------------------------------------------------ hot */
 
-/* Process p uses resource p mod R. Queues are served in order of arrival, and who releases asks
- * again at once, so those of a resource hold it in turn. */
+/* Process p uses resource p mod R. Queues are served in order of arrival, and each process requests
+ * again right after its release. So the users of a resource hold it in rotation. */
 static gordian_status rotate_holds(const struct shape *shape, uint64_t events)
 {
     const uint32_t processes = shape->options->processes, resources = shape->options->resources;

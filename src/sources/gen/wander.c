@@ -1,13 +1,13 @@
-/* Processes without a plan: each request aims, with the probability asked for, at something that
- * is taken, and otherwise at something free. */
+/* Kinds without a plan: each request aims at a resource without free units with the given
+ * probability, and otherwise at a free one. */
 #include "foundation/base/error.h"
 #include "sources/gen/kinds.h"
 #include "sources/gen/life.h"
 
-#define PROBES 16 /* draws until a resource is as wanted */
+#define PROBES 16 /* attempts to draw a suitable resource */
 
-/* A resource to ask for: taken or free as contention has it, and not held by the asker already
- * where another unit of it could only come from itself. */
+/* Draws a resource to request: with or without free units, as `contention` says. Avoids a
+ * single-unit resource that the process itself holds. */
 static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_t held_count)
 {
     bool taken = random_chance(&life->random, life->options->contention);
@@ -27,7 +27,7 @@ static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_
 static void draw_request(struct life *life, uint32_t process, const gordian_edge *held,
                          size_t held_count, gordian_event *event)
 {
-    const bool *several = life->own; /* requests for several units and resources */
+    const bool *several = life->own; /* request several units and resources */
     life_request(event, process, draw_resource(life, held, held_count), 1);
     if (!*several)
         return;
@@ -52,8 +52,8 @@ static void wander_next(struct life *life, uint32_t process, gordian_event *even
 {
     gordian_edge held[LIFE_HELD_MAX];
     size_t count = life_holdings(life, process, held);
-    /* The more it has, the sooner it gives back: what is held stays below what there is, and
-     * contention, not scarcity, decides who waits. */
+    /* Release sooner the more it holds. This keeps the number of held resources low, so that
+     * contention and not scarcity decides which processes wait. */
     unsigned more = count == 0 ? 100 : count == 1 ? 25 : 10;
     if (count + LIFE_WANTS_MAX <= LIFE_HELD_MAX && random_chance(&life->random, more)) {
         draw_request(life, process, held, count, event);
@@ -75,7 +75,7 @@ static gordian_status run_wander(const struct gen_options *options, struct gen_s
     if (!units)
         return fail_memory(error);
     struct random random;
-    random_seed(&random, ~options->seed); /* apart from the life's own numbers */
+    random_seed(&random, ~options->seed); /* independent of the simulation's numbers */
     for (uint32_t q = 0; q < options->resources; q++)
         units[q] = 1 + random_below(&random, options->units);
     gordian_status status = life_run(options, &rules, &several, units, sink, error);
