@@ -62,7 +62,7 @@ static void draw_claims(struct customers *customers, struct customer *customer)
     customer->count = count;
 }
 
-static gordian_status tell_claims(struct customers *customers, uint32_t process)
+static gordian_status emit_claims(struct customers *customers, uint32_t process)
 {
     const struct customer *customer = &customers->all[process];
     return customers->sink->claim(customers->sink->context, process, customer->claims,
@@ -77,7 +77,7 @@ static gordian_status join_customer(struct customers *customers, uint32_t proces
     draw_claims(customers, customer);
     TRY(gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
                                  &customer->id, NULL, customers->error));
-    return tell_claims(customers, process);
+    return emit_claims(customers, process);
 }
 
 /* Draws a new claim for a process. The old claim stays if the new one would be unsafe. */
@@ -88,7 +88,7 @@ static gordian_status change_claim(struct customers *customers, uint32_t process
     draw_claims(customers, customer);
     gordian_status status = gordian_bank_set_claims(customers->bank, customer->id, customer->claims,
                                                     customer->count, answer, customers->error);
-    THEN(status, tell_claims(customers, process));
+    THEN(status, emit_claims(customers, process));
     if (answer->verdict != GORDIAN_VERDICT_CHANGED)
         *customer = old;
     return status;
@@ -119,7 +119,7 @@ static size_t draw_wants(struct customers *customers, const struct customer *cus
     return count;
 }
 
-static gordian_status ask_or_give_back(struct customers *customers, uint32_t process)
+static gordian_status request_or_release(struct customers *customers, uint32_t process)
 {
     const struct customer *customer = &customers->all[process];
     gordian_want wants[CLAIMS_MOST];
@@ -160,7 +160,7 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
     while (gordian_bank_is_waiting(customers->bank, customers->all[process].id))
         process = (process + 1) % options->processes;
     if (!changes)
-        return ++*events, ask_or_give_back(customers, process);
+        return ++*events, request_or_release(customers, process);
     gordian_answer answer;
     gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_status status = change_claim(customers, process, &answer);
@@ -168,7 +168,7 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
     return status;
 }
 
-static gordian_status live_customers(struct customers *customers)
+static gordian_status simulate_customers(struct customers *customers)
 {
     const struct gen_options *options = customers->options;
     gordian_status status =
@@ -194,9 +194,11 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
     bank_options.engine = "holt";
     bank_options.queue = options->queue;
     if (options->changes == 100)
-        return fail(error, GORDIAN_STATUS_INPUT, "changes are no events: at most 99 percent");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "changes: at most 99 percent, since a change of a claim is not an event");
     if (options->cancels && !options->queue)
-        return fail(error, GORDIAN_STATUS_INPUT, "nobody waits, and nobody cancels, without queue");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "cancels needs queue: without it no process waits");
     random_seed(&customers.random, options->seed);
     customers.all = memory_zeroed(&memory, (size_t)options->processes * sizeof *customers.all);
     customers.units = memory_alloc(&memory, (size_t)options->resources * sizeof *customers.units);
@@ -205,7 +207,7 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
                                 : fail_memory(error);
     for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
         customers.units[r] = 1 + draw_below(&customers, options->units);
-    THEN(status, live_customers(&customers));
+    THEN(status, simulate_customers(&customers));
     gordian_bank_close(customers.bank);
     memory_free_all(&memory, customers.all, customers.units);
     return status;
@@ -243,7 +245,7 @@ static gordian_status one_of_each(struct rounds *rounds, gordian_op op, uint32_t
 
 /* The process that finishes first requests the last unit, which is safe, and releases it. The next
  * process requests that unit, which is unsafe. */
-static gordian_status take_customer_turns(struct rounds *rounds, uint64_t events)
+static gordian_status emit_round_events(struct rounds *rounds, uint64_t events)
 {
     uint32_t first = rounds->options->processes - 1;
     for (uint64_t i = 0; i < events; i++) {
@@ -271,7 +273,7 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
                              options->resources, error);
     for (uint32_t p = 0; p < taking && status == GORDIAN_OK; p++)
         status = one_of_each(&rounds, GORDIAN_OP_REQUEST, p);
-    THEN(status, take_customer_turns(&rounds, options->events - taking));
+    THEN(status, emit_round_events(&rounds, options->events - taking));
     memory_free(&memory, rounds.wants);
     return status;
 }

@@ -19,7 +19,7 @@ static void write_circuit_heading(const struct gen_options *options, struct outp
 static const struct {
     const char *name;
     unsigned ins, outs, weight;
-} parts[] = {
+} components[] = {
     {"fifo1", 1, 1, 30},          {"fifofull<0>", 1, 1, 10}, {"sync", 1, 1, 15},
     {"lossysync", 1, 1, 8},       {"syncdrain", 2, 0, 7},    {"asyncdrain", 2, 0, 3},
     {"syncspout", 0, 2, 2},       {"merger", 2, 1, 8},       {"replicator", 1, 2, 8},
@@ -42,10 +42,10 @@ static size_t draw_automaton(struct wiring *wiring, uint32_t place, uint32_t end
     const uint32_t window = names < 6 ? names : 6;
     uint64_t centre = (uint64_t)place * names / wiring->options->processes;
     uint64_t roll = random_below(&wiring->random, 100);
-    size_t part = 0;
-    while (roll >= parts[part].weight)
-        roll -= parts[part++].weight;
-    for (unsigned e = 0; e < parts[part].ins + parts[part].outs; e++) {
+    size_t component = 0;
+    while (roll >= components[component].weight)
+        roll -= components[component++].weight;
+    for (unsigned e = 0; e < components[component].ins + components[component].outs; e++) {
         bool again = true;
         while (again) {
             ends[e] = (uint32_t)((centre + random_below(&wiring->random, window)) % names);
@@ -54,7 +54,7 @@ static size_t draw_automaton(struct wiring *wiring, uint32_t place, uint32_t end
                 again |= ends[k] == ends[e];
         }
     }
-    return part;
+    return component;
 }
 
 static void write_random(struct wiring *wiring, struct output *out)
@@ -71,9 +71,9 @@ static void write_random(struct wiring *wiring, struct output *out)
     output_text(out, ") {\n");
     for (uint32_t i = 0; i < wiring->options->processes && !out->failure; i++) {
         uint32_t ends[ENDS_MAX];
-        size_t part = draw_automaton(wiring, i, ends);
-        output_format(out, "    %s(", parts[part].name);
-        for (unsigned e = 0; e < parts[part].ins + parts[part].outs; e++)
+        size_t component = draw_automaton(wiring, i, ends);
+        output_format(out, "    %s(", components[component].name);
+        for (unsigned e = 0; e < components[component].ins + components[component].outs; e++)
             output_format(out, "%sx%u", e ? ", " : "", ends[e]);
         output_text(out, ")\n");
     }
@@ -87,8 +87,8 @@ gordian_status circuit_random(const struct gen_options *options, struct output *
     size_t bytes = bits_words(options->resources) * sizeof(uint64_t);
     struct wiring wiring = {.options = options};
     if (options->resources < ENDS_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "a circuit needs at least %d resources, its names",
-                    ENDS_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a circuit needs at least %d resources, which are its names", ENDS_MAX);
     wiring.taken = memory_zeroed(&memory, bytes);
     wiring.put = memory_zeroed(&memory, bytes);
     gordian_status status = wiring.taken && wiring.put ? GORDIAN_OK : fail_memory(error);
@@ -98,9 +98,9 @@ gordian_status circuit_random(const struct gen_options *options, struct output *
          * port of the whole circuit. */
         for (uint32_t i = 0; i < options->processes; i++) {
             uint32_t ends[ENDS_MAX];
-            size_t part = draw_automaton(&wiring, i, ends);
-            for (unsigned e = 0; e < parts[part].ins + parts[part].outs; e++)
-                bits_set(e < parts[part].ins ? wiring.taken : wiring.put, ends[e]);
+            size_t component = draw_automaton(&wiring, i, ends);
+            for (unsigned e = 0; e < components[component].ins + components[component].outs; e++)
+                bits_set(e < components[component].ins ? wiring.taken : wiring.put, ends[e]);
         }
         random_seed(&wiring.random, options->seed); /* draw the same circuit again */
         write_circuit_heading(options, out);
@@ -145,7 +145,7 @@ gordian_status circuit_ring(const struct gen_options *options, struct output *ou
 {
     uint64_t count = options->processes, full = options->units;
     if (full > count)
-        return fail(error, GORDIAN_STATUS_INPUT, "a ring of %llu has no room for %llu units",
+        return fail(error, GORDIAN_STATUS_INPUT, "a ring of %llu buffers cannot hold %llu units",
                     (unsigned long long)count, (unsigned long long)full);
     write_circuit_heading(options, out);
     output_text(out, "main() {\n");

@@ -44,9 +44,9 @@ static gordian_status write_dumps(const struct gen_job *job, const struct gen_op
 {
     char path[PATH_MAX];
     if (strlen(options->folder) + 32 > sizeof path)
-        return fail(error, GORDIAN_STATUS_INPUT, "the folder's name is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "folder: the name is too long");
     if (mkdir(options->folder, 0777) != 0 && errno != EEXIST)
-        return fail(error, GORDIAN_STATUS_IO, "cannot make '%.150s': %s", options->folder,
+        return fail(error, GORDIAN_STATUS_IO, "cannot create '%.150s': %s", options->folder,
                     strerror(errno));
     for (uint32_t r = 0; r < job->ranks; r++) {
         snprintf(path, sizeof path, "%s/dump_%u%s", options->folder, r,

@@ -8,26 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WANDER             "processes resources events contention cancels exits hand-overs deadlocks snapshot"
+#define RANDOM_OPTIONS                                                                             \
+    "processes resources events contention cancels exits hand-overs deadlocks snapshot"
 #define DEFAULT_CONTENTION 30
 
 const struct gen_kind gen_kinds[] = {
-    {"random", "processes request and release single-unit resources at random", WANDER, "p", "q",
-     100, 0, 10000, 1, NULL, false, wander_one_by_one},
-    {"multi", "the same with resources of several units, asked for one by one", WANDER " units",
-     "p", "q", 100, 0, 10000, 4, NULL, false, wander_one_by_one},
+    {"random", "processes request and release single-unit resources at random", RANDOM_OPTIONS, "p",
+     "q", 100, 0, 10000, 1, NULL, false, random_single},
+    {"multi", "the same with resources of several units, asked for one by one",
+     RANDOM_OPTIONS " units", "p", "q", 100, 0, 10000, 4, NULL, false, random_single},
     {"general", "the same with requests for several units of several resources at once",
-     WANDER " units", "p", "q", 100, 0, 10000, 4, NULL, false, wander_several},
-    {"chain", "the papers' worst case: p0 waits for p1, p1 for p2, ..., the last request closes it",
+     RANDOM_OPTIONS " units", "p", "q", 100, 0, 10000, 4, NULL, false, random_several},
+    {"chain",
+     "the worst case in papers: p0 waits for p1, p1 for p2, ..., the last request closes the cycle",
      "processes order snapshot", "p", "q", 1024, 0, 0, 1, "tail", false, shape_chain},
     {"ring", "one ring through all processes, blocked in an order drawn at random",
      "processes snapshot", "p", "q", 1024, 0, 0, 1, "random", false, shape_chain},
     {"chains", "many chains with scattered names, some of them closed to rings; any size",
      "processes resources length cycles snapshot", "p", "q", 1000, 0, 0, 1, NULL, false,
      shape_chains},
-    {"forest", "every resource held by somebody, processes wait for any of them; any size",
+    {"forest", "every resource is held, and processes wait for some of them; any size",
      "processes resources contention snapshot", "p", "q", 1000, 0, 0, 1, NULL, false, shape_forest},
-    {"hot", "everybody queues for the same resource, over and over",
+    {"hot", "all processes queue for the same resources again and again",
      "processes resources events snapshot", "p", "q", 1000, 1, 10000, 1, NULL, false, shape_hot},
     {"philosophers", "dining philosophers: the left fork, then the right one, eat, put both back",
      "processes events cancels exits hand-overs deadlocks snapshot", "philosopher", "fork", 5, 0,
@@ -44,9 +46,8 @@ const struct gen_kind gen_kinds[] = {
     {"bank-rounds",
      "for avoidance: all can finish, but only one after the other, the last one first",
      "processes resources events", "p", "r", 100, 10, 1000, 1, NULL, true, bank_rounds},
-    {"bank-textbook",
-     "for avoidance: the example of the textbooks, five processes and three resources", "", "P",
-     "R", 5, 3, 0, 1, NULL, true, bank_textbook},
+    {"bank-textbook", "for avoidance: the textbook example, five processes and three resources", "",
+     "P", "R", 5, 3, 0, 1, NULL, true, bank_textbook},
     {"circuit", "for composition: automata drawn at random on names that neighbours share",
      "processes resources", "", "x", 12, 0, 0, 1, NULL, false, NULL, circuit_random},
     {"circuit-chain", "for composition: buffers in a row", "processes", "", "", 10, 0, 0, 1, NULL,
@@ -55,15 +56,14 @@ const struct gen_kind gen_kinds[] = {
      1, NULL, false, NULL, circuit_apart},
     {"circuit-ring", "for composition: a ring of buffers, units of them full", "processes units",
      "", "", 10, 0, 0, 5, NULL, false, NULL, circuit_ring},
-    {"circuit-dining", "for composition: dining philosophers, who can deadlock", "processes", "",
+    {"circuit-dining", "for composition: dining philosophers that can deadlock", "processes", "",
      "", 5, 0, 0, 1, NULL, false, NULL, circuit_dining},
-    {"collectives",
-     "dumps of a training job that hangs, one of each rank, and who is to blame for it",
+    {"collectives", "flight recorder dumps of a training job that hangs, and the ranks at fault",
      "processes events tensor pipeline expert fault folder json", "", "", 16, 0, 50, 1, NULL, false,
      NULL, job_collectives},
     {"messages", "processes await acts of others, one, any or all of them, and act for each other",
      "processes events contention deadlocks snapshot", "p", "", 100, 0, 10000, 1, NULL, false,
-     talk_waits, talk_messages},
+     messages_waits, messages_events},
     {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, false, NULL},
 };
 
@@ -198,10 +198,11 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     const struct gen_kind *kind;
     TRY(resolve_options(options, &resolved, &kind, error));
     if (!kind->stream || (kind->write && !resolved.snapshot))
-        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' is no stream of events", kind->name);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kind '%s' cannot be written as a stream of events", kind->name);
     if (kind->claims && !sink->claim)
-        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' has claims, which have no place here",
-                    kind->name);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kind '%s' has claims, which are not supported here", kind->name);
     return kind->stream(&resolved, sink, error);
 }
 

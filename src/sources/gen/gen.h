@@ -33,18 +33,15 @@ struct gen_options {
                             forest: percent of the processes that wait */
     unsigned cancels;    /* percent of the steps at which a process cancels its pending request */
     unsigned exits;      /* percent of the steps at which a process exits */
-    unsigned
-        hand_overs; /* percent of the releases that hand over to a named waiter, if there is one */
-    unsigned changes; /* percent of the steps at which a process changes its claim */
-    bool queue;       /* kinds with claims: for a replay in which requests are queued */
-    unsigned
-        deadlocks; /* percent of the deadlocks left standing; at the others the requester cancels */
-    bool snapshot; /* write the final state as hold and wait lines instead of events */
+    unsigned hand_overs; /* percent of the releases that hand over to a named waiter */
+    unsigned changes;    /* percent of the steps at which a process changes its claim */
+    bool queue;          /* kinds with claims: for a replay in which requests are queued */
+    unsigned deadlocks;  /* percent of the deadlocks that stay; else the requester cancels */
+    bool snapshot;       /* write the final state as hold and wait lines instead of events */
     uint32_t tensor, pipeline, expert; /* collectives: ranks in each group of this kind */
     const char *fault;                 /* collectives: the injected fault; NULL: drawn at random */
-    const char
-        *folder; /* collectives: the folder for the dumps; NULL: write only the expected result */
-    bool json;   /* collectives: write dumps as JSON, not as pickles */
+    const char *folder;                /* collectives: where dumps go; NULL: only the result */
+    bool json;                         /* collectives: write dumps as JSON, not as pickles */
     const char *order; /* chain: "tail" (default), each new process blocks behind the blocked ones;
                           "head", the far end recedes; "random" */
 };

@@ -37,13 +37,14 @@ static gordian_status choose_sizes(struct gen_job *job, const struct gen_options
                                                                                  : root > 2 ? root
                                                                                             : 2);
     if (ranks % job->tensor)
-        return fail(error, GORDIAN_STATUS_INPUT, "%u ranks are no multiple of %u tensor ranks",
+        return fail(error, GORDIAN_STATUS_INPUT, "%u ranks are not a multiple of tensor (%u)",
                     ranks, job->tensor);
     uint32_t left = ranks / job->tensor, most = square_root(left);
     if (!job->pipeline)
         job->pipeline = divisor_below(left, most > 32 ? 32 : most);
     if (left % job->pipeline)
-        return fail(error, GORDIAN_STATUS_INPUT, "%u ranks are no multiple of %u x %u", ranks,
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%u ranks are not a multiple of tensor x pipeline (%u x %u)", ranks,
                     job->tensor, job->pipeline);
     job->data = left / job->pipeline;
     job->expert = options->expert ? options->expert : job->tensor * divisor_below(job->data, 2);
@@ -78,12 +79,14 @@ static gordian_status check_room(const struct gen_job *job, gordian_error *error
     if (job->ranks < 2)
         return fail(error, GORDIAN_STATUS_INPUT, "a job has at least two ranks");
     if (job->fault == FAULT_ORDER && job->tensor < 2)
-        return fail(error, GORDIAN_STATUS_INPUT, "two orders need tensor groups of two");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "fault order needs tensor groups of at least two ranks");
     if (job->fault == FAULT_RING && job->pipeline < 2)
-        return fail(error, GORDIAN_STATUS_INPUT, "a ring needs two stages");
+        return fail(error, GORDIAN_STATUS_INPUT, "fault ring needs at least two pipeline stages");
     if ((job->fault == FAULT_OPERATION || job->fault == FAULT_SIZE) && job->expert < 3 &&
         job->tensor < 3 && job->data < 3 && job->ranks > JOB_WORLD_MOST)
-        return fail(error, GORDIAN_STATUS_INPUT, "a mismatch needs a group of three");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "faults operation and size need a group of at least three ranks");
     return GORDIAN_OK;
 }
 
@@ -161,7 +164,7 @@ static gordian_status run_fault(struct gen_job *job, gordian_error *error)
         arena_free(&job->run);
         job->reached[0] = job->reached[1] = false;
     }
-    return fail(error, GORDIAN_STATUS_INPUT, "no place for such a fault in so small a job");
+    return fail(error, GORDIAN_STATUS_INPUT, "the job is too small for this fault");
 }
 
 gordian_status gen_job_open(struct gen_job **out, const struct gen_options *options,

@@ -89,10 +89,9 @@ struct gen_job {
     uint32_t *lows;     /* by rank: all operations before this one are completed */
     uint32_t *pending;  /* by rank: operations queued and not completed, not counting sends */
     uint32_t *currents; /* by rank: the collective that the device is in */
-    uint32_t
-        *arrived[GROUP_KINDS]; /* by group: ranks that have arrived at the current collective */
-    uint32_t *work;            /* stack of ranks that may proceed */
-    bool *at_work;             /* by rank: it is on the stack */
+    uint32_t *arrived[GROUP_KINDS]; /* by group: ranks that have reached the current collective */
+    uint32_t *work;                 /* stack of ranks that may proceed */
+    bool *at_work;                  /* by rank: it is on the stack */
     size_t work_count;
 
     /* the fault: victims and their places */

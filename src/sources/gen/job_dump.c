@@ -38,7 +38,7 @@ static void put_comma(struct dump *dump)
     dump->comma = true;
 }
 
-static void open_dump_list(struct dump *dump, bool list)
+static void open_container(struct dump *dump, bool list)
 {
     put_comma(dump);
     dump->comma = false;
@@ -48,7 +48,7 @@ static void open_dump_list(struct dump *dump, bool list)
         output_text(dump->out, list ? "](" : "}(");
 }
 
-static void put_shut(struct dump *dump, bool list)
+static void close_container(struct dump *dump, bool list)
 {
     dump->comma = true;
     if (dump->json)
@@ -98,7 +98,7 @@ static void put_key(struct dump *dump, const char *key)
 static void put_key_open(struct dump *dump, const char *key, bool list)
 {
     put_key(dump, key);
-    open_dump_list(dump, list);
+    open_container(dump, list);
 }
 
 static void put_key_text(struct dump *dump, const char *key, const char *text)
@@ -125,7 +125,7 @@ static void put_number(struct dump *dump, int64_t number)
     }
 }
 
-static void put_dump_word(struct dump *dump, const char *json, unsigned opcode)
+static void put_constant(struct dump *dump, const char *json, unsigned opcode)
 {
     put_comma(dump);
     if (dump->json)
@@ -134,13 +134,13 @@ static void put_dump_word(struct dump *dump, const char *json, unsigned opcode)
         put_byte(dump, opcode);
 }
 
-static void put_truth(struct dump *dump, const char *key, bool truth)
+static void put_key_bool(struct dump *dump, const char *key, bool truth)
 {
     put_key(dump, key);
-    put_dump_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
+    put_constant(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
 }
 
-static void put_pair(struct dump *dump, const char *key, int64_t number)
+static void put_key_number(struct dump *dump, const char *key, int64_t number)
 {
     put_key(dump, key);
     put_number(dump, number);
@@ -197,9 +197,9 @@ static void put_groups(struct dump *dump, uint32_t rank)
         put_key_text(dump, "desc", kind_names[i]);
         put_key(dump, "ranks");
         put_ranks(dump, (enum group_kind)i, job_group(dump->job, (enum group_kind)i, rank));
-        put_shut(dump, false);
+        close_container(dump, false);
     }
-    put_shut(dump, false);
+    close_container(dump, false);
 }
 
 /* Writes what a rank has queued and completed in a kind of group. In a group with sends and
@@ -220,11 +220,11 @@ static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
     }
     if (queued >= 0 && completed < 0)
         completed = job->base;
-    open_dump_list(dump, false);
-    put_pair(dump, "last_enqueued_collective", queued);
-    put_pair(dump, "last_started_collective", -1);
-    put_pair(dump, "last_completed_collective", completed);
-    put_shut(dump, false);
+    open_container(dump, false);
+    put_key_number(dump, "last_enqueued_collective", queued);
+    put_key_number(dump, "last_started_collective", -1);
+    put_key_number(dump, "last_completed_collective", completed);
+    close_container(dump, false);
 }
 
 static void put_statuses(struct dump *dump, uint32_t rank)
@@ -238,7 +238,7 @@ static void put_statuses(struct dump *dump, uint32_t rank)
         put_key(dump, id);
         put_status(dump, rank, (enum group_kind)i);
     }
-    put_shut(dump, false);
+    close_container(dump, false);
 }
 
 /* ------------------------------------------------------------------ entries */
@@ -289,35 +289,35 @@ static void put_sizes(struct dump *dump, const char *sizes, const char *types, u
 {
     put_key_open(dump, sizes, true);
     if (!empty) {
-        open_dump_list(dump, true);
+        open_container(dump, true);
         put_number(dump, elements / 1024);
         put_number(dump, 1024);
-        put_shut(dump, true);
+        close_container(dump, true);
     }
-    put_shut(dump, true);
+    close_container(dump, true);
     put_key_open(dump, types, true);
     if (!empty)
         put_dump_text(dump, "BFloat16");
-    put_shut(dump, true);
+    close_container(dump, true);
 }
 
 /* The role of a recorder entry. Each operation of a coalesced group has a member entry, which never
  * changes its state. The last operation also has the entry that closes the group. */
-enum part {
-    PART_ALONE,
-    PART_MEMBER,
-    PART_CLOSING,
+enum entry_role {
+    ROLE_ALONE,
+    ROLE_MEMBER,
+    ROLE_CLOSING,
 };
 
 /* Returns the state of an entry. A closing entry has the least state in its group. */
 static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t index,
-                              enum part part)
+                              enum entry_role role)
 {
     uint8_t state = *job_state(job, rank, index);
     uint32_t batch = job_call(job, rank, index)->batch;
-    if (part == PART_MEMBER)
+    if (role == ROLE_MEMBER)
         return CALL_STATE_NONE;
-    for (uint32_t i = index; part == PART_CLOSING && i-- > batch;)
+    for (uint32_t i = index; role == ROLE_CLOSING && i-- > batch;)
         if (*job_state(job, rank, i) < state)
             state = *job_state(job, rank, i);
     return state;
@@ -330,12 +330,12 @@ static void put_time(struct dump *dump, const char *key, uint64_t ns)
     if (ns)
         put_number(dump, (int64_t)ns);
     else
-        put_dump_word(dump, "null", 'N');
+        put_constant(dump, "null", 'N');
 }
 
-static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum part part)
+static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum entry_role role)
 {
-    uint8_t state = entry_progress(dump->job, rank, index, part);
+    uint8_t state = entry_progress(dump->job, rank, index, role);
     bool started = state != CALL_STATE_NONE && dump->job->timed;
     uint64_t created =
         STARTED_AT + (uint64_t)(dump->job->base + index) * 1000000 + rank % 1000 * 100;
@@ -343,60 +343,60 @@ static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum 
                  state == CALL_STATE_DONE ? "completed"
                  : started                ? "started"
                                           : "scheduled");
-    put_pair(dump, "time_created_ns", (int64_t)created);
+    put_key_number(dump, "time_created_ns", (int64_t)created);
     put_time(dump, "time_discovered_started_ns", started ? created + 1000 : 0);
     put_time(dump, "time_discovered_completed_ns", state == CALL_STATE_DONE ? created + 2000 : 0);
-    put_truth(dump, "retired", state == CALL_STATE_DONE);
-    put_pair(dump, "timeout_ms", 600000);
+    put_key_bool(dump, "retired", state == CALL_STATE_DONE);
+    put_key_number(dump, "timeout_ms", 600000);
 }
 
 static void put_frames(struct dump *dump, const struct call_plan *plan)
 {
     put_key_open(dump, "frames", true);
-    open_dump_list(dump, false);
+    open_container(dump, false);
     put_key_text(dump, "name", call_is_p2p(plan) ? "exchange" : "forward");
     put_key_text(dump, "filename", "/job/train.py");
-    put_pair(dump, "line", 10 + 7 * plan->call);
-    put_shut(dump, false);
-    put_shut(dump, true);
+    put_key_number(dump, "line", 10 + 7 * plan->call);
+    close_container(dump, false);
+    close_container(dump, true);
 }
 
-static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
+static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enum entry_role role,
                            uint32_t record)
 {
     const struct gen_job *job = dump->job;
     const struct call_plan plan = call_made(job, rank, index);
     bool p2p = call_is_p2p(&plan);
     char text[48];
-    open_dump_list(dump, false);
-    put_pair(dump, "record_id", (int64_t)job->base + record);
-    put_pair(dump, "pg_id", plan.kind);
+    open_container(dump, false);
+    put_key_number(dump, "record_id", (int64_t)job->base + record);
+    put_key_number(dump, "pg_id", plan.kind);
     put_key_open(dump, "process_group", true);
     group_name(job, plan.kind, rank, text, sizeof text);
     put_dump_text(dump, text);
     put_dump_text(dump, kind_names[plan.kind]);
-    put_shut(dump, true);
-    put_pair(dump, "collective_seq_id", (int64_t)job->base + (p2p ? 0 : plan.sequence));
-    put_pair(dump, "p2p_seq_id", p2p ? (int64_t)job->base + plan.sequence : 0);
-    put_pair(dump, "op_id", (int64_t)job->base + plan.sequence);
+    close_container(dump, true);
+    put_key_number(dump, "collective_seq_id", (int64_t)job->base + (p2p ? 0 : plan.sequence));
+    put_key_number(dump, "p2p_seq_id", p2p ? (int64_t)job->base + plan.sequence : 0);
+    put_key_number(dump, "op_id", (int64_t)job->base + plan.sequence);
     put_key(dump, "profiling_name");
     profiling_name(job, rank, &plan, text, sizeof text);
-    put_dump_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
+    put_dump_text(dump, role == ROLE_CLOSING ? "nccl:coalesced" : text);
     put_sizes(dump, "input_sizes", "input_dtypes", size_of(job, rank, &plan, false),
-              part == PART_CLOSING);
+              role == ROLE_CLOSING);
     put_sizes(dump, "output_sizes", "output_dtypes", size_of(job, rank, &plan, true),
-              part == PART_CLOSING);
-    put_progress(dump, rank, index, part);
-    put_truth(dump, "is_p2p", p2p);
+              role == ROLE_CLOSING);
+    put_progress(dump, rank, index, role);
+    put_key_bool(dump, "is_p2p", p2p);
     if (job->frames)
         put_frames(dump, &plan);
-    put_shut(dump, false);
+    close_container(dump, false);
 }
 
 /* Lists the entries of an operation in order and returns their number. A coalesced collective has
  * two members. */
-static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
-                                 enum part parts[3])
+static uint32_t list_entry_roles(const struct gen_job *job, uint32_t rank, uint32_t index,
+                                 enum entry_role roles[3])
 {
     uint32_t count = 0;
     if (job_skips(job, rank, index))
@@ -405,12 +405,12 @@ static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint3
     bool coalesced = call_is_p2p(plan) ? job->batches
                                        : job->coalesces && plan->kind == GROUP_DATA &&
                                              plan->call == CALL_ALL_GATHER;
-    parts[count++] = coalesced ? PART_MEMBER : PART_ALONE;
+    roles[count++] = coalesced ? ROLE_MEMBER : ROLE_ALONE;
     if (coalesced && !call_is_p2p(plan))
-        parts[count++] = PART_MEMBER;
+        roles[count++] = ROLE_MEMBER;
     if (coalesced && (index + 1 >= stage_of(job, rank)->count ||
                       job_call(job, rank, index + 1)->batch == job_index(job, rank, index + 1)))
-        parts[count++] = PART_CLOSING;
+        roles[count++] = ROLE_CLOSING;
     return count;
 }
 
@@ -419,19 +419,19 @@ static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint3
 static void put_dump_entries(struct dump *dump, uint32_t rank)
 {
     const struct gen_job *job = dump->job;
-    enum part parts[3];
+    enum entry_role roles[3];
     uint32_t made = 0, record = 0;
     for (uint32_t i = 0; i < job->hosts[rank]; i++)
-        made += list_entry_parts(job, rank, i, parts);
+        made += list_entry_roles(job, rank, i, roles);
     put_key_open(dump, "entries", true);
     for (uint32_t i = 0; i < job->hosts[rank]; i++) {
-        uint32_t count = list_entry_parts(job, rank, i, parts);
+        uint32_t count = list_entry_roles(job, rank, i, roles);
         for (uint32_t j = 0; j < count; j++, record++)
             if (made - record <= job->keep &&
-                !(job->active && entry_progress(job, rank, i, parts[j]) == CALL_STATE_DONE))
-                put_dump_entry(dump, rank, i, parts[j], record);
+                !(job->active && entry_progress(job, rank, i, roles[j]) == CALL_STATE_DONE))
+                put_dump_entry(dump, rank, i, roles[j], record);
     }
-    put_shut(dump, true);
+    close_container(dump, true);
 }
 
 bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct output *out)
@@ -444,13 +444,13 @@ bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct ou
         put_byte(&dump, 0x80);
         put_byte(&dump, 2);
     }
-    open_dump_list(&dump, false);
+    open_container(&dump, false);
     put_key_text(&dump, "version", "2.9");
     put_key_text(&dump, "nccl_version", "2.27.3");
     put_groups(&dump, rank);
     put_statuses(&dump, rank);
     put_dump_entries(&dump, rank);
-    put_shut(&dump, false);
+    close_container(&dump, false);
     if (!json)
         put_byte(&dump, '.');
     return true;

@@ -122,7 +122,7 @@ static bool move_device(struct gen_job *job, uint32_t rank)
 {
     uint32_t blocked = UINT32_MAX; /* the first batch behind an operation in flight */
     /* the same for operations with the next stage and with the stage before */
-    uint32_t ways[2] = {UINT32_MAX, UINT32_MAX};
+    uint32_t blocked_by_peer[2] = {UINT32_MAX, UINT32_MAX};
     bool moved = false;
     uint32_t *low = &job->lows[rank];
     while (*low < job->hosts[rank] && *job_state(job, rank, *low) == CALL_STATE_DONE)
@@ -132,7 +132,8 @@ static bool move_device(struct gen_job *job, uint32_t rank)
         bool joined = plan->batch != job_index(job, rank, i);
         uint32_t batch = joined ? plan->batch : i;
         uint8_t state = *job_state(job, rank, i);
-        bool free = blocked >= batch && (!call_is_p2p(plan) || ways[plan->toward < 0] >= batch);
+        bool free =
+            blocked >= batch && (!call_is_p2p(plan) || blocked_by_peer[plan->toward < 0] >= batch);
         if (state == CALL_STATE_NONE && free && !device_stops(job, rank, i)) {
             start_call(job, rank, i);
             moved = true;
@@ -140,8 +141,8 @@ static bool move_device(struct gen_job *job, uint32_t rank)
         if (*job_state(job, rank, i) != CALL_STATE_DONE) {
             if (plan->call != CALL_SEND && blocked > batch)
                 blocked = batch;
-            if (call_is_p2p(plan) && ways[plan->toward < 0] > batch)
-                ways[plan->toward < 0] = batch;
+            if (call_is_p2p(plan) && blocked_by_peer[plan->toward < 0] > batch)
+                blocked_by_peer[plan->toward < 0] = batch;
         }
     }
     return moved;

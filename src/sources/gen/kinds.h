@@ -17,13 +17,13 @@ gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_d
 /* collectives.c */
 gen_writer job_collectives;
 /* messages.c */
-gen_writer talk_messages;
-gen_streamer talk_waits; /* a snapshot of messages */
+gen_writer messages_events;
+gen_streamer messages_waits; /* a snapshot of messages */
 /* shape.c */
 gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
 /* bank.c */
 gen_streamer bank_random, bank_rounds, bank_textbook;
-/* wander.c */
-gen_streamer wander_one_by_one, wander_several;
+/* random_requests.c */
+gen_streamer random_single, random_several;
 /* session.c */
 gen_streamer session_philosophers, session_readers_writers, session_pool;

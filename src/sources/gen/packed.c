@@ -34,8 +34,8 @@ static gordian_status packed_begin(void *context, uint32_t processes, uint32_t r
     return GORDIAN_OK;
 }
 
-static gordian_status meet_packed_process(struct packed_sink *sink, uint32_t process,
-                                          gordian_error *error)
+static gordian_status add_process_once(struct packed_sink *sink, uint32_t process,
+                                       gordian_error *error)
 {
     if (sink->ids[process] != GORDIAN_NONE)
         return GORDIAN_OK;
@@ -49,10 +49,10 @@ static gordian_status packed_await(struct packed_sink *sink, const gordian_event
 {
     uint32_t others[16];
     if (event->want_count > 16)
-        return fail(error, GORDIAN_STATUS_INPUT, "too many are awaited");
-    TRY(meet_packed_process(sink, event->process, error));
+        return fail(error, GORDIAN_STATUS_INPUT, "an await lists more than 16 processes");
+    TRY(add_process_once(sink, event->process, error));
     for (size_t i = 0; i < event->want_count; i++) {
-        TRY(meet_packed_process(sink, event->wants[i].resource, error));
+        TRY(add_process_once(sink, event->wants[i].resource, error));
         others[i] = sink->ids[event->wants[i].resource];
     }
     return gordian_snapshot_await(sink->snapshot, sink->ids[event->process], others,
@@ -67,14 +67,14 @@ static gordian_status packed_event(void *context, const gordian_event *event, go
     size_t count = event->wants ? event->want_count : 1;
     if (event->op == GORDIAN_OP_AWAIT)
         return packed_await(sink, event, error);
-    TRY(meet_packed_process(sink, event->process, error));
+    TRY(add_process_once(sink, event->process, error));
     for (size_t i = 0; i < count; i++)
         TRY((event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
             sink->snapshot, sink->ids[event->process], wants[i].resource, wants[i].units, error));
     return GORDIAN_OK;
 }
 
-static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t number)
+static const char *format_name(struct packed_sink *sink, const char *prefix, uint32_t number)
 {
     char *at = sink->name + sizeof sink->name;
     size_t length = strlen(prefix);
@@ -90,13 +90,13 @@ static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t 
 static const char *packed_process_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
-    return spell(sink, sink->kind->process, sink->numbers[id]);
+    return format_name(sink, sink->kind->process, sink->numbers[id]);
 }
 
 static const char *packed_resource_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
-    return id < sink->resources ? spell(sink, sink->kind->resource, id) : "";
+    return id < sink->resources ? format_name(sink, sink->kind->resource, id) : "";
 }
 
 gordian_status gen_pack(const struct gen_options *options, const gordian_writer *writer,

@@ -208,7 +208,7 @@ gordian_status shape_hot(const struct gen_options *options, struct gen_sink *sin
     struct shape shape;
     if (options->resources > options->processes)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "a hot resource needs processes: %u resources, %u processes",
+                    "hot needs a process for each resource: %u resources, %u processes",
                     options->resources, options->processes);
     TRY(begin_shape(&shape, options, sink, error));
     uint32_t first = options->processes;

@@ -8,22 +8,22 @@
 #include "sources/gen/gen.h"
 
 /* Processes release resources before they hold more edges than this. */
-#define LIFE_HELD_MAX  8
-#define LIFE_WANTS_MAX 3
+#define SIMULATION_HELD_MAX  8
+#define SIMULATION_WANTS_MAX 3
 
-struct life;
+struct simulation;
 
-struct life_rules {
+struct simulation_rules {
     /* Chooses the next event of a running process: a request or a release. */
-    void (*next)(struct life *life, uint32_t process, gordian_event *event);
+    void (*next)(struct simulation *sim, uint32_t process, gordian_event *event);
     /* The pending request of a process was cancelled, or the process exited and starts again. May
      * be NULL. */
-    void (*ended)(struct life *life, uint32_t process, gordian_op op);
+    void (*ended)(struct simulation *sim, uint32_t process, gordian_op op);
 };
 
-struct life {
+struct simulation {
     const struct gen_options *options;
-    const struct life_rules *rules;
+    const struct simulation_rules *rules;
     void *own; /* data of the rules */
     struct gen_sink *sink;
     gordian_error *error;
@@ -36,20 +36,21 @@ struct life {
     uint32_t *place; /* by process: its place in `order` */
     uint32_t running;
 
-    const uint64_t *units;              /* by resource */
-    gordian_want wants[LIFE_WANTS_MAX]; /* of the current event */
+    const uint64_t *units;                    /* by resource */
+    gordian_want wants[SIMULATION_WANTS_MAX]; /* of the current event */
 };
 
 /* Simulates from an empty system until all events are emitted. `units[q]`: the units of resource
  * q. */
-gordian_status life_run(const struct gen_options *options, const struct life_rules *rules,
-                        void *own, const uint64_t *units, struct gen_sink *sink,
-                        gordian_error *error);
+gordian_status simulation_run(const struct gen_options *options,
+                              const struct simulation_rules *rules, void *own,
+                              const uint64_t *units, struct gen_sink *sink, gordian_error *error);
 
-/* Lists what a process holds, by resource. Returns the number of edges, at most LIFE_HELD_MAX. */
-size_t life_holdings(const struct life *life, uint32_t process, gordian_edge *edges);
+/* Lists what a process holds, by resource. Returns the number of edges, at most
+ * SIMULATION_HELD_MAX. */
+size_t simulation_holdings(const struct simulation *sim, uint32_t process, gordian_edge *edges);
 
 /* Fill in an event. A release may choose a waiter for a hand-over. */
-void life_request(gordian_event *event, uint32_t process, uint32_t resource, uint64_t units);
-void life_release(struct life *life, gordian_event *event, uint32_t process, uint32_t resource,
-                  uint64_t units);
+void simulation_request(gordian_event *event, uint32_t process, uint32_t resource, uint64_t units);
+void simulation_release(struct simulation *sim, gordian_event *event, uint32_t process,
+                        uint32_t resource, uint64_t units);
