@@ -593,7 +593,7 @@ static void test_bad_options(void)
     refused(options, "kind 'chain' does not use contention: it uses processes");
     options = options_of("bank");
     options.cancels = 5;
-    refused(options, "nobody cancels, without queue");
+    refused(options, "cancels needs queue");
     options = options_of("bank");
     options.changes = 100;
     refused(options, "at most 99 percent");

@@ -10,54 +10,33 @@
 #define MILLISECOND UINT64_C(1000000)
 #define SECOND      (1000 * MILLISECOND)
 
-/* The server: how many rows its answers have. */
-struct fake {
-    size_t rows;
-};
-
-static struct fake fake;
-
-static gordian_status open_fake(void **connection, const char *address, gordian_error *error)
-{
-    (void)address;
-    (void)error;
-    *connection = &fake;
-    return GORDIAN_OK;
-}
-
-static void close_fake(void *connection)
+static void close_fake(struct connection *connection)
 {
     (void)connection;
 }
 
-static enum driver_progress ask_fake(void *connection, const char *sql)
+static enum driver_progress ask_fake(struct connection *connection, const char *sql)
 {
     (void)connection;
     (void)sql;
     return DRIVER_BUSY;
 }
 
-static enum driver_progress go_on_fake(void *connection, short revents)
+static enum driver_progress go_on_fake(struct connection *connection, short revents)
 {
     (void)connection;
     (void)revents;
     return DRIVER_READY;
 }
 
-static void wants_fake(const void *connection, int *fd, short *events)
+static void wants_fake(const struct connection *connection, int *fd, short *events)
 {
     (void)connection;
     *fd = -1;
     *events = 0;
 }
 
-static size_t rows_fake(const void *connection)
-{
-    const struct fake *server = connection;
-    return server->rows;
-}
-
-static const char *value_fake(const void *connection, size_t row, unsigned column)
+static const char *value_fake(const struct connection *connection, size_t row, unsigned column)
 {
     (void)connection;
     (void)row;
@@ -65,24 +44,17 @@ static const char *value_fake(const void *connection, size_t row, unsigned colum
     return NULL;
 }
 
-static const char *why_fake(const void *connection)
-{
-    (void)connection;
-    return "";
-}
-
 static const struct driver driver_fake = {
     .kind = "fake",
-    .open = open_fake,
     .close = close_fake,
     .hang_up = close_fake,
     .ask = ask_fake,
     .go_on = go_on_fake,
     .wants = wants_fake,
-    .rows = rows_fake,
     .value = value_fake,
-    .why = why_fake,
 };
+
+static struct connection fake = {.driver = &driver_fake};
 
 static void write_gate(const struct server_facts *facts, struct output *sql)
 {
@@ -99,14 +71,13 @@ static void write_part(unsigned part, const struct server_facts *facts, const st
     output_text(sql, "part");
 }
 
-static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
-                      struct scan *scan)
+static void read_part(unsigned part, const struct server_facts *facts,
+                      const struct connection *answer, struct scan *scan)
 {
     (void)part;
     (void)facts;
     (void)answer;
     (void)scan;
-    return true;
 }
 
 static const struct dialect dialect_fake = {
@@ -151,17 +122,12 @@ static struct spell pass_time(struct source *source, uint64_t *now, uint64_t for
 static struct source *open_source(const struct source_pace *pace)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    struct source *source = memory_zeroed(&memory, sizeof *source);
-    REQUIRE(source && output_open(&source->sql, OUTPUT_MEMORY));
+    struct source *source = source_new(pace, &memory);
+    REQUIRE(source);
     source->driver = &driver_fake;
     source->dialect = &dialect_fake;
     source->connection = &fake;
-    source->pace = pace;
-    source->memory = memory;
-    source->credit_ns = 100 * (int64_t)MILLISECOND;
     source->state = SOURCE_RESTING;
-    scan_open(&source->scan, &memory);
-    scan_open(&source->next, &memory);
     return source;
 }
 

@@ -50,13 +50,6 @@ void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t
 
 /* ------------------------------------------------------------------ stuck devices */
 
-/* Does nobody get through it before all have begun it? So it is unless it has a root. */
-static bool is_symmetric(const struct training *job, uint32_t name)
-{
-    return name_has(job, name, "all") || name_has(job, name, "reduce_scatter") ||
-           name_has(job, name, "barrier");
-}
-
 /* Completed on a peer and not here: the device has stopped, whatever its host has queued since. */
 static void accuse_incomplete(struct training *job, uint32_t index)
 {
@@ -64,7 +57,10 @@ static void accuse_incomplete(struct training *job, uint32_t index)
     const struct flight *flights = job->flights + meeting->first;
     if (meeting->completed == 0)
         return;
-    bool symmetric = is_symmetric(job, flight_operation(job, flights)->name);
+    /* Does nobody get through it before all have begun it? So it is unless it has a root. */
+    uint32_t name = flight_operation(job, flights)->name;
+    bool symmetric = name_has(job, name, "all") || name_has(job, name, "reduce_scatter") ||
+                     name_has(job, name, "barrier");
     if (!symmetric && (meeting->count > 1 || meeting->missing_count > 0))
         return;
     for (uint32_t i = 0; i < meeting->count; i++)
@@ -94,37 +90,29 @@ static void accuse_unbegun(struct training *job, uint32_t index)
 
 /* ------------------------------------------------------------------ mismatches */
 
-static bool name_is(const struct training *job, uint32_t name, const char *text)
+/* Is it one of these kinds, whose sizes all members must agree on? "=reduce" is the whole name,
+ * others are a part of it. */
+static bool agrees(const struct training *job, uint32_t name, const char *const *kinds)
 {
-    return strcmp(training_name(job, name), text) == 0;
-}
-
-/* Sizes that all members must agree on; others may differ from rank to rank. */
-static uint64_t agreed_input(const struct training *job, const struct operation *operation)
-{
-    bool agreed = name_has(job, operation->name, "all_reduce") ||
-                  name_has(job, operation->name, "allreduce") ||
-                  name_has(job, operation->name, "reduce_scatter") ||
-                  name_is(job, operation->name, "reduce") ||
-                  name_is(job, operation->name, "_reduce_oop") ||
-                  name_has(job, operation->name, "broadcast");
-    return agreed ? operation->input : 0;
-}
-
-static uint64_t agreed_output(const struct training *job, const struct operation *operation)
-{
-    bool agreed = name_has(job, operation->name, "all_reduce") ||
-                  name_has(job, operation->name, "allreduce") ||
-                  name_has(job, operation->name, "all_gather") ||
-                  name_has(job, operation->name, "allgather");
-    return agreed ? operation->output : 0;
+    for (; *kinds; kinds++)
+        if (**kinds == '=' ? strcmp(training_name(job, name), *kinds + 1) == 0
+                           : name_has(job, name, *kinds))
+            return true;
+    return false;
 }
 
 static bool sizes_match(const struct training *job, const struct operation *a,
                         const struct operation *b)
 {
-    return agreed_input(job, a) == agreed_input(job, b) &&
-           agreed_output(job, a) == agreed_output(job, b);
+    static const char *const inputs[] = {
+        "all_reduce", "allreduce", "reduce_scatter", "=reduce", "=_reduce_oop", "broadcast", NULL};
+    static const char *const outputs[] = {"all_reduce", "allreduce", "all_gather", "allgather",
+                                          NULL};
+    uint64_t input = agrees(job, a->name, inputs) ? a->input : 0;
+    uint64_t other_input = agrees(job, b->name, inputs) ? b->input : 0;
+    uint64_t output = agrees(job, a->name, outputs) ? a->output : 0;
+    uint64_t other_output = agrees(job, b->name, outputs) ? b->output : 0;
+    return input == other_input && output == other_output;
 }
 
 static bool types_match(const struct operation *a, const struct operation *b)
@@ -195,8 +183,7 @@ static gordian_status find_mismatches(struct training *job, gordian_error *error
         const struct operation *leader = find_majority(job, meeting, &votes);
         if (votes == meeting->count)
             continue;
-        if (!memory_grow(&job->memory, &job->mismatches, &job->mismatch_room,
-                         job->mismatch_count + 1, sizeof *job->mismatches))
+        if (!memory_extend(&job->memory, job->mismatches, job->mismatch_room, job->mismatch_count))
             return fail_memory(error);
         struct mismatch *mismatch = &job->mismatches[job->mismatch_count++];
         *mismatch = (struct mismatch){.meeting = i, .tie = 2 * votes <= meeting->count};
@@ -208,16 +195,6 @@ static gordian_status find_mismatches(struct training *job, gordian_error *error
 }
 
 /* ------------------------------------------------------------------ absent and silent */
-
-/* A send to which its receiver has not come engages its sender only in the end: see sends.c. */
-static void note_engaged(struct training *job)
-{
-    for (size_t i = 0; i < job->flight_count; i++) {
-        uint32_t meeting = job->flights[i].meeting;
-        if (meeting != GORDIAN_NONE && !job->meetings[meeting].unreceived)
-            job->ranks[job->flights[i].rank].engaged = true;
-    }
-}
 
 /* Who is missing where others are and is in nothing itself. Senders are judged later. */
 static void accuse_missing(struct training *job, uint32_t index)
@@ -235,27 +212,23 @@ static void accuse_missing(struct training *job, uint32_t index)
     }
 }
 
-static void note_wanted(struct training *job)
-{
-    for (size_t i = 0; i < job->meeting_count; i++)
-        for (uint32_t j = 0; !job->meetings[i].unreceived && j < job->meetings[i].missing_count;
-             j++)
-            job->ranks[job->late[job->meetings[i].late_first + j]].wanted = true;
-}
-
 gordian_status training_accuse(struct training *job, gordian_error *error)
 {
-    note_engaged(job);
-    note_wanted(job);
-    for (uint32_t i = 0; i < job->meeting_count; i++)
-        if (job->meetings[i].peer == GORDIAN_NONE)
+    for (uint32_t i = 0; i < job->meeting_count; i++) {
+        const struct meeting *meeting = &job->meetings[i];
+        /* A send to which its receiver has not come engages its sender only in the end: see
+         * sends.c. */
+        for (uint32_t j = 0; !meeting->unreceived && j < meeting->count; j++)
+            job->ranks[job->flights[meeting->first + j].rank].engaged = true;
+        for (uint32_t j = 0; !meeting->unreceived && j < meeting->missing_count; j++)
+            job->ranks[job->late[meeting->late_first + j]].wanted = true;
+        if (meeting->peer == GORDIAN_NONE)
             accuse_incomplete(job, i);
-    gordian_status status = find_mismatches(job, error);
-    for (uint32_t i = 0; status == GORDIAN_OK && i < job->meeting_count; i++)
+    }
+    TRY(find_mismatches(job, error));
+    for (uint32_t i = 0; i < job->meeting_count; i++)
         if (job->meetings[i].peer == GORDIAN_NONE && job->meetings[i].odd_count == 0)
             accuse_unbegun(job, i);
-    if (status != GORDIAN_OK)
-        return status;
     bool senders = find_senders(job);
     for (uint32_t i = 0; i < job->meeting_count; i++)
         accuse_missing(job, i);

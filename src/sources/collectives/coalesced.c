@@ -19,11 +19,6 @@ static struct seat *find_seat(struct seat *seats, size_t count, uint32_t group)
 
 /* Entries of one group with both numbers the same belong to one launch. Without numbers nothing is
  * known. */
-static bool same_launch(const struct recorded *a, const struct recorded *b)
-{
-    return (a->collective || a->p2p) && a->collective == b->collective && a->p2p == b->p2p;
-}
-
 static void find_launches(struct recorded *entries, size_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -33,7 +28,8 @@ static void find_launches(struct recorded *entries, size_t count)
         if (entry->previous == GORDIAN_NONE)
             continue;
         struct recorded *previous = &entries[entry->previous];
-        if (previous->closing || !same_launch(previous, entry))
+        if (previous->closing || (!previous->collective && !previous->p2p) ||
+            previous->collective != entry->collective || previous->p2p != entry->p2p)
             continue;
         entry->launch = previous->launch;
         previous->continued = true;
@@ -41,18 +37,6 @@ static void find_launches(struct recorded *entries, size_t count)
 }
 
 /* ------------------------------------------------------------------ the state of a launch */
-
-/* Has the rank done something since? In a dump of active entries the completed closing entry is
- * left out: then the launch has been closed, unless the status says that the last thing that was
- * handed to the device came before it. */
-static bool has_gone_on(const struct recorded *entries, size_t count, uint32_t last,
-                        const struct seat *seat, bool active)
-{
-    if (last + 1 < count)
-        return true;
-    return active && seat && seat->known && seat->enqueued >= 0 &&
-           !came_before((uint64_t)seat->enqueued, &entries[last].operation);
-}
 
 static bool launch_has_peers(const struct recorded *entries, uint32_t last)
 {
@@ -105,13 +89,6 @@ static void fold_collectives(struct recorded *entries, uint32_t last, uint8_t st
     first->operation.partial = !whole;
 }
 
-/* The recorder may have forgotten the first entries of the oldest launch it still has. */
-static bool launch_is_whole(const struct recorded *entries, uint32_t last)
-{
-    const struct recorded *first = &entries[entries[last].launch];
-    return entries[last].launch > 0 || first->operation.record == 0;
-}
-
 /* Of a launch that is completed a dump of active entries has the members alone, and the recorder
  * may have forgotten the first ones: then a single one is left, the oldest entry of the dump. A
  * coalesced group of one send or receive leaves one anywhere. The entry that follows its record is
@@ -129,8 +106,15 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
                           bool active)
 {
     struct recorded *entry = &entries[last];
-    bool alone = entry->launch == last, whole = launch_is_whole(entries, last);
-    entry->operation.passed = has_gone_on(entries, count, last, seat, active);
+    /* The recorder may have forgotten the first entries of the oldest launch it still has. */
+    bool alone = entry->launch == last;
+    bool whole = entry->launch > 0 || entries[entry->launch].operation.record == 0;
+    /* Has the rank done something since? In a dump of active entries the completed closing entry is
+     * left out: then the launch has been closed, unless the status says that the last thing that
+     * was handed to the device came before it. */
+    entry->operation.passed =
+        last + 1 < count || (active && seat && seat->known && seat->enqueued >= 0 &&
+                             !came_before((uint64_t)seat->enqueued, &entry->operation));
     entry->operation.lone = active && alone && !entry->closing && is_lone(entries, count, last);
     if (alone && !entry->closing)
         return;
@@ -173,14 +157,6 @@ static void note_uneven(const struct recorded *entries, uint32_t index, struct s
 
 /* ------------------------------------------------------------------ what is there */
 
-static bool is_contiguous(const struct recorded *entries, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (entries[i].operation.record != entries[i - 1].operation.record + 1)
-            return false;
-    return true;
-}
-
 /* The first send or receive of a group has number 1: from there on the n-th send to a peer meets
  * its n-th receive. Of a launch at the very start of a dump members may be forgotten. */
 static void note_whole(const struct recorded *entries, uint32_t index, struct seat *seat)
@@ -195,12 +171,13 @@ static void note_whole(const struct recorded *entries, uint32_t index, struct se
 void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seats,
                        size_t seat_count, bool active)
 {
-    bool contiguous = is_contiguous(entries, count);
+    bool contiguous = true;
     find_launches(entries, count);
     for (uint32_t i = 0; i < count; i++) {
         struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
         if (!entries[i].continued)
             settle_launch(entries, count, i, seat, active);
+        contiguous &= i == 0 || entries[i].operation.record == entries[i - 1].operation.record + 1;
     }
     for (uint32_t i = 0; i < count; i++) {
         struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);

@@ -166,8 +166,7 @@ static bool add_group(struct dump_reader *reader, const struct value *name,
                       const struct value *about, const struct value *ranks)
 {
     struct training *job = reader->job;
-    if (!memory_grow(&job->memory, &job->groups, &job->group_room, job->group_count + 1,
-                     sizeof *job->groups))
+    if (!memory_extend(&job->memory, job->groups, job->group_room, job->group_count))
         return false;
     struct group group = {.name = name->count ? value_text_id(reader, name) : 0,
                           .about = value_text_id(reader, about)};
@@ -228,9 +227,8 @@ static struct local_group *local_group(struct dump_reader *reader, const struct 
     if (local || reader->local_count == GROUPS_MOST)
         return local;
     uint32_t group = group_id(reader, name, about, ranks);
-    if (group == GORDIAN_NONE ||
-        !memory_grow(&reader->job->memory, &reader->locals, &reader->local_room,
-                     reader->local_count + 1, sizeof *reader->locals))
+    if (group == GORDIAN_NONE || !memory_extend(&reader->job->memory, reader->locals,
+                                                reader->local_room, reader->local_count))
         return NULL;
     local = &reader->locals[reader->local_count++];
     *local = (struct local_group){.name = name, .group = group, .id = -1};
@@ -256,9 +254,7 @@ static gordian_status read_groups(struct dump_reader *reader, const struct value
 static uint64_t count_elements(const struct value *sizes)
 {
     uint64_t sum = 0;
-    if (!value_is(sizes, VALUE_LIST))
-        return 0;
-    for (uint32_t i = 0; i < sizes->count && i < TENSORS_MOST; i++) {
+    for (uint32_t i = 0; i < value_count(sizes) && i < TENSORS_MOST; i++) {
         const struct value *tensor = sizes->items[i];
         uint64_t elements = 1;
         if (!value_is(tensor, VALUE_LIST))
@@ -274,9 +270,7 @@ static uint64_t count_elements(const struct value *sizes)
 static uint32_t frame_text(struct dump_reader *reader, const struct value *frames)
 {
     char text[TEXT_MOST + 1];
-    if (!value_is(frames, VALUE_LIST) || frames->count == 0)
-        return 0;
-    const struct value *frame = frames->items[0];
+    const struct value *frame = value_item(frames, 0);
     const struct value *file = value_find(frame, "filename"), *name = value_find(frame, "name");
     if (!value_is(file, VALUE_TEXT))
         return 0;
@@ -318,16 +312,23 @@ static bool parse_peer(const char *text, size_t length, bool *sends, uint32_t *p
     return take_digits(text, length, &at, peer) && at == length;
 }
 
-/* The operation's name without its back end, "nccl:". */
+/* An operation's name without its back end, "nccl:". */
+static const char *plain_name(const struct value *name, size_t *length)
+{
+    const char *colon = memchr(name->text, ':', name->count);
+    const char *text = colon ? colon + 1 : name->text;
+    *length = (size_t)(name->text + name->count - text);
+    return text;
+}
+
 static bool read_name(struct dump_reader *reader, const struct value *name,
                       struct operation *operation)
 {
     uint32_t place;
+    size_t length;
     if (!value_is(name, VALUE_TEXT))
         return true;
-    const char *colon = memchr(name->text, ':', name->count);
-    const char *text = colon ? colon + 1 : name->text;
-    size_t length = (size_t)(name->text + name->count - text);
+    const char *text = plain_name(name, &length);
     if (parse_peer(text, length, &operation->sends, &place)) {
         operation->peer = place;
         length = 4;
@@ -340,29 +341,10 @@ struct entry {
     const struct value *fields[KEY_COUNT];
 };
 
-static void sort_fields(const struct value *dict, struct entry *entry)
-{
-    *entry = (struct entry){0};
-    for (uint32_t i = 0; i < dict->count; i++)
-        entry->fields[key_of(dict->items[2 * i])] = dict->items[2 * i + 1];
-}
-
 static uint64_t field_number(const struct entry *entry, enum key key)
 {
     int64_t number = value_integer(entry->fields[key], 0);
     return number < 0 ? 0 : (uint64_t)number;
-}
-
-static uint8_t entry_state(const struct entry *entry)
-{
-    if (value_says(entry->fields[KEY_STATE], "completed") || field_number(entry, KEY_COMPLETED))
-        return STATE_COMPLETED;
-    return value_says(entry->fields[KEY_STATE], "started") ? STATE_STARTED : STATE_SCHEDULED;
-}
-
-static uint32_t first_text(struct dump_reader *reader, const struct value *list)
-{
-    return value_is(list, VALUE_LIST) && list->count ? value_text_id(reader, list->items[0]) : 0;
 }
 
 /* The global rank of a place in a group; without a list of members they are the same. */
@@ -381,11 +363,10 @@ static gordian_status read_group_field(struct dump_reader *reader, const struct 
                                        struct operation *operation)
 {
     const struct value *pair = entry->fields[KEY_GROUP];
-    const struct value *name = value_is(pair, VALUE_LIST) && pair->count ? pair->items[0] : NULL;
+    const struct value *name = value_item(pair, 0);
     if (!value_is(name, VALUE_TEXT))
         return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a process_group");
-    struct local_group *local =
-        local_group(reader, name, pair->count > 1 ? pair->items[1] : NULL, NULL);
+    struct local_group *local = local_group(reader, name, value_item(pair, 1), NULL);
     if (!local)
         return fail_memory(reader->error);
     operation->group = local->group;
@@ -400,8 +381,7 @@ static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
     for (size_t i = reader->seat_count; i-- > 0;)
         if ((&reader->seats[i])->group == group)
             return &reader->seats[i];
-    if (!memory_grow(&reader->job->memory, &reader->seats, &reader->seat_room,
-                     reader->seat_count + 1, sizeof *reader->seats))
+    if (!memory_extend(&reader->job->memory, reader->seats, reader->seat_room, reader->seat_count))
         return NULL;
     struct seat *seat = &reader->seats[reader->seat_count++];
     *seat = (struct seat){.group = group, .enqueued = -1, .completed = -1, .last = GORDIAN_NONE};
@@ -437,11 +417,14 @@ static gordian_status read_operation(struct dump_reader *reader, const struct en
     operation->created = field_number(entry, KEY_CREATED);
     operation->input = count_elements(entry->fields[KEY_INPUT_SIZES]);
     operation->output = count_elements(entry->fields[KEY_OUTPUT_SIZES]);
-    operation->state = entry_state(entry);
+    if (value_says(entry->fields[KEY_STATE], "completed") || field_number(entry, KEY_COMPLETED))
+        operation->state = STATE_COMPLETED;
+    else if (value_says(entry->fields[KEY_STATE], "started"))
+        operation->state = STATE_STARTED;
     reader->untimed |= operation->state == STATE_COMPLETED && !field_number(entry, KEY_STARTED);
-    operation->type = first_text(reader, entry->fields[KEY_INPUT_TYPES]);
+    operation->type = value_text_id(reader, value_item(entry->fields[KEY_INPUT_TYPES], 0));
     if (operation->type == 0)
-        operation->type = first_text(reader, entry->fields[KEY_OUTPUT_TYPES]);
+        operation->type = value_text_id(reader, value_item(entry->fields[KEY_OUTPUT_TYPES], 0));
     operation->place = frame_text(reader, entry->fields[KEY_FRAMES]);
     if (!read_name(reader, entry->fields[KEY_NAME], operation) || operation->type == GORDIAN_NONE ||
         operation->place == GORDIAN_NONE)
@@ -454,23 +437,23 @@ static gordian_status read_operation(struct dump_reader *reader, const struct en
 static bool closes_group(const struct entry *entry, const struct operation *operation)
 {
     const struct value *name = entry->fields[KEY_NAME];
+    size_t length;
     if (!value_is(name, VALUE_TEXT) || operation->peer != GORDIAN_NONE)
         return false;
-    const char *colon = memchr(name->text, ':', name->count);
-    const char *text = colon ? colon + 1 : name->text;
-    size_t length = (size_t)(name->text + name->count - text);
+    const char *text = plain_name(name, &length);
     return name_is_closing(text, length) &&
            (length == strlen("coalesced") || (!operation->input && !operation->output));
 }
 
 static gordian_status read_entry(struct dump_reader *reader, const struct value *dict)
 {
-    struct entry entry;
+    struct entry entry = {0};
     struct recorded recorded = {.operation = {.peer = GORDIAN_NONE}};
     struct operation *operation = &recorded.operation;
     if (!value_is(dict, VALUE_DICT))
         return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry that is no dictionary");
-    sort_fields(dict, &entry);
+    for (uint32_t i = 0; i < dict->count; i++)
+        entry.fields[key_of(dict->items[2 * i])] = dict->items[2 * i + 1];
     if (!entry.fields[KEY_SEQUENCE])
         return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a collective_seq_id");
     TRY(read_operation(reader, &entry, operation));
@@ -487,8 +470,8 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
         operation->peer = member_at(reader->job, operation->group, operation->peer);
     /* A send or a receive without a peer says nothing, unless it closes a group. */
     recorded.dropped = recorded.is_p2p && operation->peer == GORDIAN_NONE && !recorded.closing;
-    if (!memory_grow(&reader->job->memory, &reader->entries, &reader->entry_room,
-                     reader->entry_count + 1, sizeof *reader->entries))
+    if (!memory_extend(&reader->job->memory, reader->entries, reader->entry_room,
+                       reader->entry_count))
         return fail_memory(reader->error);
     reader->entries[reader->entry_count++] = recorded;
     return GORDIAN_OK;
@@ -545,9 +528,8 @@ static gordian_status place_status(struct dump_reader *reader, int64_t id,
 
 static gordian_status read_statuses(struct dump_reader *reader, const struct value *statuses)
 {
-    gordian_status status = GORDIAN_OK;
     if (!value_is(statuses, VALUE_DICT) || statuses->count == 0 || statuses->count > GROUPS_MOST)
-        return status;
+        return GORDIAN_OK;
     int64_t *ids = arena_alloc(&reader->arena, statuses->count * sizeof *ids);
     if (!ids)
         return fail_memory(reader->error);
@@ -555,12 +537,12 @@ static gordian_status read_statuses(struct dump_reader *reader, const struct val
         ids[i] = value_integer(statuses->items[2 * i], -1);
     qsort(ids, statuses->count, sizeof *ids, compare_numbers);
     guess_ids(reader, ids, statuses->count);
-    for (uint32_t i = 0; i < statuses->count && status == GORDIAN_OK; i++) {
+    for (uint32_t i = 0; i < statuses->count; i++) {
         int64_t id = value_integer(statuses->items[2 * i], -1);
         if (id >= 0)
-            status = place_status(reader, id, statuses->items[2 * i + 1]);
+            TRY(place_status(reader, id, statuses->items[2 * i + 1]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ putting in order */
@@ -577,16 +559,6 @@ static int compare_operations(const void *left, const void *right)
     return (a->record > b->record) - (a->record < b->record);
 }
 
-static void note_flight(struct rank *rank, const struct operation *operation)
-{
-    rank->latest = operation->created > rank->latest ? operation->created : rank->latest;
-    if (!in_flight(operation))
-        return;
-    rank->flights++;
-    if (!operation->sends && operation->order < rank->oldest)
-        rank->oldest = operation->order;
-}
-
 /* Gives every seat its operations. */
 static void seat_operations(struct rank *rank)
 {
@@ -598,7 +570,10 @@ static void seat_operations(struct rank *rank)
         if (seat->count++ == 0)
             seat->first = i;
         seat->collectives += operation->peer == GORDIAN_NONE;
-        note_flight(rank, operation);
+        rank->latest = operation->created > rank->latest ? operation->created : rank->latest;
+        rank->flights += in_flight(operation);
+        if (in_flight(operation) && !operation->sends && operation->order < rank->oldest)
+            rank->oldest = operation->order;
     }
 }
 
@@ -616,18 +591,12 @@ static void drop_repeated(struct rank *rank)
     rank->operation_count = kept;
 }
 
-static uint32_t count_operations(const struct dump_reader *reader)
+/* Copies of the right size, for the rank to keep. */
+static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < reader->entry_count; i++)
         count += !reader->entries[i].dropped;
-    return count;
-}
-
-/* Copies of the right size, for the rank to keep. */
-static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
-{
-    uint32_t count = count_operations(reader);
     size_t seats = reader->seat_count * sizeof *rank->seats;
     rank->operations = memory_alloc(&reader->job->memory, count * sizeof *rank->operations + 1);
     rank->seats = memory_alloc(&reader->job->memory, seats + 1);
@@ -697,13 +666,10 @@ static gordian_status read_dump(struct dump_reader *reader, const struct value *
     if (!entries && !value_find(dump, "pg_config"))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
                     "no dump of a flight recorder: it has no entries");
-    gordian_status status = read_groups(reader, value_find(dump, "pg_config"));
-    for (uint32_t i = 0; value_is(entries, VALUE_LIST) && i < entries->count; i++) {
-        if (status != GORDIAN_OK)
-            return status;
-        status = read_entry(reader, entries->items[i]);
-    }
-    return status == GORDIAN_OK ? read_statuses(reader, value_find(dump, "pg_status")) : status;
+    TRY(read_groups(reader, value_find(dump, "pg_config")));
+    for (uint32_t i = 0; i < value_count(entries); i++)
+        TRY(read_entry(reader, entries->items[i]));
+    return read_statuses(reader, value_find(dump, "pg_status"));
 }
 
 gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t size,

@@ -91,27 +91,19 @@ static uint32_t first_meeting(const struct training *job, const struct calendar 
     return GORDIAN_NONE;
 }
 
-static gordian_status rank_waits(const struct training *job, const struct calendar *calendar,
-                                 uint32_t rank, uint32_t *others, const struct wait_sink *sink,
-                                 gordian_error *error)
-{
-    size_t count = 0;
-    for (size_t i = calendar->starts[rank]; i < calendar->starts[rank + 1]; i++)
-        others[count++] = (uint32_t)job->rank_count + job->flights[calendar->flights[i]].meeting;
-    return sink->await(sink->context, rank, others, count, error);
-}
-
 /* In the narrow view a rank waits for ranks, past its meeting. */
-static gordian_status narrow_waits(const struct training *job, const struct calendar *calendar,
-                                   uint32_t rank, uint32_t *others, const struct wait_sink *sink,
-                                   gordian_error *error)
+static gordian_status rank_waits(const struct training *job, const struct calendar *calendar,
+                                 bool narrow, uint32_t rank, uint32_t *others,
+                                 const struct wait_sink *sink, gordian_error *error)
 {
-    uint32_t first = first_meeting(job, calendar, rank), at = 0, other;
+    uint32_t first = narrow ? first_meeting(job, calendar, rank) : GORDIAN_NONE, at = 0, other;
     size_t count = 0;
-    if (first == GORDIAN_NONE)
+    if (narrow && first == GORDIAN_NONE)
         return GORDIAN_OK;
-    while ((other = next_late(job, &job->meetings[first], rank, &at)) != GORDIAN_NONE)
+    while (narrow && (other = next_late(job, &job->meetings[first], rank, &at)) != GORDIAN_NONE)
         others[count++] = other;
+    for (size_t i = calendar->starts[rank]; !narrow && i < calendar->starts[rank + 1]; i++)
+        others[count++] = (uint32_t)job->rank_count + job->flights[calendar->flights[i]].meeting;
     return sink->await(sink->context, rank, others, count, error);
 }
 
@@ -140,7 +132,7 @@ gordian_status training_waits(const struct training *job, bool narrow, const str
     for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++) {
         const struct rank *rank = &job->ranks[r];
         if (narrow ? rank->deadlocked : is_waiting(rank))
-            status = (narrow ? narrow_waits : rank_waits)(job, &calendar, r, others, sink, error);
+            status = rank_waits(job, &calendar, narrow, r, others, sink, error);
     }
     for (uint32_t i = 0; status == GORDIAN_OK && !narrow && i < job->meeting_count; i++) {
         const struct meeting *meeting = &job->meetings[i];
@@ -174,8 +166,8 @@ static gordian_status judge_waits(const struct training *job, bool narrow,
     }
     const struct wait_sink sink = {add_await, *snapshot};
     THEN(status, training_waits(job, narrow, &sink, error));
-    return status == GORDIAN_OK ? gordian_snapshot_check_for(*snapshot, &options, report, error)
-                                : status;
+    THEN(status, gordian_snapshot_check_for(*snapshot, &options, report, error));
+    return status;
 }
 
 /* ------------------------------------------------------------------ cycles */
@@ -211,6 +203,8 @@ static bool reach_others(struct search *search, uint32_t rank, uint32_t start)
 static uint32_t search_cycle(struct search *search, uint32_t start)
 {
     uint32_t found = GORDIAN_NONE;
+    for (size_t i = 0; i < search->count; i++) /* of the search before */
+        search->before[search->queue[i]] = GORDIAN_NONE;
     search->count = 0;
     search->queue[search->count++] = start;
     search->before[start] = start;
@@ -218,12 +212,6 @@ static uint32_t search_cycle(struct search *search, uint32_t start)
         if (reach_others(search, search->queue[i], start))
             found = search->queue[i];
     return found;
-}
-
-static void forget_search(struct search *search)
-{
-    for (size_t i = 0; i < search->count; i++)
-        search->before[search->queue[i]] = GORDIAN_NONE;
 }
 
 static size_t way_length(const struct search *search, uint32_t start, uint32_t last)
@@ -240,8 +228,7 @@ static gordian_status keep_cycle(struct search *search, uint32_t start, uint32_t
 {
     struct training *job = search->job;
     size_t length = way_length(search, start, last);
-    if (!memory_grow(&job->memory, &job->cycles, &job->cycle_room, job->cycle_count + 1,
-                     sizeof *job->cycles) ||
+    if (!memory_extend(&job->memory, job->cycles, job->cycle_room, job->cycle_count) ||
         !memory_grow(&job->memory, &job->steps, &job->step_room, job->step_count + length,
                      sizeof *job->steps))
         return fail_memory(error);
@@ -271,13 +258,10 @@ static gordian_status part_cycle(struct search *search, const gordian_part *part
             shortest = length;
             best = part->processes[i];
         }
-        forget_search(search);
     }
     if (best == GORDIAN_NONE)
         return GORDIAN_OK;
-    gordian_status status = keep_cycle(search, best, search_cycle(search, best), error);
-    forget_search(search);
-    return status;
+    return keep_cycle(search, best, search_cycle(search, best), error);
 }
 
 static gordian_status draw_cycles(struct training *job, const gordian_report *report,
@@ -366,13 +350,11 @@ static bool is_riddle(const struct training *job, const struct meeting *meeting)
 gordian_status training_judge(struct training *job, struct verdict *verdict, gordian_error *error)
 {
     job->verdict = (struct verdict){0};
-    gordian_status status = training_order(job, error);
-    THEN(status, training_meet(job, error));
-    THEN(status, training_accuse(job, error));
-    THEN(status, find_cycles(job, error));
-    THEN(status, list_culprits(job, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(training_order(job, error));
+    TRY(training_meet(job, error));
+    TRY(training_accuse(job, error));
+    TRY(find_cycles(job, error));
+    TRY(list_culprits(job, error));
     for (size_t i = 0; i < job->meeting_count; i++) {
         job->meetings[i].stalled = is_riddle(job, &job->meetings[i]);
         job->verdict.stalled_count += job->meetings[i].stalled;

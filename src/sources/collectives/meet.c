@@ -97,15 +97,6 @@ static bool is_completed_since(const struct training *job, const struct seat *se
            (job->coalesces || last > seat->top_p2p);
 }
 
-/* Is a later collective of the group not here? Then it is completed, and all before it are. */
-static bool is_overtaken(const struct rank *rank, const struct seat *seat,
-                         const struct operation *operation)
-{
-    const struct operation *end = rank->operations + seat->first + seat->collectives;
-    return seat->top > operation->sequence &&
-           seat->top - operation->sequence > (uint64_t)(end - operation - 1);
-}
-
 /* In a dump of active entries a single one may be all that is left of a coalesced group: the one
  * that closes it was left out because it is completed, or others were forgotten. It shows
  * - in the status of the group;
@@ -121,7 +112,11 @@ static bool is_left_over(const struct training *job, const struct rank *rank,
         return true;
     if (operation->peer != GORDIAN_NONE)
         return operation->passed && job->coalesces;
-    return is_overtaken(rank, seat, operation) || is_completed_since(job, seat, operation);
+    /* Is a later collective of the group not here? Then it is completed, and all before it are. */
+    const struct operation *end = rank->operations + seat->first + seat->collectives;
+    bool overtaken = seat->top > operation->sequence &&
+                     seat->top - operation->sequence > (uint64_t)(end - operation - 1);
+    return overtaken || is_completed_since(job, seat, operation);
 }
 
 /* Is the operation the last thing of its group, and the device not done with that? Then it is in
@@ -160,14 +155,6 @@ static void retire_left_over(const struct training *job, struct rank *rank)
 
 /* ------------------------------------------------------------------ flights */
 
-static size_t count_flights(const struct training *job)
-{
-    size_t count = 0;
-    for (size_t r = 0; r < job->rank_count; r++)
-        count += job->ranks[r].flights;
-    return count;
-}
-
 static int compare_flights(const void *left, const void *right, void *context)
 {
     const struct training *job = context;
@@ -188,7 +175,9 @@ static int compare_flights(const void *left, const void *right, void *context)
 static gordian_status gather_flights(struct training *job, gordian_error *error)
 {
     size_t *starts = memory_zeroed(&job->memory, (job->group_count + 2) * sizeof *starts);
-    job->flight_count = count_flights(job);
+    job->flight_count = 0;
+    for (size_t r = 0; r < job->rank_count; r++)
+        job->flight_count += job->ranks[r].flights;
     job->flights = memory_alloc(&job->memory, (job->flight_count + 1) * sizeof *job->flights);
     if (!starts || !job->flights) {
         memory_free(&job->memory, starts);
@@ -269,8 +258,7 @@ static gordian_status add_late(struct training *job, struct meeting *meeting, ui
 {
     if (job->late_count == LATE_MOST)
         return fail(error, GORDIAN_STATUS_INPUT, "too many operations in groups of too many ranks");
-    if (!memory_grow(&job->memory, &job->late, &job->late_room, job->late_count + 1,
-                     sizeof *job->late))
+    if (!memory_extend(&job->memory, job->late, job->late_room, job->late_count))
         return fail_memory(error);
     job->late[job->late_count++] = rank;
     meeting->late_count++;
@@ -285,8 +273,7 @@ static gordian_status find_missing(struct training *job, struct meeting *meeting
     const struct group *group = &job->groups[meeting->group];
     const struct flight *flights = job->flights + meeting->first;
     uint32_t at = 0;
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t i = 0; i < group->count && status == GORDIAN_OK; i++) {
+    for (uint32_t i = 0; i < group->count; i++) {
         uint32_t member = group->members[i];
         if (at < meeting->count && flights[at].rank == member) {
             at++;
@@ -297,21 +284,9 @@ static gordian_status find_missing(struct training *job, struct meeting *meeting
         if (arrival == ARRIVAL_COMPLETED)
             meeting->completed++;
         else if (arrival == ARRIVAL_NONE)
-            status = add_late(job, meeting, member, error);
+            TRY(add_late(job, meeting, member, error));
     }
     meeting->missing_count = meeting->late_count;
-    return status;
-}
-
-/* Those in it that have something older in flight. */
-static gordian_status find_behind(struct training *job, struct meeting *meeting,
-                                  gordian_error *error)
-{
-    for (uint32_t i = 0; i < meeting->count; i++) {
-        const struct flight *flight = &job->flights[meeting->first + i];
-        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
-            TRY(add_late(job, meeting, flight->rank, error));
-    }
     return GORDIAN_OK;
 }
 
@@ -319,8 +294,7 @@ static gordian_status add_meeting(struct training *job, size_t first, uint32_t c
                                   gordian_error *error)
 {
     const struct operation *operation = flight_operation(job, &job->flights[first]);
-    if (!memory_grow(&job->memory, &job->meetings, &job->meeting_room, job->meeting_count + 1,
-                     sizeof *job->meetings))
+    if (!memory_extend(&job->memory, job->meetings, job->meeting_room, job->meeting_count))
         return fail_memory(error);
     for (uint32_t i = 0; i < count; i++)
         job->flights[first + i].meeting = (uint32_t)job->meeting_count;
@@ -340,10 +314,14 @@ static gordian_status meet_collective(struct training *job, size_t first, uint32
 {
     TRY(add_meeting(job, first, count, error));
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
-    gordian_status status = find_missing(job, meeting, error);
-    THEN(status, find_behind(job, meeting, error));
-    meeting->stalled = status == GORDIAN_OK && meeting->late_count == 0 && meeting->completed == 0;
-    return status;
+    TRY(find_missing(job, meeting, error));
+    for (uint32_t i = 0; i < count; i++) { /* those in it that have something older in flight */
+        const struct flight *flight = &job->flights[first + i];
+        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
+            TRY(add_late(job, meeting, flight->rank, error));
+    }
+    meeting->stalled = meeting->late_count == 0 && meeting->completed == 0;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ sends and receives */
@@ -473,45 +451,28 @@ static bool launch_receives(const struct training *job, uint32_t index,
     return false;
 }
 
-/* Has the receiver of a send not come to it, as far as can be said? */
-static bool is_unreceived(const struct training *job, const struct flight *flight,
-                          const struct operation *partner)
-{
-    const struct operation *send = flight_operation(job, flight);
-    if (send->coalesced && launch_receives(job, flight->rank, send))
-        return false;
-    return !partner || (in_flight(partner) && job->ranks[send->peer].oldest < partner->order);
-}
-
 static gordian_status meet_peer(struct training *job, size_t at, gordian_error *error)
 {
     const struct flight *flight = &job->flights[at];
     const struct operation *self = flight_operation(job, flight);
     const struct operation *partner = find_partner(job, flight->rank, flight->operation);
     bool late = partner ? partner_is_late(job, self, partner) : !self->sends;
-    bool unreceived = self->sends && !late && is_unreceived(job, flight, partner);
+    /* Has the receiver of a send not come to it, as far as can be said? */
+    bool unreceived =
+        self->sends && !late && !(self->coalesced && launch_receives(job, flight->rank, self)) &&
+        (!partner || (in_flight(partner) && job->ranks[self->peer].oldest < partner->order));
     if (self->sends && !late && !unreceived)
         return GORDIAN_OK;
-    gordian_status status = add_meeting(job, at, 1, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(add_meeting(job, at, 1, error));
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
-    uint32_t rank = job->flights[at].rank;
     if (late || unreceived)
-        status = add_late(job, meeting, self->peer, error);
+        TRY(add_late(job, meeting, self->peer, error));
     meeting->missing_count = partner ? 0 : meeting->late_count;
     meeting->unreceived = unreceived;
-    if (status == GORDIAN_OK && self_is_late(job, &job->ranks[rank], self))
-        status = add_late(job, meeting, rank, error);
+    if (self_is_late(job, &job->ranks[flight->rank], self))
+        TRY(add_late(job, meeting, flight->rank, error));
     meeting->stalled = meeting->late_count == 0;
-    return status;
-}
-
-static bool same_meeting(const struct training *job, size_t first, size_t other)
-{
-    const struct operation *a = flight_operation(job, &job->flights[first]);
-    const struct operation *b = flight_operation(job, &job->flights[other]);
-    return a->group == b->group && b->peer == GORDIAN_NONE && a->sequence == b->sequence;
+    return GORDIAN_OK;
 }
 
 bool meeting_is_unsure(const struct training *job, const struct meeting *meeting)
@@ -525,38 +486,40 @@ bool meeting_is_unsure(const struct training *job, const struct meeting *meeting
 /* All flights of one collective, from `first` on. */
 static size_t collective_end(const struct training *job, size_t first)
 {
-    size_t end = first + 1;
-    while (end < job->flight_count && same_meeting(job, first, end))
-        end++;
-    return end;
+    const struct operation *a = flight_operation(job, &job->flights[first]);
+    for (size_t end = first + 1; end < job->flight_count; end++) {
+        const struct operation *b = flight_operation(job, &job->flights[end]);
+        if (a->group != b->group || b->peer != GORDIAN_NONE || a->sequence != b->sequence)
+            return end;
+    }
+    return job->flight_count;
 }
 
 gordian_status training_meet(struct training *job, gordian_error *error)
 {
-    gordian_status status = list_speakers(job, error);
+    TRY(list_speakers(job, error));
     learn_groups(job);
     for (size_t r = 0; r < job->rank_count; r++)
         if (job->ranks[r].active)
             retire_left_over(job, &job->ranks[r]);
-    THEN(status, list_ranks(job, error));
-    THEN(status, gather_flights(job, error));
+    TRY(list_ranks(job, error));
+    TRY(gather_flights(job, error));
     /* So that no list is without an address, however empty. */
-    if (status == GORDIAN_OK &&
-        !memory_grow(&job->memory, &job->late, &job->late_room, 1, sizeof *job->late))
-        status = fail_memory(error);
-    for (size_t first = 0, end; status == GORDIAN_OK && first < job->flight_count; first = end) {
+    if (!memory_extend(&job->memory, job->late, job->late_room, 0))
+        return fail_memory(error);
+    for (size_t first = 0, end; first < job->flight_count; first = end) {
         const struct operation *operation = flight_operation(job, &job->flights[first]);
         end = operation->peer == GORDIAN_NONE ? collective_end(job, first) : first + 1;
         if (operation->peer != GORDIAN_NONE)
-            status = meet_peer(job, first, error);
+            TRY(meet_peer(job, first, error));
         else if (job->groups[operation->group].uneven) {
             /* The numbers say nothing about who is in the same collective: its ranks are neither
              * waited for nor to blame. */
             for (size_t i = first; i < end; i++)
                 job->ranks[job->flights[i].rank].unjudged = true;
-            job->groups[flight_operation(job, &job->flights[first])->group].unjudged = true;
+            job->groups[operation->group].unjudged = true;
         } else
-            status = meet_collective(job, first, (uint32_t)(end - first), error);
+            TRY(meet_collective(job, first, (uint32_t)(end - first), error));
     }
-    return status;
+    return GORDIAN_OK;
 }

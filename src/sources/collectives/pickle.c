@@ -4,71 +4,9 @@
 
 #include <stdlib.h>
 
-enum opcode {
-    OPCODE_PROTO = 0x80,
-    OPCODE_STOP = '.',
-    OPCODE_FRAME = 0x95,
-    OPCODE_MARK = '(',
-    OPCODE_POP = '0',
-    OPCODE_POP_MARK = '1',
-    OPCODE_DUP = '2',
-    OPCODE_NONE = 'N',
-    OPCODE_TRUE = 0x88,
-    OPCODE_FALSE = 0x89,
-    OPCODE_INT1 = 'K',
-    OPCODE_INT2 = 'M',
-    OPCODE_INT4 = 'J',
-    OPCODE_LONG1 = 0x8a,
-    OPCODE_FLOAT = 'G',
-    OPCODE_TEXT1 = 0x8c,
-    OPCODE_TEXT4 = 'X',
-    OPCODE_TEXT8 = 0x8d,
-    OPCODE_BYTES1 = 'U',
-    OPCODE_BYTES4 = 'T',
-    /* of protocols 0 and 1: a line of text follows */
-    OPCODE_INT_LINE = 'I',
-    OPCODE_LONG_LINE = 'L',
-    OPCODE_FLOAT_LINE = 'F',
-    OPCODE_TEXT_LINE = 'V',
-    OPCODE_BYTES_LINE = 'S',
-    OPCODE_PUT_LINE = 'p',
-    OPCODE_GET_LINE = 'g',
-    OPCODE_LIST = 'l',
-    OPCODE_DICT = 'd',
-    OPCODE_EMPTY_LIST = ']',
-    OPCODE_EMPTY_DICT = '}',
-    OPCODE_EMPTY_TUPLE = ')',
-    OPCODE_TUPLE = 't',
-    OPCODE_TUPLE1 = 0x85,
-    OPCODE_TUPLE2 = 0x86,
-    OPCODE_TUPLE3 = 0x87,
-    OPCODE_APPEND = 'a',
-    OPCODE_APPENDS = 'e',
-    OPCODE_SETITEM = 's',
-    OPCODE_SETITEMS = 'u',
-    OPCODE_PUT1 = 'q',
-    OPCODE_PUT4 = 'r',
-    OPCODE_GET1 = 'h',
-    OPCODE_GET4 = 'j',
-    OPCODE_MEMOIZE = 0x94,
-};
-
 #define PROTOCOL_MOST 5
-
-/* Those that are refused, by their names. */
-static const struct {
-    uint8_t code;
-    const char *name;
-} strangers[] = {
-    {'c', "GLOBAL"},     {'R', "REDUCE"},        {'b', "BUILD"},
-    {'i', "INST"},       {'o', "OBJ"},           {0x81, "NEWOBJ"},
-    {0x92, "NEWOBJ_EX"}, {0x93, "STACK_GLOBAL"}, {0x82, "EXT1"},
-    {0x83, "EXT2"},      {0x84, "EXT4"},         {'P', "PERSID"},
-    {'Q', "BINPERSID"},  {0x97, "NEXT_BUFFER"},  {0x98, "READONLY_BUFFER"},
-    {0x8b, "LONG4"},     {'B', "BINBYTES"},      {'C', "SHORT_BINBYTES"},
-    {0x8e, "BINBYTES8"}, {0x96, "BYTEARRAY8"},   {0x8f, "EMPTY_SET"},
-    {0x90, "ADDITEMS"},  {0x91, "FROZENSET"},
-};
+#define IN_NUMBER     "the file ends within a number"
+#define IN_TEXT       "the file ends within a text"
 
 struct machine {
     struct arena *arena;
@@ -89,21 +27,10 @@ static gordian_status machine_fault(struct machine *machine, const char *what)
     return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: %s", machine->opcode, what);
 }
 
-static gordian_status refuse_opcode(struct machine *machine, uint8_t code)
-{
-    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
-        if (strangers[i].code == code)
-            return fail(machine->error, GORDIAN_STATUS_INPUT,
-                        "byte %zu: the opcode %s makes no plain data: refused", machine->opcode,
-                        strangers[i].name);
-    return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: there is no opcode 0x%02x",
-                machine->opcode, code);
-}
-
 static gordian_status push_value(struct machine *machine, struct value *value)
 {
-    if (!value || !memory_grow(&machine->arena->memory, &machine->stack, &machine->room,
-                               machine->count + 1, sizeof *machine->stack))
+    if (!value ||
+        !memory_extend(&machine->arena->memory, machine->stack, machine->room, machine->count))
         return fail_memory(machine->error);
     machine->stack[machine->count++] = value;
     return GORDIAN_OK;
@@ -115,21 +42,26 @@ static size_t stack_floor(const struct machine *machine)
     return machine->mark_count ? machine->marks[machine->mark_count - 1] : 0;
 }
 
-static bool stack_has(const struct machine *machine, size_t count)
+static gordian_status need_values(struct machine *machine, size_t count)
 {
-    return machine->count - stack_floor(machine) >= count;
+    return machine->count - stack_floor(machine) >= count
+               ? GORDIAN_OK
+               : machine_fault(machine, "the stack has too little");
 }
 
-/* `width` bytes behind the opcode as a number; false: there are fewer. */
-static bool take_number(struct machine *machine, unsigned width, uint64_t *number)
+/* `width` bytes behind the opcode as a number; `what` is wrong if there are fewer. */
+static gordian_status take_number(struct machine *machine, unsigned width, uint64_t *number,
+                                  const char *what)
 {
-    if (machine->size - machine->at < width)
-        return false;
     *number = 0;
-    for (unsigned i = 0; i < width; i++)
-        *number |= (uint64_t)machine->bytes[machine->at + i] << 8 * i;
+    if (machine->size - machine->at < width)
+        return machine_fault(machine, what);
+    const uint8_t *bytes = machine->bytes + machine->at;
     machine->at += width;
-    return true;
+    *number = bytes[0];
+    for (unsigned i = 1; i < width; i++)
+        *number |= (uint64_t)bytes[i] << 8 * i;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ simple ones */
@@ -142,22 +74,41 @@ static gordian_status push_simple(struct machine *machine, enum value_kind kind,
     return push_value(machine, value);
 }
 
-static gordian_status push_integer(struct machine *machine, unsigned width)
+static gordian_status push_real(struct machine *machine, double real)
+{
+    struct value *value = value_new(machine->arena, VALUE_REAL);
+    if (value)
+        value->real = real;
+    return push_value(machine, value);
+}
+
+/* 0: None; 1: False; 2: True. */
+static gordian_status do_constant(struct machine *machine, unsigned which)
+{
+    return push_simple(machine, which ? VALUE_BOOL : VALUE_NONE, which == 2);
+}
+
+static gordian_status do_empty(struct machine *machine, unsigned kind)
+{
+    return push_simple(machine, (enum value_kind)kind, 0);
+}
+
+static gordian_status do_integer(struct machine *machine, unsigned width)
 {
     uint64_t number;
-    if (!take_number(machine, width, &number))
-        return machine_fault(machine, "the file ends within a number");
+    TRY(take_number(machine, width, &number, IN_NUMBER));
     if (width == 4)
         number = (uint64_t)(int64_t)(int32_t)(uint32_t)number;
     return push_simple(machine, VALUE_INTEGER, (int64_t)number);
 }
 
 /* Any length, the sign in the last byte; what does not fit 64 bits is as good as the nearest. */
-static gordian_status push_long(struct machine *machine)
+static gordian_status do_long(struct machine *machine, unsigned width)
 {
     uint64_t length, number = 0;
-    if (!take_number(machine, 1, &length) || machine->size - machine->at < length)
-        return machine_fault(machine, "the file ends within a number");
+    TRY(take_number(machine, width, &length, IN_NUMBER));
+    if (machine->size - machine->at < length)
+        return machine_fault(machine, IN_NUMBER);
     const uint8_t *bytes = machine->bytes + machine->at;
     bool negative = length && bytes[length - 1] & 0x80;
     bool fits = length <= 8;
@@ -170,29 +121,28 @@ static gordian_status push_long(struct machine *machine)
     return push_simple(machine, VALUE_INTEGER, (int64_t)number);
 }
 
-static gordian_status push_real(struct machine *machine)
+/* A number with a point, most significant byte first. */
+static gordian_status do_real(struct machine *machine, unsigned width)
 {
     uint64_t bits = 0;
     double real;
-    if (machine->size - machine->at < 8)
-        return machine_fault(machine, "the file ends within a number");
-    for (int i = 0; i < 8; i++)
+    if (machine->size - machine->at < width)
+        return machine_fault(machine, IN_NUMBER);
+    for (unsigned i = 0; i < width; i++)
         bits = bits << 8 | machine->bytes[machine->at++];
     memcpy(&real, &bits, sizeof real);
-    struct value *value = value_new(machine->arena, VALUE_REAL);
-    if (value)
-        value->real = real;
-    return push_value(machine, value);
+    return push_real(machine, real);
 }
 
-static gordian_status push_text(struct machine *machine, unsigned width)
+static gordian_status do_text(struct machine *machine, unsigned width)
 {
     uint64_t length;
-    if (!take_number(machine, width, &length) || machine->size - machine->at < length)
-        return machine_fault(machine, "the file ends within a text");
-    struct value *value = value_new(machine->arena, VALUE_TEXT);
+    TRY(take_number(machine, width, &length, IN_TEXT));
+    if (machine->size - machine->at < length)
+        return machine_fault(machine, IN_TEXT);
     if (length > UINT32_MAX)
         return machine_fault(machine, "a text of more than 4 GiB");
+    struct value *value = value_new(machine->arena, VALUE_TEXT);
     if (value) {
         value->text = (const char *)machine->bytes + machine->at;
         value->count = (uint32_t)length;
@@ -236,7 +186,7 @@ static bool parse_integer(const char *line, size_t length, int64_t *number)
 }
 
 /* "I01" and "I00" are truths: numbers do not begin with 0. */
-static gordian_status push_integer_line(struct machine *machine, bool is_long)
+static gordian_status do_integer_line(struct machine *machine, unsigned is_long)
 {
     const char *line;
     size_t length;
@@ -250,8 +200,9 @@ static gordian_status push_integer_line(struct machine *machine, bool is_long)
     return push_simple(machine, VALUE_INTEGER, number);
 }
 
-static gordian_status push_real_line(struct machine *machine)
+static gordian_status do_real_line(struct machine *machine, unsigned ignored)
 {
+    (void)ignored;
     const char *line;
     char text[FLOAT_MOST + 1], *end;
     size_t length;
@@ -263,10 +214,7 @@ static gordian_status push_real_line(struct machine *machine)
     double real = strtod(text, &end);
     if (*end)
         return machine_fault(machine, "a line that is no number");
-    struct value *value = value_new(machine->arena, VALUE_REAL);
-    if (value)
-        value->real = real;
-    return push_value(machine, value);
+    return push_real(machine, real);
 }
 
 static char *write_utf8(char *to, uint32_t code)
@@ -330,7 +278,7 @@ static char *unescape_line(const char *at, const char *end, char *to, bool quote
 }
 
 /* Every byte becomes at most two. */
-static gordian_status push_text_line(struct machine *machine, bool quoted)
+static gordian_status do_text_line(struct machine *machine, unsigned quoted)
 {
     const char *line;
     size_t length;
@@ -355,11 +303,100 @@ static gordian_status push_text_line(struct machine *machine, bool quoted)
     return push_value(machine, value);
 }
 
-static gordian_status take_index_line(struct machine *machine, uint64_t *index)
+/* ------------------------------------------------------------------ lists and dictionaries */
+
+static gordian_status do_mark(struct machine *machine, unsigned ignored)
+{
+    (void)ignored;
+    if (!memory_extend(&machine->arena->memory, machine->marks, machine->mark_room,
+                       machine->mark_count))
+        return fail_memory(machine->error);
+    machine->marks[machine->mark_count++] = machine->count;
+    return GORDIAN_OK;
+}
+
+/* Where what lies above the last mark begins; the mark is taken away. */
+static gordian_status take_mark(struct machine *machine, size_t *from)
+{
+    *from = 0;
+    if (machine->mark_count == 0)
+        return machine_fault(machine, "no mark was set");
+    *from = machine->marks[--machine->mark_count];
+    return GORDIAN_OK;
+}
+
+/* Moves what lies from `from` on into a list, or, as keys and values in turn, a dictionary. */
+static gordian_status move_items(struct machine *machine, size_t from, struct value *into)
+{
+    bool dict = into->kind == VALUE_DICT;
+    uint32_t used = dict ? 2 * into->count : into->count;
+    if (dict && (machine->count - from) % 2)
+        return machine_fault(machine, "a key without a value");
+    for (size_t i = from; i < machine->count; i++)
+        if (!value_push(machine->arena, into, used++, machine->stack[i]))
+            return fail_memory(machine->error);
+    into->count = dict ? used / 2 : used;
+    machine->count = from;
+    return GORDIAN_OK;
+}
+
+/* Moves what lies from `from` on to the container below it. */
+static gordian_status fill_container(struct machine *machine, size_t from, unsigned kind)
+{
+    if (from == stack_floor(machine) || machine->stack[from - 1]->kind != kind)
+        return machine_fault(machine, kind == VALUE_LIST ? "no list to append to"
+                                                         : "no dictionary to put items into");
+    return move_items(machine, from, machine->stack[from - 1]);
+}
+
+static gordian_status do_fill_marked(struct machine *machine, unsigned kind)
+{
+    size_t from;
+    TRY(take_mark(machine, &from));
+    return fill_container(machine, from, kind);
+}
+
+/* With one item, or one key and its value. */
+static gordian_status do_fill(struct machine *machine, unsigned kind)
+{
+    size_t count = kind == VALUE_DICT ? 2 : 1;
+    TRY(need_values(machine, count + 1));
+    return fill_container(machine, machine->count - count, kind);
+}
+
+/* What lies from `from` on becomes a list or a dictionary. */
+static gordian_status make_container(struct machine *machine, size_t from, enum value_kind kind)
+{
+    struct value *value = value_new(machine->arena, kind);
+    if (!value)
+        return fail_memory(machine->error);
+    TRY(move_items(machine, from, value));
+    return push_value(machine, value);
+}
+
+static gordian_status do_make_marked(struct machine *machine, unsigned kind)
+{
+    size_t from;
+    TRY(take_mark(machine, &from));
+    return make_container(machine, from, (enum value_kind)kind);
+}
+
+static gordian_status do_make_tuple(struct machine *machine, unsigned count)
+{
+    TRY(need_values(machine, count));
+    return make_container(machine, machine->count - count, VALUE_LIST);
+}
+
+/* ------------------------------------------------------------------ the memo */
+
+/* `width` bytes; 0: a line. */
+static gordian_status take_index(struct machine *machine, unsigned width, uint64_t *index)
 {
     const char *line;
     size_t length;
     int64_t number;
+    if (width)
+        return take_number(machine, width, index, IN_NUMBER);
     TRY(take_line(machine, &line, &length));
     if (!parse_integer(line, length, &number) || number < 0)
         return machine_fault(machine, "a line that is no number");
@@ -367,115 +404,10 @@ static gordian_status take_index_line(struct machine *machine, uint64_t *index)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ lists and dictionaries */
-
-static gordian_status set_mark(struct machine *machine)
-{
-    if (!memory_grow(&machine->arena->memory, &machine->marks, &machine->mark_room,
-                     machine->mark_count + 1, sizeof *machine->marks))
-        return fail_memory(machine->error);
-    machine->marks[machine->mark_count++] = machine->count;
-    return GORDIAN_OK;
-}
-
-/* Where what lies above the last mark begins; the mark is taken away. */
-static bool take_mark(struct machine *machine, size_t *from)
-{
-    if (machine->mark_count == 0)
-        return false;
-    *from = machine->marks[--machine->mark_count];
-    return true;
-}
-
-/* Moves what lies from `from` on to the container below it. */
-static gordian_status fill_container(struct machine *machine, size_t from, enum value_kind kind)
-{
-    size_t count = machine->count - from;
-    if (from == stack_floor(machine) || machine->stack[from - 1]->kind != kind)
-        return machine_fault(machine, kind == VALUE_LIST ? "no list to append to"
-                                                         : "no dictionary to put items into");
-    if (kind == VALUE_DICT && count % 2)
-        return machine_fault(machine, "a key without a value");
-    struct value *into = machine->stack[from - 1];
-    uint32_t used = kind == VALUE_DICT ? 2 * into->count : into->count;
-    for (size_t i = 0; i < count; i++)
-        if (!value_push(machine->arena, into, used++, machine->stack[from + i]))
-            return fail_memory(machine->error);
-    into->count = kind == VALUE_DICT ? used / 2 : used;
-    machine->count = from;
-    return GORDIAN_OK;
-}
-
-static gordian_status fill_marked(struct machine *machine, enum value_kind kind)
-{
-    size_t from;
-    if (!take_mark(machine, &from))
-        return machine_fault(machine, "no mark was set");
-    return fill_container(machine, from, kind);
-}
-
-static gordian_status fill_few(struct machine *machine, size_t count, enum value_kind kind)
-{
-    if (!stack_has(machine, count + 1))
-        return machine_fault(machine, "the stack has too little");
-    return fill_container(machine, machine->count - count, kind);
-}
-
-/* What lies from `from` on becomes a tuple. */
-static gordian_status make_tuple(struct machine *machine, size_t from)
-{
-    struct value *tuple = value_new(machine->arena, VALUE_LIST);
-    if (!tuple)
-        return fail_memory(machine->error);
-    for (size_t i = from; i < machine->count; i++)
-        if (!value_push(machine->arena, tuple, tuple->count++, machine->stack[i]))
-            return fail_memory(machine->error);
-    machine->count = from;
-    return push_value(machine, tuple);
-}
-
-/* What lies above the last mark becomes a dictionary: key, value, key, ... */
-static gordian_status make_dict(struct machine *machine)
-{
-    size_t from;
-    if (!take_mark(machine, &from))
-        return machine_fault(machine, "no mark was set");
-    size_t count = machine->count - from;
-    if (count % 2)
-        return machine_fault(machine, "a key without a value");
-    struct value *dict = value_new(machine->arena, VALUE_DICT);
-    if (!dict)
-        return fail_memory(machine->error);
-    for (size_t i = 0; i < count; i++)
-        if (!value_push(machine->arena, dict, (uint32_t)i, machine->stack[from + i]))
-            return fail_memory(machine->error);
-    dict->count = (uint32_t)(count / 2);
-    machine->count = from;
-    return push_value(machine, dict);
-}
-
-static gordian_status make_few(struct machine *machine, size_t count)
-{
-    if (!stack_has(machine, count))
-        return machine_fault(machine, "the stack has too little");
-    return make_tuple(machine, machine->count - count);
-}
-
-static gordian_status make_marked(struct machine *machine)
-{
-    size_t from;
-    if (!take_mark(machine, &from))
-        return machine_fault(machine, "no mark was set");
-    return make_tuple(machine, from);
-}
-
-/* ------------------------------------------------------------------ the memo */
-
 /* An index is below the file's size in all that a pickler writes, which bounds the memory. */
 static gordian_status put_memo(struct machine *machine, uint64_t index)
 {
-    if (!stack_has(machine, 1))
-        return machine_fault(machine, "the stack has too little");
+    TRY(need_values(machine, 1));
     if (index > machine->size)
         return machine_fault(machine, "a place in the memo that no pickler uses");
     if (!memory_grow_zeroed(&machine->arena->memory, &machine->memo, &machine->memo_room,
@@ -487,227 +419,177 @@ static gordian_status put_memo(struct machine *machine, uint64_t index)
     return GORDIAN_OK;
 }
 
-static gordian_status put_numbered(struct machine *machine, unsigned width)
+static gordian_status do_put(struct machine *machine, unsigned width)
 {
     uint64_t index;
-    if (!take_number(machine, width, &index))
-        return machine_fault(machine, "the file ends within a number");
+    TRY(take_index(machine, width, &index));
     return put_memo(machine, index);
 }
 
-static gordian_status put_line(struct machine *machine)
+static gordian_status do_memoize(struct machine *machine, unsigned ignored)
 {
-    uint64_t index;
-    gordian_status status = take_index_line(machine, &index);
-    return status == GORDIAN_OK ? put_memo(machine, index) : status;
+    (void)ignored;
+    return put_memo(machine, machine->memo_count);
 }
 
-static gordian_status get_memo(struct machine *machine, uint64_t index)
+static gordian_status do_get(struct machine *machine, unsigned width)
 {
+    uint64_t index;
+    TRY(take_index(machine, width, &index));
     if (index >= machine->memo_count || !machine->memo[index])
         return machine_fault(machine, "nothing was put there in the memo");
     return push_value(machine, machine->memo[index]);
 }
 
-static gordian_status get_numbered(struct machine *machine, unsigned width)
-{
-    uint64_t index;
-    if (!take_number(machine, width, &index))
-        return machine_fault(machine, "the file ends within a number");
-    return get_memo(machine, index);
-}
-
-static gordian_status get_line(struct machine *machine)
-{
-    uint64_t index;
-    gordian_status status = take_index_line(machine, &index);
-    return status == GORDIAN_OK ? get_memo(machine, index) : status;
-}
-
 /* ------------------------------------------------------------------ the machine */
 
-static gordian_status check_protocol(struct machine *machine)
+static gordian_status do_protocol(struct machine *machine, unsigned width)
 {
     uint64_t protocol;
-    if (!take_number(machine, 1, &protocol) || protocol > PROTOCOL_MOST)
-        return machine_fault(machine, "a protocol that is not known");
-    return GORDIAN_OK;
+    TRY(take_number(machine, width, &protocol, "a protocol that is not known"));
+    return protocol > PROTOCOL_MOST ? machine_fault(machine, "a protocol that is not known")
+                                    : GORDIAN_OK;
 }
 
 /* A frame says how many bytes follow that may be read at once: all of them are here. */
-static gordian_status pass_frame(struct machine *machine)
+static gordian_status do_frame(struct machine *machine, unsigned width)
 {
     uint64_t length;
-    if (!take_number(machine, 8, &length))
-        return machine_fault(machine, "the file ends within a number");
-    return GORDIAN_OK;
+    return take_number(machine, width, &length, IN_NUMBER);
 }
 
-static gordian_status pop_value(struct machine *machine)
+static gordian_status do_pop(struct machine *machine, unsigned ignored)
 {
-    if (!stack_has(machine, 1))
-        return machine_fault(machine, "the stack has too little");
+    (void)ignored;
+    TRY(need_values(machine, 1));
     machine->count--;
     return GORDIAN_OK;
 }
 
-static gordian_status pop_mark(struct machine *machine)
+static gordian_status do_pop_mark(struct machine *machine, unsigned ignored)
 {
-    size_t from;
-    if (!take_mark(machine, &from))
-        return machine_fault(machine, "no mark was set");
-    machine->count = from;
-    return GORDIAN_OK;
+    (void)ignored;
+    return take_mark(machine, &machine->count);
 }
 
-static gordian_status repeat_value(struct machine *machine)
+static gordian_status do_repeat(struct machine *machine, unsigned ignored)
 {
-    if (!stack_has(machine, 1))
-        return machine_fault(machine, "the stack has too little");
+    (void)ignored;
+    TRY(need_values(machine, 1));
     return push_value(machine, machine->stack[machine->count - 1]);
 }
 
-/* Those that push what a line of text says. */
-static gordian_status do_line(struct machine *machine, uint8_t code)
-{
-    switch (code) {
-    case OPCODE_INT_LINE:
-        return push_integer_line(machine, false);
-    case OPCODE_LONG_LINE:
-        return push_integer_line(machine, true);
-    case OPCODE_FLOAT_LINE:
-        return push_real_line(machine);
-    case OPCODE_TEXT_LINE:
-        return push_text_line(machine, false);
-    case OPCODE_BYTES_LINE:
-        return push_text_line(machine, true);
-    default:
-        return refuse_opcode(machine, code);
-    }
-}
+#define STOP '.'
 
-/* Those that push something simple. */
-static gordian_status do_push(struct machine *machine, uint8_t code)
-{
-    switch (code) {
-    case OPCODE_NONE:
-        return push_simple(machine, VALUE_NONE, 0);
-    case OPCODE_TRUE:
-        return push_simple(machine, VALUE_BOOL, 1);
-    case OPCODE_FALSE:
-        return push_simple(machine, VALUE_BOOL, 0);
-    case OPCODE_INT1:
-        return push_integer(machine, 1);
-    case OPCODE_INT2:
-        return push_integer(machine, 2);
-    case OPCODE_INT4:
-        return push_integer(machine, 4);
-    case OPCODE_LONG1:
-        return push_long(machine);
-    case OPCODE_FLOAT:
-        return push_real(machine);
-    case OPCODE_TEXT1:
-    case OPCODE_BYTES1:
-        return push_text(machine, 1);
-    case OPCODE_TEXT4:
-    case OPCODE_BYTES4:
-        return push_text(machine, 4);
-    case OPCODE_TEXT8:
-        return push_text(machine, 8);
-    default:
-        return do_line(machine, code);
-    }
-}
+/* By code: what is done for it, and with which argument. Those without a function are refused. */
+static const struct {
+    const char *name;
+    gordian_status (*run)(struct machine *machine, unsigned argument);
+    unsigned argument;
+} opcodes[256] = {
+    [0x80] = {"PROTO", do_protocol, 1},
+    [0x95] = {"FRAME", do_frame, 8},
+    ['('] = {"MARK", do_mark, 0},
+    ['0'] = {"POP", do_pop, 0},
+    ['1'] = {"POP_MARK", do_pop_mark, 0},
+    ['2'] = {"DUP", do_repeat, 0},
+    ['N'] = {"NONE", do_constant, 0},
+    [0x89] = {"NEWFALSE", do_constant, 1},
+    [0x88] = {"NEWTRUE", do_constant, 2},
+    ['K'] = {"BININT1", do_integer, 1},
+    ['M'] = {"BININT2", do_integer, 2},
+    ['J'] = {"BININT", do_integer, 4},
+    [0x8a] = {"LONG1", do_long, 1},
+    ['G'] = {"BINFLOAT", do_real, 8},
+    [0x8c] = {"SHORT_BINUNICODE", do_text, 1},
+    ['X'] = {"BINUNICODE", do_text, 4},
+    [0x8d] = {"BINUNICODE8", do_text, 8},
+    ['U'] = {"SHORT_BINSTRING", do_text, 1},
+    ['T'] = {"BINSTRING", do_text, 4},
+    /* of protocols 0 and 1: a line of text follows */
+    ['I'] = {"INT", do_integer_line, false},
+    ['L'] = {"LONG", do_integer_line, true},
+    ['F'] = {"FLOAT", do_real_line, 0},
+    ['V'] = {"UNICODE", do_text_line, false},
+    ['S'] = {"STRING", do_text_line, true},
+    ['p'] = {"PUT", do_put, 0},
+    ['g'] = {"GET", do_get, 0},
+    ['q'] = {"BINPUT", do_put, 1},
+    ['r'] = {"LONG_BINPUT", do_put, 4},
+    ['h'] = {"BINGET", do_get, 1},
+    ['j'] = {"LONG_BINGET", do_get, 4},
+    [0x94] = {"MEMOIZE", do_memoize, 0},
+    ['l'] = {"LIST", do_make_marked, VALUE_LIST},
+    ['t'] = {"TUPLE", do_make_marked, VALUE_LIST},
+    ['d'] = {"DICT", do_make_marked, VALUE_DICT},
+    [0x85] = {"TUPLE1", do_make_tuple, 1},
+    [0x86] = {"TUPLE2", do_make_tuple, 2},
+    [0x87] = {"TUPLE3", do_make_tuple, 3},
+    [']'] = {"EMPTY_LIST", do_empty, VALUE_LIST},
+    [')'] = {"EMPTY_TUPLE", do_empty, VALUE_LIST},
+    ['}'] = {"EMPTY_DICT", do_empty, VALUE_DICT},
+    ['a'] = {"APPEND", do_fill, VALUE_LIST},
+    ['e'] = {"APPENDS", do_fill_marked, VALUE_LIST},
+    ['s'] = {"SETITEM", do_fill, VALUE_DICT},
+    ['u'] = {"SETITEMS", do_fill_marked, VALUE_DICT},
+    /* these make no plain data */
+    ['c'] = {.name = "GLOBAL"},
+    ['R'] = {.name = "REDUCE"},
+    ['b'] = {.name = "BUILD"},
+    ['i'] = {.name = "INST"},
+    ['o'] = {.name = "OBJ"},
+    [0x81] = {.name = "NEWOBJ"},
+    [0x92] = {.name = "NEWOBJ_EX"},
+    [0x93] = {.name = "STACK_GLOBAL"},
+    [0x82] = {.name = "EXT1"},
+    [0x83] = {.name = "EXT2"},
+    [0x84] = {.name = "EXT4"},
+    ['P'] = {.name = "PERSID"},
+    ['Q'] = {.name = "BINPERSID"},
+    [0x97] = {.name = "NEXT_BUFFER"},
+    [0x98] = {.name = "READONLY_BUFFER"},
+    [0x8b] = {.name = "LONG4"},
+    ['B'] = {.name = "BINBYTES"},
+    ['C'] = {.name = "SHORT_BINBYTES"},
+    [0x8e] = {.name = "BINBYTES8"},
+    [0x96] = {.name = "BYTEARRAY8"},
+    [0x8f] = {.name = "EMPTY_SET"},
+    [0x90] = {.name = "ADDITEMS"},
+    [0x91] = {.name = "FROZENSET"},
+};
 
-/* Those that make and fill containers. */
-static gordian_status do_container(struct machine *machine, uint8_t code)
+static gordian_status refuse_opcode(struct machine *machine, uint8_t code)
 {
-    switch (code) {
-    case OPCODE_EMPTY_LIST:
-    case OPCODE_EMPTY_TUPLE:
-        return push_simple(machine, VALUE_LIST, 0);
-    case OPCODE_EMPTY_DICT:
-        return push_simple(machine, VALUE_DICT, 0);
-    case OPCODE_TUPLE:
-    case OPCODE_LIST:
-        return make_marked(machine);
-    case OPCODE_DICT:
-        return make_dict(machine);
-    case OPCODE_TUPLE1:
-    case OPCODE_TUPLE2:
-    case OPCODE_TUPLE3:
-        return make_few(machine, code - OPCODE_TUPLE1 + 1u);
-    case OPCODE_APPEND:
-        return fill_few(machine, 1, VALUE_LIST);
-    case OPCODE_APPENDS:
-        return fill_marked(machine, VALUE_LIST);
-    case OPCODE_SETITEM:
-        return fill_few(machine, 2, VALUE_DICT);
-    case OPCODE_SETITEMS:
-        return fill_marked(machine, VALUE_DICT);
-    default:
-        return do_push(machine, code);
-    }
-}
-
-static gordian_status do_opcode(struct machine *machine, uint8_t code)
-{
-    switch (code) {
-    case OPCODE_PROTO:
-        return check_protocol(machine);
-    case OPCODE_FRAME:
-        return pass_frame(machine);
-    case OPCODE_MARK:
-        return set_mark(machine);
-    case OPCODE_POP:
-        return pop_value(machine);
-    case OPCODE_POP_MARK:
-        return pop_mark(machine);
-    case OPCODE_DUP:
-        return repeat_value(machine);
-    case OPCODE_PUT1:
-        return put_numbered(machine, 1);
-    case OPCODE_PUT4:
-        return put_numbered(machine, 4);
-    case OPCODE_MEMOIZE:
-        return put_memo(machine, machine->memo_count);
-    case OPCODE_PUT_LINE:
-        return put_line(machine);
-    case OPCODE_GET1:
-        return get_numbered(machine, 1);
-    case OPCODE_GET4:
-        return get_numbered(machine, 4);
-    case OPCODE_GET_LINE:
-        return get_line(machine);
-    default:
-        return do_container(machine, code);
-    }
+    if (opcodes[code].name)
+        return fail(machine->error, GORDIAN_STATUS_INPUT,
+                    "byte %zu: the opcode %s makes no plain data: refused", machine->opcode,
+                    opcodes[code].name);
+    return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: there is no opcode 0x%02x",
+                machine->opcode, code);
 }
 
 static gordian_status run_machine(struct machine *machine, const struct value **out)
 {
-    gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK) {
+    for (;;) {
         machine->opcode = machine->at;
         if (machine->at == machine->size)
             return machine_fault(machine, "the file ends before its STOP");
         uint8_t code = machine->bytes[machine->at++];
-        if (code != OPCODE_STOP) {
-            status = do_opcode(machine, code);
-            continue;
-        }
-        if (machine->count != 1 || machine->mark_count)
-            return machine_fault(machine, "STOP, and the stack does not hold one value");
-        *out = machine->stack[0];
-        return GORDIAN_OK;
+        if (code == STOP)
+            break;
+        if (!opcodes[code].run)
+            return refuse_opcode(machine, code);
+        TRY(opcodes[code].run(machine, opcodes[code].argument));
     }
-    return status;
+    if (machine->count != 1 || machine->mark_count)
+        return machine_fault(machine, "STOP, and the stack does not hold one value");
+    *out = machine->stack[0];
+    return GORDIAN_OK;
 }
 
 bool pickle_begins(const uint8_t *bytes, size_t size)
 {
-    return size >= 2 && (bytes[0] == OPCODE_PROTO || bytes[0] == OPCODE_MARK ||
-                         bytes[0] == OPCODE_EMPTY_DICT || bytes[0] == OPCODE_EMPTY_LIST);
+    return size >= 2 && (bytes[0] == 0x80 || bytes[0] == '(' || bytes[0] == '}' || bytes[0] == ']');
 }
 
 gordian_status pickle_read(const struct value **out, struct arena *arena, const uint8_t *bytes,

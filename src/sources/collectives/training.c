@@ -181,15 +181,14 @@ static gordian_status load_file(const char *path, char **bytes, size_t *room, si
 static bool add_complaint(struct training *job, const struct dump_file *file,
                           const gordian_error *error)
 {
-    size_t size = strlen(file->path) + 1;
-    char *path = memory_alloc(&job->memory, size);
+    char *path = memory_copy_text(&job->memory, file->path);
     pthread_mutex_lock(&job->lock);
-    bool grown = path && memory_grow(&job->memory, &job->complaints, &job->complaint_room,
-                                     job->complaint_count + 1, sizeof *job->complaints);
+    bool grown = path && memory_extend(&job->memory, job->complaints, job->complaint_room,
+                                       job->complaint_count);
     if (grown) {
         struct complaint *complaint = &job->complaints[job->complaint_count++];
         complaint->rank = file->rank;
-        complaint->file = memcpy(path, file->path, size);
+        complaint->file = path;
         if (file->rank != GORDIAN_NONE)
             job->ranks[file->rank].unread = true;
         if (error->line)
@@ -257,29 +256,6 @@ static int compare_groups(const void *left, const void *right, void *context)
     return order ? order : (a->count > b->count) - (a->count < b->count);
 }
 
-/* Its operations stay where they are, seat by seat. */
-static void renumber_rank(struct rank *rank, const uint32_t *numbers)
-{
-    for (uint32_t i = 0; i < rank->operation_count; i++)
-        rank->operations[i].group = numbers[rank->operations[i].group];
-    for (uint32_t i = 0; i < rank->seat_count; i++)
-        rank->seats[i].group = numbers[rank->seats[i].group];
-    if (rank->seat_count)
-        qsort(rank->seats, rank->seat_count, sizeof *rank->seats, compare_seats);
-}
-
-static void renumber_groups(struct training *job, const uint32_t *order, uint32_t *numbers,
-                            struct group *groups)
-{
-    for (uint32_t i = 0; i < job->group_count; i++) {
-        numbers[order[i]] = i;
-        groups[i] = job->groups[order[i]];
-    }
-    memcpy(job->groups, groups, job->group_count * sizeof *groups);
-    for (size_t r = 0; r < job->rank_count; r++)
-        renumber_rank(&job->ranks[r], numbers);
-}
-
 gordian_status training_order(struct training *job, gordian_error *error)
 {
     size_t count = job->group_count;
@@ -293,7 +269,20 @@ gordian_status training_order(struct training *job, gordian_error *error)
         for (uint32_t i = 0; i < count; i++)
             order[i] = i;
         sort_with(order, count, sizeof *order, compare_groups, job);
-        renumber_groups(job, order, numbers, groups);
+        for (uint32_t i = 0; i < count; i++) {
+            numbers[order[i]] = i;
+            groups[i] = job->groups[order[i]];
+        }
+        memcpy(job->groups, groups, count * sizeof *groups);
+    }
+    for (size_t r = 0; r < job->rank_count && fine; r++) {
+        struct rank *rank = &job->ranks[r];
+        for (uint32_t i = 0; i < rank->operation_count; i++) /* they stay in place, seat by seat */
+            rank->operations[i].group = numbers[rank->operations[i].group];
+        for (uint32_t i = 0; i < rank->seat_count; i++)
+            rank->seats[i].group = numbers[rank->seats[i].group];
+        if (rank->seat_count)
+            qsort(rank->seats, rank->seat_count, sizeof *rank->seats, compare_seats);
     }
     memory_free_all(&job->memory, order, numbers, groups);
     return fine ? GORDIAN_OK : fail_memory(error);

@@ -1,5 +1,5 @@
-/* Traces for avoidance: processes that say first what they may come to want. The random ones are
- * simulated with a bank, so that every line is valid where it stands. */
+/* Traces for deadlock avoidance: each process declares its maximum claim first. The random traces
+ * are simulated with a bank (banker's algorithm), so every line is valid in its place. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
@@ -9,10 +9,10 @@
 
 /* ------------------------------------------------------------------ random */
 
-#define CLAIMS_MOST 6 /* resources that a process claims */
+#define CLAIMS_MOST 6 /* resources that a process claims, at most */
 
 struct customer {
-    uint32_t id; /* the bank's */
+    uint32_t id; /* in the bank */
     uint32_t count;
     gordian_want claims[CLAIMS_MOST];
 };
@@ -32,7 +32,7 @@ static uint64_t draw_below(struct customers *customers, uint64_t bound)
     return random_below(&customers->random, bound);
 }
 
-/* What a process claims from now on: each claim at least what it holds of it. */
+/* Draws a new claim. Each claim is at least what the process holds of that resource. */
 static void draw_claims(struct customers *customers, struct customer *customer)
 {
     uint32_t resources = customers->options->resources;
@@ -62,7 +62,7 @@ static void draw_claims(struct customers *customers, struct customer *customer)
     customer->count = count;
 }
 
-static gordian_status tell_claims(struct customers *customers, uint32_t process)
+static gordian_status emit_claims(struct customers *customers, uint32_t process)
 {
     const struct customer *customer = &customers->all[process];
     return customers->sink->claim(customers->sink->context, process, customer->claims,
@@ -77,10 +77,10 @@ static gordian_status join_customer(struct customers *customers, uint32_t proces
     draw_claims(customers, customer);
     TRY(gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
                                  &customer->id, NULL, customers->error));
-    return tell_claims(customers, process);
+    return emit_claims(customers, process);
 }
 
-/* A process changes its claim; if that would not be safe, the old one stays. */
+/* Draws a new claim for a process. The old claim stays if the new one would be unsafe. */
 static gordian_status change_claim(struct customers *customers, uint32_t process,
                                    gordian_answer *answer)
 {
@@ -88,7 +88,7 @@ static gordian_status change_claim(struct customers *customers, uint32_t process
     draw_claims(customers, customer);
     gordian_status status = gordian_bank_set_claims(customers->bank, customer->id, customer->claims,
                                                     customer->count, answer, customers->error);
-    THEN(status, tell_claims(customers, process));
+    THEN(status, emit_claims(customers, process));
     if (answer->verdict != GORDIAN_VERDICT_CHANGED)
         *customer = old;
     return status;
@@ -103,7 +103,8 @@ static gordian_status write_customer_event(struct customers *customers, gordian_
     return customers->sink->event(customers->sink->context, &event, customers->error);
 }
 
-/* Part of what it holds (`back`) or may still ask for; returns of how many resources. */
+/* Draws a part of what the process holds (`back`) or may still request. Returns the number of
+ * resources. */
 static size_t draw_wants(struct customers *customers, const struct customer *customer, bool back,
                          gordian_want *wants)
 {
@@ -118,7 +119,7 @@ static size_t draw_wants(struct customers *customers, const struct customer *cus
     return count;
 }
 
-static gordian_status ask_or_give_back(struct customers *customers, uint32_t process)
+static gordian_status request_or_release(struct customers *customers, uint32_t process)
 {
     const struct customer *customer = &customers->all[process];
     gordian_want wants[CLAIMS_MOST];
@@ -134,7 +135,7 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
                                 wants, count);
 }
 
-/* One step, which is one event unless a claim is changed. */
+/* Simulates one step. Every step is one event, except a change of claim. */
 static gordian_status step_customer(struct customers *customers, uint64_t *events)
 {
     const struct gen_options *options = customers->options;
@@ -155,11 +156,11 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
         TRY(gordian_bank_cancel(customers->bank, id, NULL, customers->error));
         return write_customer_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
     }
-    /* Somebody can always go on: that is what the bank is for. */
+    /* The loop ends: the bank guarantees that some process can always proceed. */
     while (gordian_bank_is_waiting(customers->bank, customers->all[process].id))
         process = (process + 1) % options->processes;
     if (!changes)
-        return ++*events, ask_or_give_back(customers, process);
+        return ++*events, request_or_release(customers, process);
     gordian_answer answer;
     gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_status status = change_claim(customers, process, &answer);
@@ -167,7 +168,7 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
     return status;
 }
 
-static gordian_status live_customers(struct customers *customers)
+static gordian_status simulate_customers(struct customers *customers)
 {
     const struct gen_options *options = customers->options;
     gordian_status status =
@@ -193,9 +194,11 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
     bank_options.engine = "holt";
     bank_options.queue = options->queue;
     if (options->changes == 100)
-        return fail(error, GORDIAN_STATUS_INPUT, "changes are no events: at most 99 percent");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "changes: at most 99 percent, since a change of a claim is not an event");
     if (options->cancels && !options->queue)
-        return fail(error, GORDIAN_STATUS_INPUT, "nobody waits, and nobody cancels, without queue");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "cancels needs queue: without it no process waits");
     random_seed(&customers.random, options->seed);
     customers.all = memory_zeroed(&memory, (size_t)options->processes * sizeof *customers.all);
     customers.units = memory_alloc(&memory, (size_t)options->resources * sizeof *customers.units);
@@ -204,23 +207,23 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
                                 : fail_memory(error);
     for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
         customers.units[r] = 1 + draw_below(&customers, options->units);
-    THEN(status, live_customers(&customers));
+    THEN(status, simulate_customers(&customers));
     gordian_bank_close(customers.bank);
-    memory_free(&memory, customers.all);
-    memory_free(&memory, customers.units);
+    memory_free_all(&memory, customers.all, customers.units);
     return status;
 }
 
-/* ------------------------------------------------------------------ one a round */
+/* ------------------------------------------------------------------ bank-rounds */
 
-/* Everybody holds one unit of everything; one is left. Who is to finish as number k needs k + 1
- * more: as many as there are when those before it have finished. They stand in reverse order, so
- * that a search in ascending order finds one a round, too. */
+/* Every process holds one unit of every resource, and one unit is left. The process that finishes
+ * as number k needs k + 1 more units, which is what is available when all before it have finished.
+ * The processes are listed in reverse order, so that a search in ascending order finds one process
+ * in each round. */
 struct rounds {
     const struct gen_options *options;
     struct gen_sink *sink;
     gordian_error *error;
-    gordian_want *wants; /* of every resource, for the line being made */
+    gordian_want *wants; /* of every resource, for the current line */
 };
 
 static const gordian_want *of_each(struct rounds *rounds, uint64_t units)
@@ -240,9 +243,9 @@ static gordian_status one_of_each(struct rounds *rounds, gordian_op op, uint32_t
     return rounds->sink->event(rounds->sink->context, &event, rounds->error);
 }
 
-/* The one who finishes first takes the last unit, which is safe, and gives it back; the next one
- * asks for it, which is not. */
-static gordian_status take_customer_turns(struct rounds *rounds, uint64_t events)
+/* The process that finishes first requests the last unit, which is safe, and releases it. The next
+ * process requests that unit, which is unsafe. */
+static gordian_status emit_round_events(struct rounds *rounds, uint64_t events)
 {
     uint32_t first = rounds->options->processes - 1;
     for (uint64_t i = 0; i < events; i++) {
@@ -270,50 +273,43 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
                              options->resources, error);
     for (uint32_t p = 0; p < taking && status == GORDIAN_OK; p++)
         status = one_of_each(&rounds, GORDIAN_OP_REQUEST, p);
-    THEN(status, take_customer_turns(&rounds, options->events - taking));
+    THEN(status, emit_round_events(&rounds, options->events - taking));
     memory_free(&memory, rounds.wants);
     return status;
 }
 
-/* ------------------------------------------------------------------ the textbooks' example */
+/* ------------------------------------------------------------------ textbook example */
 
-struct taken {
-    uint32_t process;
-    uint32_t units[3];
-};
-
-static gordian_status request_customer_wants(struct gen_sink *sink, const struct taken *taken,
-                                             gordian_error *error)
-{
-    gordian_want wants[3];
-    gordian_event event = {
-        .op = GORDIAN_OP_REQUEST, .process = taken->process, .to = GORDIAN_NONE, .wants = wants};
-    for (uint32_t r = 0; r < 3; r++)
-        if (taken->units[r])
-            wants[event.want_count++] = (gordian_want){taken->units[r], r};
-    return sink->event(sink->context, &event, error);
-}
-
-/* Five processes and 10, 5 and 7 units: a state that is safe, a request that is granted, one that
- * is not available and one that is not safe. */
+/* Five processes and 10, 5 and 7 units: a safe state, a request that is granted, one for units that
+ * are not available, and one that would be unsafe. */
 gordian_status bank_textbook(const struct gen_options *options, struct gen_sink *sink,
                              gordian_error *error)
 {
     static const uint64_t units[3] = {10, 5, 7};
     static const uint32_t claims[5][3] = {{7, 5, 3}, {3, 2, 2}, {9, 0, 2}, {2, 2, 2}, {4, 3, 3}};
-    static const struct taken taken[] = {
+    static const struct {
+        uint32_t process, units[3];
+    } taken[] = {
         {0, {0, 1, 0}}, {1, {2, 0, 0}}, {2, {3, 0, 2}}, {3, {2, 1, 1}},
         {4, {0, 0, 2}}, {1, {1, 0, 2}}, {4, {3, 3, 0}}, {0, {0, 2, 0}},
     };
+    gordian_want wants[3];
     (void)options;
     TRY(sink->begin(sink->context, 5, 3, units, 0, error));
     for (uint32_t p = 0; p < 5; p++) {
-        gordian_want wants[3];
         for (uint32_t r = 0; r < 3; r++)
             wants[r] = (gordian_want){claims[p][r], r};
         TRY(sink->claim(sink->context, p, wants, 3, error));
     }
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        TRY(request_customer_wants(sink, &taken[i], error));
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        gordian_event event = {.op = GORDIAN_OP_REQUEST,
+                               .process = taken[i].process,
+                               .to = GORDIAN_NONE,
+                               .wants = wants};
+        for (uint32_t r = 0; r < 3; r++)
+            if (taken[i].units[r])
+                wants[event.want_count++] = (gordian_want){taken[i].units[r], r};
+        TRY(sink->event(sink->context, &event, error));
+    }
     return GORDIAN_OK;
 }

@@ -1,4 +1,5 @@
-/* The kind `collectives`: a job's dumps into a folder, the truth beside them. */
+/* The kind `collectives`: writes the dumps of a training job and the expected result into a
+ * folder. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/error.h"
@@ -12,23 +13,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef bool write_piece(const struct gen_job *job, uint32_t rank, bool json, struct output *out);
-
-static bool write_truth(const struct gen_job *job, uint32_t rank, bool json, struct output *out)
-{
-    (void)rank, (void)json;
-    gen_job_truth(job, out);
-    return true;
-}
-
-/* A file of the folder; one that has nothing in it is not made. */
+/* Writes the dump of a rank, or the expected result if `rank` is the number of ranks. A silent rank
+ * has no file. */
 static gordian_status write_dump_file(const struct gen_job *job, const char *path, uint32_t rank,
-                                      bool json, write_piece *piece, gordian_error *error)
+                                      bool json, gordian_error *error)
 {
     struct output out;
+    bool made = true;
     if (!output_open(&out, OUTPUT_MEMORY))
         return fail_memory(error);
-    bool made = piece(job, rank, json, &out);
+    if (rank == job->ranks)
+        gen_job_truth(job, &out);
+    else
+        made = gen_job_dump(job, rank, json, &out);
     gordian_status status = out.failure ? fail_memory(error) : GORDIAN_OK;
     if (status == GORDIAN_OK && made) {
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -46,19 +43,18 @@ static gordian_status write_dumps(const struct gen_job *job, const struct gen_op
                                   gordian_error *error)
 {
     char path[PATH_MAX];
-    gordian_status status = GORDIAN_OK;
     if (strlen(options->folder) + 32 > sizeof path)
-        return fail(error, GORDIAN_STATUS_INPUT, "the folder's name is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "folder: the name is too long");
     if (mkdir(options->folder, 0777) != 0 && errno != EEXIST)
-        return fail(error, GORDIAN_STATUS_IO, "cannot make '%.150s': %s", options->folder,
+        return fail(error, GORDIAN_STATUS_IO, "cannot create '%.150s': %s", options->folder,
                     strerror(errno));
-    for (uint32_t r = 0; r < job->ranks && status == GORDIAN_OK; r++) {
+    for (uint32_t r = 0; r < job->ranks; r++) {
         snprintf(path, sizeof path, "%s/dump_%u%s", options->folder, r,
                  options->json ? ".json" : "");
-        status = write_dump_file(job, path, r, options->json, gen_job_dump, error);
+        TRY(write_dump_file(job, path, r, options->json, error));
     }
     snprintf(path, sizeof path, "%s/truth", options->folder);
-    return status == GORDIAN_OK ? write_dump_file(job, path, 0, false, write_truth, error) : status;
+    return write_dump_file(job, path, job->ranks, options->json, error);
 }
 
 gordian_status job_collectives(const struct gen_options *options, struct output *out,
@@ -66,12 +62,10 @@ gordian_status job_collectives(const struct gen_options *options, struct output 
 {
     struct gen_job *job = NULL;
     gordian_status status = gen_job_open(&job, options, error);
-    if (status == GORDIAN_OK && options->folder)
-        status = write_dumps(job, options, error);
+    if (options->folder)
+        THEN(status, write_dumps(job, options, error));
     if (status == GORDIAN_OK)
         gen_job_truth(job, out);
     gen_job_close(job);
-    if (status == GORDIAN_OK && out->failure)
-        return fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
     return status;
 }

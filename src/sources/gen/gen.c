@@ -8,26 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WANDER             "processes resources events contention cancels exits hand-overs deadlocks snapshot"
+#define RANDOM_OPTIONS                                                                             \
+    "processes resources events contention cancels exits hand-overs deadlocks snapshot"
 #define DEFAULT_CONTENTION 30
 
 const struct gen_kind gen_kinds[] = {
-    {"random", "processes request and release single-unit resources at random", WANDER, "p", "q",
-     100, 0, 10000, 1, NULL, false, wander_one_by_one},
-    {"multi", "the same with resources of several units, asked for one by one", WANDER " units",
-     "p", "q", 100, 0, 10000, 4, NULL, false, wander_one_by_one},
+    {"random", "processes request and release single-unit resources at random", RANDOM_OPTIONS, "p",
+     "q", 100, 0, 10000, 1, NULL, false, random_single},
+    {"multi", "the same with resources of several units, asked for one by one",
+     RANDOM_OPTIONS " units", "p", "q", 100, 0, 10000, 4, NULL, false, random_single},
     {"general", "the same with requests for several units of several resources at once",
-     WANDER " units", "p", "q", 100, 0, 10000, 4, NULL, false, wander_several},
-    {"chain", "the papers' worst case: p0 waits for p1, p1 for p2, ..., the last request closes it",
+     RANDOM_OPTIONS " units", "p", "q", 100, 0, 10000, 4, NULL, false, random_several},
+    {"chain",
+     "the worst case in papers: p0 waits for p1, p1 for p2, ..., the last request closes the cycle",
      "processes order snapshot", "p", "q", 1024, 0, 0, 1, "tail", false, shape_chain},
     {"ring", "one ring through all processes, blocked in an order drawn at random",
      "processes snapshot", "p", "q", 1024, 0, 0, 1, "random", false, shape_chain},
     {"chains", "many chains with scattered names, some of them closed to rings; any size",
      "processes resources length cycles snapshot", "p", "q", 1000, 0, 0, 1, NULL, false,
      shape_chains},
-    {"forest", "every resource held by somebody, processes wait for any of them; any size",
+    {"forest", "every resource is held, and processes wait for some of them; any size",
      "processes resources contention snapshot", "p", "q", 1000, 0, 0, 1, NULL, false, shape_forest},
-    {"hot", "everybody queues for the same resource, over and over",
+    {"hot", "all processes queue for the same resources again and again",
      "processes resources events snapshot", "p", "q", 1000, 1, 10000, 1, NULL, false, shape_hot},
     {"philosophers", "dining philosophers: the left fork, then the right one, eat, put both back",
      "processes events cancels exits hand-overs deadlocks snapshot", "philosopher", "fork", 5, 0,
@@ -44,9 +46,8 @@ const struct gen_kind gen_kinds[] = {
     {"bank-rounds",
      "for avoidance: all can finish, but only one after the other, the last one first",
      "processes resources events", "p", "r", 100, 10, 1000, 1, NULL, true, bank_rounds},
-    {"bank-textbook",
-     "for avoidance: the example of the textbooks, five processes and three resources", "", "P",
-     "R", 5, 3, 0, 1, NULL, true, bank_textbook},
+    {"bank-textbook", "for avoidance: the textbook example, five processes and three resources", "",
+     "P", "R", 5, 3, 0, 1, NULL, true, bank_textbook},
     {"circuit", "for composition: automata drawn at random on names that neighbours share",
      "processes resources", "", "x", 12, 0, 0, 1, NULL, false, NULL, circuit_random},
     {"circuit-chain", "for composition: buffers in a row", "processes", "", "", 10, 0, 0, 1, NULL,
@@ -55,15 +56,14 @@ const struct gen_kind gen_kinds[] = {
      1, NULL, false, NULL, circuit_apart},
     {"circuit-ring", "for composition: a ring of buffers, units of them full", "processes units",
      "", "", 10, 0, 0, 5, NULL, false, NULL, circuit_ring},
-    {"circuit-dining", "for composition: dining philosophers, who can deadlock", "processes", "",
+    {"circuit-dining", "for composition: dining philosophers that can deadlock", "processes", "",
      "", 5, 0, 0, 1, NULL, false, NULL, circuit_dining},
-    {"collectives",
-     "dumps of a training job that hangs, one of each rank, and who is to blame for it",
+    {"collectives", "flight recorder dumps of a training job that hangs, and the ranks at fault",
      "processes events tensor pipeline expert fault folder json", "", "", 16, 0, 50, 1, NULL, false,
      NULL, job_collectives},
     {"messages", "processes await acts of others, one, any or all of them, and act for each other",
      "processes events contention deadlocks snapshot", "p", "", 100, 0, 10000, 1, NULL, false,
-     talk_waits, talk_messages},
+     messages_waits, messages_events},
     {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, false, NULL},
 };
 
@@ -79,6 +79,14 @@ struct gen_options gen_options_of(const char *kind, uint64_t seed, uint32_t proc
 }
 
 /* ------------------------------------------------------------------ options */
+
+const struct gen_kind *gen_kind_named(const char *name)
+{
+    for (const struct gen_kind *kind = gen_kinds; kind->name; kind++)
+        if (name && strcmp(kind->name, name) == 0)
+            return kind;
+    return NULL;
+}
 
 static gordian_status unknown_kind(const char *name, gordian_error *error)
 {
@@ -106,7 +114,7 @@ static bool kind_uses(const struct gen_kind *kind, const char *option)
 struct checked_option {
     const char *name;
     uint64_t value;
-    uint64_t unset; /* the value that means: not given */
+    uint64_t unset; /* the value that means "not given" */
     uint64_t most;
 };
 
@@ -125,20 +133,6 @@ static gordian_status check_option(const struct gen_kind *kind, const struct che
                     option->name, (unsigned long long)option->value);
     return fail(error, GORDIAN_STATUS_INPUT, "%s is at most %llu", option->name,
                 (unsigned long long)option->most);
-}
-
-static gordian_status check_order(const struct gen_kind *kind, const char *order,
-                                  gordian_error *error)
-{
-    if (!order)
-        return GORDIAN_OK;
-    if (!kind_uses(kind, "order"))
-        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' does not use order: it uses %s",
-                    kind->name, kind->uses);
-    if (strcmp(order, "tail") != 0 && strcmp(order, "head") != 0 && strcmp(order, "random") != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "unknown order '%s': one of tail, head, random",
-                    order);
-    return GORDIAN_OK;
 }
 
 static gordian_status check_gen_options(const struct gen_kind *kind, const struct gen_options *o,
@@ -166,34 +160,33 @@ static gordian_status check_gen_options(const struct gen_kind *kind, const struc
         {"fault", o->fault != NULL, false, true},
         {"folder", o->folder != NULL, false, true},
         {"json", o->json, false, true},
+        {"order", o->order != NULL, false, true},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         TRY(check_option(kind, &options[i], error));
-
-    return check_order(kind, o->order, error);
+    if (o->order && strcmp(o->order, "tail") != 0 && strcmp(o->order, "head") != 0 &&
+        strcmp(o->order, "random") != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "unknown order '%s': one of tail, head, random",
+                    o->order);
+    return GORDIAN_OK;
 }
 
-/* Looks the kind up, checks the options and fills the defaults in. */
+/* Finds the kind, checks the options and fills in the defaults. */
 static gordian_status resolve_options(const struct gen_options *given, struct gen_options *options,
                                       const struct gen_kind **found, gordian_error *error)
 {
-    const struct gen_kind *kind = gen_kinds;
-    while (kind->name && !(given->kind && strcmp(kind->name, given->kind) == 0))
-        kind++;
-    if (!kind->name)
+    const struct gen_kind *kind = gen_kind_named(given->kind);
+    if (!kind)
         return unknown_kind(given->kind, error);
     TRY(check_gen_options(kind, given, error));
     *options = *given;
-    if (!options->processes)
-        options->processes = kind->processes;
-    if (!options->resources)
-        options->resources = kind->resources ? kind->resources : options->processes;
-    if (!options->events)
-        options->events = kind->events;
-    if (!options->units)
-        options->units = kind->units;
-    if (!options->order)
-        options->order = kind->order;
+    options->processes = given->processes ? given->processes : kind->processes;
+    options->resources = given->resources  ? given->resources
+                         : kind->resources ? kind->resources
+                                           : options->processes;
+    options->events = given->events ? given->events : kind->events;
+    options->units = given->units ? given->units : kind->units;
+    options->order = given->order ? given->order : kind->order;
     *found = kind;
     return GORDIAN_OK;
 }
@@ -205,14 +198,15 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     const struct gen_kind *kind;
     TRY(resolve_options(options, &resolved, &kind, error));
     if (!kind->stream || (kind->write && !resolved.snapshot))
-        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' is no stream of events", kind->name);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kind '%s' cannot be written as a stream of events", kind->name);
     if (kind->claims && !sink->claim)
-        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' has claims, which have no place here",
-                    kind->name);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kind '%s' has claims, which are not supported here", kind->name);
     return kind->stream(&resolved, sink, error);
 }
 
-/* ------------------------------------------------------------------ text */
+/* ------------------------------------------------------------------ text sink */
 
 struct text_sink {
     const struct gen_kind *kind;
@@ -319,13 +313,15 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
     struct gen_options resolved;
     struct text_sink text = {NULL, &resolved, out};
     TRY(resolve_options(options, &resolved, &text.kind, error));
-    if (text.kind->write && !(text.kind->stream && resolved.snapshot))
-        return text.kind->write(&resolved, out, error);
+    if (text.kind->write && !(text.kind->stream && resolved.snapshot)) {
+        TRY(text.kind->write(&resolved, out, error));
+        return text_status(out, error);
+    }
     struct gen_sink sink = {&text, text_sink_begin, text_sink_event, text_sink_claim};
     return text.kind->stream(&resolved, &sink, error);
 }
 
-/* ------------------------------------------------------------------ memory */
+/* ------------------------------------------------------------------ memory sink */
 
 struct memory_sink {
     gordian_allocator memory;
@@ -351,8 +347,7 @@ static gordian_status memory_event(void *context, const gordian_event *event, go
 {
     struct memory_sink *sink = context;
     struct gen_trace *trace = &sink->trace;
-    if (!memory_grow(&sink->memory, &trace->events, &sink->event_room, trace->event_count + 1,
-                     sizeof *event))
+    if (!memory_extend(&sink->memory, trace->events, sink->event_room, trace->event_count))
         return fail_memory(error);
     size_t more = event->wants ? event->want_count : 0;
     if (more && !memory_grow(&sink->memory, &trace->wants, &sink->want_room,
@@ -373,7 +368,7 @@ gordian_status gen_events(const struct gen_options *options, struct gen_trace *t
     if (status != GORDIAN_OK)
         gen_trace_free(&memory.trace);
     *trace = memory.trace;
-    /* The wants have stopped moving: now the events can point at theirs. */
+    /* The array of wants no longer moves, so the events can point into it now. */
     const gordian_want *next = trace->wants;
     for (size_t i = 0; i < trace->event_count; i++)
         if (trace->events[i].wants) {

@@ -1,4 +1,5 @@
-/* A job from its options: sizes, what is drawn, where the fault goes. */
+/* Sets up a training job from its options: group sizes, random properties, and the place of the
+ * injected fault. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/error.h"
@@ -8,7 +9,7 @@
 
 #define TRIES_MOST 1000
 
-/* The largest divisor of `count` that is at most `most`. */
+/* Returns the largest divisor of `count` that is at most `most`. */
 static uint32_t divisor_below(uint32_t count, uint32_t most)
 {
     uint32_t divisor = most < count ? most : count;
@@ -36,13 +37,14 @@ static gordian_status choose_sizes(struct gen_job *job, const struct gen_options
                                                                                  : root > 2 ? root
                                                                                             : 2);
     if (ranks % job->tensor)
-        return fail(error, GORDIAN_STATUS_INPUT, "%u ranks are no multiple of %u tensor ranks",
+        return fail(error, GORDIAN_STATUS_INPUT, "%u ranks are not a multiple of tensor (%u)",
                     ranks, job->tensor);
     uint32_t left = ranks / job->tensor, most = square_root(left);
     if (!job->pipeline)
         job->pipeline = divisor_below(left, most > 32 ? 32 : most);
     if (left % job->pipeline)
-        return fail(error, GORDIAN_STATUS_INPUT, "%u ranks are no multiple of %u x %u", ranks,
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%u ranks are not a multiple of tensor x pipeline (%u x %u)", ranks,
                     job->tensor, job->pipeline);
     job->data = left / job->pipeline;
     job->expert = options->expert ? options->expert : job->tensor * divisor_below(job->data, 2);
@@ -71,37 +73,39 @@ static gordian_status choose_fault(struct gen_job *job, const char *name, gordia
         name);
 }
 
-/* Some faults need groups of some size. */
+/* Checks that the groups are large enough for the fault. */
 static gordian_status check_room(const struct gen_job *job, gordian_error *error)
 {
     if (job->ranks < 2)
         return fail(error, GORDIAN_STATUS_INPUT, "a job has at least two ranks");
     if (job->fault == FAULT_ORDER && job->tensor < 2)
-        return fail(error, GORDIAN_STATUS_INPUT, "two orders need tensor groups of two");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "fault order needs tensor groups of at least two ranks");
     if (job->fault == FAULT_RING && job->pipeline < 2)
-        return fail(error, GORDIAN_STATUS_INPUT, "a ring needs two stages");
+        return fail(error, GORDIAN_STATUS_INPUT, "fault ring needs at least two pipeline stages");
     if ((job->fault == FAULT_OPERATION || job->fault == FAULT_SIZE) && job->expert < 3 &&
         job->tensor < 3 && job->data < 3 && job->ranks > JOB_WORLD_MOST)
-        return fail(error, GORDIAN_STATUS_INPUT, "a mismatch needs a group of three");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "faults operation and size need a group of at least three ranks");
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ planting */
+/* ------------------------------------------------------------------ placing the fault */
 
-/* May the fault be planted at this operation? */
+/* Can the fault be placed at this operation? */
 static bool is_fitting(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     const struct stage *stage = stage_of(job, rank);
     const struct call_plan *plan = &stage->calls[index];
     bool alone = call_is_p2p(plan) || job_members(job, plan->kind) < 2;
-    if (plan->ring || plan->batch != index) /* a coalesced group is queued as one */
+    if (plan->ring || plan->batch != index) /* a coalesced group is queued as a whole */
         return false;
     switch (job->fault) {
     case FAULT_STUCK:
         return !alone;
     case FAULT_OPERATION:
         return !alone && job_members(job, plan->kind) > 2;
-    case FAULT_SIZE: /* of experts sizes differ anyway */
+    case FAULT_SIZE: /* expert groups have different sizes without a fault */
         return !alone && job_members(job, plan->kind) > 2 && plan->call != CALL_ALL_TO_ALL;
     case FAULT_ORDER:
         return plan->kind == GROUP_TENSOR && index + 1 < stage->count &&
@@ -111,7 +115,7 @@ static bool is_fitting(const struct gen_job *job, uint32_t rank, uint32_t index)
     }
 }
 
-/* Draws a rank and a place; false: not to be found there. */
+/* Draws a rank and a place for the fault. False: the rank has no suitable place. */
 static bool plant_victim(struct gen_job *job, uint32_t which)
 {
     uint32_t rank = (uint32_t)random_below(&job->random, job->ranks);
@@ -146,21 +150,8 @@ static bool plant_fault(struct gen_job *job)
     return job->victim_count > 0;
 }
 
-static void free_run(struct gen_job *job)
-{
-    memory_free_all(&job->memory, job->states, job->hosts, job->lows, job->pending, job->currents,
-                    job->work, job->at_work);
-    for (unsigned i = 0; i < GROUP_KINDS; i++) {
-        memory_free(&job->memory, job->arrived[i]);
-        job->arrived[i] = NULL;
-    }
-    job->states = NULL;
-    job->hosts = job->lows = job->pending = job->currents = job->work = NULL;
-    job->at_work = NULL;
-    job->reached[0] = job->reached[1] = false;
-}
-
-/* Plants and runs until the fault shows: what is drawn may never be reached. */
+/* Places the fault and runs the job until the fault has an effect: the job may not reach a place
+ * drawn at random. */
 static gordian_status run_fault(struct gen_job *job, gordian_error *error)
 {
     for (unsigned i = 0; i < TRIES_MOST; i++) {
@@ -170,9 +161,10 @@ static gordian_status run_fault(struct gen_job *job, gordian_error *error)
         if (status != GORDIAN_OK || job->fault == FAULT_NONE || job->truth.culprit_count ||
             job->truth.cycles)
             return status;
-        free_run(job);
+        arena_free(&job->run);
+        job->reached[0] = job->reached[1] = false;
     }
-    return fail(error, GORDIAN_STATUS_INPUT, "no place for such a fault in so small a job");
+    return fail(error, GORDIAN_STATUS_INPUT, "the job is too small for this fault");
 }
 
 gordian_status gen_job_open(struct gen_job **out, const struct gen_options *options,
@@ -183,6 +175,7 @@ gordian_status gen_job_open(struct gen_job **out, const struct gen_options *opti
     if (!job)
         return fail_memory(error);
     job->memory = memory;
+    arena_init(&job->run, &memory);
     random_seed(&job->random, options->seed);
     job->ranks = options->processes;
     job->keep = options->events > 1000000 ? 1000000 : (uint32_t)options->events;
@@ -212,7 +205,7 @@ void gen_job_close(struct gen_job *job)
     gordian_allocator memory = job->memory;
     for (uint32_t i = 0; job->stages && i < job->pipeline; i++)
         memory_free(&memory, job->stages[i].calls);
-    free_run(job);
+    arena_free(&job->run);
     memory_free_all(&memory, job->stages, job);
 }
 

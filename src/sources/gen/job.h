@@ -1,24 +1,23 @@
-/* Training jobs that hang, made to order: dumps of a flight recorder with the truth beside them.
+/* Generates training jobs that hang: dumps of a flight recorder together with the expected result.
  *
- * A job has tensor, pipeline, data and expert parallel groups. Its ranks run the same program,
- * stage by stage of the pipeline (job_plan.c): layers with collectives, sends and receives between
- * stages, a reduction over the data at the end of a step. It is run, host and device of every
- * rank, with a fault planted, until nothing moves (job_run.c); what stands then is dumped
- * (job_dump.c). */
+ * A job has tensor, pipeline, data and expert parallel groups. Each stage of the pipeline has a
+ * program (job_plan.c): layers with collectives, sends and receives between stages, and a reduction
+ * over the data at the end of a step. job_run.c injects a fault and simulates the host and the
+ * device of every rank until nothing can proceed. job_dump.c dumps the final state. */
 #pragma once
 
-#include "foundation/base/memory.h"
+#include "foundation/base/arena.h"
 #include "foundation/base/random.h"
 #include "sources/gen/gen.h"
 
 enum fault {
     FAULT_NONE,
     FAULT_ABSENT,    /* a rank stops calling */
-    FAULT_SILENT,    /* and leaves no dump */
-    FAULT_STUCK,     /* a device does not complete what its peers do */
-    FAULT_OPERATION, /* another collective than the others' */
-    FAULT_SIZE,      /* another size */
-    FAULT_ORDER,     /* two groups in another order than the others */
+    FAULT_SILENT,    /* a rank stops calling and leaves no dump */
+    FAULT_STUCK,     /* a device does not complete an operation that its peers complete */
+    FAULT_OPERATION, /* a rank calls another collective than the other ranks */
+    FAULT_SIZE,      /* a rank calls with another size */
+    FAULT_ORDER,     /* a rank uses two groups in another order than the others */
     FAULT_RING,      /* a ring of receives along a pipeline */
     FAULT_COUNT,
 };
@@ -43,15 +42,16 @@ enum call {
     CALL_RECV,
 };
 
-/* One operation of a stage's program. */
+/* One operation in the program of a stage. */
 struct call_plan {
-    uint8_t call;      /* enum call */
-    uint8_t kind;      /* enum group_kind */
-    int8_t toward;     /* send, recv: +1 the next stage, -1 the one before */
-    bool ring;         /* of FAULT_RING: around the pipeline's ends */
-    uint32_t batch;    /* the first operation of its batch: those of one batch run together */
-    uint32_t match;    /* send, recv: the other side's operation in its stage's program */
-    uint32_t sequence; /* of its group: collectives, or batches of sends and receives; from 1 */
+    uint8_t call;   /* enum call */
+    uint8_t kind;   /* enum group_kind */
+    int8_t toward;  /* send, recv: +1 the next stage, -1 the one before */
+    bool ring;      /* only for FAULT_RING: connects the ends of the pipeline */
+    uint32_t batch; /* the first operation of the batch; a batch runs as a whole */
+    uint32_t match; /* send, recv: the index of the peer's operation in the program of its stage */
+    uint32_t sequence; /* number in its group, from 1: of collectives, or of batches of sends and
+                          receives */
     uint32_t elements;
 };
 
@@ -65,41 +65,41 @@ struct job_truth {
     uint32_t culprits[2]; /* ranks, ascending */
     uint32_t culprit_count;
     uint32_t mismatches, cycles;
-    uint32_t odd; /* who was made to differ; NONE: nobody */
+    uint32_t odd; /* the rank that differs from the others; NONE: there is none */
 };
 
 struct gen_job {
     gordian_allocator memory;
     struct random random;
     uint32_t ranks, tensor, pipeline, data, expert;
-    uint32_t keep;   /* entries a recorder keeps */
-    uint32_t window; /* operations a host runs ahead; sends not counted */
-    bool active;     /* dumps leave out what is completed */
-    bool timed;      /* recorders note starts */
-    bool frames;     /* and lines of Python */
-    bool batches;    /* sends and receives are coalesced, as batch_isend_irecv does it */
-    bool coalesces;  /* and so are some collectives */
-    uint32_t base;   /* what sequence numbers and records start from */
+    uint32_t keep;   /* capacity of a recorder, in entries */
+    uint32_t window; /* operations that a host may queue ahead of its device, not counting sends */
+    bool active;     /* dumps omit completed operations */
+    bool timed;      /* recorders note when operations start */
+    bool frames;     /* recorders note stack frames of Python */
+    bool batches;    /* sends and receives are coalesced, as by batch_isend_irecv */
+    bool coalesces;  /* some collectives are coalesced */
+    uint32_t base;   /* the first sequence number and record id */
     struct stage *stages;
     uint32_t length; /* of the longest program */
 
-    /* the run */
-    uint8_t *states;                /* rank x operation, enum call_state */
-    uint32_t *hosts;                /* by rank: how many are queued */
-    uint32_t *lows;                 /* by rank: all before this are completed */
-    uint32_t *pending;              /* by rank: queued and not completed, sends not counted */
-    uint32_t *currents;             /* by rank: the collective it is in */
-    uint32_t *arrived[GROUP_KINDS]; /* by group: who is in its present collective */
-    uint32_t *work;                 /* ranks that may move: a stack */
-    bool *at_work;                  /* by rank: it is there */
+    struct arena run;   /* owns the arrays below */
+    uint8_t *states;    /* rank x operation, enum call_state */
+    uint32_t *hosts;    /* by rank: operations queued */
+    uint32_t *lows;     /* by rank: all operations before this one are completed */
+    uint32_t *pending;  /* by rank: operations queued and not completed, not counting sends */
+    uint32_t *currents; /* by rank: the collective that the device is in */
+    uint32_t *arrived[GROUP_KINDS]; /* by group: ranks that have reached the current collective */
+    uint32_t *work;                 /* stack of ranks that may proceed */
+    bool *at_work;                  /* by rank: it is on the stack */
     size_t work_count;
 
-    /* the fault: victims, and where */
+    /* the fault: victims and their places */
     enum fault fault;
     uint32_t victims[2], victim_count;
     uint32_t at[2];  /* index in the victim's program */
-    bool unbegun;    /* stuck before it, not in it */
-    bool reached[2]; /* the others are through it, or all in it */
+    bool unbegun;    /* stuck before the operation, not in it */
+    bool reached[2]; /* the others have completed the operation, or have all arrived */
     struct job_truth truth;
 };
 
@@ -109,28 +109,28 @@ enum call_state {
     CALL_STATE_DONE,
 };
 
-/* Larger jobs have no group of all: its list of ranks would be most of every dump. */
+/* Larger jobs have no group of all ranks: its list of ranks would be most of every dump. */
 #define JOB_WORLD_MOST 2048
 
-/* Makes a job and runs it. Of the options: processes (ranks), events (entries kept), tensor,
- * pipeline, expert, fault, seed. */
+/* Sets up a job and runs it. Uses the options processes (ranks), events (capacity of recorders),
+ * tensor, pipeline, expert, fault and seed. */
 gordian_status gen_job_open(struct gen_job **out, const struct gen_options *options,
                             gordian_error *error);
 void gen_job_close(struct gen_job *job);
 
-/* The dump of a rank; false: it leaves none. */
+/* Writes the dump of a rank. False: the rank leaves no dump. */
 bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct output *out);
-/* One line of JSON. */
+/* Writes the expected result as one line of JSON. */
 void gen_job_truth(const struct gen_job *job, struct output *out);
 
 /* job_plan.c */
 gordian_status plan_job(struct gen_job *job, gordian_error *error);
 /* job_run.c */
 gordian_status run_job(struct gen_job *job, gordian_error *error);
-/* Does the rank leave this operation out? Those of a ring are for the pipeline with the fault. */
+/* Does the rank skip this operation? Only the pipeline with the fault runs operations of a ring. */
 bool job_skips(const struct gen_job *job, uint32_t rank, uint32_t index);
 
-/* ------------------------------------------------------------------ who is where */
+/* ------------------------------------------------------------------ ranks and groups */
 
 static inline uint32_t job_stage(const struct gen_job *job, uint32_t rank)
 {
@@ -142,13 +142,14 @@ static inline const struct stage *stage_of(const struct gen_job *job, uint32_t r
     return &job->stages[job_stage(job, rank)];
 }
 
-/* Which group of a kind a rank is in, how many there are, how large they are, and a member. */
+/* Returns the group of a rank, the number of groups, the size of a group, and a member, for a kind
+ * of group. */
 uint32_t job_group(const struct gen_job *job, enum group_kind kind, uint32_t rank);
 uint32_t job_groups(const struct gen_job *job, enum group_kind kind);
 uint32_t job_members(const struct gen_job *job, enum group_kind kind);
 uint32_t job_member(const struct gen_job *job, enum group_kind kind, uint32_t group, uint32_t at);
 
-/* The rank `toward` stages further in the same pipeline. */
+/* Returns the rank `toward` stages further in the same pipeline. */
 static inline uint32_t job_neighbour(const struct gen_job *job, uint32_t rank, int toward)
 {
     uint32_t wide = job->tensor * job->data;
@@ -156,14 +157,14 @@ static inline uint32_t job_neighbour(const struct gen_job *job, uint32_t rank, i
     return stage * wide + rank % wide;
 }
 
-/* Programs are as long as the longest; the state of an operation. */
+/* Returns the state of an operation. All programs are padded to the longest. */
 static inline uint8_t *job_state(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     return &job->states[(size_t)rank * job->length + index];
 }
 
-/* What a rank does as its index-th operation: two change places for who has them in another order.
- */
+/* Returns which operation a rank runs as its index-th. A rank with FAULT_ORDER swaps two of
+ * them. */
 static inline uint32_t job_index(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     if (job->fault != FAULT_ORDER || rank != job->victims[0] || index < job->at[0] ||

@@ -1,4 +1,4 @@
-/* Dumps of a job's ranks, as pickles of protocol 2 or as JSON: both from one description. */
+/* Writes the dumps of a training job as pickles of protocol 2, or as JSON, from one description. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/json/json_write.h"
@@ -6,19 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STARTED_AT UINT64_C(1758610500000000000) /* ns: some September morning */
+#define STARTED_AT UINT64_C(1758610500000000000) /* ns since 1970 */
 #define TEXTS_MOST 256
 
-/* Writes values in either form. In a pickle a text that was written before is named by its place in
- * the memo, as picklers do. */
+/* Writes values in either format. A pickle refers to a repeated text by its index in the memo. */
 struct dump {
     const struct gen_job *job;
     struct output *out;
     bool json;
     bool comma;
-    struct {
-        char text[48];
-    } memo[TEXTS_MOST];
+    char memo[TEXTS_MOST][48];
     unsigned memo_count;
 };
 
@@ -33,7 +30,7 @@ static void put_little(struct dump *dump, uint64_t number, unsigned width)
         put_byte(dump, number >> 8 * i & 0xff);
 }
 
-/* What stands before a value of JSON that is not the first. */
+/* Writes the comma before a JSON value that is not the first. */
 static void put_comma(struct dump *dump)
 {
     if (dump->json && dump->comma)
@@ -41,7 +38,7 @@ static void put_comma(struct dump *dump)
     dump->comma = true;
 }
 
-static void open_dump_list(struct dump *dump, bool list)
+static void open_container(struct dump *dump, bool list)
 {
     put_comma(dump);
     dump->comma = false;
@@ -51,7 +48,7 @@ static void open_dump_list(struct dump *dump, bool list)
         output_text(dump->out, list ? "](" : "}(");
 }
 
-static void put_shut(struct dump *dump, bool list)
+static void close_container(struct dump *dump, bool list)
 {
     dump->comma = true;
     if (dump->json)
@@ -64,7 +61,7 @@ static void put_pickled(struct dump *dump, const char *text)
 {
     size_t length = strlen(text);
     for (unsigned i = 0; i < dump->memo_count; i++) {
-        if (strcmp(dump->memo[i].text, text) != 0)
+        if (strcmp(dump->memo[i], text) != 0)
             continue;
         put_byte(dump, 'h');
         put_byte(dump, i);
@@ -73,14 +70,14 @@ static void put_pickled(struct dump *dump, const char *text)
     put_byte(dump, 'X');
     put_little(dump, length, 4);
     output_bytes(dump->out, text, length);
-    if (dump->memo_count < TEXTS_MOST && length < sizeof dump->memo[0].text) {
-        memcpy(dump->memo[dump->memo_count].text, text, length + 1);
+    if (dump->memo_count < TEXTS_MOST && length < sizeof dump->memo[0]) {
+        memcpy(dump->memo[dump->memo_count], text, length + 1);
         put_byte(dump, 'q');
         put_byte(dump, dump->memo_count++);
     }
 }
 
-/* Texts of dumps have nothing that JSON would escape. */
+/* Dumps contain no text that JSON would escape. */
 static void put_dump_text(struct dump *dump, const char *text)
 {
     put_comma(dump);
@@ -101,7 +98,7 @@ static void put_key(struct dump *dump, const char *key)
 static void put_key_open(struct dump *dump, const char *key, bool list)
 {
     put_key(dump, key);
-    open_dump_list(dump, list);
+    open_container(dump, list);
 }
 
 static void put_key_text(struct dump *dump, const char *key, const char *text)
@@ -128,7 +125,7 @@ static void put_number(struct dump *dump, int64_t number)
     }
 }
 
-static void put_dump_word(struct dump *dump, const char *json, unsigned opcode)
+static void put_constant(struct dump *dump, const char *json, unsigned opcode)
 {
     put_comma(dump);
     if (dump->json)
@@ -137,13 +134,13 @@ static void put_dump_word(struct dump *dump, const char *json, unsigned opcode)
         put_byte(dump, opcode);
 }
 
-static void put_truth(struct dump *dump, const char *key, bool truth)
+static void put_key_bool(struct dump *dump, const char *key, bool truth)
 {
     put_key(dump, key);
-    put_dump_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
+    put_constant(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
 }
 
-static void put_pair(struct dump *dump, const char *key, int64_t number)
+static void put_key_number(struct dump *dump, const char *key, int64_t number)
 {
     put_key(dump, key);
     put_number(dump, number);
@@ -160,7 +157,7 @@ static bool kind_is_there(const struct gen_job *job, enum group_kind kind)
     return kind != GROUP_WORLD || job->ranks <= JOB_WORLD_MOST;
 }
 
-/* Groups are numbered in the order in which they were made: all of one kind, then the next. */
+/* Groups are numbered in the order of creation: all groups of one kind, then of the next. */
 static void group_name(const struct gen_job *job, enum group_kind kind, uint32_t rank, char *text,
                        size_t size)
 {
@@ -171,7 +168,7 @@ static void group_name(const struct gen_job *job, enum group_kind kind, uint32_t
     snprintf(text, size, "%u", number);
 }
 
-/* "[0, 1, 2]", which is a text in dumps. */
+/* Writes a list of ranks as the text "[0, 1, 2]". */
 static void put_ranks(struct dump *dump, enum group_kind kind, uint32_t group)
 {
     struct output text;
@@ -200,13 +197,13 @@ static void put_groups(struct dump *dump, uint32_t rank)
         put_key_text(dump, "desc", kind_names[i]);
         put_key(dump, "ranks");
         put_ranks(dump, (enum group_kind)i, job_group(dump->job, (enum group_kind)i, rank));
-        put_shut(dump, false);
+        close_container(dump, false);
     }
-    put_shut(dump, false);
+    close_container(dump, false);
 }
 
-/* What a rank has queued and completed of a kind of group. Where sends and receives are, too, the
- * recorder counts whichever came last. */
+/* Writes what a rank has queued and completed in a kind of group. In a group with sends and
+ * receives the recorder stores the number of the last operation of either kind. */
 static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
 {
     const struct gen_job *job = dump->job;
@@ -223,11 +220,11 @@ static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
     }
     if (queued >= 0 && completed < 0)
         completed = job->base;
-    open_dump_list(dump, false);
-    put_pair(dump, "last_enqueued_collective", queued);
-    put_pair(dump, "last_started_collective", -1);
-    put_pair(dump, "last_completed_collective", completed);
-    put_shut(dump, false);
+    open_container(dump, false);
+    put_key_number(dump, "last_enqueued_collective", queued);
+    put_key_number(dump, "last_started_collective", -1);
+    put_key_number(dump, "last_completed_collective", completed);
+    close_container(dump, false);
 }
 
 static void put_statuses(struct dump *dump, uint32_t rank)
@@ -241,12 +238,13 @@ static void put_statuses(struct dump *dump, uint32_t rank)
         put_key(dump, id);
         put_status(dump, rank, (enum group_kind)i);
     }
-    put_shut(dump, false);
+    close_container(dump, false);
 }
 
 /* ------------------------------------------------------------------ entries */
 
-/* The call, as the rank made it: who is to differ does so here. */
+/* Returns the operation as the rank called it. A rank whose operation or size is wrong differs
+ * here. */
 static struct call_plan call_made(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     struct call_plan plan = *job_call(job, rank, index);
@@ -273,7 +271,7 @@ static void profiling_name(const struct gen_job *job, uint32_t rank, const struc
              peer);
 }
 
-/* Of experts every rank has its own sizes. */
+/* In expert groups each rank has its own sizes. */
 static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct call_plan *plan,
                         bool output)
 {
@@ -285,54 +283,59 @@ static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct c
     return many ? plan->elements * members : plan->elements;
 }
 
-static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements)
+/* `empty`: the entry has no tensors. */
+static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements,
+                      bool empty)
 {
     put_key_open(dump, sizes, true);
-    open_dump_list(dump, true);
-    put_number(dump, elements / 1024);
-    put_number(dump, 1024);
-    put_shut(dump, true);
-    put_shut(dump, true);
+    if (!empty) {
+        open_container(dump, true);
+        put_number(dump, elements / 1024);
+        put_number(dump, 1024);
+        close_container(dump, true);
+    }
+    close_container(dump, true);
     put_key_open(dump, types, true);
-    put_dump_text(dump, "BFloat16");
-    put_shut(dump, true);
+    if (!empty)
+        put_dump_text(dump, "BFloat16");
+    close_container(dump, true);
 }
 
-/* Which entry of a call it is. The calls of a coalesced group leave a member each, which never
- * changes its state, and the last of them the entry that closes the group. */
-enum part {
-    PART_ALONE,
-    PART_MEMBER,
-    PART_CLOSING,
+/* The role of a recorder entry. Each operation of a coalesced group has a member entry, which never
+ * changes its state. The last operation also has the entry that closes the group. */
+enum entry_role {
+    ROLE_ALONE,
+    ROLE_MEMBER,
+    ROLE_CLOSING,
 };
 
-/* How far what an entry stands for is: of a closing entry all of its group. */
+/* Returns the state of an entry. A closing entry has the least state in its group. */
 static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t index,
-                              enum part part)
+                              enum entry_role role)
 {
     uint8_t state = *job_state(job, rank, index);
     uint32_t batch = job_call(job, rank, index)->batch;
-    if (part == PART_MEMBER)
+    if (role == ROLE_MEMBER)
         return CALL_STATE_NONE;
-    for (uint32_t i = index; part == PART_CLOSING && i-- > batch;)
+    for (uint32_t i = index; role == ROLE_CLOSING && i-- > batch;)
         if (*job_state(job, rank, i) < state)
             state = *job_state(job, rank, i);
     return state;
 }
 
-/* 0: it is not known. */
+/* Writes a time; 0 means unknown. */
 static void put_time(struct dump *dump, const char *key, uint64_t ns)
 {
     put_key(dump, key);
     if (ns)
         put_number(dump, (int64_t)ns);
     else
-        put_dump_word(dump, "null", 'N');
+        put_constant(dump, "null", 'N');
 }
 
-static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum part part)
+static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum entry_role role)
 {
-    uint8_t state = entry_progress(dump->job, rank, index, part);
+    uint8_t state = entry_progress(dump->job, rank, index, role);
     bool started = state != CALL_STATE_NONE && dump->job->timed;
     uint64_t created =
         STARTED_AT + (uint64_t)(dump->job->base + index) * 1000000 + rank % 1000 * 100;
@@ -340,77 +343,60 @@ static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum 
                  state == CALL_STATE_DONE ? "completed"
                  : started                ? "started"
                                           : "scheduled");
-    put_pair(dump, "time_created_ns", (int64_t)created);
+    put_key_number(dump, "time_created_ns", (int64_t)created);
     put_time(dump, "time_discovered_started_ns", started ? created + 1000 : 0);
     put_time(dump, "time_discovered_completed_ns", state == CALL_STATE_DONE ? created + 2000 : 0);
-    put_truth(dump, "retired", state == CALL_STATE_DONE);
-    put_pair(dump, "timeout_ms", 600000);
+    put_key_bool(dump, "retired", state == CALL_STATE_DONE);
+    put_key_number(dump, "timeout_ms", 600000);
 }
 
 static void put_frames(struct dump *dump, const struct call_plan *plan)
 {
     put_key_open(dump, "frames", true);
-    open_dump_list(dump, false);
+    open_container(dump, false);
     put_key_text(dump, "name", call_is_p2p(plan) ? "exchange" : "forward");
     put_key_text(dump, "filename", "/job/train.py");
-    put_pair(dump, "line", 10 + 7 * plan->call);
-    put_shut(dump, false);
-    put_shut(dump, true);
+    put_key_number(dump, "line", 10 + 7 * plan->call);
+    close_container(dump, false);
+    close_container(dump, true);
 }
 
-static void put_nothing(struct dump *dump, const char *key)
-{
-    put_key_open(dump, key, true);
-    put_shut(dump, true);
-}
-
-static void put_tensors(struct dump *dump, uint32_t rank, const struct call_plan *plan,
-                        enum part part)
-{
-    if (part == PART_CLOSING) {
-        put_nothing(dump, "input_sizes");
-        put_nothing(dump, "input_dtypes");
-        put_nothing(dump, "output_sizes");
-        put_nothing(dump, "output_dtypes");
-        return;
-    }
-    put_sizes(dump, "input_sizes", "input_dtypes", size_of(dump->job, rank, plan, false));
-    put_sizes(dump, "output_sizes", "output_dtypes", size_of(dump->job, rank, plan, true));
-}
-
-static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
+static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enum entry_role role,
                            uint32_t record)
 {
     const struct gen_job *job = dump->job;
     const struct call_plan plan = call_made(job, rank, index);
     bool p2p = call_is_p2p(&plan);
     char text[48];
-    open_dump_list(dump, false);
-    put_pair(dump, "record_id", (int64_t)job->base + record);
-    put_pair(dump, "pg_id", plan.kind);
+    open_container(dump, false);
+    put_key_number(dump, "record_id", (int64_t)job->base + record);
+    put_key_number(dump, "pg_id", plan.kind);
     put_key_open(dump, "process_group", true);
     group_name(job, plan.kind, rank, text, sizeof text);
     put_dump_text(dump, text);
     put_dump_text(dump, kind_names[plan.kind]);
-    put_shut(dump, true);
-    put_pair(dump, "collective_seq_id", (int64_t)job->base + (p2p ? 0 : plan.sequence));
-    put_pair(dump, "p2p_seq_id", p2p ? (int64_t)job->base + plan.sequence : 0);
-    put_pair(dump, "op_id", (int64_t)job->base + plan.sequence);
+    close_container(dump, true);
+    put_key_number(dump, "collective_seq_id", (int64_t)job->base + (p2p ? 0 : plan.sequence));
+    put_key_number(dump, "p2p_seq_id", p2p ? (int64_t)job->base + plan.sequence : 0);
+    put_key_number(dump, "op_id", (int64_t)job->base + plan.sequence);
     put_key(dump, "profiling_name");
     profiling_name(job, rank, &plan, text, sizeof text);
-    put_dump_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
-    put_tensors(dump, rank, &plan, part);
-    put_progress(dump, rank, index, part);
-    put_truth(dump, "is_p2p", p2p);
+    put_dump_text(dump, role == ROLE_CLOSING ? "nccl:coalesced" : text);
+    put_sizes(dump, "input_sizes", "input_dtypes", size_of(job, rank, &plan, false),
+              role == ROLE_CLOSING);
+    put_sizes(dump, "output_sizes", "output_dtypes", size_of(job, rank, &plan, true),
+              role == ROLE_CLOSING);
+    put_progress(dump, rank, index, role);
+    put_key_bool(dump, "is_p2p", p2p);
     if (job->frames)
         put_frames(dump, &plan);
-    put_shut(dump, false);
+    close_container(dump, false);
 }
 
-/* The entries of a call, in their order; how many there are. A coalesced collective has two
- * members. */
-static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
-                                 enum part parts[3])
+/* Lists the entries of an operation in order and returns their number. A coalesced collective has
+ * two members. */
+static uint32_t list_entry_roles(const struct gen_job *job, uint32_t rank, uint32_t index,
+                                 enum entry_role roles[3])
 {
     uint32_t count = 0;
     if (job_skips(job, rank, index))
@@ -419,32 +405,33 @@ static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint3
     bool coalesced = call_is_p2p(plan) ? job->batches
                                        : job->coalesces && plan->kind == GROUP_DATA &&
                                              plan->call == CALL_ALL_GATHER;
-    parts[count++] = coalesced ? PART_MEMBER : PART_ALONE;
+    roles[count++] = coalesced ? ROLE_MEMBER : ROLE_ALONE;
     if (coalesced && !call_is_p2p(plan))
-        parts[count++] = PART_MEMBER;
+        roles[count++] = ROLE_MEMBER;
     if (coalesced && (index + 1 >= stage_of(job, rank)->count ||
                       job_call(job, rank, index + 1)->batch == job_index(job, rank, index + 1)))
-        parts[count++] = PART_CLOSING;
+        roles[count++] = ROLE_CLOSING;
     return count;
 }
 
-/* A recorder keeps so many of the latest; a dump may leave out what was completed. */
+/* Writes the latest entries, up to the capacity of the recorder. A dump may omit completed
+ * entries. */
 static void put_dump_entries(struct dump *dump, uint32_t rank)
 {
     const struct gen_job *job = dump->job;
-    enum part parts[3];
+    enum entry_role roles[3];
     uint32_t made = 0, record = 0;
     for (uint32_t i = 0; i < job->hosts[rank]; i++)
-        made += list_entry_parts(job, rank, i, parts);
+        made += list_entry_roles(job, rank, i, roles);
     put_key_open(dump, "entries", true);
     for (uint32_t i = 0; i < job->hosts[rank]; i++) {
-        uint32_t count = list_entry_parts(job, rank, i, parts);
+        uint32_t count = list_entry_roles(job, rank, i, roles);
         for (uint32_t j = 0; j < count; j++, record++)
             if (made - record <= job->keep &&
-                !(job->active && entry_progress(job, rank, i, parts[j]) == CALL_STATE_DONE))
-                put_dump_entry(dump, rank, i, parts[j], record);
+                !(job->active && entry_progress(job, rank, i, roles[j]) == CALL_STATE_DONE))
+                put_dump_entry(dump, rank, i, roles[j], record);
     }
-    put_shut(dump, true);
+    close_container(dump, true);
 }
 
 bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct output *out)
@@ -457,13 +444,13 @@ bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct ou
         put_byte(&dump, 0x80);
         put_byte(&dump, 2);
     }
-    open_dump_list(&dump, false);
+    open_container(&dump, false);
     put_key_text(&dump, "version", "2.9");
     put_key_text(&dump, "nccl_version", "2.27.3");
     put_groups(&dump, rank);
     put_statuses(&dump, rank);
     put_dump_entries(&dump, rank);
-    put_shut(&dump, false);
+    close_container(&dump, false);
     if (!json)
         put_byte(&dump, '.');
     return true;

@@ -1,4 +1,5 @@
-/* The programs of a job's stages: one forward, one backward, as pipelines do it. */
+/* Creates the programs of a job's stages: one forward, one backward (1F1B), as in pipeline parallel
+ * training. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/error.h"
@@ -73,8 +74,7 @@ static void write_call(struct writer *writer, enum call call, enum group_kind ki
 {
     struct stage *stage = writer->stage;
     bool p2p = call == CALL_SEND || call == CALL_RECV;
-    if (!memory_grow(&writer->job->memory, &stage->calls, &writer->room, stage->count + 1u,
-                     sizeof *stage->calls)) {
+    if (!memory_extend(&writer->job->memory, stage->calls, writer->room, stage->count)) {
         writer->failed = true;
         return;
     }
@@ -101,7 +101,7 @@ static void write_layers(struct writer *writer)
     }
 }
 
-/* A send or a receive, where there is a stage that way. */
+/* Adds a send or a receive if there is a stage in that direction. */
 static bool write_transfer(struct writer *writer, enum call call, int toward, bool joins)
 {
     uint32_t last = writer->job->pipeline - 1;
@@ -111,7 +111,8 @@ static bool write_transfer(struct writer *writer, enum call call, int toward, bo
     return true;
 }
 
-/* Both ways at once; or one after the other, and then every other stage receives first. */
+/* Adds a send and a receive, coalesced; or one after the other, where every second stage receives
+ * first. */
 static void write_both(struct writer *writer, int toward)
 {
     bool receives_first = !writer->job->batches && writer->place % 2;
@@ -152,8 +153,9 @@ static void plan_step(struct writer *writer)
     write_call(writer, CALL_ALL_GATHER, GROUP_DATA, 0, false);
 }
 
-/* Between the steps every pipeline receives from its next stage, around the end, and then sends the
- * other way: a ring in which nobody sends first. Only those of the fault do it. */
+/* Adds a ring: between the steps every rank of a pipeline receives from the next stage, around the
+ * end, and then sends to the stage before. No rank sends first. Only the pipeline with the fault
+ * runs it. */
 static void write_ring(struct writer *writer)
 {
     uint32_t before = writer->stage->count;
@@ -163,7 +165,7 @@ static void write_ring(struct writer *writer)
         writer->stage->calls[i].ring = true;
 }
 
-/* The n-th send one way meets the n-th receive of the other side. */
+/* Matches the n-th send in one direction with the n-th receive of the other side. */
 static void match_transfers(struct stage *sender, struct stage *receiver, int toward)
 {
     uint32_t at = 0;

@@ -1,4 +1,4 @@
-/* Runs a job, hosts and devices, until nothing moves. */
+/* Simulates the hosts and devices of a training job until nothing can proceed. */
 #include "sources/gen/job.h"
 
 #include "foundation/base/error.h"
@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ the fault */
 
-/* Is this rank made to do wrong at this operation? Which of the victims it is, or NONE. */
+/* Returns the number of the victim that goes wrong at this operation; NONE: it is none. */
 static uint32_t victim_at(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     for (uint32_t i = 0; i < job->victim_count; i++)
@@ -23,7 +23,7 @@ bool job_skips(const struct gen_job *job, uint32_t rank, uint32_t index)
                                             job_group(job, GROUP_PIPELINE, job->victims[0]));
 }
 
-/* Does the device not get to this operation? */
+/* Does the stuck device never reach this operation? */
 static bool device_stops(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     for (uint32_t i = 0; job->fault == FAULT_STUCK && i < job->victim_count; i++)
@@ -33,7 +33,7 @@ static bool device_stops(const struct gen_job *job, uint32_t rank, uint32_t inde
     return false;
 }
 
-/* ------------------------------------------------------------------ moving */
+/* ------------------------------------------------------------------ simulation */
 
 static void push_rank(struct gen_job *job, uint32_t rank)
 {
@@ -58,7 +58,7 @@ static void arrive_collective(struct gen_job *job, uint32_t rank, uint32_t index
     job->currents[rank] = index;
     if (++job->arrived[kind][group] < members)
         return;
-    /* Does one of this collective come with something else? */
+    /* Does a member call something else? */
     const uint32_t odd = job->victims[0];
     if ((job->fault == FAULT_OPERATION || job->fault == FAULT_SIZE) &&
         job_group(job, kind, odd) == group && job->currents[odd] == job->at[0] &&
@@ -82,7 +82,7 @@ static void arrive_transfer(struct gen_job *job, uint32_t rank, uint32_t index)
 {
     const struct call_plan *plan = job_call(job, rank, index);
     if (plan->ring)
-        return; /* the first of a ring: nobody gets through it */
+        return; /* the first operation of a ring never completes */
     uint32_t other = job_neighbour(job, rank, plan->toward);
     if (*job_state(job, other, plan->match) != CALL_STATE_STARTED)
         return;
@@ -115,17 +115,14 @@ static void move_host(struct gen_job *job, uint32_t rank)
     }
 }
 
-/* What a device has before it: an operation starts when all before its batch are done but sends,
- * and, on the way to a peer, those, too. */
-struct outlook {
-    uint32_t blocked; /* the first batch that something before holds up */
-    uint32_t ways[2]; /* the same for operations with the next stage, and with the one before */
-};
-
-/* Starts what can start; true: something did. */
+/* Starts the operations that can start. Returns true if there was one. An operation starts when all
+ * operations before its batch are completed, except sends; sends to or from the same peer must be
+ * completed as well. */
 static bool move_device(struct gen_job *job, uint32_t rank)
 {
-    struct outlook outlook = {UINT32_MAX, {UINT32_MAX, UINT32_MAX}};
+    uint32_t blocked = UINT32_MAX; /* the first batch behind an operation in flight */
+    /* the same for operations with the next stage and with the stage before */
+    uint32_t blocked_by_peer[2] = {UINT32_MAX, UINT32_MAX};
     bool moved = false;
     uint32_t *low = &job->lows[rank];
     while (*low < job->hosts[rank] && *job_state(job, rank, *low) == CALL_STATE_DONE)
@@ -135,31 +132,31 @@ static bool move_device(struct gen_job *job, uint32_t rank)
         bool joined = plan->batch != job_index(job, rank, i);
         uint32_t batch = joined ? plan->batch : i;
         uint8_t state = *job_state(job, rank, i);
-        bool free = outlook.blocked >= batch &&
-                    (!call_is_p2p(plan) || outlook.ways[plan->toward < 0] >= batch);
+        bool free =
+            blocked >= batch && (!call_is_p2p(plan) || blocked_by_peer[plan->toward < 0] >= batch);
         if (state == CALL_STATE_NONE && free && !device_stops(job, rank, i)) {
             start_call(job, rank, i);
             moved = true;
         }
         if (*job_state(job, rank, i) != CALL_STATE_DONE) {
-            if (plan->call != CALL_SEND && outlook.blocked > batch)
-                outlook.blocked = batch;
-            if (call_is_p2p(plan) && outlook.ways[plan->toward < 0] > batch)
-                outlook.ways[plan->toward < 0] = batch;
+            if (plan->call != CALL_SEND && blocked > batch)
+                blocked = batch;
+            if (call_is_p2p(plan) && blocked_by_peer[plan->toward < 0] > batch)
+                blocked_by_peer[plan->toward < 0] = batch;
         }
     }
     return moved;
 }
 
-/* ------------------------------------------------------------------ the truth */
+/* ------------------------------------------------------------------ expected result */
 
 static bool in_flight_at(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     return index < job->hosts[rank] && *job_state(job, rank, index) != CALL_STATE_DONE;
 }
 
-/* Does `rank`, with something in flight, need what `victim` has not queued (or, if it is silent,
- * may not have)? */
+/* Does `rank` have an operation in flight that needs one which `victim` has not queued, or, if it
+ * is silent, may not have queued? */
 static bool needs_victim(const struct gen_job *job, uint32_t rank, uint32_t victim)
 {
     for (uint32_t i = job->lows[rank]; i < job->hosts[rank]; i++) {
@@ -186,13 +183,13 @@ static bool needs_victim(const struct gen_job *job, uint32_t rank, uint32_t vict
     return false;
 }
 
-/* Has the victim come to where it goes wrong, and does somebody wait for it? */
+/* Has the victim reached its fault, and does another rank wait for it? */
 static bool is_culprit(const struct gen_job *job, uint32_t which)
 {
     uint32_t victim = job->victims[which], at = job->at[which];
     if (job->fault == FAULT_STUCK && job->unbegun) {
-        /* All others have begun what the victim's device has not, and nothing but sends is in
-         * flight before it: only then it can be told. */
+        /* An unbegun operation is detectable only if all others have begun it and the victim has
+         * nothing but sends in flight before it. */
         enum group_kind kind = job_call(job, victim, at)->kind;
         for (uint32_t i = job->lows[victim]; i < at; i++)
             if (in_flight_at(job, victim, i) && job_call(job, victim, i)->call != CALL_SEND)
@@ -210,7 +207,7 @@ static bool is_culprit(const struct gen_job *job, uint32_t which)
     return false;
 }
 
-/* Has it sent to a rank that has not queued the receive? */
+/* Has `rank` sent to a rank that has not queued the receive? */
 static bool sends_unreceived(const struct gen_job *job, uint32_t rank, uint32_t other)
 {
     for (uint32_t i = job->lows[rank]; i < job->hosts[rank]; i++) {
@@ -226,8 +223,8 @@ static void list_job_culprits(struct gen_job *job)
 {
     struct job_truth *truth = &job->truth;
     for (uint32_t i = 0; i < job->victim_count; i++) {
-        /* A rank that stops with a send to another that has stopped looks as if it waited for that
-         * one. */
+        /* A rank that stops with a send in flight to another stopped rank appears to wait for that
+         * rank. */
         uint32_t victim = job->victims[i], other = job->victims[!i];
         bool looks_waiting = job->fault == FAULT_ABSENT && job->victim_count == 2 &&
                              is_culprit(job, !i) && sends_unreceived(job, victim, other) &&
@@ -242,7 +239,7 @@ static void list_job_culprits(struct gen_job *job)
     }
 }
 
-/* What an answer must say, from the run and not from the dumps. */
+/* Determines the expected result from the simulation, not from the dumps. */
 static void find_truth(struct gen_job *job)
 {
     struct job_truth *truth = &job->truth;
@@ -267,23 +264,23 @@ static void find_truth(struct gen_job *job)
     }
 }
 
-/* ------------------------------------------------------------------ the run */
+/* ------------------------------------------------------------------ running a job */
 
 static gordian_status open_job_run(struct gen_job *job, gordian_error *error)
 {
     size_t ranks = job->ranks;
-    job->states = memory_zeroed(&job->memory, ranks * job->length);
-    job->hosts = memory_zeroed(&job->memory, ranks * sizeof *job->hosts);
-    job->lows = memory_zeroed(&job->memory, ranks * sizeof *job->lows);
-    job->pending = memory_zeroed(&job->memory, ranks * sizeof *job->pending);
-    job->currents = memory_zeroed(&job->memory, ranks * sizeof *job->currents);
-    job->work = memory_zeroed(&job->memory, ranks * sizeof *job->work);
-    job->at_work = memory_zeroed(&job->memory, ranks * sizeof *job->at_work);
+    job->states = arena_alloc(&job->run, ranks * job->length);
+    job->hosts = arena_alloc(&job->run, ranks * sizeof *job->hosts);
+    job->lows = arena_alloc(&job->run, ranks * sizeof *job->lows);
+    job->pending = arena_alloc(&job->run, ranks * sizeof *job->pending);
+    job->currents = arena_alloc(&job->run, ranks * sizeof *job->currents);
+    job->work = arena_alloc(&job->run, ranks * sizeof *job->work);
+    job->at_work = arena_alloc(&job->run, ranks * sizeof *job->at_work);
     bool missing = !job->states || !job->hosts || !job->lows || !job->pending || !job->currents ||
                    !job->work || !job->at_work;
     for (unsigned i = 0; i < GROUP_KINDS && !missing; i++) {
         size_t groups = job_groups(job, (enum group_kind)i);
-        job->arrived[i] = memory_zeroed(&job->memory, groups * sizeof *job->arrived[i]);
+        job->arrived[i] = arena_alloc(&job->run, groups * sizeof *job->arrived[i]);
         missing = !job->arrived[i];
     }
     return missing ? fail_memory(error) : GORDIAN_OK;

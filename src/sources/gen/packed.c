@@ -1,21 +1,21 @@
-/* Snapshots made packed from the start: names follow from numbers, so that no text is needed on the
- * way. The same bytes as of the text, packed. */
+/* Writes packed snapshots without an intermediate text: names follow from numbers. The bytes are
+ * the same as for a packed text. */
 #include "engines/detect/check/snapshot_text.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
-#include "sources/gen/gen.h"
+#include "sources/gen/kinds.h"
 
 #include <string.h>
 
 struct packed_sink {
     gordian_allocator memory;
     gordian_snapshot *snapshot;
-    const char *prefixes[2]; /* of processes, of resources */
-    uint32_t *ids;           /* by process: its id, which it has from where it comes first */
-    uint32_t *numbers;       /* by id */
+    const struct gen_kind *kind; /* NULL: there is no such kind */
+    uint32_t *ids;               /* by process: its id, assigned at its first appearance */
+    uint32_t *numbers;           /* by id */
     uint32_t count;
-    uint32_t resources; /* those behind them are awaits */
-    char name[64];      /* the one last asked for */
+    uint32_t resources; /* ids from here on are awaits */
+    char name[64];      /* the last name that was requested */
 };
 
 static gordian_status packed_begin(void *context, uint32_t processes, uint32_t resources,
@@ -34,33 +34,29 @@ static gordian_status packed_begin(void *context, uint32_t processes, uint32_t r
     return GORDIAN_OK;
 }
 
-static gordian_status meet_packed_process(struct packed_sink *sink, uint32_t process,
-                                          gordian_error *error)
+static gordian_status add_process_once(struct packed_sink *sink, uint32_t process,
+                                       gordian_error *error)
 {
     if (sink->ids[process] != GORDIAN_NONE)
         return GORDIAN_OK;
-    gordian_status status =
-        gordian_snapshot_add_process(sink->snapshot, &sink->ids[process], error);
-    if (status == GORDIAN_OK)
-        sink->numbers[sink->count++] = process;
-    return status;
+    TRY(gordian_snapshot_add_process(sink->snapshot, &sink->ids[process], error));
+    sink->numbers[sink->count++] = process;
+    return GORDIAN_OK;
 }
 
 static gordian_status packed_await(struct packed_sink *sink, const gordian_event *event,
                                    gordian_error *error)
 {
     uint32_t others[16];
-    gordian_status status = event->want_count > 16
-                                ? fail(error, GORDIAN_STATUS_INPUT, "too many are awaited")
-                                : meet_packed_process(sink, event->process, error);
-    for (size_t i = 0; i < event->want_count && status == GORDIAN_OK; i++) {
-        status = meet_packed_process(sink, event->wants[i].resource, error);
+    if (event->want_count > 16)
+        return fail(error, GORDIAN_STATUS_INPUT, "an await lists more than 16 processes");
+    TRY(add_process_once(sink, event->process, error));
+    for (size_t i = 0; i < event->want_count; i++) {
+        TRY(add_process_once(sink, event->wants[i].resource, error));
         others[i] = sink->ids[event->wants[i].resource];
     }
-    return status != GORDIAN_OK
-               ? status
-               : gordian_snapshot_await(sink->snapshot, sink->ids[event->process], others,
-                                        event->want_count, (size_t)event->units, NULL, error);
+    return gordian_snapshot_await(sink->snapshot, sink->ids[event->process], others,
+                                  event->want_count, (size_t)event->units, NULL, error);
 }
 
 static gordian_status packed_event(void *context, const gordian_event *event, gordian_error *error)
@@ -71,14 +67,14 @@ static gordian_status packed_event(void *context, const gordian_event *event, go
     size_t count = event->wants ? event->want_count : 1;
     if (event->op == GORDIAN_OP_AWAIT)
         return packed_await(sink, event, error);
-    TRY(meet_packed_process(sink, event->process, error));
+    TRY(add_process_once(sink, event->process, error));
     for (size_t i = 0; i < count; i++)
         TRY((event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
             sink->snapshot, sink->ids[event->process], wants[i].resource, wants[i].units, error));
     return GORDIAN_OK;
 }
 
-static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t number)
+static const char *format_name(struct packed_sink *sink, const char *prefix, uint32_t number)
 {
     char *at = sink->name + sizeof sink->name;
     size_t length = strlen(prefix);
@@ -94,32 +90,22 @@ static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t 
 static const char *packed_process_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
-    return spell(sink, sink->prefixes[0], sink->numbers[id]);
+    return format_name(sink, sink->kind->process, sink->numbers[id]);
 }
 
 static const char *packed_resource_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
-    return id < sink->resources ? spell(sink, sink->prefixes[1], id) : "";
-}
-
-static void find_prefixes(struct packed_sink *sink, const char *kind)
-{
-    for (const struct gen_kind *at = gen_kinds; at->name; at++) {
-        if (kind && strcmp(at->name, kind) == 0) {
-            sink->prefixes[0] = at->process;
-            sink->prefixes[1] = at->resource;
-        }
-    }
+    return id < sink->resources ? format_name(sink, sink->kind->resource, id) : "";
 }
 
 gordian_status gen_pack(const struct gen_options *options, const gordian_writer *writer,
                         gordian_error *error)
 {
-    struct packed_sink packed = {.memory = memory_allocator(NULL)};
+    struct packed_sink packed = {.memory = memory_allocator(NULL),
+                                 .kind = gen_kind_named(options->kind)};
     struct gen_sink sink = {&packed, packed_begin, packed_event, NULL};
     const struct snapshot_naming naming = {packed_process_name, packed_resource_name, &packed};
-    find_prefixes(&packed, options->kind);
     gordian_status status = gordian_snapshot_open(&packed.snapshot, NULL, error);
     THEN(status, gen_stream(options, &sink, error));
     THEN(status, snapshot_pack(packed.snapshot, &naming, writer, &packed.memory, error));

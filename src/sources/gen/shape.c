@@ -1,15 +1,15 @@
-/* Shapes: states written down directly, holds first and waits after, with no memory of their own.
- * As events both are requests: what is asked for first is granted, the rest blocks. */
+/* Kinds with a fixed shape: writes a state directly, holds first and then waits, without memory for
+ * state. As events, both are requests: the first requests are granted and the others block. */
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 #include "sources/gen/kinds.h"
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ scattering */
+/* ------------------------------------------------------------------ permutation */
 
 /* A permutation of 0 .. count-1 in constant memory: a Feistel network on the next even number of
- * bits, walked until it lands inside. */
+ * bits. Results that are too large are mapped again. */
 struct scatter {
     uint64_t keys[4];
     uint32_t count;
@@ -49,6 +49,7 @@ struct shape {
     const struct gen_options *options;
     struct gen_sink *sink;
     gordian_error *error;
+    gordian_op hold, wait;
 };
 
 static gordian_status put_event(const struct shape *shape, gordian_op op, uint32_t process,
@@ -58,22 +59,15 @@ static gordian_status put_event(const struct shape *shape, gordian_op op, uint32
     return shape->sink->event(shape->sink->context, &event, shape->error);
 }
 
-static gordian_status put_shape_hold(const struct shape *shape, uint32_t process, uint32_t resource)
+static gordian_status begin_shape(struct shape *shape, const struct gen_options *options,
+                                  struct gen_sink *sink, gordian_error *error)
 {
-    return put_event(shape, shape->options->snapshot ? GORDIAN_OP_HOLD : GORDIAN_OP_REQUEST,
-                     process, resource);
-}
-
-static gordian_status put_shape_wait(const struct shape *shape, uint32_t process, uint32_t resource)
-{
-    return put_event(shape, shape->options->snapshot ? GORDIAN_OP_WAIT : GORDIAN_OP_REQUEST,
-                     process, resource);
-}
-
-static gordian_status begin_shape(const struct shape *shape)
-{
-    return shape->sink->begin(shape->sink->context, shape->options->processes,
-                              shape->options->resources, NULL, 1, shape->error);
+    *shape = (struct shape){options, sink, error, GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST};
+    if (options->snapshot) {
+        shape->hold = GORDIAN_OP_HOLD;
+        shape->wait = GORDIAN_OP_WAIT;
+    }
+    return sink->begin(sink->context, options->processes, options->resources, NULL, 1, error);
 }
 
 /* ------------------------------------------------------------------ chain, ring */
@@ -82,7 +76,7 @@ static gordian_status begin_shape(const struct shape *shape)
 gordian_status shape_chain(const struct gen_options *options, struct gen_sink *sink,
                            gordian_error *error)
 {
-    struct shape shape = {options, sink, error};
+    struct shape shape;
     const uint32_t count = options->processes;
     const char order = options->order[0]; /* tail, head, random: checked */
     struct random random;
@@ -90,16 +84,16 @@ gordian_status shape_chain(const struct gen_options *options, struct gen_sink *s
     random_seed(&random, options->seed);
     scatter_init(&scatter, &random, count);
 
-    TRY(begin_shape(&shape));
+    TRY(begin_shape(&shape, options, sink, error));
     for (uint32_t p = 0; p < count; p++)
-        TRY(put_shape_hold(&shape, p, (p + count - 1) % count));
+        TRY(put_event(&shape, shape.hold, p, (p + count - 1) % count));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t p = i;
-        if (order == 't') /* next to the running one first; the running one itself last */
+        if (order == 't') /* next to the running process first; the running process itself last */
             p = i + 1 < count ? count - 2 - i : i;
         else if (order == 'r')
             p = scatter_map(&scatter, i);
-        TRY(put_shape_wait(&shape, p, p));
+        TRY(put_event(&shape, shape.wait, p, p));
     }
     return GORDIAN_OK;
 }
@@ -114,7 +108,7 @@ struct chains {
     uint64_t count, cycles;
 };
 
-/* The one at `place` waits for what the next one of its chain holds. */
+/* Makes the process at `place` wait for the resource that the next process of its chain holds. */
 static gordian_status put_chain_wait(const struct shape *shape, const struct chains *chains,
                                      uint32_t place)
 {
@@ -122,13 +116,13 @@ static gordian_status put_chain_wait(const struct shape *shape, const struct cha
     uint64_t chain = place / chains->length;
     uint64_t next = (uint64_t)place + 1;
     if (next % chains->length == 0 || next == count) {
-        /* Exactly `cycles` of the chains are closed, evenly spread. */
+        /* Exactly `cycles` chains are closed, spread evenly. */
         if (chain * chains->cycles / chains->count == (chain + 1) * chains->cycles / chains->count)
             return GORDIAN_OK;
         next = chain * chains->length;
     }
-    return put_shape_wait(shape, scatter_map(&chains->processes, place),
-                          scatter_map(&chains->resources, (uint32_t)next));
+    return put_event(shape, shape->wait, scatter_map(&chains->processes, place),
+                     scatter_map(&chains->resources, (uint32_t)next));
 }
 
 static gordian_status check_chains(const struct gen_options *options, struct chains *chains,
@@ -152,7 +146,7 @@ static gordian_status check_chains(const struct gen_options *options, struct cha
 gordian_status shape_chains(const struct gen_options *options, struct gen_sink *sink,
                             gordian_error *error)
 {
-    struct shape shape = {options, sink, error};
+    struct shape shape;
     const uint32_t count = options->processes;
     struct chains chains;
     TRY(check_chains(options, &chains, error));
@@ -162,15 +156,15 @@ gordian_status shape_chains(const struct gen_options *options, struct gen_sink *
     scatter_init(&chains.resources, &random, options->resources);
     scatter_init(&chains.lines, &random, count);
 
-    gordian_status status = begin_shape(&shape);
-    for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    TRY(begin_shape(&shape, options, sink, error));
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t place = scatter_map(&chains.lines, i);
-        status = put_shape_hold(&shape, scatter_map(&chains.processes, place),
-                                scatter_map(&chains.resources, place));
+        TRY(put_event(&shape, shape.hold, scatter_map(&chains.processes, place),
+                      scatter_map(&chains.resources, place)));
     }
-    for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = put_chain_wait(&shape, &chains, scatter_map(&chains.lines, i));
-    return status;
+    for (uint32_t i = 0; i < count; i++)
+        TRY(put_chain_wait(&shape, &chains, scatter_map(&chains.lines, i)));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ forest */
@@ -178,22 +172,23 @@ gordian_status shape_chains(const struct gen_options *options, struct gen_sink *
 gordian_status shape_forest(const struct gen_options *options, struct gen_sink *sink,
                             gordian_error *error)
 {
-    struct shape shape = {options, sink, error};
+    struct shape shape;
     struct random random;
     random_seed(&random, options->seed);
-    TRY(begin_shape(&shape));
+    TRY(begin_shape(&shape, options, sink, error));
     for (uint32_t q = 0; q < options->resources; q++)
-        TRY(put_shape_hold(&shape, (uint32_t)random_below(&random, options->processes), q));
+        TRY(put_event(&shape, shape.hold, (uint32_t)random_below(&random, options->processes), q));
     for (uint32_t p = 0; p < options->processes; p++)
         if (random_chance(&random, options->contention))
-            TRY(put_shape_wait(&shape, p, (uint32_t)random_below(&random, options->resources)));
+            TRY(put_event(&shape, shape.wait, p,
+                          (uint32_t)random_below(&random, options->resources)));
     return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ hot */
 
-/* Process p uses resource p mod R. Queues are served in order of arrival, and who releases asks
- * again at once, so those of a resource hold it in turn. */
+/* Process p uses resource p mod R. Queues are served in order of arrival, and each process requests
+ * again right after its release. So the users of a resource hold it in rotation. */
 static gordian_status rotate_holds(const struct shape *shape, uint64_t events)
 {
     const uint32_t processes = shape->options->processes, resources = shape->options->resources;
@@ -210,19 +205,17 @@ static gordian_status rotate_holds(const struct shape *shape, uint64_t events)
 gordian_status shape_hot(const struct gen_options *options, struct gen_sink *sink,
                          gordian_error *error)
 {
-    struct shape shape = {options, sink, error};
+    struct shape shape;
     if (options->resources > options->processes)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "a hot resource needs processes: %u resources, %u processes",
+                    "hot needs a process for each resource: %u resources, %u processes",
                     options->resources, options->processes);
-    gordian_status status = begin_shape(&shape);
+    TRY(begin_shape(&shape, options, sink, error));
     uint32_t first = options->processes;
     if (!options->snapshot && options->events < first)
         first = (uint32_t)options->events;
-    for (uint32_t p = 0; p < first && status == GORDIAN_OK; p++)
-        status = p < options->resources ? put_shape_hold(&shape, p, p)
-                                        : put_shape_wait(&shape, p, p % options->resources);
-    if (status != GORDIAN_OK || options->snapshot)
-        return status;
-    return rotate_holds(&shape, options->events - first);
+    for (uint32_t p = 0; p < first; p++)
+        TRY(put_event(&shape, p < options->resources ? shape.hold : shape.wait, p,
+                      p % options->resources));
+    return options->snapshot ? GORDIAN_OK : rotate_holds(&shape, options->events - first);
 }

@@ -30,14 +30,14 @@ static int *list_world_ranks(MPI_Comm comm, int *size)
     PMPI_Group_translate_ranks(group, *size, own, world, there);
     PMPI_Group_free(&group);
     PMPI_Group_free(&world);
-    bool whole = true;
     for (int i = 0; i < *size; i++) {
-        whole = whole && there[i] != MPI_UNDEFINED;
+        if (there[i] == MPI_UNDEFINED) {
+            free(own);
+            return NULL;
+        }
         own[i] = there[i];
     }
-    if (!whole)
-        free(own);
-    return whole ? own : NULL;
+    return own;
 }
 
 /* `seed` is the same in all members: what it was made from, and by which call. */
@@ -53,16 +53,15 @@ static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
 }
 
 /* Making one is something that all members of the old one do together. */
-static bool begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
+static void begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
 {
     if (!turn_open(turn, call, comm, NO_ROOT))
-        return false;
+        return;
     turn->item.tag = MPI_NEEDS_ALL;
     turn->item.call = (uint64_t)call << 32;
     turn->item.number = recorder_collective(turn->item.group, turn->item.call);
     recorder_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
     turn_wait(turn);
-    return true;
 }
 
 static void end_making(struct turn *turn, MPI_Comm made, const char *name)
@@ -169,20 +168,9 @@ static uint64_t name_world(void)
     return world;
 }
 
-static void note_level(struct mpi_record *record)
-{
-    int level = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&level);
-    record->level = level == MPI_THREAD_MULTIPLE     ? MPI_LEVEL_MANY
-                    : level == MPI_THREAD_SERIALIZED ? MPI_LEVEL_SERIAL
-                                                     : MPI_LEVEL_ONE;
-    recorder.shared = level == MPI_THREAD_MULTIPLE;
-    record->first_thread = (uint32_t)syscall(SYS_gettid);
-}
-
 static void open_book(const struct threads *before)
 {
-    int rank = 0, size = 0;
+    int rank = 0, size = 0, level = MPI_THREAD_SINGLE;
     if (!recorder_open())
         return;
     struct mpi_record *record = recorder.record;
@@ -191,7 +179,12 @@ static void open_book(const struct threads *before)
     uint64_t world = record->world = name_world();
     record->rank = (uint32_t)rank;
     record->size = (uint32_t)size;
-    note_level(record);
+    PMPI_Query_thread(&level);
+    record->level = level == MPI_THREAD_MULTIPLE     ? MPI_LEVEL_MANY
+                    : level == MPI_THREAD_SERIALIZED ? MPI_LEVEL_SERIAL
+                                                     : MPI_LEVEL_ONE;
+    recorder.shared = level == MPI_THREAD_MULTIPLE;
+    record->first_thread = (uint32_t)syscall(SYS_gettid);
     note_helpers(record, before);
     /* Fortran's calls go past this layer. */
     if (dlsym(RTLD_DEFAULT, "mpi_send_"))

@@ -144,31 +144,7 @@ static void begin_sendrecv(struct turn *send, struct turn *receive)
     recorder_turn(send->slot);
 }
 
-static void end_sendrecv(struct turn *send, const struct turn *receive, const MPI_Status *status)
-{
-    turn_received(receive, status, MPI_EVENT_DONE, receive->item.number);
-    turn_close(send);
-}
-
-/* Where one of the two peers is nobody, there is only the other. */
-static void begin_half(struct turn *turn, bool sends)
-{
-    if (!turn->slot)
-        return;
-    if (sends)
-        begin_send(turn, MPI_ITEM_SEND);
-    else
-        item_receive(&turn->item, MPI_ITEM_RECEIVE), turn_wait(turn);
-}
-
-static void end_half(struct turn *turn, bool sends, const MPI_Status *status)
-{
-    if (turn->slot && !sends)
-        turn_received(turn, status, MPI_EVENT_RECEIVE, 0);
-    turn_close(turn);
-}
-
-/* What both forms have in common; false: it is neither written down. */
+/* What both forms have in common. */
 struct exchange {
     struct turn send, receive;
     bool sends, receives;
@@ -179,18 +155,25 @@ static void exchange_begin(struct exchange *exchange, enum mpi_call call, MPI_Co
 {
     exchange->sends = turn_send(&exchange->send, call, comm, to, send_tag);
     exchange->receives = turn_receive(&exchange->receive, call, comm, from, receive_tag);
-    if (exchange->sends && exchange->receives)
+    /* Where one of the two peers is nobody, there is only the other. */
+    if (exchange->sends && exchange->receives) {
         begin_sendrecv(&exchange->send, &exchange->receive);
-    else
-        begin_half(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends);
+    } else if (exchange->sends) {
+        begin_send(&exchange->send, MPI_ITEM_SEND);
+    } else if (exchange->receives) {
+        item_receive(&exchange->receive.item, MPI_ITEM_RECEIVE);
+        turn_wait(&exchange->receive);
+    }
 }
 
 static void exchange_end(struct exchange *exchange, const MPI_Status *status)
 {
+    const struct turn *receive = &exchange->receive;
     if (exchange->sends && exchange->receives)
-        end_sendrecv(&exchange->send, &exchange->receive, status);
-    else
-        end_half(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends, status);
+        turn_received(receive, status, MPI_EVENT_DONE, receive->item.number);
+    else if (exchange->receives)
+        turn_received(receive, status, MPI_EVENT_RECEIVE, 0);
+    turn_close(exchange->sends ? &exchange->send : &exchange->receive);
 }
 
 int layer_Sendrecv(const void *sent, int send_count, MPI_Datatype send_type, int to, int send_tag,
@@ -227,20 +210,16 @@ int layer_Sendrecv_replace(void *data, int count, MPI_Datatype type, int to, int
 /* Counted before it is begun; the request, once its handle is known, is noted behind. Nobody can
  * wait for it in between, but somebody may send: so a receive is noted by its number first, under
  * a handle that no request has. */
-static uint64_t note_early(const struct turn *turn)
+static uint64_t early_handle(const struct turn *turn)
 {
-    uint64_t early = UINT64_MAX - turn->item.number;
-    if (turn->item.kind == MPI_ITEM_RECEIVE)
-        recorder_request(early, turn->item.number, &turn->item, true, false);
-    return early;
+    return UINT64_MAX - turn->item.number;
 }
 
-static void note_request(const struct turn *turn, uint64_t early, uint64_t number,
-                         const MPI_Request *request)
+static void note_request(const struct turn *turn, uint64_t number, const MPI_Request *request)
 {
     recorder_request(HANDLE(*request), number, &turn->item, true, false);
     if (turn->item.kind == MPI_ITEM_RECEIVE)
-        recorder_done(early, turn->item.number, true);
+        recorder_done(early_handle(turn), turn->item.number, true);
 }
 
 static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
@@ -262,7 +241,7 @@ static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
         turn_count_send(&turn, kind);                                                              \
         uint64_t number = begin_request(&turn, event);                                             \
         int result = PMPI_##name(data, count, type, to, tag, comm, request);                       \
-        note_request(&turn, 0, number, request);                                                   \
+        note_request(&turn, number, request);                                                      \
         return result;                                                                             \
     }
 BEGIN_SEND(Isend, MPI_ITEM_SEND, MPI_EVENT_BEGIN_SEND)
@@ -277,10 +256,10 @@ int layer_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI
     if (!turn_receive(&turn, MPI_CALL_Irecv, comm, from, tag))
         return PMPI_Irecv(data, count, type, from, tag, comm, request);
     item_receive(&turn.item, MPI_ITEM_RECEIVE);
-    uint64_t early = note_early(&turn);
+    recorder_request(early_handle(&turn), turn.item.number, &turn.item, true, false);
     uint64_t number = begin_request(&turn, MPI_EVENT_BEGIN_RECEIVE);
     int result = PMPI_Irecv(data, count, type, from, tag, comm, request);
-    note_request(&turn, early, number, request);
+    note_request(&turn, number, request);
     return result;
 }
 

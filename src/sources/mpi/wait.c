@@ -30,32 +30,32 @@ static void find_pending(struct pending *pending, MPI_Request request)
         pending->was = (struct mpi_request){.handle = 0, .item.kind = MPI_ITEM_OPAQUE, .active = 1};
 }
 
-/* The list of what is pending; false: nothing is written down. */
-static bool batch_open(struct batch *batch, enum mpi_call call, int count,
+/* The list of what is pending; without a slot nothing is written down. */
+static void batch_open(struct batch *batch, enum mpi_call call, int count,
                        const MPI_Request *requests)
 {
     batch->own = NULL;
     batch->list = NULL;
     batch->slot = recorder.record && count >= 0 ? recorder_slot() : NULL;
     if (!batch->slot)
-        return false;
+        return;
     batch->call = call;
     batch->count = count;
     batch->list = count <= FEW ? batch->few : malloc((size_t)count * sizeof *batch->list);
     if (!batch->list) {
         recorder_give_up();
         batch->slot = NULL;
-        return false;
+        return;
     }
     for (int i = 0; i < count; i++)
         find_pending(&batch->list[i], requests[i]);
-    return true;
 }
 
 static void batch_open_test(struct batch *batch, enum mpi_call call, int count,
                             const MPI_Request *requests)
 {
-    if (batch_open(batch, call, count, requests))
+    batch_open(batch, call, count, requests);
+    if (batch->slot)
         recorder_begin_test(batch->slot);
 }
 

@@ -65,11 +65,6 @@ void feed_close(struct feed *feed)
 
 /* ------------------------------------------------------------------ groups */
 
-static uint32_t node_of(const struct grouping *grouping, struct member member)
-{
-    return grouping->servers->verdict.first_node[member.source] + member.session;
-}
-
 static uint32_t find_leader(struct grouping *grouping, uint32_t node)
 {
     while (grouping->leader[node] != node)
@@ -99,15 +94,15 @@ static void find_groups(struct grouping *grouping)
         grouping->leader[i] = i;
     for (size_t i = 0; i < verdict->arrow_count; i++)
         if (is_fed(&verdict->arrows[i])) {
-            uint32_t from = find_leader(grouping, node_of(grouping, verdict->arrows[i].from));
+            uint32_t from = find_leader(grouping, verdict_node(verdict, verdict->arrows[i].from));
             grouping->leader[from] =
-                find_leader(grouping, node_of(grouping, verdict->arrows[i].to));
+                find_leader(grouping, verdict_node(verdict, verdict->arrows[i].to));
         }
     for (size_t i = 0; i < verdict->arrow_count; i++)
-        if (is_fed(&verdict->arrows[i]))
-            grouping
-                ->signatures[find_leader(grouping, node_of(grouping, verdict->arrows[i].from))] +=
-                arrow_signature(grouping, &verdict->arrows[i]);
+        if (is_fed(&verdict->arrows[i])) {
+            uint32_t from = find_leader(grouping, verdict_node(verdict, verdict->arrows[i].from));
+            grouping->signatures[from] += arrow_signature(grouping, &verdict->arrows[i]);
+        }
 }
 
 /* ------------------------------------------------------------------ out */
@@ -140,16 +135,14 @@ static gordian_status add_process(struct feed *feed, struct grouping *grouping,
                                   gordian_error *error)
 {
     char name[NAME_SIZE];
-    uint32_t node = node_of(grouping, member);
+    uint32_t node = verdict_node(&grouping->servers->verdict, member);
     if (grouping->id[node] != GORDIAN_NONE)
         return GORDIAN_OK;
     tell_name(grouping->telling, member, name, sizeof name);
     clean_name(name);
-    gordian_status status =
-        gordian_client_add_process(feed->client, name, &grouping->id[node], error);
-    if (status == GORDIAN_OK)
-        group->processes[group->process_count++] = grouping->id[node];
-    return status;
+    TRY(gordian_client_add_process(feed->client, name, &grouping->id[node], error));
+    group->processes[group->process_count++] = grouping->id[node];
+    return GORDIAN_OK;
 }
 
 /* The holder has it, and nobody else could. */
@@ -165,10 +158,11 @@ static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
     clean_name(name);
     TRY(gordian_client_add_resource(feed->client, name, 1, &resource, error));
     group->resources[group->resource_count++] = resource;
-    const gordian_event event = {.op = GORDIAN_OP_HOLD,
-                                 .process = grouping->id[node_of(grouping, arrow->to)],
-                                 .resource = resource,
-                                 .units = 1};
+    const gordian_event event = {
+        .op = GORDIAN_OP_HOLD,
+        .process = grouping->id[verdict_node(&grouping->servers->verdict, arrow->to)],
+        .resource = resource,
+        .units = 1};
     return gordian_client_send(feed->client, &event, NULL, NULL, error);
 }
 
@@ -180,7 +174,7 @@ static gordian_status add_wait(struct feed *feed, struct grouping *grouping,
     const struct verdict *verdict = &grouping->servers->verdict;
     size_t count = 0, place = 0;
     for (size_t i = 0; i < verdict->arrow_count; i++) {
-        uint32_t from = node_of(grouping, verdict->arrows[i].from);
+        uint32_t from = verdict_node(verdict, verdict->arrows[i].from);
         if (!is_fed(&verdict->arrows[i]) || find_leader(grouping, from) != leader)
             continue;
         if (from == node)
@@ -199,27 +193,26 @@ static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
                                  gordian_error *error)
 {
     const struct verdict *verdict = &grouping->servers->verdict;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < verdict->arrow_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < verdict->arrow_count; i++) {
         const struct arrow_between *arrow = &verdict->arrows[i];
-        if (!is_fed(arrow) || find_leader(grouping, node_of(grouping, arrow->from)) != leader)
+        if (!is_fed(arrow) ||
+            find_leader(grouping, verdict_node(&grouping->servers->verdict, arrow->from)) != leader)
             continue;
-        status = add_process(feed, grouping, group, arrow->from, error);
-        THEN(status, add_process(feed, grouping, group, arrow->to, error));
-        THEN(status, add_hold(feed, grouping, group, arrow, error));
+        TRY(add_process(feed, grouping, group, arrow->from, error));
+        TRY(add_process(feed, grouping, group, arrow->to, error));
+        TRY(add_hold(feed, grouping, group, arrow, error));
     }
-    for (uint32_t node = 0; node < grouping->nodes && status == GORDIAN_OK; node++)
+    for (uint32_t node = 0; node < grouping->nodes; node++)
         if (grouping->id[node] != GORDIAN_NONE && find_leader(grouping, node) == leader)
-            status = add_wait(feed, grouping, group, leader, node, wants, error);
-    return status == GORDIAN_OK ? gordian_client_drain(feed->client, CONNECT_MS, error) : status;
+            TRY(add_wait(feed, grouping, group, leader, node, wants, error));
+    return gordian_client_drain(feed->client, CONNECT_MS, error);
 }
 
 static gordian_status put_in(struct feed *feed, struct grouping *grouping, uint32_t leader,
                              gordian_error *error)
 {
     size_t arrows = grouping->servers->verdict.arrow_count;
-    if (!memory_grow(&feed->memory, &feed->groups, &feed->room, feed->count + 1,
-                     sizeof *feed->groups))
+    if (!memory_extend(&feed->memory, feed->groups, feed->room, feed->count))
         return fail_memory(error);
     struct fed_group *group = &feed->groups[feed->count++];
     *group = (struct fed_group){

@@ -25,49 +25,47 @@ static double root_blockers(const struct source *source)
     return roots;
 }
 
-static double is_seen(const struct source *source)
-{
-    return source->scan.whole;
-}
+enum measure { UP, WAITING, OLDEST, ROOTS, LOOKS, SECONDS, MEASURES };
 
-static double waiting_sessions(const struct source *source)
+static double measure(const struct source *source, enum measure which)
 {
-    return (double)source->scan.wait_count;
-}
-
-static double looks_so_far(const struct source *source)
-{
-    return (double)source->looks;
-}
-
-static double asked_seconds(const struct source *source)
-{
-    return (double)source->spent_ns / 1e9;
+    switch (which) {
+    case UP:
+        return source->scan.whole;
+    case WAITING:
+        return (double)source->scan.wait_count;
+    case OLDEST:
+        return oldest_wait(source);
+    case ROOTS:
+        return root_blockers(source);
+    case LOOKS:
+        return (double)source->looks;
+    default:
+        return (double)source->spent_ns / 1e9;
+    }
 }
 
 static const struct {
     const char *name, *type, *help;
-    double (*value)(const struct source *source);
-} measures[] = {
-    {"gordian_watch_up", "gauge", "Can the server be seen?", is_seen},
-    {"gordian_watch_waiting_sessions", "gauge", "Sessions that wait for a lock.", waiting_sessions},
-    {"gordian_watch_oldest_wait_seconds", "gauge", "Age of the oldest wait.", oldest_wait},
+} measures[MEASURES] = {
+    {"gordian_watch_up", "gauge", "Can the server be seen?"},
+    {"gordian_watch_waiting_sessions", "gauge", "Sessions that wait for a lock."},
+    {"gordian_watch_oldest_wait_seconds", "gauge", "Age of the oldest wait."},
     {"gordian_watch_root_blockers", "gauge",
-     "Sessions that are in the way of others and wait for nobody.", root_blockers},
-    {"gordian_watch_looks_total", "counter", "How often the server was looked at.", looks_so_far},
-    {"gordian_watch_asked_seconds_total", "counter", "Time that the questions took.",
-     asked_seconds},
+     "Sessions that are in the way of others and wait for nobody."},
+    {"gordian_watch_looks_total", "counter", "How often the server was looked at."},
+    {"gordian_watch_asked_seconds_total", "counter", "Time that the questions took."},
 };
 
 void watch_metrics_write(const struct servers *servers, const struct watch_totals *totals,
                          struct output *out)
 {
-    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
+    for (size_t i = 0; i < MEASURES; i++) {
         prometheus_family(out, measures[i].name, measures[i].type, measures[i].help);
         for (size_t k = 0; k < servers->count; k++) {
             output_format(out, "%s{", measures[i].name);
             prometheus_label(out, "server", servers->sources[k]->label);
-            output_format(out, "} %.6g\n", measures[i].value(servers->sources[k]));
+            output_format(out, "} %.6g\n", measure(servers->sources[k], (enum measure)i));
         }
     }
     prometheus_gauge(out, "gordian_watch_deadlocks", "Deadlocks that are there now.",

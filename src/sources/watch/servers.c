@@ -33,23 +33,21 @@ void servers_close(struct servers *servers)
 
 gordian_status servers_add(struct servers *servers, const char *address, gordian_error *error)
 {
-    if (!memory_grow(&servers->memory, &servers->sources, &servers->room, servers->count + 1,
-                     sizeof *servers->sources))
+    if (!memory_extend(&servers->memory, servers->sources, servers->room, servers->count))
         return fail_memory(error);
-    struct source *source;
-    TRY(source_open(&source, address, &servers->pace, &servers->memory, error));
-    servers->sources[servers->count++] = source;
+    TRY(source_open(&servers->sources[servers->count], address, &servers->pace, &servers->memory,
+                    error));
+    servers->count++;
     return GORDIAN_OK;
 }
 
 gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_error *error)
 {
-    if (!memory_grow(&servers->memory, &servers->sources, &servers->room, servers->count + 1,
-                     sizeof *servers->sources))
+    if (!memory_extend(&servers->memory, servers->sources, servers->room, servers->count))
         return fail_memory(error);
-    struct source *source;
-    TRY(inspector_open(&source, pid, &servers->pace, &servers->memory, error));
-    servers->sources[servers->count++] = source;
+    TRY(inspector_open(&servers->sources[servers->count], pid, &servers->pace, &servers->memory,
+                       error));
+    servers->count++;
     return GORDIAN_OK;
 }
 
@@ -90,14 +88,6 @@ static uint64_t fill_polls(struct servers *servers, struct pollfd *others, size_
     return until;
 }
 
-static int poll_timeout(uint64_t until, uint64_t now)
-{
-    if (until == UINT64_MAX)
-        return -1;
-    uint64_t left = until > now ? (until - now + 999999) / 1000000 : 0;
-    return left < 60000 ? (int)left : 60000;
-}
-
 /* Processes are looked at whenever a server has been, if somebody waits there. */
 static void scan_inside(struct servers *servers)
 {
@@ -124,7 +114,9 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
         return fail_memory(error);
     uint64_t until = limit_ns == UINT64_MAX ? UINT64_MAX : now + limit_ns;
     until = fill_polls(servers, others, other_count, until);
-    int ready = poll(servers->polls, count, poll_timeout(until, now));
+    uint64_t left_ms = until > now ? (until - now + 999999) / 1000000 : 0;
+    int timeout = until == UINT64_MAX ? -1 : left_ms < 60000 ? (int)left_ms : 60000;
+    int ready = poll(servers->polls, count, timeout);
     if (ready < 0 && errno != EINTR)
         return fail(error, GORDIAN_STATUS_IO, "poll: %s", strerror(errno));
     for (size_t i = 0; i < servers->count; i++)

@@ -1,8 +1,5 @@
 #include "sources/watch/tree.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void tree_open(struct tree *tree, const gordian_allocator *memory)
 {
     *tree = (struct tree){.memory = *memory};
@@ -26,17 +23,6 @@ static bool is_deadlocked(const struct verdict *verdict, struct member member)
     return false;
 }
 
-static bool add_line(struct tree *tree, const struct servers *servers, struct member member,
-                     uint32_t depth, size_t behind)
-{
-    if (!memory_grow(&tree->memory, &tree->lines, &tree->room, tree->count + 1,
-                     sizeof *tree->lines))
-        return false;
-    tree->lines[tree->count++] =
-        (struct tree_line){member, depth, is_deadlocked(&servers->verdict, member), behind};
-    return true;
-}
-
 /* The line, and behind it all who wait for it and are not in the list yet: as a stack of its own,
  * since chains can be long. */
 static bool add_branch(struct tree *tree, const struct servers *servers, struct member root,
@@ -49,9 +35,12 @@ static bool add_branch(struct tree *tree, const struct servers *servers, struct 
     depths[root.session] = 0;
     while (top) {
         uint32_t session = stack[--top];
-        if (!add_line(tree, servers, (struct member){root.source, session}, depths[session],
-                      session == root.session ? behind : 0))
+        struct member member = {root.source, session};
+        if (!memory_extend(&tree->memory, tree->lines, tree->room, tree->count))
             return false;
+        tree->lines[tree->count++] =
+            (struct tree_line){member, depths[session], is_deadlocked(&servers->verdict, member),
+                               session == root.session ? behind : 0};
         for (size_t i = scan->edge_count; i-- > 0;) {
             uint32_t waiter = scan->waits[scan->edges[i].wait].session;
             if (scan->edges[i].holder != session || seen[waiter])
@@ -86,33 +75,11 @@ static bool add_source(struct tree *tree, const struct servers *servers, uint32_
     return done;
 }
 
-/* ------------------------------------------------------------------ order */
-
-static double root_rank(const struct servers *servers, const struct root *root,
-                        enum tree_order order)
-{
-    const struct session *session = &servers->sources[root->source]->scan.sessions[root->session];
-    return order == TREE_AGE ? -session->transaction_s : (double)session->pid;
-}
-
-static void sort_roots(struct tree *tree, const struct servers *servers, enum tree_order order)
-{
-    struct root *roots = tree->overview.roots;
-    for (size_t i = 1; i < tree->overview.root_count && order != TREE_BEHIND; i++)
-        for (size_t k = i; k > 0 && root_rank(servers, &roots[k], order) <
-                                        root_rank(servers, &roots[k - 1], order);
-             k--) {
-            struct root swapped = roots[k];
-            roots[k] = roots[k - 1];
-            roots[k - 1] = swapped;
-        }
-}
-
 bool tree_take(struct tree *tree, const struct servers *servers, enum tree_order order)
 {
     bool done = overview_take(&tree->overview, servers->sources, servers->count);
     tree->count = 0;
-    sort_roots(tree, servers, order);
+    overview_sort(&tree->overview, servers->sources, order);
     for (uint32_t i = 0; i < servers->count && done; i++)
         done = add_source(tree, servers, i);
     return done;

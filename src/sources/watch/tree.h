@@ -9,13 +9,6 @@
 #include "sources/watch/graph/overview.h"
 #include "sources/watch/watch.h"
 
-enum tree_order {
-    TREE_BEHIND, /* idle roots first, then by how many wait behind them */
-    TREE_AGE,    /* the oldest transaction first */
-    TREE_NAME,   /* unused: whatever is not the others */
-    TREE_ORDERS
-};
-
 struct tree_line {
     struct member member;
     uint32_t depth;

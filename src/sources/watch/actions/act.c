@@ -102,38 +102,13 @@ static struct act *find_act(struct acts *acts, const struct deadlock *deadlock,
 
 /* ------------------------------------------------------------------ beginning */
 
-static bool copy_members(const struct acts *acts, struct act *act, const struct deadlock *deadlock,
-                         struct source *const *sources)
+/* A list of new length in the place of an old one; NULL: out of memory, the old one stays. */
+static void *renew_list(const struct acts *acts, void *list, size_t count, size_t size)
 {
-    size_t count = deadlock->member_count;
-    uint64_t *members = memory_alloc(&acts->memory, (count + 1) * sizeof *members);
-    if (!members)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        members[i] = member_key(deadlock->members[i], sources);
-    memory_free(&acts->memory, act->members);
-    act->members = members;
-    act->member_count = count;
-    return true;
-}
-
-static bool copy_cycle(const struct acts *acts, struct act *act, const struct deadlock *deadlock,
-                       struct source *const *sources)
-{
-    struct act_edge *cycle =
-        memory_alloc(&acts->memory, (deadlock->cycle_count + 1) * sizeof *cycle);
-    if (!cycle)
-        return false;
-    memory_free(&acts->memory, act->cycle);
-    act->cycle = cycle;
-    act->cycle_count = 0;
-    for (size_t i = 0; i < deadlock->cycle_count; i++) {
-        const struct edge *edge = arrow_edge(&deadlock->cycle[i], sources);
-        if (edge)
-            cycle[act->cycle_count++] =
-                (struct act_edge){deadlock->cycle[i].from.source, edge->key};
-    }
-    return true;
+    void *made = memory_alloc(&acts->memory, (count + 1) * size);
+    if (made)
+        memory_free(&acts->memory, list);
+    return made;
 }
 
 /* A cycle of locks of one server is its own detector's first. That looks a fixed time after the
@@ -159,13 +134,33 @@ static bool take_deadlock(const struct acts *acts, struct act *act, const struct
     uint64_t detector = detector_due(deadlock, sources);
     act->request = request;
     act->due = detector > earliest ? detector : earliest;
-    return copy_members(acts, act, deadlock, sources) && copy_cycle(acts, act, deadlock, sources);
+    uint64_t *members =
+        renew_list(acts, act->members, deadlock->member_count, sizeof *act->members);
+    if (!members)
+        return false;
+    act->members = members;
+    act->member_count = deadlock->member_count;
+    for (size_t i = 0; i < deadlock->member_count; i++)
+        members[i] = member_key(deadlock->members[i], sources);
+    struct act_edge *cycle =
+        renew_list(acts, act->cycle, deadlock->cycle_count, sizeof *act->cycle);
+    if (!cycle)
+        return false;
+    act->cycle = cycle;
+    act->cycle_count = 0;
+    for (size_t i = 0; i < deadlock->cycle_count; i++) {
+        const struct edge *edge = arrow_edge(&deadlock->cycle[i], sources);
+        if (edge)
+            cycle[act->cycle_count++] =
+                (struct act_edge){deadlock->cycle[i].from.source, edge->key};
+    }
+    return true;
 }
 
 static bool begin_act(struct acts *acts, const struct deadlock *deadlock,
                       struct source *const *sources, uint64_t request, uint64_t now)
 {
-    if (!memory_grow(&acts->memory, &acts->list, &acts->room, acts->count + 1, sizeof *acts->list))
+    if (!memory_extend(&acts->memory, acts->list, acts->room, acts->count))
         return false;
     struct act *act = &acts->list[acts->count++];
     *act = (struct act){.remedy = acts->first, .seen = now};
@@ -193,35 +188,20 @@ static bool begin_again(const struct acts *acts, struct act *act, const struct d
 
 /* ------------------------------------------------------------------ going on */
 
-/* Has every server of the cycle been looked at since then? Inspected processes are looked at with
- * the servers. */
-static bool is_fresh(const struct deadlock *deadlock, struct source *const *sources, uint64_t since)
+/* Has every server of the cycle been looked at since then? Those that have not are to look soon.
+ * Inspected processes are looked at with the servers. */
+static bool is_fresh(const struct deadlock *deadlock, struct source *const *sources, uint64_t since,
+                     uint64_t now)
 {
-    for (size_t i = 0; i < deadlock->cycle_count; i++) {
-        const struct source *source = sources[deadlock->cycle[i].from.source];
-        if (!source->inspector && source->scan.asked < since)
-            return false;
-    }
-    return true;
-}
-
-static void hurry_servers(const struct deadlock *deadlock, struct source *const *sources,
-                          uint64_t since, uint64_t now)
-{
+    bool fresh = true;
     for (size_t i = 0; i < deadlock->cycle_count; i++) {
         struct source *source = sources[deadlock->cycle[i].from.source];
-        if (!source->inspector && source->scan.asked < since)
-            source_hurry(source, now);
+        if (source->inspector || source->scan.asked >= since)
+            continue;
+        source_hurry(source, now);
+        fresh = false;
     }
-}
-
-/* A server does one thing at a time. */
-static bool is_free(const struct acts *acts, const struct source *source, uint32_t number)
-{
-    for (size_t i = 0; i < acts->count; i++)
-        if (acts->list[i].state == ACT_ORDERED && acts->list[i].source == number)
-            return false;
-    return source_is_up(source) && !source->order.pending;
+    return fresh;
 }
 
 /* All edges to the victim, in the cycle or not. */
@@ -229,10 +209,9 @@ static bool copy_waiters(const struct acts *acts, struct act *act, const struct 
                          uint32_t victim)
 {
     struct act_edge *waiters =
-        memory_alloc(&acts->memory, (scan->edge_count + 1) * sizeof *waiters);
+        renew_list(acts, act->waiters, scan->edge_count, sizeof *act->waiters);
     if (!waiters)
         return false;
-    memory_free(&acts->memory, act->waiters);
     act->waiters = waiters;
     act->waiter_count = 0;
     for (size_t i = 0; i < scan->edge_count; i++)
@@ -293,21 +272,23 @@ static bool send_order(const struct acts *acts, struct act *act, const struct de
     return true;
 }
 
+static enum act_event end_act(struct act *act, enum act_event event)
+{
+    act->state = ACT_ENDED;
+    return act->last = event;
+}
+
 /* The signal was sent, and the same cycle stands. */
 static enum act_event go_further(const struct acts *acts, struct act *act,
                                  const struct deadlock *deadlock, struct source *const *sources,
                                  uint64_t now)
 {
-    if (now - act->sent < acts->grace_ns || sources[act->source]->looks < act->looks + 2 ||
-        !is_fresh(deadlock, sources, act->sent + acts->grace_ns)) {
-        if (now - act->sent >= acts->grace_ns)
-            hurry_servers(deadlock, sources, act->sent + acts->grace_ns, now);
+    if (now - act->sent < acts->grace_ns ||
+        !is_fresh(deadlock, sources, act->sent + acts->grace_ns, now) ||
+        sources[act->source]->looks < act->looks + 2)
         return ACT_NOTHING;
-    }
-    if (act->remedy == REMEDY_TERMINATE) {
-        act->state = ACT_ENDED;
-        return act->last = ACT_STAYED;
-    }
+    if (act->remedy == REMEDY_TERMINATE)
+        return end_act(act, ACT_STAYED);
     act->remedy = REMEDY_TERMINATE;
     act->state = ACT_WAITING;
     act->due = act->sent + acts->grace_ns;
@@ -339,32 +320,19 @@ bool acts_review(struct acts *acts, const struct deadlock *deadlock, const struc
         if (!take_deadlock(acts, act, deadlock, sources, request, now))
             return false;
     }
-    if (now < act->due)
+    if (now < act->due || !is_fresh(deadlock, sources, act->due, now))
         return true;
-    if (!is_fresh(deadlock, sources, act->due)) {
-        hurry_servers(deadlock, sources, act->due, now);
-        return true;
-    }
     struct member victim = choose_victim(acts, act, deadlock, advice, sources);
-    return !is_free(acts, sources[victim.source], victim.source) ||
-           send_order(acts, act, deadlock, victim, sources);
+    const struct source *source = sources[victim.source];
+    if (!source_is_up(source) || source->order.pending)
+        return true;
+    for (size_t i = 0; i < acts->count; i++) /* a server does one thing at a time */
+        if (acts->list[i].state == ACT_ORDERED && acts->list[i].source == victim.source)
+            return true;
+    return send_order(acts, act, deadlock, victim, sources);
 }
 
 /* ------------------------------------------------------------------ what has become of it */
-
-static bool has_edge(const struct scan *scan, uint64_t key)
-{
-    for (size_t i = 0; i < scan->edge_count; i++)
-        if (scan->edges[i].key == key)
-            return true;
-    return false;
-}
-
-static enum act_event end_act(struct act *act, enum act_event event)
-{
-    act->state = ACT_ENDED;
-    return act->last = event;
-}
 
 /* The server has been asked: what did it answer? */
 static enum act_event take_answer(struct act *act, struct source *source, uint64_t now)
@@ -372,24 +340,19 @@ static enum act_event take_answer(struct act *act, struct source *source, uint64
     if (source->order.pending)
         return ACT_NOTHING;
     snprintf(act->why, sizeof act->why, "%s", source->order.why);
-    switch (source->order.outcome) {
-    case OUTCOME_DONE:
-        act->state = ACT_AWAITING;
-        act->sent = now;
-        act->looks = source->looks;
-        source_hurry(source, now);
-        return act->last = ACT_SENT;
-    case OUTCOME_OVER:
-        act->tries++;
-        return end_act(act, ACT_OVER);
-    case OUTCOME_REFUSED:
-        return end_act(act, ACT_REFUSED);
-    case OUTCOME_UNREACHABLE:
-        return end_act(act, ACT_UNREACHABLE);
-    case OUTCOME_UNKNOWN:
-        break;
-    }
-    return end_act(act, ACT_UNKNOWN);
+    static const enum act_event events[] = {
+        [OUTCOME_DONE] = ACT_SENT,       [OUTCOME_OVER] = ACT_OVER,
+        [OUTCOME_REFUSED] = ACT_REFUSED, [OUTCOME_UNREACHABLE] = ACT_UNREACHABLE,
+        [OUTCOME_UNKNOWN] = ACT_UNKNOWN,
+    };
+    act->tries += source->order.outcome == OUTCOME_OVER;
+    if (source->order.outcome != OUTCOME_DONE)
+        return end_act(act, events[source->order.outcome]);
+    act->state = ACT_AWAITING;
+    act->sent = now;
+    act->looks = source->looks;
+    source_hurry(source, now);
+    return act->last = ACT_SENT;
 }
 
 /* Is it certain by looks that were asked for after `since`? A server that is gone shows nothing
@@ -405,22 +368,6 @@ static bool is_settled(const struct act *act, struct source *const *sources, uin
     return true;
 }
 
-static bool all_are_up(const struct act *act, struct source *const *sources)
-{
-    for (size_t i = 0; i < act->cycle_count; i++)
-        if (!source_is_up(sources[act->cycle[i].source]))
-            return false;
-    return true;
-}
-
-static size_t count_left(const struct act *act, const struct scan *scan)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < act->waiter_count; i++)
-        left += has_edge(scan, act->waiters[i].key);
-    return left;
-}
-
 /* The signal was sent, and the cycle is not there any more. Locks are released a moment after the
  * wait has ended. */
 static enum act_event after_signal(const struct acts *acts, struct act *act,
@@ -431,7 +378,13 @@ static enum act_event after_signal(const struct acts *acts, struct act *act,
         return end_act(act, ACT_UNKNOWN);
     if (!is_settled(act, sources, act->sent))
         return ACT_NOTHING;
-    act->held = count_left(act, &source->scan);
+    act->held = 0;
+    for (size_t i = 0; i < act->waiter_count; i++)
+        for (size_t k = 0; k < source->scan.edge_count; k++)
+            if (source->scan.edges[k].key == act->waiters[i].key) {
+                act->held++;
+                break;
+            }
     if (act->held && (now - act->sent < acts->grace_ns || source->looks < act->looks + 2))
         return ACT_NOTHING;
     return end_act(act, ACT_GONE);
@@ -448,5 +401,8 @@ enum act_event act_step(const struct acts *acts, struct act *act, struct source 
         return after_signal(acts, act, sources, now);
     if (act->state != ACT_WAITING || !is_settled(act, sources, act->seen))
         return ACT_NOTHING;
-    return end_act(act, all_are_up(act, sources) ? ACT_OVER : ACT_UNREACHABLE);
+    for (size_t i = 0; i < act->cycle_count; i++)
+        if (!source_is_up(sources[act->cycle[i].source]))
+            return end_act(act, ACT_UNREACHABLE);
+    return end_act(act, ACT_OVER);
 }

@@ -7,20 +7,19 @@ static bool is_identified(const struct source *source)
     return !source->inspector && source_is_up(source) && *source->facts.identity;
 }
 
-/* Two roles, of which one may not ask for the system identifier, still see the same start. */
-static bool is_same(const struct server_facts *one, const struct server_facts *other)
-{
-    return strcmp(one->identity, other->identity) == 0 &&
-           (!*one->system || !*other->system || strcmp(one->system, other->system) == 0);
-}
-
 const struct source *duplicates_watcher(struct source *const *sources, size_t count,
                                         const struct source *parked)
 {
-    for (size_t i = 0; i < count; i++)
+    const struct server_facts *one = &parked->facts;
+    for (size_t i = 0; i < count; i++) {
+        const struct server_facts *other = &sources[i]->facts;
+        /* Two roles, of which one may not ask for the system identifier, still see the same start.
+         */
         if (sources[i] != parked && !sources[i]->parked && is_identified(sources[i]) &&
-            is_same(&sources[i]->facts, &parked->facts))
+            strcmp(one->identity, other->identity) == 0 &&
+            (!*one->system || !*other->system || strcmp(one->system, other->system) == 0))
             return sources[i];
+    }
     return NULL;
 }
 

@@ -5,7 +5,6 @@
 #include "foundation/base/error.h"
 #include "output/report/report.h"
 #include "sources/inspect/decoders/decoder.h"
-#include "sources/inspect/snapshot/process_snapshot.h"
 #include "sources/inspect/target/open_files.h"
 #include "sources/watch/graph/local_clients.h"
 
@@ -30,39 +29,25 @@ struct inspector {
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status open_snapshot(struct inspector *inspector, uint32_t pid, gordian_error *error)
-{
-    struct target *target;
-    TRY(target_open_live(&target, pid, error));
-    gordian_status status = snapshot_open(&inspector->snapshot, &target, 1, error);
-    if (status != GORDIAN_OK)
-        target_close(target);
-    return status;
-}
-
 gordian_status inspector_open(struct source **out, uint32_t pid, const struct source_pace *pace,
                               const gordian_allocator *memory, gordian_error *error)
 {
-    struct source *source = memory_zeroed(memory, sizeof *source);
+    struct target *target;
+    TRY(target_open_live(&target, pid, error));
+    struct source *source = source_new(pace, memory);
     struct inspector *inspector = memory_zeroed(memory, sizeof *inspector);
-    if (!source || !inspector || !output_open(&source->sql, OUTPUT_MEMORY)) {
-        memory_free_all(memory, source, inspector);
-        return fail_memory(error);
-    }
-    inspector->memory = *memory;
-    gordian_status status = open_snapshot(inspector, pid, error);
+    gordian_status status = source && inspector ? GORDIAN_OK : fail_memory(error);
+    THEN(status, snapshot_open(&inspector->snapshot, &target, 1, error));
     if (status != GORDIAN_OK) {
-        output_close(&source->sql);
-        memory_free_all(memory, source, inspector);
+        target_close(target);
+        memory_free(memory, inspector);
+        source_close(source);
         return status;
     }
+    inspector->memory = *memory;
     source->inspector = inspector;
-    source->pace = pace;
-    source->memory = *memory;
     source->state = SOURCE_RESTING;
     source->named = true;
-    scan_open(&source->scan, memory);
-    scan_open(&source->next, memory);
     snprintf(source->label, sizeof source->label, "%.40s-%u",
              path_tail(inspector->snapshot.targets[0]->program), pid);
     *out = source;
@@ -83,31 +68,19 @@ uint64_t inspector_peer(uint64_t inode)
     return open_file_peer(inode);
 }
 
-/* The process that has the other end of a Unix socket; one that has it from a fork does not count.
- */
-static uint32_t peer_process(const struct open_files *open_files, uint64_t inode, uint32_t own)
+/* A process other than this one that has the socket open; 0: none has. */
+static uint32_t other_process(const struct open_files *open_files, uint64_t inode, uint32_t own)
 {
     size_t count = 0;
-    uint64_t other = open_file_peer(inode);
-    const struct open_file *list =
-        other ? open_files_of(open_files, OPEN_FILE_SOCKET, other, &count) : NULL;
+    const struct open_file *list = open_files_of(open_files, OPEN_FILE_SOCKET, inode, &count);
     for (size_t i = 0; i < count; i++)
         if (list[i].pid != own)
             return list[i].pid;
     return 0;
 }
 
-/* A socket that another process has as well, after a fork, is no way to either of them. */
-static bool is_shared(const struct open_files *open_files, uint64_t inode, uint32_t own)
-{
-    size_t count = 0;
-    const struct open_file *list = open_files_of(open_files, OPEN_FILE_SOCKET, inode, &count);
-    for (size_t i = 0; i < count; i++)
-        if (list[i].pid != own)
-            return true;
-    return false;
-}
-
+/* A socket that another process has as well, after a fork, is no way to either of them; the other
+ * end of a Unix socket that this one has itself from a fork does not count. */
 static bool list_ends(struct inspector *inspector)
 {
     uint32_t pid = inspector->snapshot.targets[0]->seen_pid;
@@ -117,17 +90,19 @@ static bool list_ends(struct inspector *inspector)
     for (size_t i = 0; done && i < open_files->count; i++) {
         const struct open_file *open_file = &open_files->list[i];
         if (open_file->pid != pid || open_file->kind != OPEN_FILE_SOCKET ||
-            is_shared(open_files, open_file->inode, pid))
+            other_process(open_files, open_file->inode, pid))
             continue;
-        done = memory_grow(&inspector->memory, &inspector->ends, &inspector->end_room,
-                           inspector->end_count + 1, sizeof *inspector->ends);
+        done = memory_extend(&inspector->memory, inspector->ends, inspector->end_room,
+                             inspector->end_count);
         if (!done)
             break;
         struct client_end *end = &inspector->ends[inspector->end_count++];
         *end = (struct client_end){.inode = open_file->inode};
+        uint64_t peer = 0;
         if (!local_address(end->inode, end->address, sizeof end->address, &end->port,
-                           &end->peer_port))
-            end->peer = peer_process(open_files, end->inode, pid);
+                           &end->peer_port) &&
+            (peer = open_file_peer(end->inode)))
+            end->peer = other_process(open_files, peer, pid);
     }
     open_files_close(open_files, &inspector->memory);
     return done;
@@ -167,7 +142,7 @@ static bool awaited_descriptor(struct target *target, const struct snapshot_thre
 }
 
 /* Whose answer it waits for, if it is somebody's on the other end of a socket. */
-static bool take_awaited(struct inspector *inspector, const struct snapshot_thread *thread,
+static void take_awaited(struct inspector *inspector, const struct snapshot_thread *thread,
                          struct scan *scan, struct session *session)
 {
     struct target *target = inspector->snapshot.targets[0];
@@ -176,7 +151,7 @@ static bool take_awaited(struct inspector *inspector, const struct snapshot_thre
     uint32_t fd;
     if (thread->call.timed || !awaited_descriptor(target, thread, &fd) ||
         !open_file_at(target->seen_pid, fd, &kind, &inode) || kind != OPEN_FILE_SOCKET)
-        return true;
+        return;
     for (size_t i = 0; i < inspector->end_count; i++)
         if (inspector->ends[i].inode == inode) {
             session->port = inspector->ends[i].port;
@@ -184,7 +159,6 @@ static bool take_awaited(struct inspector *inspector, const struct snapshot_thre
             session->peer = inspector->ends[i].peer;
             session->address = scan_text(scan, inspector->ends[i].address);
         }
-    return session->address;
 }
 
 /* ------------------------------------------------------------------ threads and locks */
@@ -205,50 +179,31 @@ static const char *name_lock(struct inspector *inspector, struct scan *scan, uin
     return scan_text(scan, text);
 }
 
-/* Only owners that the lock itself names. */
-static bool add_holders(struct inspector *inspector, struct scan *scan, uint32_t wait,
-                        uint32_t lock, size_t *found)
+/* In the way are only owners that the lock itself names. Where nobody is known to hold it (a
+ * condition, a pool's semaphore), any other thread may end the wait. */
+static void take_wait(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
     const struct process_snapshot *snapshot = &inspector->snapshot;
+    uint32_t lock = snapshot_edge(snapshot, snapshot_thread(snapshot, number)->wait)->lock;
+    struct wait *wait = scan_wait(scan, number);
+    if (!wait)
+        return;
+    uint32_t index = scan->sessions[number].wait;
+    wait->began = scan->sessions[number].changed;
+    wait->object = name_lock(inspector, scan, lock);
+    wait->any = true;
+    scan->sessions[number].joins = snapshot_lock(snapshot, lock)->kind == INCIDENT_THREAD_END;
     for (uint32_t i = snapshot_lock(snapshot, lock)->first_hold; i != SNAPSHOT_NONE;
          i = snapshot_edge(snapshot, i)->next_hold) {
         const struct wait_for_edge *hold = snapshot_edge(snapshot, i);
         if (hold->word != WORD_PROVED || hold->thread >= snapshot_thread_count(snapshot) ||
             (hold->flags & (INCIDENT_WAITS | INCIDENT_COULD)))
             continue;
-        ++*found;
-        if (!scan_edge(scan, wait, hold->thread, false, ""))
-            return false;
+        wait->any = false;
+        scan_edge(scan, index, hold->thread, false, "");
     }
-    return true;
-}
-
-/* Nobody is known to hold it: a condition, a pool's semaphore. Any other thread may end the wait.
- */
-static bool add_others(struct inspector *inspector, struct scan *scan, uint32_t wait)
-{
-    scan->waits[wait].any = true;
-    for (uint32_t i = 0; i < snapshot_thread_count(&inspector->snapshot); i++)
-        if (!scan_edge(scan, wait, i, false, ""))
-            return false;
-    return true;
-}
-
-static bool take_wait(struct inspector *inspector, struct scan *scan, uint32_t number)
-{
-    const struct process_snapshot *snapshot = &inspector->snapshot;
-    const struct snapshot_thread *thread = snapshot_thread(snapshot, number);
-    uint32_t lock = snapshot_edge(snapshot, thread->wait)->lock;
-    size_t found = 0;
-    struct wait *wait = scan_wait(scan, number);
-    if (!wait)
-        return false;
-    uint32_t index = (uint32_t)(wait - scan->waits);
-    wait->began = scan->sessions[number].changed;
-    wait->object = name_lock(inspector, scan, lock);
-    scan->sessions[number].joins = snapshot_lock(snapshot, lock)->kind == INCIDENT_THREAD_END;
-    return wait->object && add_holders(inspector, scan, index, lock, &found) &&
-           (found || add_others(inspector, scan, index));
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot) && wait->any; i++)
+        scan_edge(scan, index, i, false, "");
 }
 
 /* Sleeps without end, and did not move while it was looked at. */
@@ -257,24 +212,24 @@ static bool is_stuck(const struct snapshot_thread *thread)
     return thread->is.steady && thread->sleeps && !thread->call.timed;
 }
 
-static bool add_thread(struct inspector *inspector, struct scan *scan, uint32_t number)
+static void add_thread(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
     const struct snapshot_thread *thread = snapshot_thread(&inspector->snapshot, number);
     char changed[120];
-    uint32_t place = scan_session(scan, thread->is.seen_tid, NULL);
-    if (place != number)
-        return false;
+    if (scan_session(scan, thread->is.seen_tid, NULL) != number) {
+        scan->failed = true;
+        return;
+    }
     struct session *session = &scan->sessions[number];
     snprintf(changed, sizeof changed, "%llu/%llu/%llx/%llx",
              (unsigned long long)thread->is.switches, (unsigned long long)thread->is.call,
              (unsigned long long)thread->is.stack, (unsigned long long)thread->is.arguments[0]);
     session->changed = scan_text(scan, changed);
-    session->started = scan_text(scan, thread->is.name);
-    session->user = session->started;
+    session->started = session->user = scan_text(scan, thread->is.name);
     session->state = "thread";
     session->thread = session->spared = session->active = true;
-    return session->changed && session->started &&
-           (!is_stuck(thread) || take_awaited(inspector, thread, scan, session));
+    if (is_stuck(thread))
+        take_awaited(inspector, thread, scan, session);
 }
 
 /* ------------------------------------------------------------------ looks */
@@ -289,15 +244,14 @@ static bool fill_look(struct inspector *inspector, struct scan *scan)
     if (!list_ends(inspector) || snapshot_settle(snapshot, &error) != GORDIAN_OK)
         return false;
     decoders_settle(snapshot);
-    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++)
-        if (!add_thread(inspector, scan, i))
-            return false;
-    for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++)
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot) && !scan->failed; i++)
+        add_thread(inspector, scan, i);
+    for (uint32_t i = 0; i < snapshot_thread_count(snapshot) && !scan->failed; i++)
         if (is_stuck(snapshot_thread(snapshot, i)) &&
             snapshot_thread(snapshot, i)->wait != SNAPSHOT_NONE && !scan->sessions[i].port &&
-            !scan->sessions[i].peer && !take_wait(inspector, scan, i))
-            return false;
-    return !snapshot->failed;
+            !scan->sessions[i].peer)
+            take_wait(inspector, scan, i);
+    return !snapshot->failed && !scan->failed;
 }
 
 /* A process that has ended is one without threads. */

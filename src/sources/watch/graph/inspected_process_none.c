@@ -5,10 +5,7 @@
 gordian_status inspector_open(struct source **out, uint32_t pid, const struct source_pace *pace,
                               const gordian_allocator *memory, gordian_error *error)
 {
-    (void)out;
-    (void)pid;
-    (void)pace;
-    (void)memory;
+    (void)out, (void)pid, (void)pace, (void)memory;
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without gordian inspect");
 }
 
@@ -19,16 +16,13 @@ void inspector_close(struct inspector *inspector)
 
 void inspector_look(struct source *source, bool needed)
 {
-    (void)source;
-    (void)needed;
+    (void)source, (void)needed;
 }
 
 bool inspector_owns(const struct inspector *inspector, const struct session *session,
                     const struct server_facts *facts)
 {
-    (void)inspector;
-    (void)session;
-    (void)facts;
+    (void)inspector, (void)session, (void)facts;
     return false;
 }
 

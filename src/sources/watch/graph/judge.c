@@ -20,50 +20,48 @@ void verdict_close(struct verdict *verdict)
     *verdict = (struct verdict){.memory = verdict->memory};
 }
 
-static uint32_t node_of(const struct verdict *verdict, struct member member)
-{
-    return verdict->first_node[member.source] + member.session;
-}
-
 /* ------------------------------------------------------------------ arrows at a moment */
 
-static bool add_arrow(struct verdict *verdict, struct arrow_between arrow)
+static void *verdict_alloc(struct verdict *verdict, size_t size)
 {
-    if (!memory_grow(&verdict->memory, &verdict->arrows, &verdict->arrow_room,
-                     verdict->arrow_count + 1, sizeof *verdict->arrows))
-        return false;
-    verdict->arrows[verdict->arrow_count++] = arrow;
-    return true;
+    void *memory = arena_alloc(&verdict->arena, size);
+    verdict->failed |= !memory;
+    return memory;
 }
 
-static bool add_edges(struct verdict *verdict, const struct scan *scan, uint32_t source,
-                      uint64_t at)
+static void add_arrow(struct verdict *verdict, const struct arrow_between *arrow)
 {
-    for (uint32_t i = 0; i < scan->edge_count; i++) {
-        const struct edge *edge = &scan->edges[i];
-        struct arrow_between arrow = {
-            .from = {source, scan->waits[edge->wait].session},
-            .to = {source, edge->holder},
-            .edge = i,
-            .link = SCAN_NONE,
-            .soft = edge->soft,
-            .any = scan->waits[edge->wait].any,
-        };
-        if (edge->since <= at && !edge->guessed && !add_arrow(verdict, arrow))
-            return false;
-    }
-    return true;
+    if (memory_extend(&verdict->memory, verdict->arrows, verdict->arrow_room, verdict->arrow_count))
+        verdict->arrows[verdict->arrow_count++] = *arrow;
+    else
+        verdict->failed = true;
 }
 
 /* Who does nothing must have done nothing since then. */
-static bool add_links(struct verdict *verdict, const struct links *links,
-                      struct source *const *sources, uint64_t at)
+static void gather_arrows(struct verdict *verdict, const struct links *links,
+                          struct source *const *sources, size_t count, uint64_t at)
 {
+    verdict->arrow_count = 0;
+    for (uint32_t s = 0; s < count; s++) {
+        const struct scan *scan = &sources[s]->scan;
+        for (uint32_t i = 0; i < scan->edge_count && scan->whole && scan->asked >= at; i++) {
+            const struct edge *edge = &scan->edges[i];
+            const struct arrow_between arrow = {
+                .from = {s, scan->waits[edge->wait].session},
+                .to = {s, edge->holder},
+                .edge = i,
+                .link = SCAN_NONE,
+                .soft = edge->soft,
+                .any = scan->waits[edge->wait].any,
+            };
+            if (edge->since <= at && !edge->guessed)
+                add_arrow(verdict, &arrow);
+        }
+    }
     for (uint32_t i = 0; i < links->count; i++) {
         const struct link *link = &links->list[i];
         const struct scan *from = &sources[link->from.source]->scan;
-        const struct scan *to = &sources[link->to.source]->scan;
-        struct arrow_between arrow = {
+        const struct arrow_between arrow = {
             .from = link->from,
             .to = link->to,
             .edge = SCAN_NONE,
@@ -71,23 +69,10 @@ static bool add_links(struct verdict *verdict, const struct links *links,
             .any = link->any,
             .unlikely = link->unlikely,
         };
-        if (from->asked >= at && to->asked >= at && link->since <= at &&
-            from->sessions[link->from.session].since <= at && !add_arrow(verdict, arrow))
-            return false;
+        if (from->asked >= at && sources[link->to.source]->scan.asked >= at && link->since <= at &&
+            from->sessions[link->from.session].since <= at)
+            add_arrow(verdict, &arrow);
     }
-    return true;
-}
-
-static bool gather_arrows(struct verdict *verdict, const struct links *links,
-                          struct source *const *sources, size_t count, uint64_t at)
-{
-    verdict->arrow_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct scan *scan = &sources[i]->scan;
-        if (scan->whole && scan->asked >= at && !add_edges(verdict, scan, i, at))
-            return false;
-    }
-    return add_links(verdict, links, sources, at);
 }
 
 /* ------------------------------------------------------------------ the engine */
@@ -121,45 +106,42 @@ static gordian_status add_choice(gordian_snapshot *snapshot, const struct verdic
     for (size_t i = 0; i < verdict->arrow_count; i++) {
         const struct arrow_between *other = &verdict->arrows[i];
         units += other->any && is_in(other, scope) &&
-                 node_of(verdict, other->from) == node_of(verdict, arrow->from);
+                 verdict_node(verdict, other->from) == verdict_node(verdict, arrow->from);
     }
     TRY(gordian_snapshot_add_resource(snapshot, units, choice, error));
-    return gordian_snapshot_wait(snapshot, node_of(verdict, arrow->from), *choice, 1, error);
+    return gordian_snapshot_wait(snapshot, verdict_node(verdict, arrow->from), *choice, 1, error);
 }
 
 static gordian_status add_to_snapshot(gordian_snapshot *snapshot, const struct verdict *verdict,
                                       const struct arrow_between *arrow, enum scope scope,
                                       uint32_t *choices, gordian_error *error)
 {
-    uint32_t id, from = node_of(verdict, arrow->from);
-    gordian_status status = GORDIAN_OK;
+    uint32_t id, from = verdict_node(verdict, arrow->from);
     if (!arrow->any) {
-        status = gordian_snapshot_add_resource(snapshot, 1, &id, error);
-        THEN(status, gordian_snapshot_wait(snapshot, from, id, 1, error));
+        TRY(gordian_snapshot_add_resource(snapshot, 1, &id, error));
+        TRY(gordian_snapshot_wait(snapshot, from, id, 1, error));
     } else if (choices[from] == SCAN_NONE) {
-        status = add_choice(snapshot, verdict, arrow, scope, &choices[from], error);
+        TRY(add_choice(snapshot, verdict, arrow, scope, &choices[from], error));
     }
-    THEN(status, gordian_snapshot_hold(snapshot, node_of(verdict, arrow->to),
-                                       arrow->any ? choices[from] : id, 1, error));
-    return status;
+    return gordian_snapshot_hold(snapshot, verdict_node(verdict, arrow->to),
+                                 arrow->any ? choices[from] : id, 1, error);
 }
 
 static gordian_status fill_snapshot(gordian_snapshot *snapshot, struct verdict *verdict,
                                     enum scope scope, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     uint32_t id;
     uint32_t *choices = arena_alloc(&verdict->arena, (verdict->node_count + 1) * sizeof *choices);
     if (!choices)
         return fail_memory(error);
-    for (size_t i = 0; i < verdict->node_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < verdict->node_count; i++) {
         choices[i] = SCAN_NONE;
-        status = gordian_snapshot_add_process(snapshot, &id, error);
+        TRY(gordian_snapshot_add_process(snapshot, &id, error));
     }
-    for (size_t i = 0; i < verdict->arrow_count && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < verdict->arrow_count; i++)
         if (is_in(&verdict->arrows[i], scope))
-            status = add_to_snapshot(snapshot, verdict, &verdict->arrows[i], scope, choices, error);
-    return status;
+            TRY(add_to_snapshot(snapshot, verdict, &verdict->arrows[i], scope, choices, error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ a cycle to show */
@@ -180,7 +162,7 @@ static bool search_open(struct search *search, struct verdict *verdict, enum sco
                         const bool *inside)
 {
     size_t nodes = verdict->node_count, arrows = verdict->arrow_count;
-    uint32_t *words = arena_alloc(&verdict->arena, (3 * nodes + 3 + arrows) * sizeof *words);
+    uint32_t *words = verdict_alloc(verdict, (3 * nodes + 3 + arrows) * sizeof *words);
     if (!words)
         return false;
     *search = (struct search){verdict,
@@ -191,11 +173,11 @@ static bool search_open(struct search *search, struct verdict *verdict, enum sco
                               words + 2 * nodes + 2,
                               words + 2 * nodes + 2 + arrows};
     for (size_t i = 0; i < arrows; i++)
-        search->first[node_of(verdict, verdict->arrows[i].from) + 1]++;
+        search->first[verdict_node(verdict, verdict->arrows[i].from) + 1]++;
     for (size_t i = 0; i < nodes; i++)
         search->first[i + 1] += search->first[i];
     for (size_t i = arrows; i-- > 0;) { /* from the end, so that first[] needs no copy */
-        uint32_t node = node_of(verdict, verdict->arrows[i].from);
+        uint32_t node = verdict_node(verdict, verdict->arrows[i].from);
         uint32_t place = search->first[node + 1] - 1 - search->came[node]++;
         search->order[place] = (uint32_t)i;
     }
@@ -213,7 +195,7 @@ static size_t search_from(struct search *search, uint32_t start, uint32_t *last)
         uint32_t node = search->queue[head++];
         for (uint32_t k = search->first[node]; k < search->first[node + 1]; k++) {
             const struct arrow_between *arrow = &verdict->arrows[search->order[k]];
-            uint32_t next = node_of(verdict, arrow->to);
+            uint32_t next = verdict_node(verdict, arrow->to);
             if (!is_in(arrow, search->scope) || !search->inside[next] ||
                 (arrow->unlikely && !search->guesses))
                 continue;
@@ -221,7 +203,7 @@ static size_t search_from(struct search *search, uint32_t start, uint32_t *last)
                 *last = search->order[k];
                 size_t length = 1;
                 for (; node != start; length++)
-                    node = node_of(verdict, verdict->arrows[search->came[node]].from);
+                    node = verdict_node(verdict, verdict->arrows[search->came[node]].from);
                 return length;
             }
             if (search->came[next] == SCAN_NONE && next != start) {
@@ -233,123 +215,109 @@ static size_t search_from(struct search *search, uint32_t start, uint32_t *last)
     return 0;
 }
 
-static bool take_cycle(struct search *search, struct deadlock *deadlock, size_t length,
+static void take_cycle(struct search *search, struct deadlock *deadlock, size_t length,
                        uint32_t last)
 {
     struct verdict *verdict = search->verdict;
-    struct arrow_between *cycle = arena_alloc(&verdict->arena, length * sizeof *cycle);
+    struct arrow_between *cycle = verdict_alloc(verdict, length * sizeof *cycle);
     if (!cycle)
-        return false;
+        return;
     for (size_t i = length; i-- > 0;) {
         cycle[i] = verdict->arrows[last];
-        last = search->came[node_of(verdict, verdict->arrows[last].from)];
+        last = search->came[verdict_node(verdict, verdict->arrows[last].from)];
     }
     deadlock->cycle = cycle;
     deadlock->cycle_count = length;
-    return true;
-}
-
-/* How many servers a cycle goes through. */
-static size_t count_servers(const struct deadlock *deadlock)
-{
-    size_t servers = 0;
-    for (size_t i = 0; i < deadlock->cycle_count; i++) {
-        bool first = true;
-        for (size_t k = 0; k < i; k++)
-            first = first && deadlock->cycle[k].from.source != deadlock->cycle[i].from.source;
-        servers += first;
-    }
-    return servers;
 }
 
 static void describe_cycle(struct deadlock *deadlock, struct source *const *sources)
 {
-    deadlock->server_count = count_servers(deadlock);
     for (size_t i = 0; i < deadlock->cycle_count; i++) {
+        const struct member *from = &deadlock->cycle[i].from;
+        bool first = true;
+        for (size_t k = 0; k < i; k++)
+            first = first && deadlock->cycle[k].from.source != from->source;
+        deadlock->server_count += first;
         deadlock->soft = deadlock->soft || deadlock->cycle[i].soft;
-        deadlock->threads += member_session(sources, deadlock->cycle[i].from)->thread;
+        deadlock->threads += member_session(sources, *from)->thread;
     }
 }
 
-static bool find_cycle(struct verdict *verdict, struct deadlock *deadlock, enum scope scope,
+static void find_cycle(struct verdict *verdict, struct deadlock *deadlock, enum scope scope,
                        const bool *inside)
 {
     struct search search;
     uint32_t last = SCAN_NONE;
     size_t shortest = 0;
     if (!search_open(&search, verdict, scope, inside))
-        return false;
+        return;
     for (int guesses = 0; guesses < 2 && !shortest; guesses++) {
         search.guesses = guesses;
         for (size_t i = 0; i < deadlock->member_count && i < STARTS_MOST; i++) {
-            size_t length = search_from(&search, node_of(verdict, deadlock->members[i]), &last);
+            size_t length =
+                search_from(&search, verdict_node(verdict, deadlock->members[i]), &last);
             if (!length || (shortest && length >= shortest))
                 continue;
             shortest = length;
-            if (!take_cycle(&search, deadlock, length, last))
-                return false;
+            take_cycle(&search, deadlock, length, last);
         }
     }
-    return true;
 }
 
 /* ------------------------------------------------------------------ parts */
 
-static bool take_deadlock(struct verdict *verdict, const gordian_part *part, enum scope scope,
+/* By node: is it one of the part? */
+static bool *mark_part(struct verdict *verdict, const gordian_part *part)
+{
+    bool *inside = verdict_alloc(verdict, verdict->node_count + 1);
+    for (size_t i = 0; i < part->process_count && inside; i++)
+        inside[part->processes[i]] = true;
+    return inside;
+}
+
+/* Not a part that shares a session with a deadlock that is known. */
+static void take_deadlock(struct verdict *verdict, const gordian_part *part, enum scope scope,
                           struct source *const *sources)
 {
     size_t count = part->process_count;
+    for (size_t i = 0; i < count; i++)
+        if (verdict->in_deadlock[part->processes[i]])
+            return;
     struct deadlock deadlock = {.member_count = count};
-    bool *inside = arena_alloc(&verdict->arena, verdict->node_count + 1);
-    deadlock.members = arena_alloc(&verdict->arena, count * sizeof *deadlock.members);
-    if (!inside || !deadlock.members ||
-        !memory_grow(&verdict->memory, &verdict->deadlocks, &verdict->deadlock_room,
-                     verdict->deadlock_count + 1, sizeof *verdict->deadlocks))
-        return false;
+    const bool *inside = mark_part(verdict, part);
+    deadlock.members = verdict_alloc(verdict, count * sizeof *deadlock.members);
+    verdict->failed |= !memory_extend(&verdict->memory, verdict->deadlocks, verdict->deadlock_room,
+                                      verdict->deadlock_count);
+    if (verdict->failed)
+        return;
     for (size_t i = 0; i < count; i++) {
         uint32_t node = part->processes[i];
         uint32_t source = 0;
         while (verdict->first_node[source + 1] <= node)
             source++;
         deadlock.members[i] = (struct member){source, node - verdict->first_node[source]};
-        inside[part->processes[i]] = true;
-        verdict->in_deadlock[part->processes[i]] = true;
+        verdict->in_deadlock[node] = true;
     }
-    if (!find_cycle(verdict, &deadlock, scope, inside))
-        return false;
+    find_cycle(verdict, &deadlock, scope, inside);
     describe_cycle(&deadlock, sources);
     if (deadlock.cycle_count)
         verdict->deadlocks[verdict->deadlock_count++] = deadlock;
-    return true;
 }
 
 /* Soft edges inside a part of one server are mended by it, as soon as it looks itself. */
-static bool mark_mended(struct verdict *verdict, const gordian_part *part,
+static void mark_mended(struct verdict *verdict, const gordian_part *part,
                         struct source *const *sources)
 {
-    bool *inside = arena_alloc(&verdict->arena, verdict->node_count + 1);
+    const bool *inside = mark_part(verdict, part);
     bool any = false;
-    if (!inside)
-        return false;
-    for (size_t i = 0; i < part->process_count; i++)
-        inside[part->processes[i]] = true;
-    for (size_t i = 0; i < verdict->arrow_count; i++) {
+    for (size_t i = 0; i < verdict->arrow_count && inside; i++) {
         struct arrow_between *arrow = &verdict->arrows[i];
-        if (arrow->soft && inside[node_of(verdict, arrow->from)] &&
-            inside[node_of(verdict, arrow->to)] &&
+        if (arrow->soft && inside[verdict_node(verdict, arrow->from)] &&
+            inside[verdict_node(verdict, arrow->to)] &&
             sources[arrow->from.source]->facts.mends_soft_waits)
             any = arrow->mended = true;
     }
     verdict->mended += any;
-    return true;
-}
-
-static bool is_known(const struct verdict *verdict, const gordian_part *part)
-{
-    for (size_t i = 0; i < part->process_count; i++)
-        if (verdict->in_deadlock[part->processes[i]])
-            return true;
-    return false;
 }
 
 static gordian_status judge_scope(struct verdict *verdict, enum scope scope,
@@ -357,19 +325,17 @@ static gordian_status judge_scope(struct verdict *verdict, enum scope scope,
 {
     gordian_snapshot *snapshot;
     gordian_report report = {0};
-    gordian_status status = gordian_snapshot_open(&snapshot, &verdict->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = fill_snapshot(snapshot, verdict, scope, error);
+    TRY(gordian_snapshot_open(&snapshot, &verdict->memory, error));
+    gordian_status status = fill_snapshot(snapshot, verdict, scope, error);
     THEN(status, gordian_snapshot_check(snapshot, &report, error));
     size_t inside = 0;
     for (size_t i = 0; i < report.part_count && status == GORDIAN_OK; i++) {
         inside += report.parts[i].process_count;
-        bool done = scope == SCOPE_LOCAL
-                        ? mark_mended(verdict, &report.parts[i], sources)
-                        : is_known(verdict, &report.parts[i]) ||
-                              take_deadlock(verdict, &report.parts[i], scope, sources);
-        if (!done)
+        if (scope == SCOPE_LOCAL)
+            mark_mended(verdict, &report.parts[i], sources);
+        else
+            take_deadlock(verdict, &report.parts[i], scope, sources);
+        if (verdict->failed)
             status = fail_memory(error);
     }
     if (status == GORDIAN_OK) {
@@ -387,7 +353,8 @@ static gordian_status judge_moment(struct verdict *verdict, const struct links *
                                    struct source *const *sources, size_t count, uint64_t at,
                                    gordian_error *error)
 {
-    if (!gather_arrows(verdict, links, sources, count, at))
+    gather_arrows(verdict, links, sources, count, at);
+    if (verdict->failed)
         return fail_memory(error);
     if (verdict->arrow_count == 0)
         return GORDIAN_OK;
@@ -402,6 +369,7 @@ static gordian_status number_nodes(struct verdict *verdict, struct source *const
     arena_free(&verdict->arena);
     verdict->deadlock_count = verdict->behind = verdict->mended = verdict->node_count = 0;
     verdict->engine = NULL;
+    verdict->failed = false;
     verdict->first_node = arena_alloc(&verdict->arena, (count + 1) * sizeof(uint32_t));
     if (!verdict->first_node)
         return fail_memory(error);
@@ -420,23 +388,22 @@ static gordian_status number_nodes(struct verdict *verdict, struct source *const
 gordian_status judge_scans(struct verdict *verdict, struct links *links,
                            struct source *const *sources, size_t count, gordian_error *error)
 {
-    gordian_status status = number_nodes(verdict, sources, count, error);
     uint64_t earliest = UINT64_MAX;
     verdict->arrow_count = 0;
-    THEN(status, links_find(links, sources, count, error));
-    for (size_t i = 0; i < links->count && status == GORDIAN_OK; i++)
+    TRY(number_nodes(verdict, sources, count, error));
+    TRY(links_find(links, sources, count, error));
+    for (size_t i = 0; i < links->count; i++)
         sources[links->list[i].to.source]->scan.sessions[links->list[i].to.session].linked = true;
     for (size_t i = 0; i < count; i++) {
         const struct scan *scan = &sources[i]->scan;
         if (scan->whole && scan->edge_count && scan->asked < earliest)
             earliest = scan->asked;
     }
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct scan *scan = &sources[i]->scan;
         if (scan->whole && scan->edge_count && scan->asked != earliest)
-            status = judge_moment(verdict, links, sources, count, scan->asked, error);
+            TRY(judge_moment(verdict, links, sources, count, scan->asked, error));
     }
-    if (status == GORDIAN_OK && earliest != UINT64_MAX)
-        status = judge_moment(verdict, links, sources, count, earliest, error);
-    return status;
+    return earliest == UINT64_MAX ? GORDIAN_OK
+                                  : judge_moment(verdict, links, sources, count, earliest, error);
 }

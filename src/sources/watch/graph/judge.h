@@ -42,6 +42,7 @@ struct verdict {
     bool *in_deadlock;    /* by node; */
     uint32_t *first_node; /* of each source: its sessions are nodes in a row; one more at the end */
     size_t node_count;
+    bool failed;        /* out of memory, while it is judged */
     struct arena arena; /* of all of these but the arrows and the list of deadlocks */
     gordian_allocator memory;
 };
@@ -53,8 +54,8 @@ void verdict_close(struct verdict *verdict);
 gordian_status judge_scans(struct verdict *verdict, struct links *links,
                            struct source *const *sources, size_t count, gordian_error *error);
 
-static inline const struct session *member_session(struct source *const *sources,
-                                                   struct member member)
+/* The number of a session among those of all sources. */
+static inline uint32_t verdict_node(const struct verdict *verdict, struct member member)
 {
-    return &sources[member.source]->scan.sessions[member.session];
+    return verdict->first_node[member.source] + member.session;
 }

@@ -48,26 +48,20 @@ gordian_status links_set(struct links *links, const char *pattern, gordian_error
 
 /* ------------------------------------------------------------------ links */
 
-static bool push_link(struct links *links, const struct link *link)
+static void push_link(struct links *links, const struct link *link)
 {
-    if (!link->client || !memory_grow(&links->memory, &links->list, &links->room, links->count + 1,
-                                      sizeof *links->list))
-        return false;
-    links->list[links->count++] = *link;
-    return true;
+    if (link->client && memory_extend(&links->memory, links->list, links->room, links->count))
+        links->list[links->count++] = *link;
+    else
+        links->failed = true;
 }
 
-static bool add_link(struct links *links, struct member from, struct member to, bool caller,
+static void add_link(struct links *links, struct member from, struct member to, bool caller,
                      const char *client, uint64_t since)
 {
     const struct link link = {
         .from = from, .to = to, .caller = caller, .client = client, .since = since};
-    return push_link(links, &link);
-}
-
-static const struct session *session_of(struct source *const *sources, struct member member)
-{
-    return &sources[member.source]->scan.sessions[member.session];
+    push_link(links, &link);
 }
 
 static const char *client_name(struct links *links, const char *format, const char *name)
@@ -86,13 +80,12 @@ struct seat {
     bool process;       /* by its process: see local_clients.h */
 };
 
-static bool add_seat(struct links *links, struct member member, const char *client, bool process)
+static void add_seat(struct links *links, struct member member, const char *client, bool process)
 {
-    if (!client || !memory_grow(&links->memory, &links->seats, &links->seat_room,
-                                links->seat_count + 1, sizeof *links->seats))
-        return false;
-    links->seats[links->seat_count++] = (struct seat){member, client, process};
-    return true;
+    if (client && memory_extend(&links->memory, links->seats, links->seat_room, links->seat_count))
+        links->seats[links->seat_count++] = (struct seat){member, client, process};
+    else
+        links->failed = true;
 }
 
 static int compare_seats(const void *left, const void *right)
@@ -109,7 +102,7 @@ static const struct seat *busy_seat(const struct seat *seats, size_t count,
     const struct seat *busy = NULL;
     size_t idle = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct session *session = session_of(sources, seats[i].member);
+        const struct session *session = member_session(sources, seats[i].member);
         idle += session->idle;
         if (session->wait == SCAN_NONE)
             continue;
@@ -124,69 +117,51 @@ static const struct seat *busy_seat(const struct seat *seats, size_t count,
 static uint64_t asleep_since(struct links *links, struct source *const *sources,
                              struct member member, enum sleeper_kind kind)
 {
-    return sleeper_since(&links->sleepers, links->locals, kind, session_of(sources, member),
+    return sleeper_since(&links->sleepers, links->locals, kind, member_session(sources, member),
                          &sources[member.source]->facts);
 }
 
 /* Those of one client: the idle ones wait for it, and it waits in the busy one. */
-static bool link_group(struct links *links, const struct seat *seats, size_t count,
+static void link_group(struct links *links, const struct seat *seats, size_t count,
                        struct source *const *sources)
 {
     const struct seat *busy = busy_seat(seats, count, sources);
-    uint64_t since = 0;
-    if (busy && busy->process) {
-        since = asleep_since(links, sources, busy->member, SLEEPER_CLIENT);
-        if (!since)
-            return true;
-    }
-    for (size_t i = 0; i < count && busy; i++) {
-        if (&seats[i] == busy || !session_of(sources, seats[i].member)->idle)
-            continue;
-        if (!add_link(links, seats[i].member, busy->member, false, seats[i].client, since))
-            return false;
-    }
-    return true;
-}
-
-static bool link_seats(struct links *links, struct source *const *sources)
-{
-    for (size_t i = 0, end; i < links->seat_count; i = end) {
-        end = i + 1;
-        while (end < links->seat_count && !compare_seats(&links->seats[i], &links->seats[end]))
-            end++;
-        if (!link_group(links, links->seats + i, end - i, sources))
-            return false;
-    }
-    return true;
+    uint64_t since =
+        busy && busy->process ? asleep_since(links, sources, busy->member, SLEEPER_CLIENT) : 0;
+    if (!busy || (busy->process && !since))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (&seats[i] != busy && member_session(sources, seats[i].member)->idle)
+            add_link(links, seats[i].member, busy->member, false, seats[i].client, since);
 }
 
 /* --link */
-static bool seat_by_name(struct links *links, struct member member, const struct session *session)
+static void seat_by_name(struct links *links, struct member member, const struct session *session)
 {
     regmatch_t groups[2];
+    char name[128];
     if (!links->has_pattern || regexec(&links->pattern, session->application, 2, groups, 0) != 0 ||
         groups[1].rm_so < 0)
-        return true;
-    char name[128];
+        return;
     snprintf(name, sizeof name, "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
              session->application + groups[1].rm_so);
-    return add_seat(links, member, client_name(links, "client %s", name), false);
+    add_seat(links, member, client_name(links, "client %s", name), false);
 }
 
 /* A process of this machine, by its address and port. */
-static bool seat_by_process(struct links *links, struct source *const *sources,
+static void seat_by_process(struct links *links, struct source *const *sources,
                             struct member member)
 {
     char name[64];
     uint64_t inode;
-    if (!session_of(sources, member)->port)
-        return true;
-    uint32_t pid = locals_process(links->locals, session_of(sources, member),
-                                  &sources[member.source]->facts, &inode);
+    const struct session *session = member_session(sources, member);
+    uint32_t pid = session->port ? locals_process(links->locals, session,
+                                                  &sources[member.source]->facts, &inode)
+                                 : 0;
     if (!pid)
-        return true;
+        return;
     snprintf(name, sizeof name, "process %u", pid);
-    return add_seat(links, member, client_name(links, "%s", name), true);
+    add_seat(links, member, client_name(links, "%s", name), true);
 }
 
 /* ------------------------------------------------------------------ postgres_fdw, dblink */
@@ -218,110 +193,91 @@ static bool is_caller(const struct source *source, const struct session *session
     return false;
 }
 
-/* The caller waits for its remote session, or that one for its caller. */
-static bool link_call(struct links *links, struct source *const *sources, struct member caller,
-                      struct member remote)
+/* The caller waits for its remote session, or that one for its caller. `by_process`: it is known by
+ * its process, which must sleep meanwhile. */
+static void link_call(struct links *links, struct source *const *sources, struct member caller,
+                      struct member remote, bool by_process)
 {
-    const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
-    bool busy = one->wait != SCAN_NONE, remote_busy = other->wait != SCAN_NONE;
-    bool here = caller.source == remote.source;
-    if (one->active && !busy && remote_busy)
-        return add_link(links, caller, remote, true,
-                        here ? "its query in another session" : "its query on the other server", 0);
-    if (busy && other->idle)
-        return add_link(links, remote, caller, false, "the session that has called it", 0);
-    return true;
+    const struct session *one = member_session(sources, caller);
+    const struct session *other = member_session(sources, remote);
+    bool waits = one->active && one->wait == SCAN_NONE && other->wait != SCAN_NONE;
+    bool is_awaited = one->wait != SCAN_NONE && other->idle;
+    uint64_t since = 0;
+    if (!waits && !is_awaited)
+        return;
+    if (by_process) {
+        since = asleep_since(links, sources, remote, waits ? SLEEPER_BACKEND : SLEEPER_OWNER);
+        if (!since)
+            return;
+    }
+    if (waits)
+        add_link(links, caller, remote, true,
+                 by_process || caller.source == remote.source ? "its query in another session"
+                                                              : "its query on the other server",
+                 since);
+    else
+        add_link(links, remote, caller, false, "the session that has called it", since);
 }
 
 /* The server may be the same: a foreign server can be the one that it is on. */
-static bool find_callers(struct links *links, struct source *const *sources, size_t count,
+static void find_callers(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
-    const char *application = session_of(sources, remote)->application;
+    const char *application = member_session(sources, remote)->application;
     size_t length = strlen(application);
     if (!length || !isalnum((unsigned char)application[length - 1]))
-        return true;
+        return;
     for (uint32_t i = 0; i < count; i++) {
         const struct scan *scan = &sources[i]->scan;
         for (uint32_t k = 0; k < scan->session_count; k++)
             if (scan->sessions[k].pid > 0 && (i != remote.source || k != remote.session) &&
-                is_caller(sources[i], &scan->sessions[k], application) &&
-                !link_call(links, sources, (struct member){i, k}, remote))
-                return false;
+                is_caller(sources[i], &scan->sessions[k], application))
+                link_call(links, sources, (struct member){i, k}, remote, false);
     }
-    return true;
 }
 
 /* dblink, and postgres_fdw without a name: the client of the remote session is a process of this
  * machine that is itself a session of a server here. */
-static bool link_backend(struct links *links, struct source *const *sources, struct member caller,
-                         struct member remote)
-{
-    const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
-    bool busy = one->wait != SCAN_NONE, remote_busy = other->wait != SCAN_NONE;
-    if (one->active && !busy && remote_busy) {
-        uint64_t since = asleep_since(links, sources, remote, SLEEPER_BACKEND);
-        return !since ||
-               add_link(links, caller, remote, true, "its query in another session", since);
-    }
-    if (busy && other->idle) {
-        uint64_t since = asleep_since(links, sources, remote, SLEEPER_OWNER);
-        return !since ||
-               add_link(links, remote, caller, false, "the session that has called it", since);
-    }
-    return true;
-}
-
-static bool find_backend(struct links *links, struct source *const *sources, size_t count,
+static void find_backend(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
     uint64_t inode;
     size_t before = links->count;
-    uint32_t pid = locals_process(links->locals, session_of(sources, remote),
+    uint32_t pid = locals_process(links->locals, member_session(sources, remote),
                                   &sources[remote.source]->facts, &inode);
     for (uint32_t i = 0; i < count && pid && links->count == before; i++) {
         const struct source *source = sources[i];
         if (source->dialect != &dialect_postgres || !source->facts.near)
             continue;
         uint32_t number = scan_find(&source->scan, pid, NULL);
-        if (number != SCAN_NONE && local_started(pid, source->scan.sessions[number].id) &&
-            !link_backend(links, sources, (struct member){i, number}, remote))
-            return false;
+        if (number != SCAN_NONE && local_started(pid, source->scan.sessions[number].id))
+            link_call(links, sources, (struct member){i, number}, remote, true);
     }
-    return true;
-}
-
-/* By name, if it has one; otherwise by the process. */
-static bool find_remote(struct links *links, struct source *const *sources, size_t count,
-                        struct member remote)
-{
-    size_t before = links->count;
-    return find_callers(links, sources, count, remote) &&
-           (links->count > before || find_backend(links, sources, count, remote));
 }
 
 /* ------------------------------------------------------------------ inspected processes */
 
 /* A thread waits for the session at the other end of its socket. */
-static bool link_thread(struct links *links, struct source *const *sources, struct member member,
+static void link_thread(struct links *links, struct source *const *sources, struct member member,
                         struct member thread)
 {
-    const struct session *session = session_of(sources, member),
-                         *waiter = session_of(sources, thread);
+    const struct session *session = member_session(sources, member),
+                         *waiter = member_session(sources, thread);
     bool same =
         waiter->port
             ? waiter->port == session->port && strcmp(waiter->address, session->address) == 0 &&
                   local_leads_to(waiter->address, waiter->peer_port, &sources[member.source]->facts)
             : waiter->peer && !session->port && waiter->peer == session->pid;
-    return !same || add_link(links, thread, member, true, "its query", 0);
+    if (same)
+        add_link(links, thread, member, true, "its query", 0);
 }
 
 /* A session that is idle waits for its client: any thread could go on with it. One that waits for
  * an answer itself, or for the end of another thread, is hardly the one. */
-static bool link_owner(struct links *links, struct source *const *sources, struct member member,
+static void link_owner(struct links *links, struct source *const *sources, struct member member,
                        struct member thread)
 {
-    const struct session *owner = session_of(sources, thread);
+    const struct session *owner = member_session(sources, thread);
     const struct link link = {
         .from = member,
         .to = thread,
@@ -329,80 +285,82 @@ static bool link_owner(struct links *links, struct source *const *sources, struc
         .unlikely = owner->joins || owner->port || owner->peer,
         .client = client_name(links, "client %s", sources[thread.source]->label),
     };
-    return push_link(links, &link);
+    push_link(links, &link);
 }
 
-static bool link_inspected(struct links *links, struct source *const *sources, size_t count,
+static void link_inspected(struct links *links, struct source *const *sources, size_t count,
                            struct member member)
 {
-    const struct session *session = session_of(sources, member);
+    const struct session *session = member_session(sources, member);
     for (uint32_t i = 0; i < count; i++) {
         const struct source *source = sources[i];
         bool owned = source->inspector && session->idle &&
                      inspector_owns(source->inspector, session, &sources[member.source]->facts);
         for (uint32_t k = 0; source->inspector && k < source->scan.session_count; k++) {
             struct member thread = {i, k};
-            if (!link_thread(links, sources, member, thread) ||
-                (owned && !link_owner(links, sources, member, thread)))
-                return false;
+            link_thread(links, sources, member, thread);
+            if (owned)
+                link_owner(links, sources, member, thread);
         }
     }
-    return true;
 }
 
 /* ------------------------------------------------------------------ all of them */
 
-static bool seat_session(struct links *links, struct source *const *sources, size_t count,
+static void seat_session(struct links *links, struct source *const *sources, size_t count,
                          struct member member)
 {
-    const struct session *session = session_of(sources, member);
-    return session->pid <= 0 || session->thread ||
-           (seat_by_name(links, member, session) && seat_by_process(links, sources, member) &&
-            find_remote(links, sources, count, member) &&
-            link_inspected(links, sources, count, member));
+    const struct session *session = member_session(sources, member);
+    if (session->pid <= 0 || session->thread)
+        return;
+    seat_by_name(links, member, session);
+    seat_by_process(links, sources, member);
+    size_t before = links->count;
+    find_callers(links, sources, count, member);
+    if (links->count == before) /* by name, if it has one; otherwise by the process */
+        find_backend(links, sources, count, member);
+    link_inspected(links, sources, count, member);
 }
 
-/* Does anybody wait? Otherwise nothing is linked. One server is enough: a client may have several
- * connections to it, and wait for itself. */
-static bool anybody_waits(struct source *const *sources, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (sources[i]->scan.edge_count > 0)
-            return true;
-    return false;
-}
-
-static bool seat_all(struct links *links, struct source *const *sources, size_t count)
+static void link_all(struct links *links, struct source *const *sources, size_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < sources[i]->scan.session_count; k++)
-            if (!seat_session(links, sources, count, (struct member){i, k}))
-                return false;
-    return true;
+            seat_session(links, sources, count, (struct member){i, k});
+    if (links->failed || !links->seat_count)
+        return;
+    qsort(links->seats, links->seat_count, sizeof *links->seats, compare_seats);
+    for (size_t i = 0, end; i < links->seat_count; i = end) {
+        end = i + 1;
+        while (end < links->seat_count && !compare_seats(&links->seats[i], &links->seats[end]))
+            end++;
+        link_group(links, links->seats + i, end - i, sources);
+    }
 }
 
-/* Clients of this machine are looked at twice: before and after the other processes are. */
+/* If nobody waits, nothing is linked. One server is enough: a client may have several connections
+ * to it, and wait for itself. Clients of this machine are looked at twice: before and after the
+ * other processes are. */
 gordian_status links_find(struct links *links, struct source *const *sources, size_t count,
                           gordian_error *error)
 {
-    bool done = true;
+    bool anybody_waits = false;
+    for (size_t i = 0; i < count; i++)
+        anybody_waits |= sources[i]->scan.edge_count > 0;
+    links->failed = false;
+    links->count = links->seat_count = 0;
+    arena_free(&links->arena);
     sleepers_begin(&links->sleepers);
-    for (unsigned pass = 0; pass < 2 && done; pass++) {
+    if (anybody_waits) {
+        locals_read(&links->locals, sources, count);
+        link_all(links, sources, count);
+    }
+    if (anybody_waits && sleepers_pending(&links->sleepers)) {
         links->count = links->seat_count = 0;
         arena_free(&links->arena);
-        if (!anybody_waits(sources, count))
-            break;
-        if (pass == 0)
-            locals_read(&links->locals, sources, count);
-        else
-            sleepers_recount(&links->sleepers, links->locals);
-        done = seat_all(links, sources, count);
-        if (done && links->seat_count)
-            qsort(links->seats, links->seat_count, sizeof *links->seats, compare_seats);
-        done = done && link_seats(links, sources);
-        if (!sleepers_pending(&links->sleepers))
-            break;
+        sleepers_recount(&links->sleepers, links->locals);
+        link_all(links, sources, count);
     }
     sleepers_end(&links->sleepers);
-    return done ? GORDIAN_OK : fail_memory(error);
+    return links->failed ? fail_memory(error) : GORDIAN_OK;
 }

@@ -24,6 +24,12 @@ struct member {
     uint32_t source, session;
 };
 
+static inline const struct session *member_session(struct source *const *sources,
+                                                   struct member member)
+{
+    return &sources[member.source]->scan.sessions[member.session];
+}
+
 struct locals;
 struct seat;
 
@@ -46,6 +52,7 @@ struct links {
     size_t seat_count, seat_room;
     struct locals *locals; /* local.h: NULL until it is needed */
     struct sleepers sleepers;
+    bool failed; /* out of memory, while they are found */
     struct arena arena;
     gordian_allocator memory;
 };

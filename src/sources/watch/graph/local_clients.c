@@ -145,8 +145,8 @@ static void read_table(struct locals *locals, const char *path)
     struct local_end end;
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
-        if (parse_line(line, &end) && memory_grow(&locals->memory, &locals->ends, &locals->room,
-                                                  locals->count + 1, sizeof *locals->ends))
+        if (parse_line(line, &end) &&
+            memory_extend(&locals->memory, locals->ends, locals->room, locals->count))
             locals->ends[locals->count++] = end;
     if (file)
         fclose(file);
@@ -173,21 +173,28 @@ bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port, u
     return found;
 }
 
+uint64_t local_socket(uint32_t pid, int fd)
+{
+    char path[64], link[64];
+    unsigned long long inode = 0;
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
+    ssize_t length = readlink(path, link, sizeof link - 1);
+    link[length > 0 ? length : 0] = '\0';
+    return sscanf(link, "socket:[%llu]", &inode) == 1 ? inode : 0;
+}
+
 /* Notes all ends that this process has. The ends are sorted. */
 static void match_process(struct locals *locals, const char *name)
 {
-    char path[128], link[64];
+    char path[64];
     uint32_t pid = (uint32_t)strtoul(name, NULL, 10);
-    snprintf(path, sizeof path, "/proc/%.20s/fd", name);
+    snprintf(path, sizeof path, "/proc/%u/fd", pid);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        unsigned long long inode;
-        snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", name, entry->d_name);
-        ssize_t length = readlink(path, link, sizeof link - 1);
-        link[length > 0 ? length : 0] = '\0';
-        if (sscanf(link, "socket:[%llu]", &inode) != 1)
+        if (entry->d_name[0] == '.')
             continue;
-        struct local_end *end = find_inode(locals, inode);
+        uint64_t inode = local_socket(pid, atoi(entry->d_name));
+        struct local_end *end = inode ? find_inode(locals, inode) : NULL;
         if (end && end->pid && end->pid != pid)
             end->shared = true;
         if (end)
@@ -204,8 +211,8 @@ static void list_backends(struct locals *locals)
         const struct local_end *far =
             locals->ends[i].far ? find_inode(locals, locals->ends[i].far) : NULL;
         if (!far || !far->pid || far->shared ||
-            !memory_grow(&locals->memory, &locals->backends, &locals->backend_room,
-                         locals->backend_count + 1, sizeof *locals->backends))
+            !memory_extend(&locals->memory, locals->backends, locals->backend_room,
+                           locals->backend_count))
             continue;
         locals->backends[locals->backend_count++] = (struct backend){far->pid, i};
     }
@@ -226,14 +233,6 @@ void locals_recount(struct locals *locals)
     if (folder)
         closedir(folder);
     list_backends(locals);
-}
-
-/* Could its client be found? Without a port: by the socket of a PostgreSQL of this machine; then
- * only those count that wait, or are idle and may hold something. */
-static bool can_be_local(const struct source *source, const struct session *session)
-{
-    return session->port || (source->dialect == &dialect_postgres && source->facts.near &&
-                             session->pid > 0 && (session->wait != SCAN_NONE || session->idle));
 }
 
 /* Both ends of the connections to the Unix socket of a PostgreSQL. */
@@ -268,7 +267,11 @@ static bool has_unknown(const struct locals *locals, struct source *const *sourc
         for (size_t k = 0; k < sources[i]->scan.session_count; k++) {
             const struct session *session = &sources[i]->scan.sessions[k];
             const struct local_end *end = find_end(locals, session, &sources[i]->facts);
-            if (can_be_local(sources[i], session) && (!end || end->stale))
+            /* Could its client be found? Without a port: by the socket of a PostgreSQL of this
+             * machine; then only those count that wait, or are idle and may hold something. */
+            bool by_socket = sources[i]->dialect == &dialect_postgres && sources[i]->facts.near &&
+                             session->pid > 0 && (session->wait != SCAN_NONE || session->idle);
+            if ((session->port || by_socket) && (!end || end->stale))
                 return true;
         }
     return false;

@@ -23,6 +23,8 @@ uint32_t locals_process(const struct locals *locals, const struct session *sessi
 void locals_forget(struct locals *locals, const struct session *session,
                    const struct server_facts *facts);
 
+/* The inode of the socket that a process has as this descriptor; 0: it is none. */
+uint64_t local_socket(uint32_t pid, int fd);
 /* The address and port of a TCP socket of this machine, and the port at its other end; false: it is
  * none. */
 bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port, uint32_t *peer_port);

@@ -1,7 +1,6 @@
 #include "sources/watch/graph/overview.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "foundation/base/sort.h"
 
 void overview_open(struct overview *overview, const gordian_allocator *memory)
 {
@@ -16,44 +15,52 @@ void overview_close(struct overview *overview)
 
 /* ------------------------------------------------------------------ roots */
 
-static bool add_root(struct overview *overview, const struct scan *scan, uint32_t source,
-                     uint32_t session)
-{
-    if (!memory_grow(&overview->memory, &overview->roots, &overview->root_room,
-                     overview->root_count + 1, sizeof *overview->roots))
-        return false;
-    overview->roots[overview->root_count++] =
-        (struct root){source, session, scan_behind(scan, session)};
-    return true;
-}
-
 /* Whoever is in somebody's way and waits for nobody. */
 static bool find_roots(struct overview *overview, const struct scan *scan, uint32_t source,
                        bool *blocks)
 {
     for (size_t i = 0; i < scan->edge_count; i++)
         blocks[scan->edges[i].holder] = true;
-    for (uint32_t i = 0; i < scan->session_count; i++)
-        if (blocks[i] && scan->sessions[i].wait == SCAN_NONE &&
-            !add_root(overview, scan, source, i))
+    for (uint32_t i = 0; i < scan->session_count; i++) {
+        if (!blocks[i] || scan->sessions[i].wait != SCAN_NONE)
+            continue;
+        if (!memory_extend(&overview->memory, overview->roots, overview->root_room,
+                           overview->root_count))
             return false;
+        overview->roots[overview->root_count++] = (struct root){source, i, scan_behind(scan, i)};
+    }
     return true;
 }
 
-/* Idle ones first: they do nothing for what they hold up. Few: sorted by hand. */
-static void sort_roots(struct overview *overview, struct source *const *sources)
+struct root_order {
+    struct source *const *sources;
+    enum tree_order order;
+};
+
+/* Idle ones first: they do nothing for what they hold up. */
+static int compare_roots(const void *left, const void *right, void *context)
 {
-    for (size_t i = 1; i < overview->root_count; i++)
-        for (size_t k = i; k > 0; k--) {
-            struct root *one = &overview->roots[k - 1], *other = &overview->roots[k];
-            bool idle = sources[one->source]->scan.sessions[one->session].idle;
-            bool other_idle = sources[other->source]->scan.sessions[other->session].idle;
-            if (idle > other_idle || (idle == other_idle && one->behind >= other->behind))
-                break;
-            struct root swapped = *one;
-            *one = *other;
-            *other = swapped;
-        }
+    const struct root_order *by = context;
+    const struct root *a = left, *b = right;
+    const struct session *one = &by->sources[a->source]->scan.sessions[a->session];
+    const struct session *other = &by->sources[b->source]->scan.sessions[b->session];
+    if (by->order == TREE_AGE && one->transaction_s != other->transaction_s)
+        return one->transaction_s > other->transaction_s ? -1 : 1;
+    if (by->order == TREE_NAME && one->pid != other->pid)
+        return one->pid < other->pid ? -1 : 1;
+    if (one->idle != other->idle)
+        return one->idle ? -1 : 1;
+    if (a->behind != b->behind)
+        return a->behind > b->behind ? -1 : 1;
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
+    return (a->session > b->session) - (a->session < b->session);
+}
+
+void overview_sort(struct overview *overview, struct source *const *sources, enum tree_order order)
+{
+    struct root_order by = {sources, order};
+    sort_with(overview->roots, overview->root_count, sizeof *overview->roots, compare_roots, &by);
 }
 
 /* ------------------------------------------------------------------ chains */
@@ -127,6 +134,6 @@ bool overview_take(struct overview *overview, struct source *const *sources, siz
     for (uint32_t i = 0; i < count; i++)
         if (!survey_look(overview, &sources[i]->scan, i))
             return false;
-    sort_roots(overview, sources);
+    overview_sort(overview, sources, TREE_BEHIND);
     return true;
 }

@@ -4,6 +4,13 @@
 
 #include "sources/watch/graph/source.h"
 
+enum tree_order {
+    TREE_BEHIND, /* idle roots first, then by how many wait behind them */
+    TREE_AGE,    /* the oldest transaction first */
+    TREE_NAME,   /* by pid */
+    TREE_ORDERS
+};
+
 struct root {
     uint32_t source, session;
     size_t behind; /* who wait for it, directly or not */
@@ -24,3 +31,5 @@ void overview_open(struct overview *overview, const gordian_allocator *memory);
 void overview_close(struct overview *overview);
 /* Of the latest looks; false: out of memory. */
 bool overview_take(struct overview *overview, struct source *const *sources, size_t count);
+/* Puts the roots in another order. */
+void overview_sort(struct overview *overview, struct source *const *sources, enum tree_order order);

@@ -67,17 +67,6 @@ static int polled_socket(uint32_t pid, uint64_t list)
     return whole ? poll.fd : -1;
 }
 
-/* Is this descriptor the socket? */
-static bool is_socket(uint32_t pid, int fd, uint64_t inode)
-{
-    char path[64], link[64], wanted[64];
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
-    snprintf(wanted, sizeof wanted, "socket:[%llu]", (unsigned long long)inode);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    link[length > 0 ? length : 0] = '\0';
-    return strcmp(link, wanted) == 0;
-}
-
 /* Has the process still got the socket? */
 static bool has_socket(uint32_t pid, uint64_t inode)
 {
@@ -86,18 +75,10 @@ static bool has_socket(uint32_t pid, uint64_t inode)
     snprintf(path, sizeof path, "/proc/%u/fd", pid);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));)
-        found = is_socket(pid, atoi(entry->d_name), inode);
+        found = entry->d_name[0] != '.' && local_socket(pid, atoi(entry->d_name)) == inode;
     if (folder)
         closedir(folder);
     return found;
-}
-
-static bool is_any_socket(uint32_t pid, int fd)
-{
-    char path[64], link[64];
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    return length > 7 && strncmp(link, "socket:", 7) == 0;
 }
 
 /* Of epoll_wait(2): is this the only socket that it waits for? */
@@ -110,8 +91,9 @@ static bool epolls_only(uint32_t pid, int epoll, uint64_t inode)
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "tfd: %d", &fd) == 1) {
-            sockets += is_any_socket(pid, fd);
-            wanted += is_socket(pid, fd, inode);
+            uint64_t socket = local_socket(pid, fd);
+            sockets += socket != 0;
+            wanted += socket == inode;
         }
     if (file)
         fclose(file);
@@ -149,7 +131,7 @@ static bool reads_only(uint32_t pid, const struct call *call, uint64_t inode)
 #endif
     if (call->number == SYS_ppoll && call->words[1] == 1 && call->words[2] == 0)
         fd = polled_socket(pid, call->words[0]);
-    return fd >= 0 && is_socket(pid, fd, inode);
+    return fd >= 0 && local_socket(pid, fd) == inode;
 }
 
 static bool waits_in_epoll(uint32_t pid, const struct call *call, uint64_t inode)
@@ -221,8 +203,7 @@ static struct sleeper *find_sleeper(struct sleepers *sleepers, uint32_t pid, uin
     for (size_t i = 0; i < sleepers->count; i++)
         if (sleepers->list[i].pid == pid && sleepers->list[i].inode == inode)
             return &sleepers->list[i];
-    if (!memory_grow(&sleepers->memory, &sleepers->list, &sleepers->room, sleepers->count + 1,
-                     sizeof *sleepers->list))
+    if (!memory_extend(&sleepers->memory, sleepers->list, sleepers->room, sleepers->count))
         return NULL;
     struct sleeper *sleeper = &sleepers->list[sleepers->count++];
     *sleeper = (struct sleeper){.pid = pid, .inode = inode, .switches = UINT64_MAX};

@@ -16,6 +16,22 @@
 #define PAUSE_MOST    (3000 * MILLISECOND)
 #define PAUSE_TIMES   10 /* a pause is this many times what a question took, if that is more */
 
+struct source *source_new(const struct source_pace *pace, const gordian_allocator *memory)
+{
+    struct source *source = memory_zeroed(memory, sizeof *source);
+    if (!source)
+        return NULL;
+    source->pace = pace;
+    source->memory = *memory;
+    source->credit_ns = CREDIT_MOST;
+    scan_open(&source->scan, memory);
+    scan_open(&source->next, memory);
+    if (output_open(&source->sql, OUTPUT_MEMORY) && output_open(&source->order_sql, OUTPUT_MEMORY))
+        return source;
+    source_close(source);
+    return NULL;
+}
+
 gordian_status source_open(struct source **out, const char *address, const struct source_pace *pace,
                            const gordian_allocator *memory, gordian_error *error)
 {
@@ -27,29 +43,15 @@ gordian_status source_open(struct source **out, const char *address, const struc
         return fail(error, GORDIAN_STATUS_INPUT,
                     "this is no address of a server (postgres://..., mysql://..., or what libpq "
                     "takes: 'host=... dbname=...', 'service=...')");
-    struct source *source = memory_zeroed(memory, sizeof *source);
-    if (!source || !output_open(&source->sql, OUTPUT_MEMORY)) {
-        memory_free(memory, source);
+    struct source *source = source_new(pace, memory);
+    if (!source)
         return fail_memory(error);
-    }
-    if (!output_open(&source->order_sql, OUTPUT_MEMORY)) {
-        output_close(&source->sql);
-        memory_free(memory, source);
-        return fail_memory(error);
-    }
     gordian_status status = driver->open(&source->connection, address, error);
     if (status != GORDIAN_OK) {
-        output_close(&source->order_sql);
-        output_close(&source->sql);
-        memory_free(memory, source);
+        source_close(source);
         return status;
     }
     source->driver = driver;
-    source->pace = pace;
-    source->memory = *memory;
-    source->credit_ns = CREDIT_MOST;
-    scan_open(&source->scan, memory);
-    scan_open(&source->next, memory);
     driver->place(source->connection, source->label, sizeof source->label);
     *out = source;
     return GORDIAN_OK;
@@ -63,8 +65,8 @@ void source_close(struct source *source)
         inspector_close(source->inspector);
     else if (source->dial)
         dial_leave(source->dial); /* with the connection */
-    else
-        source->driver->close(source->connection);
+    else if (source->connection)
+        source->connection->driver->close(source->connection);
     scan_close(&source->scan);
     scan_close(&source->next);
     output_close(&source->order_sql);
@@ -84,14 +86,6 @@ static void fill_account(struct source *source, uint64_t now)
     source->credited = now;
 }
 
-static struct source_price *price_of(struct source *source)
-{
-    unsigned kind = source->state == SOURCE_LOOKING ? 2 + source->part
-                    : source->state == SOURCE_GATE  ? 0
-                                                    : 1;
-    return &source->prices[kind < SOURCE_KINDS ? kind : SOURCE_KINDS - 1];
-}
-
 /* The shortest time that a question of this kind took lately whose answer had at least half as many
  * rows. */
 static uint64_t find_price(struct source_price *price, uint64_t took, uint64_t rows)
@@ -108,7 +102,11 @@ static uint64_t find_price(struct source_price *price, uint64_t took, uint64_t r
 static void pay_question(struct source *source, uint64_t rows, uint64_t now)
 {
     uint64_t took = now - source->asked;
-    uint64_t cost = find_price(price_of(source), took, rows);
+    unsigned kind = source->state == SOURCE_LOOKING ? 2 + source->part
+                    : source->state == SOURCE_GATE  ? 0
+                                                    : 1;
+    kind = kind < SOURCE_KINDS ? kind : SOURCE_KINDS - 1;
+    uint64_t cost = find_price(&source->prices[kind], took, rows);
     uint64_t pause = PAUSE_TIMES * cost > PAUSE_MOST ? PAUSE_TIMES * cost : PAUSE_MOST;
     int64_t lowest = -(int64_t)(pause / CREDIT_SHARE);
     fill_account(source, now);
@@ -171,13 +169,13 @@ static void after_answer(struct source *source, uint64_t now);
 static void on_progress(struct source *source, enum driver_progress progress, uint64_t now)
 {
     if (progress == DRIVER_FAILED && source->state == SOURCE_ACTING &&
-        source->driver->survives(source->connection)) {
-        const char *why = source->driver->why(source->connection);
+        source->connection->survives) {
+        const char *why = source->connection->why;
         const char *hint = source->dialect->hint(why);
         finish_order(source, source->dialect->refusal(why), hint ? hint : why);
         rest(source, now - source->pace->interval_ns, now);
     } else if (progress == DRIVER_FAILED)
-        give_up(source, source->driver->why(source->connection), now);
+        give_up(source, source->connection->why, now);
     else if (progress == DRIVER_READY)
         after_answer(source, now);
 }
@@ -204,11 +202,11 @@ static void ask_part(struct source *source, uint64_t now)
 
 static void after_connecting(struct source *source, uint64_t now)
 {
-    unsigned version = 0;
-    source->dialect = source->driver->dialect(source->connection, &version);
-    source->facts = (struct server_facts){.version = version};
+    const struct connection *connection = source->connection;
+    source->dialect = connection->dialect;
+    source->facts = (struct server_facts){.version = connection->version};
     source->sql.used = 0;
-    source->dialect->hello(version, source->driver->pid(source->connection), &source->sql);
+    source->dialect->hello(connection->version, connection->pid, &source->sql);
     ask_server(source, SOURCE_GREETING, now);
 }
 
@@ -220,10 +218,10 @@ static void count_look(struct source *source, uint64_t now)
         source->first = now;
 }
 
-static void after_gate(struct source *source, const struct answer *answer, uint64_t now)
+static void after_gate(struct source *source, uint64_t now)
 {
     uint64_t asked = source->asked;
-    if (answer_rows(answer) > 0 && !source->parked) {
+    if (source->connection->rows > 0 && !source->parked) {
         scan_clear(&source->next);
         source->next.asked = asked;
         source->next.before = &source->scan;
@@ -239,9 +237,10 @@ static void after_gate(struct source *source, const struct answer *answer, uint6
     rest(source, asked, now);
 }
 
-static void after_part(struct source *source, const struct answer *answer, uint64_t now)
+static void after_part(struct source *source, uint64_t now)
 {
-    if (!source->dialect->read(source->part, &source->facts, answer, &source->next)) {
+    source->dialect->read(source->part, &source->facts, source->connection, &source->next);
+    if (source->next.failed) {
         give_up(source, "out of memory", now);
     } else if (++source->part < source->dialect->parts) {
         ask_part(source, now);
@@ -273,32 +272,32 @@ static void after_greeting(struct source *source, uint64_t now)
 
 static void after_answer(struct source *source, uint64_t now)
 {
-    const struct answer answer = {source->driver, source->connection};
+    const struct connection *answer = source->connection;
     if (source->state != SOURCE_CONNECTING)
-        pay_question(source, answer_rows(&answer), now);
+        pay_question(source, answer->rows, now);
     switch (source->state) {
     case SOURCE_CONNECTING:
         after_connecting(source, now);
         break;
     case SOURCE_GREETING:
-        source->dialect->greet(&answer, &source->facts);
+        source->dialect->greet(answer, &source->facts);
         after_greeting(source, now);
         break;
     case SOURCE_IDENTIFYING:
-        source->dialect->identified(&answer, &source->facts);
+        source->dialect->identified(answer, &source->facts);
         source->facts.identifies = false;
         after_greeting(source, now);
         break;
     case SOURCE_GATE:
         source->backoff_ns = 0;
         source->trouble[0] = '\0';
-        after_gate(source, &answer, now);
+        after_gate(source, now);
         break;
     case SOURCE_LOOKING:
-        after_part(source, &answer, now);
+        after_part(source, now);
         break;
     case SOURCE_ACTING:
-        finish_order(source, source->dialect->outcome(&answer), "");
+        finish_order(source, source->dialect->outcome(answer), "");
         rest(source, now - source->pace->interval_ns, now);
         break;
     case SOURCE_AWAY:
@@ -309,15 +308,11 @@ static void after_answer(struct source *source, uint64_t now)
 
 /* ------------------------------------------------------------------ steps */
 
-/* When the order may be asked for: what its condition reads must be newer than the look. */
+/* When the order may be asked for: what its condition reads must be newer than the look.
+ * UINT64_MAX: there is none. */
 static uint64_t order_time(const struct source *source)
 {
-    return source->scan.answered + source->dialect->pause_ns;
-}
-
-static bool order_is_due(const struct source *source, uint64_t now)
-{
-    return source->order.pending && now >= order_time(source);
+    return source->order.pending ? source->scan.answered + source->dialect->pause_ns : UINT64_MAX;
 }
 
 static bool is_busy(const struct source *source)
@@ -330,22 +325,18 @@ void source_wants(const struct source *source, int *fd, short *events, uint64_t 
     *fd = -1;
     *events = 0;
     *until = source->due;
-    if (source->order.pending && source->state == SOURCE_RESTING && order_time(source) < *until)
+    if (source->state == SOURCE_RESTING && order_time(source) < *until)
         *until = order_time(source);
     if (source->inspector)
         *until = UINT64_MAX; /* looked at beside the others: see servers.c */
     if (source->dial) {
         *fd = dial_descriptor(source->dial);
         *events = POLLIN;
+    } else if (is_busy(source)) {
+        source->driver->wants(source->connection, fd, events);
     }
-    if (source->dial && is_busy(source))
+    if (is_busy(source))
         *until = source->asked + source->pace->patience_ns;
-    if (source->dial)
-        return;
-    if (!is_busy(source))
-        return;
-    source->driver->wants(source->connection, fd, events);
-    *until = source->asked + source->pace->patience_ns;
 }
 
 static void begin_due(struct source *source, uint64_t now)
@@ -353,13 +344,13 @@ static void begin_due(struct source *source, uint64_t now)
     if (source->state == SOURCE_AWAY) {
         source->state = SOURCE_CONNECTING;
         source->asked = now;
-        source->dial = dial_start(source->driver, source->connection);
+        source->dial = dial_start(source->connection);
         if (!source->dial)
             on_progress(source, source->driver->connect(source->connection), now);
         return;
     }
     source->sql.used = 0;
-    if (order_is_due(source, now)) {
+    if (now >= order_time(source)) {
         output_bytes(&source->sql, source->order_sql.buffer, source->order_sql.used);
         ask_server(source, SOURCE_ACTING, now);
     } else {
@@ -381,7 +372,7 @@ void source_step(struct source *source, short revents, uint64_t now)
         source->asked = now;
         on_progress(source, progress, now);
     } else if (!is_busy(source)) {
-        if (now >= source->due || (source->state == SOURCE_RESTING && order_is_due(source, now)))
+        if (now >= source->due || (source->state == SOURCE_RESTING && now >= order_time(source)))
             begin_due(source, now);
     } else if (revents) {
         on_progress(source, source->driver->go_on(source->connection, revents), now);

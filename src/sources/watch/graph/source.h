@@ -51,7 +51,7 @@ struct source {
     struct inspector *inspector; /* a process of this machine; NULL: a server */
     const struct driver *driver;
     const struct dialect *dialect; /* NULL: has never been connected */
-    void *connection;
+    struct connection *connection;
     struct dial *dial; /* has the connection while it begins; NULL */
     const struct source_pace *pace;
     struct server_facts facts;
@@ -88,6 +88,8 @@ struct source {
 
 gordian_status source_open(struct source **out, const char *address, const struct source_pace *pace,
                            const gordian_allocator *memory, gordian_error *error);
+/* One that is neither a server nor a process yet; NULL: out of memory. */
+struct source *source_new(const struct source_pace *pace, const gordian_allocator *memory);
 void source_close(struct source *source);
 
 /* What to poll for: fd -1: nothing. `until`: when to step in any case. */

@@ -28,41 +28,27 @@ static bool add_unseen(struct unseen_list *unseen, uint32_t source, uint32_t ses
             unseen->list[i].sessions++;
             return true;
         }
-    if (!memory_grow(&unseen->memory, &unseen->list, &unseen->room, unseen->count + 1,
-                     sizeof *unseen->list))
+    if (!memory_extend(&unseen->memory, unseen->list, unseen->room, unseen->count))
         return false;
     unseen->list[unseen->count++] = (struct unseen){source, session != SCAN_NONE, session, reason};
     return true;
-}
-
-static bool blocks_others(const struct scan *scan, uint32_t session)
-{
-    for (size_t i = 0; i < scan->edge_count; i++)
-        if (scan->edges[i].holder == session)
-            return true;
-    return false;
-}
-
-static bool is_linked(const struct links *links, uint32_t source, uint32_t session)
-{
-    for (size_t i = 0; i < links->count; i++)
-        if (links->list[i].from.source == source && links->list[i].from.session == session)
-            return true;
-    return false;
 }
 
 static const char *reason_of(const struct scan *scan, uint32_t source, uint32_t number,
                              const struct links *links)
 {
     const struct session *session = &scan->sessions[number];
+    bool blocks = false;
     if (session->since >= scan->asked)
         return NULL; /* it may be over already */
     if (session->unseen)
         return session->unseen;
-    return session->calls && session->wait == SCAN_NONE && blocks_others(scan, number) &&
-                   !is_linked(links, source, number)
-               ? CALLS
-               : NULL;
+    for (size_t i = 0; i < scan->edge_count; i++)
+        blocks |= scan->edges[i].holder == number;
+    for (size_t i = 0; i < links->count; i++)
+        if (links->list[i].from.source == source && links->list[i].from.session == number)
+            return NULL;
+    return session->calls && session->wait == SCAN_NONE && blocks ? CALLS : NULL;
 }
 
 static bool take_source(struct unseen_list *unseen, const struct source *source, uint32_t number,

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 struct dial {
-    const struct driver *driver;
-    void *connection;
+    struct connection *connection;
     enum driver_progress progress;
     int pipe[2];
     pthread_t thread;
@@ -29,7 +28,7 @@ static void free_dial(struct dial *dial)
 static void *dial_thread(void *context)
 {
     struct dial *dial = context;
-    dial->progress = dial->driver->connect(dial->connection);
+    dial->progress = dial->connection->driver->connect(dial->connection);
     ssize_t ignored = write(dial->pipe[1], "", 1);
     (void)ignored;
     if (atomic_exchange(&dial->left, true))
@@ -37,14 +36,13 @@ static void *dial_thread(void *context)
     return NULL;
 }
 
-struct dial *dial_start(const struct driver *driver, void *connection)
+struct dial *dial_start(struct connection *connection)
 {
     gordian_allocator memory = memory_allocator(NULL);
     sigset_t all, before;
     struct dial *dial = memory_zeroed(&memory, sizeof *dial);
     if (!dial)
         return NULL;
-    dial->driver = driver;
     dial->connection = connection;
     if (pipe2(dial->pipe, O_CLOEXEC) != 0) {
         memory_free(&memory, dial);

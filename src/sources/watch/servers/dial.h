@@ -4,12 +4,10 @@
 
 #include "sources/watch/servers/driver.h"
 
-#include <stdbool.h>
-
 struct dial;
 
 /* NULL: there is no thread to be had. */
-struct dial *dial_start(const struct driver *driver, void *connection);
+struct dial *dial_start(struct connection *connection);
 /* Can be read once it is over. */
 int dial_descriptor(const struct dial *dial);
 /* It is over: what it came to. Frees it. */

@@ -10,21 +10,52 @@
 #include "sources/watch/servers/driver.h"
 #include "sources/watch/servers/scan.h"
 
-/* An answer, as the driver has it. */
-struct answer {
-    const struct driver *driver;
-    const void *connection;
+#include <stdlib.h>
+
+/* A row of an answer, whose values are taken in the order of the SELECT. */
+struct row {
+    const struct connection *answer;
+    struct scan *scan; /* where texts are copied to */
+    size_t number;
+    unsigned column; /* the next one */
 };
 
-static inline size_t answer_rows(const struct answer *answer)
+/* NULL: the server has none. */
+static inline const char *next_value(struct row *row)
 {
-    return answer->driver->rows(answer->connection);
+    return row->answer->driver->value(row->answer, row->number, row->column++);
 }
 
-/* NULL: the server has none. */
-static inline const char *answer_value(const struct answer *answer, size_t row, unsigned column)
+/* "" for NULL; as long as the answer. */
+static inline const char *next_word(struct row *row)
 {
-    return answer->driver->value(answer->connection, row, column);
+    const char *value = next_value(row);
+    return value ? value : "";
+}
+
+/* "" for NULL; as long as the look. */
+static inline const char *next_text(struct row *row)
+{
+    return scan_text(row->scan, next_value(row));
+}
+
+static inline int64_t next_integer(struct row *row, int64_t otherwise)
+{
+    const char *value = next_value(row);
+    return value ? strtoll(value, NULL, 10) : otherwise;
+}
+
+/* -1 for NULL. */
+static inline double next_number(struct row *row)
+{
+    const char *value = next_value(row);
+    return value ? strtod(value, NULL) : -1;
+}
+
+static inline bool next_flag(struct row *row)
+{
+    const char *value = next_word(row);
+    return value[0] == 't' || strcmp(value, "1") == 0;
 }
 
 /* What is known of the server itself, from its answer to `hello`. */
@@ -77,24 +108,24 @@ struct dialect {
     uint64_t pause_ns; /* after an answer, before the server would show something new */
     /* `pid`: of our session, as the connection knows it; a pooler makes one up. */
     void (*hello)(unsigned version, int64_t pid, struct output *sql);
-    void (*greet)(const struct answer *answer, struct server_facts *facts);
+    void (*greet)(const struct connection *answer, struct server_facts *facts);
     /* Does somebody wait? Then the answer has a row. */
     void (*gate)(const struct server_facts *facts, struct output *sql);
     void (*part)(unsigned part, const struct server_facts *facts, const struct scan *scan,
                  struct output *sql);
-    /* False: out of memory. */
-    bool (*read)(unsigned part, const struct server_facts *facts, const struct answer *answer,
+    /* Without memory scan->failed is set. */
+    void (*read)(unsigned part, const struct server_facts *facts, const struct connection *answer,
                  struct scan *scan);
     /* A further question, if facts->identifies, and what its answer says. NULL: none. */
     void (*identify)(struct output *sql);
-    void (*identified)(const struct answer *answer, struct server_facts *facts);
+    void (*identified)(const struct connection *answer, struct server_facts *facts);
     /* SQL for a person that ends a session's wait. */
     void (*advise)(enum remedy remedy, const struct session *session, struct output *sql);
     /* SQL that does it if, and only if, the condition still holds. */
     void (*remedy)(enum remedy remedy, const struct server_facts *facts,
                    const struct remedy_condition *condition, struct output *sql);
     /* What became of it: by its answer, or by the error that was the answer. */
-    enum remedy_outcome (*outcome)(const struct answer *answer);
+    enum remedy_outcome (*outcome)(const struct connection *answer);
     enum remedy_outcome (*refusal)(const char *why);
     /* What to do about this failure: a sentence, or NULL. */
     const char *(*hint)(const char *why);

@@ -14,7 +14,11 @@
 
 #include <gordian/gordian.h>
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct dialect;
+struct connection;
 
 enum driver_progress {
     DRIVER_BUSY,   /* call go_on when the descriptor is ready */
@@ -25,31 +29,38 @@ enum driver_progress {
 struct driver {
     const char *kind; /* "PostgreSQL" */
     /* Takes the address apart; nothing is connected yet. */
-    gordian_status (*open)(void **connection, const char *address, gordian_error *error);
-    void (*close)(void *connection);
+    gordian_status (*open)(struct connection **connection, const char *address,
+                           gordian_error *error);
+    void (*close)(struct connection *connection);
     /* Ends what is under way; it can be connected again. */
-    void (*hang_up)(void *connection);
+    void (*hang_up)(struct connection *connection);
 
-    enum driver_progress (*connect)(void *connection);
-    enum driver_progress (*ask)(void *connection, const char *sql);
-    enum driver_progress (*go_on)(void *connection, short revents);
+    enum driver_progress (*connect)(struct connection *connection);
+    enum driver_progress (*ask)(struct connection *connection, const char *sql);
+    enum driver_progress (*go_on)(struct connection *connection, short revents);
     /* What to poll for while it is busy; fd -1: nothing, just go on. */
-    void (*wants)(const void *connection, int *fd, short *events);
+    void (*wants)(const struct connection *connection, int *fd, short *events);
 
-    /* The answer, until the next question. A value is NULL where the server has none. */
-    size_t (*rows)(const void *connection);
-    const char *(*value)(const void *connection, size_t row, unsigned column);
+    /* Of the answer, until the next question. NULL where the server has none. */
+    const char *(*value)(const struct connection *connection, size_t row, unsigned column);
+    /* Where it is, for people: "db1:5432". */
+    void (*place)(const struct connection *connection, char *text, size_t size);
+};
+
+/* What the connections of all drivers begin with. */
+struct connection {
+    const struct driver *driver;
+    gordian_allocator memory;
+    size_t rows; /* of the answer, until the next question */
     /* After a failure: was it an error that the server answered with, and can the connection be
      * asked again? */
-    bool (*survives)(const void *connection);
-    /* What failed: a line, and no password in it. */
-    const char *(*why)(const void *connection);
-    /* Where it is, for people: "db1:5432". */
-    void (*place)(const void *connection, char *text, size_t size);
-    /* Once it is connected: the number of our session there, as it was given to us. */
-    int64_t (*pid)(const void *connection);
-    /* Once it is connected: what to ask this server. */
-    const struct dialect *(*dialect)(const void *connection, unsigned *version);
+    bool survives;
+    char why[320]; /* what failed: a line, and no password in it */
+    /* Once it is connected: what to ask this server, its version, and the number of our session
+     * there, as it was given to us. */
+    const struct dialect *dialect;
+    unsigned version;
+    int64_t pid;
 };
 
 #ifdef HAVE_LIBPQ

@@ -16,18 +16,6 @@
 
 /* ------------------------------------------------------------------ the beginning */
 
-enum {
-    HELLO_USER,
-    HELLO_PROGRAMS,
-    HELLO_PROCESS,
-    HELLO_ADMIN,
-    HELLO_NEAR,
-    HELLO_PORT,
-    HELLO_METADATA,
-    HELLO_DETECTS,
-    HELLO_IDENTITY,
-};
-
 /* How long a server with innodb_deadlock_detect may take: MariaDB looks before it waits, MySQL once
  * a second. */
 #define DETECTS_NS UINT64_C(1000000000)
@@ -50,8 +38,7 @@ static void write_hello(const char *number, struct output *sql)
 
 static void write_maria_hello(unsigned version, int64_t pid, struct output *sql)
 {
-    (void)pid;
-    (void)version;
+    (void)pid, (void)version;
     write_hello("(SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE "
                 "VARIABLE_NAME = 'SERVER_UID')",
                 sql);
@@ -59,33 +46,25 @@ static void write_maria_hello(unsigned version, int64_t pid, struct output *sql)
 
 static void write_mysql_hello(unsigned version, int64_t pid, struct output *sql)
 {
-    (void)pid;
-    (void)version;
+    (void)pid, (void)version;
     write_hello("@@server_uuid", sql);
 }
 
-static bool is_one(const char *value)
+static void greet_innodb(const struct connection *answer, struct server_facts *facts)
 {
-    return value && strcmp(value, "1") == 0;
-}
-
-static void greet_innodb(const struct answer *answer, struct server_facts *facts)
-{
-    if (answer_rows(answer) == 0)
+    struct row row = {.answer = answer};
+    if (answer->rows == 0)
         return;
-    const char *user = answer_value(answer, 0, HELLO_USER);
-    snprintf(facts->user, sizeof facts->user, "%s", user ? user : "");
-    facts->names_programs = is_one(answer_value(answer, 0, HELLO_PROGRAMS));
-    facts->sees_activity = is_one(answer_value(answer, 0, HELLO_PROCESS));
-    facts->signals = facts->superuser = is_one(answer_value(answer, 0, HELLO_ADMIN));
-    facts->near = is_one(answer_value(answer, 0, HELLO_NEAR));
-    const char *port = answer_value(answer, 0, HELLO_PORT);
-    facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
-    facts->sees_definitions = is_one(answer_value(answer, 0, HELLO_METADATA));
-    facts->detects = is_one(answer_value(answer, 0, HELLO_DETECTS));
+    snprintf(facts->user, sizeof facts->user, "%s", next_word(&row));
+    facts->names_programs = next_flag(&row);
+    facts->sees_activity = next_flag(&row);
+    facts->signals = facts->superuser = next_flag(&row);
+    facts->near = next_flag(&row);
+    facts->port = (uint32_t)next_integer(&row, 0);
+    facts->sees_definitions = next_flag(&row);
+    facts->detects = next_flag(&row);
     facts->detects_ns = DETECTS_NS;
-    const char *identity = answer_value(answer, 0, HELLO_IDENTITY);
-    snprintf(facts->identity, sizeof facts->identity, "%s", identity ? identity : "");
+    snprintf(facts->identity, sizeof facts->identity, "%s", next_word(&row));
     facts->lacks[0] = '\0';
     if (!facts->sees_definitions)
         snprintf(facts->lacks, sizeof facts->lacks,
@@ -109,24 +88,6 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
 }
 
 /* ------------------------------------------------------------------ the sessions */
-
-enum {
-    SESSION_PID,
-    SESSION_TRANSACTION,
-    SESSION_STARTED,
-    SESSION_USER,
-    SESSION_HOST,
-    SESSION_DATABASE,
-    SESSION_COMMAND,
-    SESSION_QUERY,
-    SESSION_CHANGED,
-    SESSION_TRANSACTION_AGE,
-    SESSION_STATE_AGE,
-    SESSION_WORK,
-    SESSION_BEGAN,
-    SESSION_WAIT_AGE,
-    SESSION_PROGRAM,
-};
 
 /* A statement's number says that it is still the same; MySQL has none, and must do with what the
  * transaction has done so far. */
@@ -152,15 +113,10 @@ static void write_sessions(const struct server_facts *facts, bool has_numbers, s
                   changed, program);
 }
 
-static double number_of(const char *value)
-{
-    return value ? strtod(value, NULL) : -1;
-}
-
-bool innodb_take_host(struct scan *scan, struct session *session, const char *host)
+void innodb_take_host(struct scan *scan, struct session *session, const char *host)
 {
     char text[128];
-    snprintf(text, sizeof text, "%s", host ? host : "");
+    snprintf(text, sizeof text, "%s", host);
     char *colon = strrchr(text, ':');
     unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
     if (port > 0 && port < 65536) {
@@ -168,105 +124,65 @@ bool innodb_take_host(struct scan *scan, struct session *session, const char *ho
         session->port = (uint32_t)port;
         session->address = scan_text(scan, strcmp(text, "localhost") == 0 ? "127.0.0.1" : text);
     }
-    return session->address != NULL;
 }
 
-static bool take_state(struct scan *scan, struct session *session, const struct answer *answer,
-                       size_t row)
+/* Its wait, if there is one, has its lock from the next part. */
+static void read_session(struct row *row)
 {
-    const char *command = answer_value(answer, row, SESSION_COMMAND);
-    session->idle = command && strcmp(command, "Sleep") == 0;
-    session->active = command && !session->idle;
-    session->state = !session->pid   ? "prepared transaction"
-                     : session->idle ? "idle in transaction"
-                                     : "active";
-    session->application = scan_text(scan, answer_value(answer, row, SESSION_PROGRAM));
-    if (session->application && !*session->application)
-        session->application = session->user;
-    return session->application != NULL;
-}
-
-/* Its wait, whose lock comes with the next part. */
-static bool take_wait(struct scan *scan, uint32_t number, const struct answer *answer, size_t row)
-{
-    const char *began = answer_value(answer, row, SESSION_BEGAN);
-    if (!began)
-        return true;
-    struct wait *wait = scan_wait(scan, number);
-    if (!wait)
-        return false;
-    wait->began = scan_text(scan, began);
-    wait->age_s = number_of(answer_value(answer, row, SESSION_WAIT_AGE));
-    return wait->began != NULL;
-}
-
-static bool read_session(const struct answer *answer, size_t row, struct scan *scan)
-{
-    const char *pid = answer_value(answer, row, SESSION_PID);
-    const char *id = answer_value(answer, row, SESSION_TRANSACTION);
-    int64_t thread = pid ? strtoll(pid, NULL, 10) : 0;
+    struct scan *scan = row->scan;
+    int64_t thread = next_integer(row, 0);
+    const char *id = next_value(row);
     uint32_t number = scan_session(scan, thread, thread ? NULL : id);
     if (number == SCAN_NONE)
-        return false;
+        return;
     struct session *session = &scan->sessions[number];
-    const struct {
-        const char **text;
-        unsigned column;
-    } texts[] = {
-        {&session->id, SESSION_TRANSACTION}, {&session->started, SESSION_STARTED},
-        {&session->user, SESSION_USER},      {&session->database, SESSION_DATABASE},
-        {&session->query, SESSION_QUERY},    {&session->changed, SESSION_CHANGED},
-    };
-    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!(*texts[i].text = scan_text(scan, answer_value(answer, row, texts[i].column))))
-            return false;
-    session->transaction = session->started;
-    session->statement = session->changed;
-    session->transaction_s = number_of(answer_value(answer, row, SESSION_TRANSACTION_AGE));
-    session->state_s = number_of(answer_value(answer, row, SESSION_STATE_AGE));
-    session->work = (uint64_t)number_of(answer_value(answer, row, SESSION_WORK));
-    return innodb_take_host(scan, session, answer_value(answer, row, SESSION_HOST)) &&
-           take_state(scan, session, answer, row) && take_wait(scan, number, answer, row);
+    session->id = scan_text(scan, id);
+    session->started = session->transaction = next_text(row);
+    session->user = next_text(row);
+    innodb_take_host(scan, session, next_word(row));
+    session->database = next_text(row);
+    const char *command = next_value(row);
+    session->idle = command && strcmp(command, "Sleep") == 0;
+    session->active = command && !session->idle;
+    session->state = !thread         ? "prepared transaction"
+                     : session->idle ? "idle in transaction"
+                                     : "active";
+    session->query = next_text(row);
+    session->changed = session->statement = next_text(row);
+    session->transaction_s = next_number(row);
+    session->state_s = next_number(row);
+    session->work = (uint64_t)next_number(row);
+    const char *began = next_value(row);
+    double age_s = next_number(row);
+    const char *program = next_text(row);
+    session->application = *program ? program : session->user;
+    struct wait *wait = began ? scan_wait(scan, number) : NULL;
+    if (!wait)
+        return;
+    wait->began = scan_text(scan, began);
+    wait->age_s = age_s;
 }
 
 /* ------------------------------------------------------------------ the waits */
 
-enum {
-    WAIT_REQUESTER,
-    WAIT_BLOCKERS,
-    WAIT_MODE,
-    WAIT_TYPE,
-    WAIT_TABLE,
-    WAIT_INDEX,
-    WAIT_DATA,
-    WAIT_LOCK,
-};
-
 /* One row for each that waits, with all in its way. */
-static void write_maria_waits(struct output *sql)
-{
-    output_text(sql,
-                "SELECT g.waiter, g.blockers, l.lock_mode, l.lock_type, l.lock_table, "
-                "l.lock_index, l.lock_data, g.wanted FROM (SELECT requesting_trx_id AS waiter, "
-                "MAX(requested_lock_id) AS wanted, GROUP_CONCAT(DISTINCT blocking_trx_id) AS "
-                "blockers FROM information_schema.INNODB_LOCK_WAITS GROUP BY "
-                "requesting_trx_id) g LEFT JOIN information_schema.INNODB_LOCKS l "
-                "ON l.lock_id = g.wanted");
-}
+static const char maria_waits[] =
+    "SELECT g.waiter, g.blockers, l.lock_mode, l.lock_type, l.lock_table, "
+    "l.lock_index, l.lock_data, g.wanted FROM (SELECT requesting_trx_id AS waiter, "
+    "MAX(requested_lock_id) AS wanted, GROUP_CONCAT(DISTINCT blocking_trx_id) AS "
+    "blockers FROM information_schema.INNODB_LOCK_WAITS GROUP BY "
+    "requesting_trx_id) g LEFT JOIN information_schema.INNODB_LOCKS l "
+    "ON l.lock_id = g.wanted";
 
-static void write_mysql_waits(struct output *sql)
-{
-    output_text(
-        sql,
-        "SELECT /*+ SET_VAR(group_concat_max_len=1000000) */ "
-        "w.REQUESTING_ENGINE_TRANSACTION_ID, "
-        "GROUP_CONCAT(DISTINCT w.BLOCKING_ENGINE_TRANSACTION_ID), l.LOCK_MODE, "
-        "l.LOCK_TYPE, CONCAT('`', l.OBJECT_SCHEMA, '`.`', l.OBJECT_NAME, '`'), "
-        "l.INDEX_NAME, l.LOCK_DATA, l.ENGINE_LOCK_ID FROM performance_schema.data_lock_waits w "
-        "JOIN performance_schema.data_locks l "
-        "ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID "
-        "GROUP BY 1, 3, 4, 5, 6, 7, 8");
-}
+static const char mysql_waits[] =
+    "SELECT /*+ SET_VAR(group_concat_max_len=1000000) */ "
+    "w.REQUESTING_ENGINE_TRANSACTION_ID, "
+    "GROUP_CONCAT(DISTINCT w.BLOCKING_ENGINE_TRANSACTION_ID), l.LOCK_MODE, "
+    "l.LOCK_TYPE, CONCAT('`', l.OBJECT_SCHEMA, '`.`', l.OBJECT_NAME, '`'), "
+    "l.INDEX_NAME, l.LOCK_DATA, l.ENGINE_LOCK_ID FROM performance_schema.data_lock_waits w "
+    "JOIN performance_schema.data_locks l "
+    "ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID "
+    "GROUP BY 1, 3, 4, 5, 6, 7, 8";
 
 static uint32_t find_transaction(const struct scan *scan, const char *id, size_t length)
 {
@@ -277,103 +193,87 @@ static uint32_t find_transaction(const struct scan *scan, const char *id, size_t
 }
 
 /* "421, 430": one that is not among the sessions any more has ended meanwhile. */
-static bool add_blockers(struct scan *scan, uint32_t wait, const char *list)
+static void add_blockers(struct scan *scan, uint32_t wait, const char *list)
 {
-    while (list && *list) {
+    while (*list) {
         size_t length = strcspn(list, ",");
         uint32_t holder = find_transaction(scan, list, length);
-        if (holder != SCAN_NONE && !scan_edge(scan, wait, holder, false, ""))
-            return false;
+        if (holder != SCAN_NONE)
+            scan_edge(scan, wait, holder, false, "");
         list += length + strspn(list + length, ", ");
     }
-    return true;
 }
 
-static bool name_lock(struct scan *scan, struct wait *wait, const struct answer *answer, size_t row)
+static void read_wait(struct row *row)
 {
-    const char *type = answer_value(answer, row, WAIT_TYPE);
-    const char *table = answer_value(answer, row, WAIT_TABLE);
-    const char *index = answer_value(answer, row, WAIT_INDEX);
-    const char *data = answer_value(answer, row, WAIT_DATA);
+    struct scan *scan = row->scan;
     char text[512];
-    snprintf(text, sizeof text, "%s %.200s",
-             type && strcmp(type, "TABLE") == 0 ? "table" : "row of", table ? table : "?");
-    wait->object = scan_text(scan, text);
-    snprintf(text, sizeof text, "%.100s: %.300s", index ? index : "", data ? data : "");
-    wait->row = scan_text(scan, index ? text : "");
-    wait->mode = scan_text(scan, answer_value(answer, row, WAIT_MODE));
-    return wait->object && wait->row && wait->mode;
-}
-
-static bool read_wait(const struct answer *answer, size_t row, struct scan *scan)
-{
-    const char *id = answer_value(answer, row, WAIT_REQUESTER);
-    uint32_t session = id ? find_transaction(scan, id, strlen(id)) : SCAN_NONE;
+    const char *id = next_word(row);
+    uint32_t session = *id ? find_transaction(scan, id, strlen(id)) : SCAN_NONE;
     uint32_t number = session == SCAN_NONE ? SCAN_NONE : scan->sessions[session].wait;
     if (number == SCAN_NONE)
-        return true; /* it did not wait a moment ago: the next look will know */
-    const struct wait *wait = &scan->waits[number];
-    const char *lock = scan_text(scan, answer_value(answer, row, WAIT_LOCK));
+        return; /* it did not wait a moment ago: the next look will know */
+    struct wait *wait = &scan->waits[number];
     size_t first = scan->edge_count;
-    if (!lock || !name_lock(scan, &scan->waits[number], answer, row) ||
-        !add_blockers(scan, number, answer_value(answer, row, WAIT_BLOCKERS)))
-        return false;
-    scan_identify(scan, first, lock, wait->began);
-    return true;
+    add_blockers(scan, number, next_word(row));
+    wait->mode = next_text(row);
+    const char *type = next_word(row), *table = next_value(row);
+    snprintf(text, sizeof text, "%s %.200s", strcmp(type, "TABLE") == 0 ? "table" : "row of",
+             table ? table : "?");
+    wait->object = scan_text(scan, text);
+    const char *index = next_value(row), *data = next_word(row);
+    snprintf(text, sizeof text, "%.100s: %.300s", index ? index : "", data);
+    wait->row = scan_text(scan, index ? text : "");
+    scan_identify(scan, first, next_text(row), wait->began);
 }
 
 /* ------------------------------------------------------------------ parts and remedies */
 
 enum { PART_SESSIONS, PART_WAITS, PART_METADATA, PART_BLOCKED, PARTS };
 
-/* A part has an answer in any case. */
-static void write_metadata(const struct server_facts *facts, bool has_numbers, struct output *sql)
+static void write_part(unsigned part, const struct server_facts *facts, bool is_maria,
+                       struct output *sql)
 {
-    if (facts->sees_definitions)
-        metadata_write(has_numbers, sql);
+    if (part == PART_SESSIONS)
+        write_sessions(facts, is_maria, sql);
+    else if (part == PART_WAITS)
+        output_text(sql, is_maria ? maria_waits : mysql_waits);
+    else if (part == PART_BLOCKED)
+        metadata_write_blocked(is_maria, sql);
+    else if (facts->sees_definitions)
+        metadata_write(is_maria, sql);
     else
-        output_text(sql, "SELECT 1 WHERE FALSE");
+        output_text(sql, "SELECT 1 WHERE FALSE"); /* a part has an answer in any case */
 }
 
 static void write_maria_part(unsigned part, const struct server_facts *facts,
                              const struct scan *scan, struct output *sql)
 {
     (void)scan;
-    if (part == PART_SESSIONS)
-        write_sessions(facts, true, sql);
-    else if (part == PART_WAITS)
-        write_maria_waits(sql);
-    else if (part == PART_METADATA)
-        write_metadata(facts, true, sql);
-    else
-        metadata_write_blocked(true, sql);
+    write_part(part, facts, true, sql);
 }
 
 static void write_mysql_part(unsigned part, const struct server_facts *facts,
                              const struct scan *scan, struct output *sql)
 {
     (void)scan;
-    if (part == PART_SESSIONS)
-        write_sessions(facts, false, sql);
-    else if (part == PART_WAITS)
-        write_mysql_waits(sql);
-    else if (part == PART_METADATA)
-        write_metadata(facts, false, sql);
-    else
-        metadata_write_blocked(false, sql);
+    write_part(part, facts, false, sql);
 }
 
-static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
-                      struct scan *scan)
+static void read_part(unsigned part, const struct server_facts *facts,
+                      const struct connection *answer, struct scan *scan)
 {
     if (part == PART_METADATA)
-        return metadata_read(answer, scan);
-    if (part == PART_BLOCKED)
-        return metadata_read_blocked(facts, answer, scan);
-    for (size_t row = 0; row < answer_rows(answer); row++)
-        if (!(part == PART_WAITS ? read_wait : read_session)(answer, row, scan))
-            return false;
-    return true;
+        metadata_read(answer, scan);
+    for (size_t i = 0; i < answer->rows && part != PART_METADATA; i++) {
+        struct row row = {answer, scan, i, 0};
+        if (part == PART_SESSIONS)
+            read_session(&row);
+        else if (part == PART_WAITS)
+            read_wait(&row);
+        else
+            metadata_read_blocked(facts, &row);
+    }
 }
 
 static const char *hint_innodb(const char *why)

@@ -11,17 +11,17 @@
 #include <string.h>
 
 struct pq {
-    gordian_allocator memory;
+    struct connection base;
     char *address;
     PGconn *conn; /* NULL: hung up */
     PGresult *result;
     bool connecting, unsent;
     bool failed; /* a result was an error; the others are still to be read */
     PostgresPollingStatusType polling;
-    char why[320];
 };
 
-static gordian_status open_pq(void **connection, const char *address, gordian_error *error)
+static gordian_status open_pq(struct connection **connection, const char *address,
+                              gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     /* What libpq says about it would quote it, with a password perhaps. */
@@ -32,32 +32,32 @@ static gordian_status open_pq(void **connection, const char *address, gordian_er
                     "or 'host=HOST dbname=DATABASE')");
     PQconninfoFree(options);
     struct pq *pq = memory_zeroed(&memory, sizeof *pq);
-    char *copy = memory_alloc(&memory, strlen(address) + 1);
+    char *copy = memory_copy_text(&memory, address);
     if (!pq || !copy) {
         memory_free_all(&memory, pq, copy);
         return fail_memory(error);
     }
-    memcpy(copy, address, strlen(address) + 1);
-    *pq = (struct pq){.memory = memory, .address = copy};
-    *connection = pq;
+    *pq = (struct pq){.base = {.driver = &driver_libpq, .memory = memory}, .address = copy};
+    *connection = &pq->base;
     return GORDIAN_OK;
 }
 
-static void hang_up_pq(void *connection)
+static void hang_up_pq(struct connection *connection)
 {
-    struct pq *pq = connection;
+    struct pq *pq = (struct pq *)connection;
     PQclear(pq->result);
     pq->result = NULL;
     PQfinish(pq->conn);
     pq->conn = NULL;
-    pq->connecting = pq->unsent = pq->failed = false;
+    pq->connecting = pq->unsent = pq->failed = pq->base.survives = false;
+    pq->base.rows = 0;
 }
 
-static void close_pq(void *connection)
+static void close_pq(struct connection *connection)
 {
-    struct pq *pq = connection;
-    hang_up_pq(pq);
-    gordian_allocator memory = pq->memory;
+    struct pq *pq = (struct pq *)connection;
+    hang_up_pq(&pq->base);
+    gordian_allocator memory = pq->base.memory;
     memset(pq->address, 0, strlen(pq->address));
     memory_free_all(&memory, pq->address, pq);
 }
@@ -66,19 +66,19 @@ static void close_pq(void *connection)
 static enum driver_progress fail_pq(struct pq *pq, const char *message)
 {
     size_t length = 0;
-    for (const char *at = message; *at && length + 3 < sizeof pq->why; at++) {
+    for (const char *at = message; *at && length + 3 < sizeof pq->base.why; at++) {
         size_t blanks = strspn(at, " \t\r\n");
         if (!blanks) {
-            pq->why[length++] = *at;
+            pq->base.why[length++] = *at;
             continue;
         }
         if (memchr(at, '\n', blanks) && at[blanks])
-            pq->why[length++] = ';';
+            pq->base.why[length++] = ';';
         if (at[blanks])
-            pq->why[length++] = ' ';
+            pq->base.why[length++] = ' ';
         at += blanks - 1;
     }
-    pq->why[length] = '\0';
+    pq->base.why[length] = '\0';
     return DRIVER_FAILED;
 }
 
@@ -89,9 +89,9 @@ static void drop_notice(void *context, const PGresult *result)
     (void)result;
 }
 
-static enum driver_progress connect_pq(void *connection)
+static enum driver_progress connect_pq(struct connection *connection)
 {
-    struct pq *pq = connection;
+    struct pq *pq = (struct pq *)connection;
     /* No application_name: a pooler would leave it to the next client of its connection. */
     const char *const keys[] = {"dbname", NULL};
     const char *const values[] = {pq->address, NULL};
@@ -116,6 +116,9 @@ static enum driver_progress go_on_connecting(struct pq *pq)
     pq->connecting = false;
     if (PQsetnonblocking(pq->conn, 1) != 0)
         return fail_pq(pq, PQerrorMessage(pq->conn));
+    pq->base.dialect = &dialect_postgres;
+    pq->base.version = (unsigned)PQserverVersion(pq->conn);
+    pq->base.pid = PQbackendPID(pq->conn);
     return DRIVER_READY;
 }
 
@@ -126,29 +129,19 @@ static enum driver_progress flush_pq(struct pq *pq)
     return left < 0 ? fail_pq(pq, PQerrorMessage(pq->conn)) : DRIVER_BUSY;
 }
 
-static enum driver_progress ask_pq(void *connection, const char *sql)
+static enum driver_progress ask_pq(struct connection *connection, const char *sql)
 {
-    struct pq *pq = connection;
+    struct pq *pq = (struct pq *)connection;
     PQclear(pq->result);
     pq->result = NULL;
-    pq->failed = false;
+    pq->failed = pq->base.survives = false;
+    pq->base.rows = 0;
     if (!PQsendQuery(pq->conn, sql))
         return fail_pq(pq, PQerrorMessage(pq->conn));
     return flush_pq(pq);
 }
 
 /* The last result with rows is the answer; an error in any of them is the answer, too. */
-static bool keep_result(struct pq *pq, PGresult *result)
-{
-    ExecStatusType status = PQresultStatus(result);
-    bool good = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
-    if (!good)
-        fail_pq(pq, PQresultErrorMessage(result));
-    PQclear(pq->result);
-    pq->result = result;
-    return good;
-}
-
 static enum driver_progress go_on_asking(struct pq *pq, short revents)
 {
     if (pq->unsent && flush_pq(pq) == DRIVER_FAILED)
@@ -159,21 +152,31 @@ static enum driver_progress go_on_asking(struct pq *pq, short revents)
         PGresult *result = PQgetResult(pq->conn);
         if (!result)
             return pq->failed ? DRIVER_FAILED : DRIVER_READY;
-        if (!keep_result(pq, result))
+        ExecStatusType status = PQresultStatus(result);
+        if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+            fail_pq(pq, PQresultErrorMessage(result));
             pq->failed = true;
+        }
+        PQclear(pq->result);
+        pq->result = result;
+        pq->base.rows = (size_t)PQntuples(result);
     }
     return DRIVER_BUSY;
 }
 
-static enum driver_progress go_on_pq(void *connection, short revents)
+static enum driver_progress go_on_pq(struct connection *connection, short revents)
 {
-    struct pq *pq = connection;
-    return pq->connecting ? go_on_connecting(pq) : go_on_asking(pq, revents);
+    struct pq *pq = (struct pq *)connection;
+    if (pq->connecting)
+        return go_on_connecting(pq);
+    enum driver_progress progress = go_on_asking(pq, revents);
+    connection->survives = pq->failed && PQstatus(pq->conn) == CONNECTION_OK;
+    return progress;
 }
 
-static void wants_pq(const void *connection, int *fd, short *events)
+static void wants_pq(const struct connection *connection, int *fd, short *events)
 {
-    const struct pq *pq = connection;
+    const struct pq *pq = (const struct pq *)connection;
     *fd = pq->conn ? PQsocket(pq->conn) : -1;
     if (pq->connecting)
         *events = pq->polling == PGRES_POLLING_READING ? POLLIN : POLLOUT;
@@ -181,30 +184,12 @@ static void wants_pq(const void *connection, int *fd, short *events)
         *events = (short)(POLLIN | (pq->unsent ? POLLOUT : 0));
 }
 
-static size_t rows_pq(const void *connection)
+static const char *value_pq(const struct connection *connection, size_t row, unsigned column)
 {
-    const struct pq *pq = connection;
-    return pq->result ? (size_t)PQntuples(pq->result) : 0;
-}
-
-static const char *value_pq(const void *connection, size_t row, unsigned column)
-{
-    const struct pq *pq = connection;
+    const struct pq *pq = (const struct pq *)connection;
     if ((int)column >= PQnfields(pq->result) || PQgetisnull(pq->result, (int)row, (int)column))
         return NULL;
     return PQgetvalue(pq->result, (int)row, (int)column);
-}
-
-static bool survives_pq(const void *connection)
-{
-    const struct pq *pq = connection;
-    return pq->failed && PQstatus(pq->conn) == CONNECTION_OK;
-}
-
-static const char *why_pq(const void *connection)
-{
-    const struct pq *pq = connection;
-    return pq->why;
 }
 
 /* Of the address as it was given; what a service file adds is known once it is connected. */
@@ -217,9 +202,9 @@ static void given_place(const struct pq *pq, const char *key, char *text, size_t
     PQconninfoFree(options);
 }
 
-static void place_pq(const void *connection, char *text, size_t size)
+static void place_pq(const struct connection *connection, char *text, size_t size)
 {
-    const struct pq *pq = connection;
+    const struct pq *pq = (const struct pq *)connection;
     bool there = pq->conn && PQstatus(pq->conn) == CONNECTION_OK;
     char host[64] = "", port[16] = "5432";
     if (there) {
@@ -233,19 +218,6 @@ static void place_pq(const void *connection, char *text, size_t size)
     snprintf(text, size, "%s:%s", host[0] && host[0] != '/' ? host : "local", port);
 }
 
-static int64_t pid_pq(const void *connection)
-{
-    const struct pq *pq = connection;
-    return PQbackendPID(pq->conn);
-}
-
-static const struct dialect *dialect_pq(const void *connection, unsigned *version)
-{
-    const struct pq *pq = connection;
-    *version = (unsigned)PQserverVersion(pq->conn);
-    return &dialect_postgres;
-}
-
 const struct driver driver_libpq = {
     .kind = "PostgreSQL",
     .open = open_pq,
@@ -255,11 +227,6 @@ const struct driver driver_libpq = {
     .ask = ask_pq,
     .go_on = go_on_pq,
     .wants = wants_pq,
-    .rows = rows_pq,
     .value = value_pq,
-    .survives = survives_pq,
-    .why = why_pq,
     .place = place_pq,
-    .pid = pid_pq,
-    .dialect = dialect_pq,
 };

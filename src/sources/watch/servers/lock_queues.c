@@ -1,5 +1,7 @@
 #include "sources/watch/servers/lock_queues.h"
 
+#include "foundation/base/sort.h"
+
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
@@ -71,16 +73,16 @@ struct queues {
 
 struct queues *queues_open(struct scan *scan, size_t rows)
 {
-    struct queues *queues = arena_alloc(&scan->arena, sizeof *queues);
+    struct queues *queues = scan_alloc(scan, sizeof *queues);
     if (!queues)
         return NULL;
     *queues = (struct queues){
         .scan = scan,
-        .holders = arena_alloc(&scan->arena, (rows + 1) * sizeof *queues->holders),
-        .waiters = arena_alloc(&scan->arena, (rows + 1) * sizeof *queues->waiters),
-        .locks = arena_alloc(&scan->arena, (rows + 1) * sizeof *queues->locks),
+        .holders = scan_alloc(scan, (rows + 1) * sizeof *queues->holders),
+        .waiters = scan_alloc(scan, (rows + 1) * sizeof *queues->waiters),
+        .locks = scan_alloc(scan, (rows + 1) * sizeof *queues->locks),
     };
-    return queues->holders && queues->waiters && queues->locks ? queues : NULL;
+    return queues;
 }
 
 static void refill_locks(const void *context, struct hash *index)
@@ -100,9 +102,11 @@ static uint32_t find_lock(struct queues *queues, const char *tag)
             return probe.number;
     uint32_t number = queues->lock_count;
     const char *copy = scan_text(queues->scan, tag);
-    if (!copy || !hash_reserve(&queues->index, &queues->scan->memory, number + 1, number + 1,
-                               refill_locks, queues))
+    if (!hash_reserve(&queues->index, &queues->scan->memory, number + 1, number + 1, refill_locks,
+                      queues)) {
+        queues->scan->failed = true;
         return NONE;
+    }
     hash_put(&queues->index, hash, number);
     queues->locks[queues->lock_count++] = (struct queue_lock){
         .tag = copy,
@@ -114,99 +118,88 @@ static uint32_t find_lock(struct queues *queues, const char *tag)
     return number;
 }
 
-bool queues_hold(struct queues *queues, const char *tag, int64_t leader, const char *gid,
+void queues_hold(struct queues *queues, const char *tag, int64_t leader, const char *gid,
                  const char *mode)
 {
     uint32_t number = find_lock(queues, tag);
     int held = mode_number(mode);
     if (number == NONE || held < 0)
-        return number != NONE;
+        return;
     struct queue_lock *lock = &queues->locks[number];
     struct holder *last = lock->last_holder == NONE ? NULL : &queues->holders[lock->last_holder];
     bool same = last && last->leader == leader && (leader || (gid && strcmp(last->gid, gid) == 0));
     lock->held |= (unsigned char)(1 << held);
     if (same) { /* rows of one session follow each other */
         last->held |= (unsigned char)(1 << held);
-        return true;
+        return;
     }
-    struct holder *holder = &queues->holders[queues->holder_count];
-    *holder = (struct holder){.leader = leader,
-                              .gid = leader ? NULL : scan_text(queues->scan, gid ? gid : "?"),
-                              .session = NONE,
-                              .next = NONE,
-                              .held = (unsigned char)(1 << held)};
+    queues->holders[queues->holder_count] =
+        (struct holder){.leader = leader,
+                        .gid = leader ? NULL : scan_text(queues->scan, gid ? gid : "?"),
+                        .session = NONE,
+                        .next = NONE,
+                        .held = (unsigned char)(1 << held)};
     *(last ? &last->next : &lock->first_holder) = queues->holder_count;
     lock->last_holder = queues->holder_count++;
-    return leader || holder->gid;
 }
 
-/* Workers of one query wait for several things: each edge is that of its own wait. */
-static uint64_t own_key(const struct queue_wait *wait)
-{
-    uint64_t key = hash_bytes(wait->object, strlen(wait->object));
-    key = hash_stir(key, hash_bytes(wait->began, strlen(wait->began)));
-    return hash_stir(key, hash_bytes(wait->mode, strlen(wait->mode)));
-}
-
-bool queues_wait(struct queues *queues, const char *tag, const struct queue_wait *wait)
+void queues_wait(struct queues *queues, const char *tag, const struct queue_wait *wait)
 {
     uint32_t number = find_lock(queues, tag);
     int mode = mode_number(wait->mode);
     if (number == NONE || mode < 0)
-        return number != NONE;
+        return;
+    /* Workers of one query wait for several things: each edge is that of its own wait. */
+    uint64_t key = hash_bytes(wait->object, strlen(wait->object));
+    key = hash_stir(key, hash_bytes(wait->began, strlen(wait->began)));
+    key = hash_stir(key, hash_bytes(wait->mode, strlen(wait->mode)));
     struct queue_lock *lock = &queues->locks[number];
     queues->waiters[queues->waiter_count] = (struct waiter){
         .leader = wait->leader,
         .lock = number,
         .before = lock->last_waiter,
         .about = *wait,
-        .key = own_key(wait),
+        .key = key,
         .mode = (unsigned char)mode,
     };
     lock->last_waiter = queues->waiter_count++;
     lock->blocked |= conflicts[mode];
-    return true;
 }
 
 /* ------------------------------------------------------------------ sessions */
 
 /* Workers of one query: the wait of the one that waits longest is shown. */
-static bool begin_wait(struct queues *queues, struct waiter *waiter)
+static void begin_wait(struct queues *queues, struct waiter *waiter)
 {
     struct scan *scan = queues->scan;
     const struct queue_wait *about = &waiter->about;
     waiter->session = scan_session(scan, waiter->leader, NULL);
     waiter->began = scan_text(scan, about->began);
-    if (waiter->session == SCAN_NONE || !waiter->began)
-        return false;
+    if (waiter->session == SCAN_NONE)
+        return;
     waiter->wait = scan->sessions[waiter->session].wait;
     if (waiter->wait != SCAN_NONE)
-        return true;
+        return;
     struct wait *wait = scan_wait(scan, waiter->session);
     if (!wait)
-        return false;
+        return;
     wait->mode = modes[waiter->mode];
     wait->object = scan_text(scan, about->object);
     wait->row = scan_text(scan, about->row);
     wait->began = waiter->began;
     wait->age_s = about->age_s;
     waiter->wait = scan->sessions[waiter->session].wait;
-    return wait->object && wait->row;
 }
 
-static bool seat_holders(struct queues *queues, const struct queue_lock *lock)
+static void seat_holders(struct queues *queues, const struct queue_lock *lock)
 {
     for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next) {
         struct holder *holder = &queues->holders[i];
-        if (!(holder->held & lock->blocked))
-            continue;
-        holder->session = scan_session(queues->scan, holder->leader, holder->gid);
-        if (holder->session == SCAN_NONE)
-            return false;
-        if (!holder->leader)
+        if (holder->held & lock->blocked)
+            holder->session = scan_session(queues->scan, holder->leader, holder->gid);
+        if (holder->session != NONE && !holder->leader)
             queues->scan->sessions[holder->session].state = "prepared transaction";
     }
-    return true;
 }
 
 /* What those who wait for a lock hold of it themselves. `held` is zero, by session, and is again.
@@ -309,19 +302,18 @@ static bool is_delicate(const struct queues *queues, const struct waiter *waiter
     return false;
 }
 
-bool queues_settle(struct queues *queues)
+void queues_settle(struct queues *queues)
 {
     struct scan *scan = queues->scan;
-    bool done = true;
-    for (uint32_t i = 0; i < queues->waiter_count && done; i++)
-        done = begin_wait(queues, &queues->waiters[i]);
-    for (uint32_t i = 0; i < queues->lock_count && done; i++)
-        done = seat_holders(queues, &queues->locks[i]);
+    for (uint32_t i = 0; i < queues->waiter_count; i++)
+        begin_wait(queues, &queues->waiters[i]);
+    for (uint32_t i = 0; i < queues->lock_count; i++)
+        seat_holders(queues, &queues->locks[i]);
     hash_free(&queues->index, &scan->memory);
-    queues->blocks = arena_alloc(&scan->arena, scan->session_count + 1);
-    unsigned char *held = arena_alloc(&scan->arena, scan->session_count + 1);
-    if (!done || !queues->blocks || !held)
-        return false;
+    queues->blocks = scan_alloc(scan, scan->session_count + 1);
+    unsigned char *held = scan_alloc(scan, scan->session_count + 1);
+    if (scan->failed)
+        return;
     for (uint32_t i = 0; i < queues->lock_count; i++)
         note_own(queues, &queues->locks[i], held);
     for (uint32_t i = 0; i < queues->lock_count; i++)
@@ -331,7 +323,6 @@ bool queues_settle(struct queues *queues)
     for (uint32_t i = 0; i < queues->lock_count; i++)
         for (uint32_t k = queues->locks[i].first_waiter; k != NONE; k = queues->waiters[k].after)
             find_reach(queues, &queues->waiters[k]);
-    return true;
 }
 
 /* ------------------------------------------------------------------ asking for places */
@@ -362,19 +353,13 @@ size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS])
     return count;
 }
 
-static int compare_sessions(const void *left, const void *right)
-{
-    const uint32_t *one = left, *other = right;
-    return (*one > *other) - (*one < *other);
-}
-
-bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers)
+void queues_ahead(struct queues *queues, int64_t leader, const char *blockers)
 {
     struct scan *scan = queues->scan;
     size_t count = 0, room = strlen(blockers) / 2 + 1;
-    uint32_t *ahead = arena_alloc(&scan->arena, room * sizeof *ahead);
+    uint32_t *ahead = scan_alloc(scan, room * sizeof *ahead);
     if (!ahead)
-        return false;
+        return;
     for (const char *at = blockers; *at && count < room;) {
         char *end;
         at += strspn(at, "{},");
@@ -386,78 +371,60 @@ bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers)
         if (session != SCAN_NONE)
             ahead[count++] = session;
     }
-    qsort(ahead, count, sizeof *ahead, compare_sessions);
+    sort_u32(ahead, count);
     for (uint32_t i = 0; i < queues->waiter_count; i++)
         if (queues->waiters[i].leader == leader) {
             queues->waiters[i].ahead = ahead;
             queues->waiters[i].ahead_count = count;
         }
-    return true;
 }
 
 /* ------------------------------------------------------------------ edges */
 
-static bool push_edge(struct queues *queues, const struct waiter *waiter, uint32_t holder,
-                      const struct edge *edge)
+static void push_edge(struct queues *queues, const struct waiter *waiter, uint32_t holder,
+                      struct edge edge)
 {
-    struct edge whole = *edge;
-    whole.wait = waiter->wait;
-    whole.holder = holder;
-    whole.lock = queues->locks[waiter->lock].tag;
-    whole.began = waiter->began;
+    edge.wait = waiter->wait;
+    edge.holder = holder;
+    edge.own = waiter->key;
+    edge.lock = queues->locks[waiter->lock].tag;
+    edge.began = waiter->began;
     if (holder == waiter->session || queues->pushed[holder] == waiter->wait + 1)
-        return true; /* a parallel query that waits for one of its own; one that holds and waits */
+        return; /* a parallel query that waits for one of its own; one that holds and waits */
     queues->pushed[holder] = waiter->wait + 1;
-    return scan_push(queues->scan, &whole);
+    scan_push(queues->scan, &edge);
 }
 
-/* The strongest of the modes that are in its way. */
-static const char *strongest(unsigned held)
-{
-    int mode = MODES - 1;
-    while (mode > 0 && !(held >> mode & 1))
-        mode--;
-    return modes[mode];
-}
-
-static bool add_holders(struct queues *queues, const struct waiter *waiter)
+/* The mode of an edge is the strongest of those that are in its way. */
+static void add_holders(struct queues *queues, const struct waiter *waiter)
 {
     const struct queue_lock *lock = &queues->locks[waiter->lock];
     if (!(lock->held & conflicts[waiter->mode]))
-        return true;
+        return;
     for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next) {
         unsigned held = queues->holders[i].held & conflicts[waiter->mode];
-        struct edge edge = {.mode = strongest(held), .own = waiter->key};
-        if (held && !push_edge(queues, waiter, queues->holders[i].session, &edge))
-            return false;
+        if (held)
+            push_edge(queues, waiter, queues->holders[i].session,
+                      (struct edge){.mode = modes[31 - __builtin_clz(held)]});
     }
-    return true;
 }
 
-static bool add_ahead(struct queues *queues, const struct waiter *waiter)
+static void add_ahead(struct queues *queues, const struct waiter *waiter)
 {
     struct walk walk = begin_walk(queues, waiter);
     bool guessed = !waiter->ahead && is_delicate(queues, waiter);
     const struct waiter *other;
-    while ((other = next_ahead(queues, waiter, &walk))) {
-        struct edge edge = {
-            .soft = true, .mode = modes[other->mode], .guessed = guessed, .own = waiter->key};
-        if (!push_edge(queues, waiter, other->session, &edge))
-            return false;
-    }
-    return true;
+    while ((other = next_ahead(queues, waiter, &walk)))
+        push_edge(queues, waiter, other->session,
+                  (struct edge){.soft = true, .mode = modes[other->mode], .guessed = guessed});
 }
 
-bool queues_edges(struct queues *queues)
+void queues_edges(struct queues *queues)
 {
     struct scan *scan = queues->scan;
-    queues->pushed = arena_alloc(&scan->arena, (scan->session_count + 1) * sizeof *queues->pushed);
-    if (!queues->pushed)
-        return false;
-    for (uint32_t i = 0; i < queues->waiter_count; i++) {
-        const struct waiter *waiter = &queues->waiters[i];
-        if (!add_holders(queues, waiter) || !add_ahead(queues, waiter))
-            return false;
+    queues->pushed = scan_alloc(scan, (scan->session_count + 1) * sizeof *queues->pushed);
+    for (uint32_t i = 0; i < queues->waiter_count && !scan->failed; i++) {
+        add_holders(queues, &queues->waiters[i]);
+        add_ahead(queues, &queues->waiters[i]);
     }
-    return true;
 }

@@ -30,20 +30,20 @@ struct queue_wait {
     double age_s;
 };
 
-/* For so many rows; lives as long as the look. NULL: out of memory. */
+/* For so many rows; lives as long as the look. Without memory all of these set scan->failed. */
 struct queues *queues_open(struct scan *scan, size_t rows);
-/* False: out of memory. `gid`: of a prepared transaction, whose leader is 0; NULL. */
-bool queues_hold(struct queues *queues, const char *tag, int64_t leader, const char *gid,
+/* `gid`: of a prepared transaction, whose leader is 0; NULL. */
+void queues_hold(struct queues *queues, const char *tag, int64_t leader, const char *gid,
                  const char *mode);
-bool queues_wait(struct queues *queues, const char *tag, const struct queue_wait *wait);
+void queues_wait(struct queues *queues, const char *tag, const struct queue_wait *wait);
 
 /* All rows are there: the sessions in somebody's way become sessions of the look. */
-bool queues_settle(struct queues *queues);
+void queues_settle(struct queues *queues);
 /* Sessions whose place in a queue matters, those first that could be part of a deadlock. How many
  * were written; those that were left out and could be part of one are marked
  * (sources/watch/graph/unseen.h). */
 size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS]);
 /* What pg_blocking_pids says of a session: "{12,7}". */
-bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers);
+void queues_ahead(struct queues *queues, int64_t leader, const char *blockers);
 /* Adds all edges to the look. */
-bool queues_edges(struct queues *queues);
+void queues_edges(struct queues *queues);

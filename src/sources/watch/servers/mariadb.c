@@ -24,7 +24,7 @@ enum phase {
 };
 
 struct maria {
-    gordian_allocator memory;
+    struct connection base;
     char *text; /* the address, taken apart in place */
     size_t text_size;
     const char *user, *password, *host, *database, *socket;
@@ -32,10 +32,9 @@ struct maria {
     MYSQL *mysql; /* NULL: hung up */
     MYSQL_RES *result;
     MYSQL_ROW *rows; /* of the result */
-    size_t row_count, row_room;
+    size_t row_room;
     enum phase phase;
     int waits; /* MYSQL_WAIT_... */
-    char why[320];
 };
 
 /* ------------------------------------------------------------------ addresses */
@@ -65,14 +64,6 @@ static char *cut_at(char *at)
     return at + 1;
 }
 
-static bool take_port(struct maria *maria, const char *text)
-{
-    char *end;
-    unsigned long port = strtoul(text, &end, 10);
-    maria->port = (unsigned)port;
-    return *text && !*end && port > 0 && port < 65536;
-}
-
 /* "host", "host:3306", "[::1]:3306", "" */
 static bool take_host(struct maria *maria, char *host)
 {
@@ -87,10 +78,14 @@ static bool take_host(struct maria *maria, char *host)
     } else {
         maria->host = host;
     }
-    char *digits = cut_at(port);
+    char *digits = cut_at(port), *end;
     if (!*maria->host)
         maria->host = NULL;
-    return !digits || take_port(maria, digits);
+    if (!digits)
+        return true;
+    unsigned long number = strtoul(digits, &end, 10);
+    maria->port = (unsigned)number;
+    return *digits && !*end && number > 0 && number < 65536;
 }
 
 static bool take_address(struct maria *maria)
@@ -118,26 +113,27 @@ static bool take_address(struct maria *maria)
     return take_host(maria, host ? host : rest);
 }
 
-static gordian_status open_maria(void **connection, const char *address, gordian_error *error)
+static gordian_status open_maria(struct connection **connection, const char *address,
+                                 gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct maria *maria = memory_zeroed(&memory, sizeof *maria);
-    size_t size = strlen(address) + 1;
-    char *text = memory_alloc(&memory, size);
+    char *text = memory_copy_text(&memory, address);
     mysql_library_init(0, NULL, NULL); /* once, before there are threads: see dial.h */
     if (!maria || !text) {
         memory_free_all(&memory, maria, text);
         return fail_memory(error);
     }
-    memcpy(text, address, size);
-    *maria = (struct maria){.memory = memory, .text = text, .text_size = size};
+    *maria = (struct maria){.base = {.driver = &driver_mariadb, .memory = memory},
+                            .text = text,
+                            .text_size = strlen(text) + 1};
     if (!take_address(maria)) {
         memory_free_all(&memory, maria, text);
         return fail(error, GORDIAN_STATUS_INPUT,
                     "this is no address of a server (mysql://USER@HOST:PORT/DATABASE, or "
                     "mysql://USER@/?socket=PATH)");
     }
-    *connection = maria;
+    *connection = &maria->base;
     return GORDIAN_OK;
 }
 
@@ -148,12 +144,12 @@ static void drop_result(struct maria *maria)
     if (maria->result)
         mysql_free_result(maria->result);
     maria->result = NULL;
-    maria->row_count = 0;
+    maria->base.rows = 0;
 }
 
-static void hang_up_maria(void *connection)
+static void hang_up_maria(struct connection *connection)
 {
-    struct maria *maria = connection;
+    struct maria *maria = (struct maria *)connection;
     drop_result(maria);
     if (maria->mysql)
         mysql_close(maria->mysql);
@@ -161,22 +157,25 @@ static void hang_up_maria(void *connection)
     maria->phase = PHASE_NONE;
 }
 
-static void close_maria(void *connection)
+static void close_maria(struct connection *connection)
 {
-    struct maria *maria = connection;
-    hang_up_maria(maria);
-    gordian_allocator memory = maria->memory;
+    struct maria *maria = (struct maria *)connection;
+    hang_up_maria(connection);
+    gordian_allocator memory = maria->base.memory;
     memset(maria->text, 0, maria->text_size);
     memory_free_all(&memory, maria->text, maria->rows, maria);
 }
 
 static enum driver_progress fail_maria(struct maria *maria, const char *message)
 {
-    snprintf(maria->why, sizeof maria->why, "%s", message);
-    for (char *at = maria->why; *at; at++)
+    snprintf(maria->base.why, sizeof maria->base.why, "%s", message);
+    for (char *at = maria->base.why; *at; at++)
         if (strchr("\t\r\n", *at))
             *at = ' ';
     maria->phase = PHASE_NONE;
+    /* Errors from 2000 to 2999 are the library's own: the connection is lost. */
+    unsigned number = maria->mysql ? mysql_errno(maria->mysql) : 0;
+    maria->base.survives = number && (number < 2000 || number > 2999);
     return DRIVER_FAILED;
 }
 
@@ -189,11 +188,12 @@ static enum driver_progress after_storing(struct maria *maria)
      */
     size_t count = maria->result ? (size_t)mysql_num_rows(maria->result) : 0;
     maria->phase = PHASE_NONE;
-    if (!memory_grow(&maria->memory, &maria->rows, &maria->row_room, count, sizeof *maria->rows))
+    if (!memory_grow(&maria->base.memory, &maria->rows, &maria->row_room, count,
+                     sizeof *maria->rows))
         return fail_maria(maria, "out of memory");
     for (size_t i = 0; i < count; i++)
         maria->rows[i] = mysql_fetch_row(maria->result);
-    maria->row_count = count;
+    maria->base.rows = count;
     return DRIVER_READY;
 }
 
@@ -211,12 +211,18 @@ static enum driver_progress after_connecting(struct maria *maria, const MYSQL *c
     if (!connected)
         return fail_maria(maria, mysql_error(maria->mysql));
     maria->phase = PHASE_NONE;
+    maria->base.version = (unsigned)mysql_get_server_version(maria->mysql);
+    maria->base.pid = (int64_t)mysql_thread_id(maria->mysql);
+    /* MySQL 8 has other tables than MariaDB. */
+    bool is_maria =
+        strstr(mysql_get_server_info(maria->mysql), "MariaDB") || maria->base.version < 80000;
+    maria->base.dialect = is_maria ? &dialect_mariadb : &dialect_mysql;
     return DRIVER_READY;
 }
 
-static enum driver_progress connect_maria(void *connection)
+static enum driver_progress connect_maria(struct connection *connection)
 {
-    struct maria *maria = connection;
+    struct maria *maria = (struct maria *)connection;
     MYSQL *connected = NULL;
     maria->mysql = mysql_init(NULL);
     if (!maria->mysql)
@@ -231,9 +237,9 @@ static enum driver_progress connect_maria(void *connection)
     return maria->waits ? DRIVER_BUSY : after_connecting(maria, connected);
 }
 
-static enum driver_progress ask_maria(void *connection, const char *sql)
+static enum driver_progress ask_maria(struct connection *connection, const char *sql)
 {
-    struct maria *maria = connection;
+    struct maria *maria = (struct maria *)connection;
     int failed = 0;
     drop_result(maria);
     maria->phase = PHASE_ASKING;
@@ -241,17 +247,14 @@ static enum driver_progress ask_maria(void *connection, const char *sql)
     return maria->waits ? DRIVER_BUSY : after_asking(maria, failed);
 }
 
-static int status_of(short revents)
+static enum driver_progress go_on_maria(struct connection *connection, short revents)
 {
-    return (revents & (POLLIN | POLLERR | POLLHUP) ? MYSQL_WAIT_READ : 0) |
-           (revents & POLLOUT ? MYSQL_WAIT_WRITE : 0) | (revents & POLLPRI ? MYSQL_WAIT_EXCEPT : 0);
-}
-
-static enum driver_progress go_on_maria(void *connection, short revents)
-{
-    struct maria *maria = connection;
+    struct maria *maria = (struct maria *)connection;
     MYSQL *connected = NULL;
-    int failed = 0, status = status_of(revents);
+    int failed = 0;
+    int status = (revents & (POLLIN | POLLERR | POLLHUP) ? MYSQL_WAIT_READ : 0) |
+                 (revents & POLLOUT ? MYSQL_WAIT_WRITE : 0) |
+                 (revents & POLLPRI ? MYSQL_WAIT_EXCEPT : 0);
     if (!status)
         return DRIVER_BUSY;
     switch (maria->phase) {
@@ -270,9 +273,9 @@ static enum driver_progress go_on_maria(void *connection, short revents)
     return DRIVER_READY;
 }
 
-static void wants_maria(const void *connection, int *fd, short *events)
+static void wants_maria(const struct connection *connection, int *fd, short *events)
 {
-    const struct maria *maria = connection;
+    const struct maria *maria = (const struct maria *)connection;
     *fd = maria->mysql ? (int)mysql_get_socket(maria->mysql) : -1;
     *events = maria->phase == PHASE_NONE
                   ? POLLIN
@@ -283,54 +286,19 @@ static void wants_maria(const void *connection, int *fd, short *events)
 
 /* ------------------------------------------------------------------ answers */
 
-static size_t rows_maria(const void *connection)
+static const char *value_maria(const struct connection *connection, size_t row, unsigned column)
 {
-    const struct maria *maria = connection;
-    return maria->row_count;
-}
-
-static const char *value_maria(const void *connection, size_t row, unsigned column)
-{
-    const struct maria *maria = connection;
+    const struct maria *maria = (const struct maria *)connection;
     return column < mysql_num_fields(maria->result) ? maria->rows[row][column] : NULL;
 }
 
-/* Errors from 2000 to 2999 are the library's own: the connection is lost. */
-static bool survives_maria(const void *connection)
+static void place_maria(const struct connection *connection, char *text, size_t size)
 {
-    const struct maria *maria = connection;
-    unsigned number = maria->mysql ? mysql_errno(maria->mysql) : 0;
-    return number && (number < 2000 || number > 2999);
-}
-
-static const char *why_maria(const void *connection)
-{
-    const struct maria *maria = connection;
-    return maria->why;
-}
-
-static void place_maria(const void *connection, char *text, size_t size)
-{
-    const struct maria *maria = connection;
+    const struct maria *maria = (const struct maria *)connection;
     if (maria->host && !maria->socket)
         snprintf(text, size, "%s:%u", maria->host, maria->port ? maria->port : 3306);
     else
         snprintf(text, size, "local:%u", maria->port ? maria->port : 3306);
-}
-
-static int64_t pid_maria(const void *connection)
-{
-    const struct maria *maria = connection;
-    return (int64_t)mysql_thread_id(maria->mysql);
-}
-
-/* MySQL 8 has other tables than MariaDB. */
-static const struct dialect *dialect_maria(const void *connection, unsigned *version)
-{
-    const struct maria *maria = connection;
-    *version = (unsigned)mysql_get_server_version(maria->mysql);
-    bool is_maria = strstr(mysql_get_server_info(maria->mysql), "MariaDB") || *version < 80000;
-    return is_maria ? &dialect_mariadb : &dialect_mysql;
 }
 
 const struct driver driver_mariadb = {
@@ -342,11 +310,6 @@ const struct driver driver_mariadb = {
     .ask = ask_maria,
     .go_on = go_on_maria,
     .wants = wants_maria,
-    .rows = rows_maria,
     .value = value_maria,
-    .survives = survives_maria,
-    .why = why_maria,
     .place = place_maria,
-    .pid = pid_maria,
-    .dialect = dialect_maria,
 };

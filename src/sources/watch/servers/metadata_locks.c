@@ -1,24 +1,7 @@
 #include "sources/watch/servers/metadata_locks.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum {
-    LOCK_PID,
-    LOCK_STATUS,
-    LOCK_MODE,
-    LOCK_TYPE,
-    LOCK_SCHEMA,
-    LOCK_NAME,
-    LOCK_USER,
-    LOCK_HOST,
-    LOCK_DATABASE,
-    LOCK_COMMAND,
-    LOCK_QUERY,
-    LOCK_CHANGED,
-    LOCK_AGE,
-};
 
 void metadata_write(bool has_numbers, struct output *sql)
 {
@@ -101,14 +84,6 @@ static const struct {
 };
 enum { MODES = sizeof modes / sizeof *modes };
 
-static int mode_number(const char *mode)
-{
-    for (int i = 0; i < MODES; i++)
-        if (mode && strcmp(modes[i].name, mode) == 0)
-            return i;
-    return -1;
-}
-
 /* ------------------------------------------------------------------ the waits */
 
 struct lock {
@@ -116,141 +91,114 @@ struct lock {
     bool pending;
     int mode;                         /* -1: not known */
     const char *type, *schema, *name; /* of the object */
+    const char *changed;              /* of the session: the number of its query */
+    double age_s;                     /* of its state */
 };
 
-static bool is_text(const char *one, const char *other)
+/* A session that has no transaction of InnoDB is not known yet. */
+static void take_lock(struct row *row, struct lock *lock)
 {
-    return one && other && strcmp(one, other) == 0;
-}
-
-/* One that has no transaction of InnoDB is not known yet. */
-static bool take_session(struct scan *scan, const struct answer *answer, size_t row,
-                         uint32_t number)
-{
-    struct session *session = &scan->sessions[number];
-    if (*session->state)
-        return true;
-    const char *command = answer_value(answer, row, LOCK_COMMAND);
-    session->idle = is_text(command, "Sleep");
-    session->active = command && !session->idle;
+    struct scan *scan = row->scan;
+    lock->session = scan_session(scan, next_integer(row, -1), NULL);
+    if (lock->session == SCAN_NONE)
+        return;
+    lock->pending = strcmp(next_word(row), "PENDING") == 0;
+    const char *mode = next_word(row);
+    lock->mode = MODES - 1;
+    while (lock->mode >= 0 && strcmp(modes[lock->mode].name, mode) != 0)
+        lock->mode--;
+    lock->type = next_word(row);
+    lock->schema = next_word(row);
+    lock->name = next_word(row);
+    struct session *session = &scan->sessions[lock->session];
+    bool is_new = !*session->state;
+    const char *user = next_word(row), *host = next_word(row), *database = next_word(row);
+    const char *command = next_word(row), *query = next_word(row);
+    lock->changed = next_text(row);
+    lock->age_s = next_number(row);
+    if (!is_new)
+        return;
+    session->idle = strcmp(command, "Sleep") == 0;
+    session->active = *command && !session->idle;
     session->state = session->idle ? "idle in transaction" : "active";
-    session->user = scan_text(scan, answer_value(answer, row, LOCK_USER));
-    session->application = session->user;
-    session->database = scan_text(scan, answer_value(answer, row, LOCK_DATABASE));
-    session->query = scan_text(scan, answer_value(answer, row, LOCK_QUERY));
-    session->changed = scan_text(scan, answer_value(answer, row, LOCK_CHANGED));
-    session->statement = session->changed;
-    return session->user && session->database && session->query && session->changed &&
-           innodb_take_host(scan, session, answer_value(answer, row, LOCK_HOST));
-}
-
-static bool take_lock(struct scan *scan, const struct answer *answer, size_t row, struct lock *lock)
-{
-    const char *pid = answer_value(answer, row, LOCK_PID);
-    *lock = (struct lock){
-        .session = pid ? scan_session(scan, strtoll(pid, NULL, 10), NULL) : SCAN_NONE,
-        .pending = is_text(answer_value(answer, row, LOCK_STATUS), "PENDING"),
-        .mode = mode_number(answer_value(answer, row, LOCK_MODE)),
-        .type = answer_value(answer, row, LOCK_TYPE),
-        .schema = answer_value(answer, row, LOCK_SCHEMA),
-        .name = answer_value(answer, row, LOCK_NAME),
-    };
-    return lock->session != SCAN_NONE && take_session(scan, answer, row, lock->session);
-}
-
-static void name_object(const struct lock *lock, char *text, size_t size)
-{
-    const char *type = lock->type ? lock->type : "", *name = lock->name ? lock->name : "";
-    const char *schema = lock->schema ? lock->schema : "";
-    if (strcmp(type, "TABLE") == 0)
-        snprintf(text, size, "definition of `%.100s`.`%.100s`", schema, name);
-    else if (strcmp(type, "USER LEVEL LOCK") == 0)
-        snprintf(text, size, "user lock '%.200s'", name);
-    else if (strcmp(type, "BACKUP") == 0)
-        snprintf(text, size, "backup lock");
-    else
-        snprintf(text, size, "%.60s `%.100s`.`%.100s`", type, schema, name);
+    session->user = session->application = scan_text(scan, user);
+    session->database = scan_text(scan, database);
+    session->query = scan_text(scan, query);
+    session->changed = session->statement = lock->changed;
+    innodb_take_host(scan, session, host);
 }
 
 /* The number of the query says that it is the same wait: a query waits for one lock at a time, and
  * the lock is part of the key. */
-static struct wait *begin_wait(struct scan *scan, const struct answer *answer, size_t row,
-                               const struct lock *lock)
+static void begin_wait(struct scan *scan, const struct lock *lock)
 {
     char text[300];
-    const char *age = answer_value(answer, row, LOCK_AGE);
     struct wait *wait = scan_wait(scan, lock->session);
     if (!wait)
-        return NULL;
-    name_object(lock, text, sizeof text);
+        return;
+    if (strcmp(lock->type, "TABLE") == 0)
+        snprintf(text, sizeof text, "definition of `%.100s`.`%.100s`", lock->schema, lock->name);
+    else if (strcmp(lock->type, "USER LEVEL LOCK") == 0)
+        snprintf(text, sizeof text, "user lock '%.200s'", lock->name);
+    else if (strcmp(lock->type, "BACKUP") == 0)
+        snprintf(text, sizeof text, "backup lock");
+    else
+        snprintf(text, sizeof text, "%.60s `%.100s`.`%.100s`", lock->type, lock->schema,
+                 lock->name);
     wait->object = scan_text(scan, text);
     wait->mode = lock->mode < 0 ? "" : modes[lock->mode].name;
-    wait->began = scan_text(scan, answer_value(answer, row, LOCK_CHANGED));
-    wait->age_s = age ? strtod(age, NULL) : -1;
-    return wait->object && wait->began ? wait : NULL;
+    wait->began = lock->changed;
+    wait->age_s = lock->age_s;
 }
 
-static bool is_in_way(const struct lock *lock, const struct lock *other, bool pending)
+static bool is_in_way(const struct lock *lock, const struct lock *other)
 {
-    return other->pending == pending && other->session != lock->session && lock->mode >= 0 &&
-           other->mode >= 0 && modes[lock->mode].conflicts >> other->mode & 1 &&
-           is_text(lock->type, other->type) && is_text(lock->schema, other->schema) &&
-           is_text(lock->name, other->name);
+    return other->session != lock->session && lock->mode >= 0 && other->mode >= 0 &&
+           modes[lock->mode].conflicts >> other->mode & 1 && strcmp(lock->type, other->type) == 0 &&
+           strcmp(lock->schema, other->schema) == 0 && strcmp(lock->name, other->name) == 0;
 }
 
 /* Those who hold it. Where nobody does, somebody who waits comes first: who, is known only if there
  * is one. */
-static bool add_holders(struct scan *scan, uint32_t wait, const struct lock *locks, size_t count,
+static void add_holders(struct scan *scan, uint32_t wait, const struct lock *locks, size_t count,
                         const struct lock *lock)
 {
     const struct lock *ahead = NULL;
     size_t holders = 0, others = 0;
     for (size_t i = 0; i < count; i++) {
-        if (is_in_way(lock, &locks[i], true)) {
+        if (!is_in_way(lock, &locks[i]))
+            continue;
+        if (locks[i].pending) {
             ahead = &locks[i];
             others++;
+        } else {
+            scan_edge(scan, wait, locks[i].session, false, modes[locks[i].mode].name);
+            holders++;
         }
-        if (!is_in_way(lock, &locks[i], false))
-            continue;
-        holders++;
-        if (!scan_edge(scan, wait, locks[i].session, false, modes[locks[i].mode].name))
-            return false;
     }
-    return holders || others != 1 ||
-           scan_edge(scan, wait, ahead->session, true, modes[ahead->mode].name);
+    if (!holders && others == 1)
+        scan_edge(scan, wait, ahead->session, true, modes[ahead->mode].name);
 }
 
-bool metadata_read(const struct answer *answer, struct scan *scan)
+void metadata_read(const struct connection *answer, struct scan *scan)
 {
-    size_t count = answer_rows(answer);
-    struct lock *locks = arena_alloc(&scan->arena, (count + 1) * sizeof *locks);
-    if (!locks)
-        return false;
-    for (size_t row = 0; row < count; row++)
-        if (!take_lock(scan, answer, row, &locks[row]))
-            return false;
-    for (size_t row = 0; row < count; row++) {
-        if (!locks[row].pending || scan->sessions[locks[row].session].wait != SCAN_NONE)
-            continue;
-        const struct wait *wait = begin_wait(scan, answer, row, &locks[row]);
-        if (!wait || !add_holders(scan, (uint32_t)(wait - scan->waits), locks, count, &locks[row]))
-            return false;
+    size_t count = answer->rows;
+    struct lock *locks = scan_alloc(scan, (count + 1) * sizeof *locks);
+    for (size_t i = 0; i < count && !scan->failed; i++) {
+        struct row row = {answer, scan, i, 0};
+        take_lock(&row, &locks[i]);
     }
-    return true;
+    for (size_t i = 0; i < count && !scan->failed; i++) {
+        const struct session *session = &scan->sessions[locks[i].session];
+        if (!locks[i].pending || session->wait != SCAN_NONE)
+            continue;
+        begin_wait(scan, &locks[i]);
+        if (!scan->failed)
+            add_holders(scan, session->wait, locks, count, &locks[i]);
+    }
 }
 
 /* ------------------------------------------------------------------ waits without holders */
-
-enum {
-    BLOCKED_PID,
-    BLOCKED_STATE,
-    BLOCKED_USER,
-    BLOCKED_HOST,
-    BLOCKED_DATABASE,
-    BLOCKED_QUERY,
-    BLOCKED_CHANGED,
-    BLOCKED_AGE,
-};
 
 void metadata_write_blocked(bool has_numbers, struct output *sql)
 {
@@ -278,42 +226,25 @@ static const char *explain_blocked(const struct server_facts *facts, const char 
            "configuration (locks taken before it is set stay invisible)";
 }
 
-static bool add_blocked(const struct server_facts *facts, const struct answer *answer, size_t row,
-                        struct scan *scan)
+void metadata_read_blocked(const struct server_facts *facts, struct row *row)
 {
-    const char *pid = answer_value(answer, row, BLOCKED_PID);
-    const char *state = answer_value(answer, row, BLOCKED_STATE);
-    const char *age = answer_value(answer, row, BLOCKED_AGE);
-    uint32_t number = scan_session(scan, pid ? strtoll(pid, NULL, 10) : -1, NULL);
-    if (number == SCAN_NONE)
-        return false;
-    struct session *session = &scan->sessions[number];
-    if (session->wait != SCAN_NONE)
-        return true; /* for a lock that is known */
+    struct scan *scan = row->scan;
+    uint32_t number = scan_session(scan, next_integer(row, -1), NULL);
+    struct session *session = number == SCAN_NONE ? NULL : &scan->sessions[number];
+    if (!session || session->wait != SCAN_NONE)
+        return; /* for a lock that is known */
+    struct wait *wait = scan_wait(scan, number);
+    if (!wait)
+        return;
+    wait->object = next_text(row);
     session->state = "active";
     session->active = true;
     session->idle = false;
-    session->user = scan_text(scan, answer_value(answer, row, BLOCKED_USER));
-    session->application = session->user;
-    session->database = scan_text(scan, answer_value(answer, row, BLOCKED_DATABASE));
-    session->query = scan_text(scan, answer_value(answer, row, BLOCKED_QUERY));
-    session->changed = scan_text(scan, answer_value(answer, row, BLOCKED_CHANGED));
-    session->unseen = explain_blocked(facts, state ? state : "");
-    struct wait *wait = scan_wait(scan, number);
-    if (!wait)
-        return false;
-    wait->object = scan_text(scan, state);
-    wait->began = scan->sessions[number].changed;
-    wait->age_s = age ? strtod(age, NULL) : -1;
-    return session->user && session->database && session->query && session->changed &&
-           wait->object && innodb_take_host(scan, session, answer_value(answer, row, BLOCKED_HOST));
-}
-
-bool metadata_read_blocked(const struct server_facts *facts, const struct answer *answer,
-                           struct scan *scan)
-{
-    for (size_t row = 0; row < answer_rows(answer); row++)
-        if (!add_blocked(facts, answer, row, scan))
-            return false;
-    return true;
+    session->unseen = explain_blocked(facts, wait->object);
+    session->user = session->application = next_text(row);
+    innodb_take_host(scan, session, next_word(row));
+    session->database = next_text(row);
+    session->query = next_text(row);
+    session->changed = wait->began = next_text(row);
+    wait->age_s = next_number(row);
 }

@@ -21,15 +21,13 @@
 
 /* SQL: all locks for which somebody waits. */
 void metadata_write(bool has_numbers, struct output *sql);
-/* False: out of memory. */
-bool metadata_read(const struct answer *answer, struct scan *scan);
+void metadata_read(const struct connection *answer, struct scan *scan);
 
 /* SQL: all sessions that wait for a lock which is not InnoDB's, by the list of processes. */
 void metadata_write_blocked(bool has_numbers, struct output *sql);
-/* Those of them whose wait is not known yet get one, without edges. */
-bool metadata_read_blocked(const struct server_facts *facts, const struct answer *answer,
-                           struct scan *scan);
+/* One of them, a row: if its wait is not known yet, it gets one, without edges. */
+void metadata_read_blocked(const struct server_facts *facts, struct row *row);
 
 /* "10.0.0.7:51234", "localhost": a socket; "localhost:51234": an address that was looked up.
  * innodb.c */
-bool innodb_take_host(struct scan *scan, struct session *session, const char *host);
+void innodb_take_host(struct scan *scan, struct session *session, const char *host);

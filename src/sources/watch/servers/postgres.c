@@ -3,25 +3,9 @@
 #include "sources/watch/servers/remedy.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ the beginning */
-
-/* Columns of the answer. */
-enum {
-    HELLO_NAME,
-    HELLO_USER,
-    HELLO_SEES,
-    HELLO_SIGNALS,
-    HELLO_SUPER,
-    HELLO_NEAR,
-    HELLO_PORT,
-    HELLO_STANDBY,
-    HELLO_STARTED,
-    HELLO_CONTROL,
-    HELLO_DETECTS,
-};
 
 /* Milliseconds after which a session looks for a deadlock, the longest that can be known: of this
  * session, and as set for roles and databases. What a session has set for itself is not visible. */
@@ -63,40 +47,32 @@ static void write_hello(unsigned version, int64_t pid, struct output *sql)
                 ") FROM pg_roles r WHERE r.rolname = current_user");
 }
 
-static bool is_true(const char *value)
+static void greet_postgres(const struct connection *answer, struct server_facts *facts)
 {
-    return value && value[0] == 't';
-}
-
-static void greet_postgres(const struct answer *answer, struct server_facts *facts)
-{
-    facts->mends_soft_waits = facts->names_programs = true;
-    if (answer_rows(answer) == 0)
+    struct row row = {.answer = answer};
+    facts->mends_soft_waits = facts->names_programs = facts->detects = true;
+    if (answer->rows == 0)
         return;
-    const char *name = answer_value(answer, 0, HELLO_NAME);
-    const char *user = answer_value(answer, 0, HELLO_USER);
-    snprintf(facts->name, sizeof facts->name, "%s", name ? name : "");
-    snprintf(facts->user, sizeof facts->user, "%s", user ? user : "");
-    facts->sees_activity = is_true(answer_value(answer, 0, HELLO_SEES));
+    snprintf(facts->name, sizeof facts->name, "%s", next_word(&row));
+    snprintf(facts->user, sizeof facts->user, "%s", next_word(&row));
+    facts->sees_activity = next_flag(&row);
     facts->lacks[0] = '\0';
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,
                  "the role %s does not see what other users' sessions do: GRANT pg_read_all_stats "
                  "TO %s",
                  facts->user, facts->user);
-    facts->signals = is_true(answer_value(answer, 0, HELLO_SIGNALS));
-    facts->superuser = is_true(answer_value(answer, 0, HELLO_SUPER));
-    facts->near = is_true(answer_value(answer, 0, HELLO_NEAR));
-    const char *port = answer_value(answer, 0, HELLO_PORT);
-    facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
-    facts->standby = is_true(answer_value(answer, 0, HELLO_STANDBY));
-    const char *started = answer_value(answer, 0, HELLO_STARTED);
+    facts->signals = next_flag(&row);
+    facts->superuser = next_flag(&row);
+    facts->near = next_flag(&row);
+    facts->port = (uint32_t)next_integer(&row, 0);
+    facts->standby = next_flag(&row);
+    const char *started = next_value(&row);
     snprintf(facts->identity, sizeof facts->identity, "PostgreSQL, port %u, started %s",
              facts->port, started ? started : "?");
-    facts->identifies = is_true(answer_value(answer, 0, HELLO_CONTROL));
-    const char *detects = answer_value(answer, 0, HELLO_DETECTS);
-    facts->detects = true;
-    facts->detects_ns = detects ? (uint64_t)(strtod(detects, NULL) * 1e6) : UINT64_C(1000000000);
+    facts->identifies = next_flag(&row);
+    double detects_ms = next_number(&row);
+    facts->detects_ns = detects_ms >= 0 ? (uint64_t)(detects_ms * 1e6) : UINT64_C(1000000000);
 }
 
 /* A question of its own, since a role without the right to it would get an error. A standby has its
@@ -106,10 +82,11 @@ static void write_identify(struct output *sql)
     output_text(sql, "SELECT system_identifier FROM pg_control_system()");
 }
 
-static void identified_postgres(const struct answer *answer, struct server_facts *facts)
+static void identified_postgres(const struct connection *answer, struct server_facts *facts)
 {
-    const char *number = answer_rows(answer) > 0 ? answer_value(answer, 0, 0) : NULL;
-    snprintf(facts->system, sizeof facts->system, "%s", number ? number : "");
+    struct row row = {.answer = answer};
+    if (answer->rows > 0)
+        snprintf(facts->system, sizeof facts->system, "%s", next_word(&row));
 }
 
 /* Wait events of replay on a standby that waits for sessions there to let go of something. */
@@ -130,18 +107,6 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
 }
 
 /* ------------------------------------------------------------------ the locks */
-
-enum {
-    LOCK_LEADER,
-    LOCK_GRANTED,
-    LOCK_MODE,
-    LOCK_TAG,
-    LOCK_GID,
-    LOCK_OBJECT,
-    LOCK_ROW,
-    LOCK_BEGAN,
-    LOCK_AGE,
-};
 
 /* What is waited for, and in which row. */
 static void write_names(struct output *sql)
@@ -206,77 +171,25 @@ static void write_locks(const struct server_facts *facts, struct output *sql)
                   began, began);
 }
 
-static double number_of(const char *value)
-{
-    return value ? strtod(value, NULL) : -1;
-}
-
-static const char *text_of(const struct answer *answer, size_t row, unsigned column)
-{
-    const char *value = answer_value(answer, row, column);
-    return value ? value : "";
-}
-
 /* The texts of a wait are the answer's, and are copied when its session is known. */
-static bool take_lock(struct queues *queues, const struct answer *answer, size_t row)
+static void take_lock(struct queues *queues, struct row *row)
 {
-    const char *tag = text_of(answer, row, LOCK_TAG), *mode = text_of(answer, row, LOCK_MODE);
-    int64_t leader = strtoll(text_of(answer, row, LOCK_LEADER), NULL, 10);
-    if (is_true(answer_value(answer, row, LOCK_GRANTED)))
-        return queues_hold(queues, tag, leader, answer_value(answer, row, LOCK_GID), mode);
-    const struct queue_wait wait = {
-        .leader = leader,
-        .mode = mode,
-        .object = text_of(answer, row, LOCK_OBJECT),
-        .row = text_of(answer, row, LOCK_ROW),
-        .began = text_of(answer, row, LOCK_BEGAN),
-        .age_s = number_of(answer_value(answer, row, LOCK_AGE)),
-    };
-    return queues_wait(queues, tag, &wait);
-}
-
-static bool read_locks(const struct answer *answer, struct scan *scan)
-{
-    size_t rows = answer_rows(answer);
-    bool done = true;
-    scan->queues = queues_open(scan, rows);
-    for (size_t row = 0; row < rows && scan->queues && done; row++)
-        done = take_lock(scan->queues, answer, row);
-    return scan->queues && queues_settle(scan->queues) && done;
+    struct queue_wait wait = {.leader = next_integer(row, 0)};
+    bool granted = next_flag(row);
+    wait.mode = next_word(row);
+    const char *tag = next_word(row), *gid = next_value(row);
+    if (granted) {
+        queues_hold(queues, tag, wait.leader, gid, wait.mode);
+        return;
+    }
+    wait.object = next_word(row);
+    wait.row = next_word(row);
+    wait.began = next_word(row);
+    wait.age_s = next_number(row);
+    queues_wait(queues, tag, &wait);
 }
 
 /* ------------------------------------------------------------------ the sessions */
-
-enum {
-    SESSION_PID,
-    SESSION_STARTED,
-    SESSION_USER,
-    SESSION_APPLICATION,
-    SESSION_DATABASE,
-    SESSION_ADDRESS,
-    SESSION_PORT,
-    SESSION_STATE,
-    SESSION_QUERY,
-    SESSION_CHANGED,
-    SESSION_TRANSACTION,
-    SESSION_STATE_AGE,
-    SESSION_SUPER,
-    SESSION_WORK,
-    SESSION_ID,
-    SESSION_TRANSACTION_START,
-    SESSION_STATEMENT_START,
-    SESSION_AHEAD,
-    SESSION_OUTSIDE,
-};
-
-/* The sessions whose place in a queue is asked for. */
-static void write_checks(const struct scan *scan, struct output *sql)
-{
-    int64_t pids[QUEUES_CHECKS];
-    size_t count = queues_check(scan->queues, pids);
-    for (size_t i = 0; i < count; i++)
-        output_format(sql, "%s%lld", i ? "," : "", (long long)pids[i]);
-}
 
 /* All with a transaction, since they may be linked to others elsewhere, and all who were named. */
 static void write_sessions(const struct server_facts *facts, const struct scan *scan,
@@ -290,7 +203,10 @@ static void write_sessions(const struct server_facts *facts, const struct scan *
              "coalesce(l.locks, 0), "
              "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
              "a.xact_start, a.query_start, CASE WHEN a.pid = ANY('{");
-    write_checks(scan, sql);
+    int64_t checked[QUEUES_CHECKS]; /* the sessions whose place in a queue is asked for */
+    size_t count = queues_check(scan->queues, checked);
+    for (size_t i = 0; i < count; i++)
+        output_format(sql, "%s%lld", i ? "," : "", (long long)checked[i]);
     output_format(
         sql,
         "}'::int[]) THEN pg_blocking_pids(a.pid) END, "
@@ -308,12 +224,6 @@ static void write_sessions(const struct server_facts *facts, const struct scan *
         if (scan->sessions[i].pid > 0)
             output_format(sql, "%s%lld", written++ ? "," : "", (long long)scan->sessions[i].pid);
     output_text(sql, "}'::int[]))");
-}
-
-static void take_port(struct session *session, const char *port)
-{
-    long number = port ? strtol(port, NULL, 10) : 0;
-    session->port = number > 0 && number < 65536 ? (uint32_t)number : 0;
 }
 
 /* What it waits for besides locks: an answer from elsewhere; or, for replay on a standby, that
@@ -338,43 +248,36 @@ static void take_outside(struct session *session, const char *event)
               "pg_stat_activity, or lower max_standby_streaming_delay";
 }
 
-static bool read_session(const struct answer *answer, size_t row, struct scan *scan,
-                         const struct server_facts *facts)
+static void read_session(struct row *row, const struct server_facts *facts)
 {
-    const char *pid = answer_value(answer, row, SESSION_PID);
-    uint32_t number = scan_session(scan, pid ? strtoll(pid, NULL, 10) : -1, NULL);
+    struct scan *scan = row->scan;
+    uint32_t number = scan_session(scan, next_integer(row, -1), NULL);
     if (number == SCAN_NONE)
-        return false;
+        return;
     struct session *session = &scan->sessions[number];
-    const struct {
-        const char **text;
-        unsigned column;
-    } texts[] = {
-        {&session->started, SESSION_STARTED},
-        {&session->user, SESSION_USER},
-        {&session->application, SESSION_APPLICATION},
-        {&session->database, SESSION_DATABASE},
-        {&session->address, SESSION_ADDRESS},
-        {&session->state, SESSION_STATE},
-        {&session->query, SESSION_QUERY},
-        {&session->changed, SESSION_CHANGED},
-        {&session->id, SESSION_ID},
-        {&session->transaction, SESSION_TRANSACTION_START},
-        {&session->statement, SESSION_STATEMENT_START},
-    };
-    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!(*texts[i].text = scan_text(scan, answer_value(answer, row, texts[i].column))))
-            return false;
-    take_port(session, answer_value(answer, row, SESSION_PORT));
-    session->transaction_s = number_of(answer_value(answer, row, SESSION_TRANSACTION));
-    session->state_s = number_of(answer_value(answer, row, SESSION_STATE_AGE));
-    session->work = (uint64_t)number_of(answer_value(answer, row, SESSION_WORK));
+    session->started = next_text(row);
+    session->user = next_text(row);
+    session->application = next_text(row);
+    session->database = next_text(row);
+    session->address = next_text(row);
+    int64_t port = next_integer(row, 0);
+    session->port = port > 0 && port < 65536 ? (uint32_t)port : 0;
+    session->state = next_text(row);
     session->active = strcmp(session->state, "active") == 0;
     session->idle = strncmp(session->state, "idle", 4) == 0;
-    session->spared = !facts->superuser && is_true(answer_value(answer, row, SESSION_SUPER));
-    take_outside(session, answer_value(answer, row, SESSION_OUTSIDE));
-    const char *ahead = answer_value(answer, row, SESSION_AHEAD);
-    return !ahead || queues_ahead(scan->queues, session->pid, ahead);
+    session->query = next_text(row);
+    session->changed = next_text(row);
+    session->transaction_s = next_number(row);
+    session->state_s = next_number(row);
+    session->spared = next_flag(row) && !facts->superuser;
+    session->work = (uint64_t)next_number(row);
+    session->id = next_text(row);
+    session->transaction = next_text(row);
+    session->statement = next_text(row);
+    const char *ahead = next_value(row);
+    take_outside(session, next_value(row));
+    if (ahead)
+        queues_ahead(scan->queues, session->pid, ahead);
 }
 
 /* ------------------------------------------------------------------ parts and remedies */
@@ -391,15 +294,20 @@ static void write_part(unsigned part, const struct server_facts *facts, const st
         write_sessions(facts, scan, sql);
 }
 
-static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
-                      struct scan *scan)
+static void read_part(unsigned part, const struct server_facts *facts,
+                      const struct connection *answer, struct scan *scan)
 {
     if (part == PART_LOCKS)
-        return read_locks(answer, scan);
-    for (size_t row = 0; row < answer_rows(answer); row++)
-        if (!read_session(answer, row, scan, facts))
-            return false;
-    return queues_edges(scan->queues);
+        scan->queues = queues_open(scan, answer->rows);
+    for (size_t i = 0; i < answer->rows && !scan->failed; i++) {
+        struct row row = {answer, scan, i, 0};
+        if (part == PART_LOCKS)
+            take_lock(scan->queues, &row);
+        else
+            read_session(&row, facts);
+    }
+    if (!scan->failed)
+        (part == PART_LOCKS ? queues_settle : queues_edges)(scan->queues);
 }
 
 static const char *hint_postgres(const char *why)

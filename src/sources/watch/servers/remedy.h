@@ -11,7 +11,7 @@
 void remedy_postgres_advise(enum remedy remedy, const struct session *session, struct output *sql);
 void remedy_postgres_write(enum remedy remedy, const struct server_facts *facts,
                            const struct remedy_condition *condition, struct output *sql);
-enum remedy_outcome remedy_postgres_outcome(const struct answer *answer);
+enum remedy_outcome remedy_postgres_outcome(const struct connection *answer);
 enum remedy_outcome remedy_postgres_refusal(const char *why);
 
 void remedy_mariadb_advise(enum remedy remedy, const struct session *session, struct output *sql);
@@ -21,5 +21,5 @@ void remedy_mariadb_write(enum remedy remedy, const struct server_facts *facts,
 void remedy_mysql_advise(enum remedy remedy, const struct session *session, struct output *sql);
 void remedy_mysql_write(enum remedy remedy, const struct server_facts *facts,
                         const struct remedy_condition *condition, struct output *sql);
-enum remedy_outcome remedy_innodb_outcome(const struct answer *answer);
+enum remedy_outcome remedy_innodb_outcome(const struct connection *answer);
 enum remedy_outcome remedy_innodb_refusal(const char *why);

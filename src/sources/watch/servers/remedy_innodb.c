@@ -73,7 +73,7 @@ void remedy_mysql_write(enum remedy remedy, const struct server_facts *facts,
     remedy_mysql_advise(remedy, &condition->scan->sessions[condition->session], sql);
 }
 
-enum remedy_outcome remedy_innodb_outcome(const struct answer *answer)
+enum remedy_outcome remedy_innodb_outcome(const struct connection *answer)
 {
     (void)answer;
     return OUTCOME_DONE; /* everything else is an error */

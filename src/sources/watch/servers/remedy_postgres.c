@@ -110,12 +110,13 @@ void remedy_postgres_write(enum remedy remedy, const struct server_facts *facts,
                   remedy == REMEDY_CANCEL ? "cancel" : "terminate", (long long)session->pid);
 }
 
-enum remedy_outcome remedy_postgres_outcome(const struct answer *answer)
+enum remedy_outcome remedy_postgres_outcome(const struct connection *answer)
 {
-    const char *text = answer_rows(answer) > 0 ? answer_value(answer, 0, 0) : NULL;
-    if (text && strcmp(text, "done") == 0)
+    struct row row = {.answer = answer};
+    const char *text = answer->rows > 0 ? next_word(&row) : "";
+    if (strcmp(text, "done") == 0)
         return OUTCOME_DONE;
-    return text && strcmp(text, "refused") == 0 ? OUTCOME_REFUSED : OUTCOME_OVER;
+    return strcmp(text, "refused") == 0 ? OUTCOME_REFUSED : OUTCOME_OVER;
 }
 
 enum remedy_outcome remedy_postgres_refusal(const char *why)

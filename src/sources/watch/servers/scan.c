@@ -23,21 +23,25 @@ void scan_clear(struct scan *scan)
     hash_free(&scan->index, &scan->memory);
     scan->session_count = scan->wait_count = scan->edge_count = 0;
     scan->asked = scan->answered = 0;
-    scan->whole = false;
+    scan->whole = scan->failed = false;
     scan->queues = NULL;
 }
 
 const char *scan_text(struct scan *scan, const char *text)
 {
-    return !text || !*text ? "" : arena_text(&scan->arena, text, strlen(text));
+    const char *copy = text && *text ? arena_text(&scan->arena, text, strlen(text)) : "";
+    scan->failed |= !copy;
+    return copy ? copy : "";
+}
+
+void *scan_alloc(struct scan *scan, size_t size)
+{
+    void *memory = arena_alloc(&scan->arena, size);
+    scan->failed |= !memory;
+    return memory;
 }
 
 /* ------------------------------------------------------------------ making one */
-
-static bool is_session(const struct session *session, int64_t pid, const char *gid)
-{
-    return session->pid == pid && (pid != 0 || (gid && strcmp(session->gid, gid) == 0));
-}
 
 static uint64_t session_hash(int64_t pid, const char *gid)
 {
@@ -54,9 +58,11 @@ static void refill_index(const void *context, struct hash *index)
 uint32_t scan_find(const struct scan *scan, int64_t pid, const char *gid)
 {
     struct hash_probe probe = hash_probe(&scan->index, session_hash(pid, gid));
-    while (hash_meet(&scan->index, &probe))
-        if (is_session(&scan->sessions[probe.number], pid, gid))
+    while (hash_meet(&scan->index, &probe)) {
+        const struct session *session = &scan->sessions[probe.number];
+        if (session->pid == pid && (pid != 0 || (gid && strcmp(session->gid, gid) == 0)))
             return probe.number;
+    }
     return SCAN_NONE;
 }
 
@@ -67,11 +73,13 @@ uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid)
         return found;
     const char *copy = gid ? scan_text(scan, gid) : NULL;
     uint32_t count = (uint32_t)scan->session_count + 1;
-    if ((gid && !copy) ||
+    if (scan->failed ||
         !memory_grow(&scan->memory, &scan->sessions, &scan->session_room, count,
                      sizeof *scan->sessions) ||
-        !hash_reserve(&scan->index, &scan->memory, count, count, refill_index, scan))
+        !hash_reserve(&scan->index, &scan->memory, count, count, refill_index, scan)) {
+        scan->failed = true;
         return SCAN_NONE;
+    }
     hash_put(&scan->index, session_hash(pid, gid), count - 1);
     scan->sessions[scan->session_count] = (struct session){
         .pid = pid,
@@ -96,34 +104,34 @@ uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid)
 
 struct wait *scan_wait(struct scan *scan, uint32_t session)
 {
-    if (!memory_grow(&scan->memory, &scan->waits, &scan->wait_room, scan->wait_count + 1,
-                     sizeof *scan->waits))
+    if (!memory_extend(&scan->memory, scan->waits, scan->wait_room, scan->wait_count)) {
+        scan->failed = true;
         return NULL;
+    }
     struct wait *wait = &scan->waits[scan->wait_count];
     *wait = (struct wait){.session = session, .mode = "", .object = "", .row = "", .began = ""};
     scan->sessions[session].wait = (uint32_t)scan->wait_count++;
     return wait;
 }
 
-bool scan_push(struct scan *scan, const struct edge *edge)
+void scan_push(struct scan *scan, const struct edge *edge)
 {
-    if (!memory_grow(&scan->memory, &scan->edges, &scan->edge_room, scan->edge_count + 1,
-                     sizeof *scan->edges))
-        return false;
-    scan->edges[scan->edge_count++] = *edge;
-    return true;
+    if (memory_extend(&scan->memory, scan->edges, scan->edge_room, scan->edge_count))
+        scan->edges[scan->edge_count++] = *edge;
+    else
+        scan->failed = true;
 }
 
-bool scan_edge(struct scan *scan, uint32_t wait, uint32_t holder, bool soft, const char *mode)
+void scan_edge(struct scan *scan, uint32_t wait, uint32_t holder, bool soft, const char *mode)
 {
     if (scan->waits[wait].session == holder)
-        return true; /* a parallel query that waits for one of its own */
+        return; /* a parallel query that waits for one of its own */
     for (size_t i = scan->edge_count; i > 0 && scan->edges[i - 1].wait == wait; i--)
         if (scan->edges[i - 1].holder == holder)
-            return true;
+            return;
     const struct edge edge = {
         .wait = wait, .holder = holder, .soft = soft, .mode = mode, .lock = "", .began = ""};
-    return scan_push(scan, &edge);
+    scan_push(scan, &edge);
 }
 
 void scan_identify(struct scan *scan, size_t first, const char *lock, const char *began)

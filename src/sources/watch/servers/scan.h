@@ -67,6 +67,7 @@ struct edge {
 struct scan {
     uint64_t asked, answered;  /* 0: there has been none */
     bool whole;                /* everything that was asked for came */
+    bool failed;               /* out of memory: the look is of no use */
     const struct scan *before; /* while it is made: the look before */
     struct queues *queues;     /* while it is made: locks of PostgreSQL */
     struct session *sessions;
@@ -85,19 +86,22 @@ void scan_close(struct scan *scan);
 /* Forgets everything. */
 void scan_clear(struct scan *scan);
 
-/* A copy that lives as long as the look; "" for NULL. NULL: out of memory. */
+/* All of these set scan->failed without memory. */
+/* A copy that lives as long as the look; "" for NULL. */
 const char *scan_text(struct scan *scan, const char *text);
+/* Zeroed, as long as the look; NULL: out of memory. */
+void *scan_alloc(struct scan *scan, size_t size);
 /* The session with this pid (or gid, for pid 0), or SCAN_NONE. */
 uint32_t scan_find(const struct scan *scan, int64_t pid, const char *gid);
 /* The same, added if it is new; SCAN_NONE: out of memory. */
 uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid);
 /* One more wait, of a session that has none yet; NULL: out of memory. */
 struct wait *scan_wait(struct scan *scan, uint32_t session);
-/* One more edge, once each; false: out of memory. */
-bool scan_edge(struct scan *scan, uint32_t wait, uint32_t holder, bool soft, const char *mode);
+/* One more edge, once each. */
+void scan_edge(struct scan *scan, uint32_t wait, uint32_t holder, bool soft, const char *mode);
 
 /* The same without looking whether it is there. */
-bool scan_push(struct scan *scan, const struct edge *edge);
+void scan_push(struct scan *scan, const struct edge *edge);
 /* Identifies the lock of all edges from `first` on. */
 void scan_identify(struct scan *scan, size_t first, const char *lock, const char *began);
 
