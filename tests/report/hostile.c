@@ -51,7 +51,7 @@ static bool report_bytes(const char *bytes, size_t size)
         return false;
     }
     struct output out;
-    struct report_look look = {.style = {.color = true, .utf8 = true}, .verbose = true};
+    struct finding_look look = {.style = {.color = true, .utf8 = true}, .verbose = true};
     struct session session;
     session_open(&session, NULL);
     REQUIRE(output_open(&out, -1));

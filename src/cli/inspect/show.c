@@ -60,7 +60,7 @@ static int show_report(struct cli *cli, const struct inspect_settings *settings,
                        const struct report *report, size_t number, size_t count)
 {
     char folder[PATH_MAX];
-    struct report_look look = {
+    struct finding_look look = {
         .style = cli_style(cli),
         .verbose = cli->verbose,
         .folder = getcwd(folder, sizeof folder),

@@ -371,7 +371,7 @@ static void take_picture(struct hang *hang)
     hang->pictured = 0;
     if (tell_open(&report, &hang->sight, &hang->findings, NULL, &error) != GORDIAN_OK)
         return;
-    struct report_look look = report_look_of(hang->cli, STDERR_FILENO, folder, sizeof folder);
+    struct finding_look look = report_look_of(hang->cli, STDERR_FILENO, folder, sizeof folder);
     look.everybody = true;
     report_text(&report, &look, 0, &hang->picture);
     report_close(&report);

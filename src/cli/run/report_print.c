@@ -34,11 +34,11 @@ void export_report_settings(struct cli *cli)
         cli->color = COLOR_NEVER;
 }
 
-struct report_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size)
+struct finding_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size)
 {
     struct cli there = *cli;
     there.out_is_terminal = isatty(fd);
-    return (struct report_look){
+    return (struct finding_look){
         .style = cli_style(&there),
         .verbose = cli->verbose,
         .folder = getcwd(folder, size),
@@ -135,7 +135,7 @@ bool print_report_text(struct cli *cli, const struct report *report,
                  : STDERR_FILENO;
     if (fd < 0 || !output_open(&text, -1))
         return false;
-    struct report_look look = report_look_of(cli, fd, folder, sizeof folder);
+    struct finding_look look = report_look_of(cli, fd, folder, sizeof folder);
     if (!number->again) /* how often it came is said at the end */
         report_text(report, &look, number->ordinal, &text);
     bool done =

@@ -13,7 +13,7 @@ void export_report_settings(struct cli *cli);
 /* The value of a variable that names a file; NULL: none. */
 const char *report_path(const char *name);
 
-struct report_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size);
+struct finding_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size);
 
 /* The report itself in one piece, so that it does not mix with what others write. */
 bool print_report_text(struct cli *cli, const struct report *report,

@@ -244,7 +244,7 @@ static int print_status_report(struct cli *cli, const struct run_settings *setti
     lseek(fd, 0, SEEK_SET);
     if (report_open(&report, fd, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
-    struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
+    struct finding_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
     look.everybody = true;
     report_text(&report, &look, 0, &cli->out);
     write_status_files(cli, settings, &report);
@@ -276,7 +276,7 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     status = inspect_look(&sight, &findings, &error);
     THEN(status, tell_open(&report, &sight, &findings, NULL, &error));
     if (status == GORDIAN_OK) {
-        struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
+        struct finding_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
         look.everybody = true;
         report_text(&report, &look, 0, &cli->out);
         write_status_files(cli, settings, &report);

@@ -273,7 +273,8 @@ void report_title(const struct report *report, char *text, size_t size)
 {
     const struct report_thread *first =
         report->head.first != INCIDENT_NONE ? &report->threads[report->head.first] : NULL;
-    const struct report_edge *wait = first ? wait_of(report, report->head.first) : NULL;
+    const struct report_edge *wait =
+        first && first->raw.wait != INCIDENT_NONE ? &report->edges[first->raw.wait] : NULL;
     const char *waiter = first ? first->name : "a thread";
     const char *lock = wait ? report->locks[wait->raw.lock].name : "a lock";
     switch (report->head.kind) {
@@ -353,11 +354,6 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
     return text;
 }
 
-const char *mode_text(unsigned mode)
-{
-    return mode == INCIDENT_READ ? "for reading" : "";
-}
-
 /* Does somebody hold it only by queueing for it? */
 static bool held_by_queue(const struct report *report, uint32_t lock)
 {
@@ -411,10 +407,4 @@ const char *held_text(const struct report *report, uint32_t lock)
     default:
         return held_by_nobody(report, lock) ? "could be freed by" : "held by";
     }
-}
-
-const struct report_edge *wait_of(const struct report *report, uint32_t thread)
-{
-    uint32_t wait = report->threads[thread].raw.wait;
-    return wait == INCIDENT_NONE ? NULL : &report->edges[wait];
 }

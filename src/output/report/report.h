@@ -80,14 +80,6 @@ struct report {
     struct report_block *blocks;
 };
 
-/* How it is to look. */
-struct report_look {
-    struct style style;
-    bool verbose;       /* system frames, every thread, long cycles whole */
-    bool everybody;     /* every thread */
-    const char *folder; /* paths below it are shown relative; NULL: none */
-};
-
 /* Reads the whole of `fd`. Fails with GORDIAN_STATUS_INPUT on what is no incident. */
 gordian_status report_open(struct report *report, int fd, gordian_error *error);
 /* The same with symbols that are open already, one a process in the incident's order (NULL: none);
@@ -97,7 +89,7 @@ gordian_status report_open_with(struct report *report, int fd, struct symbols *c
 void report_close(struct report *report);
 
 /* text.c. `ordinal`: "deadlock 2" in this run; 0: not counted. */
-void report_text(const struct report *report, const struct report_look *look, unsigned ordinal,
+void report_text(const struct report *report, const struct finding_look *look, unsigned ordinal,
                  struct output *out);
 /* The report as a finding, which borrows its texts; to be closed whatever comes. */
 void report_finding(struct finding *finding, const struct report *report, unsigned ordinal);
@@ -121,21 +113,10 @@ const char *report_word(const struct report *report);
 void report_title(const struct report *report, char *text, size_t size);
 /* "recursive mutex", "rwlock", "counting semaphore". */
 const char *lock_kind(const struct incident_lock *lock, char *text, size_t size);
-/* "for reading", or "". */
-const char *mode_text(unsigned mode);
 /* What a holder is to what is waited for: "held by", "signal due from", ... */
 const char *held_text(const struct report *report, uint32_t lock);
 /* What to do about it: paragraphs, or NULL. */
 const char *report_advice(const struct report *report);
-/* The wait of a thread, or NULL. */
-const struct report_edge *wait_of(const struct report *report, uint32_t thread);
-/* The frame a person looks at first: the innermost of the user's own code, with a line. */
-const struct frame *frame_of_interest(const struct stack *stack);
-/* Of the system's: libc's start of a thread, the C++ library's way of calling a function. */
-bool frame_is_noise(const struct frame *frame);
-/* Inside a library's way to the lock: std::mutex::lock, std::lock_guard, gthreads. */
-bool frame_is_wrapper(const struct frame *frame);
-
 /* Memory that lives as long as the report; NULL and `out_of_memory` set if there is none. */
 void *report_alloc(struct report *report, size_t size);
 const char *report_format(struct report *report, const char *format, ...)
