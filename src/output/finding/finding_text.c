@@ -48,6 +48,11 @@ static void write_title(const struct page *page)
         [FINDING_LOCK_ORDER_INVERSION] = "potential deadlock",
         [FINDING_STALL] = "stall",
         [FINDING_STATUS] = "status",
+        [FINDING_ABSENT_RANK] = "absent rank",
+        [FINDING_SILENT_RANK] = "silent rank",
+        [FINDING_STUCK_DEVICE] = "stuck device",
+        [FINDING_MISMATCH] = "mismatch",
+        [FINDING_STALLED_OPERATION] = "stalled operation",
     };
     static const char *const verdicts[] = {
         [FINDING_PROVED] = ", proved",
@@ -57,11 +62,6 @@ static void write_title(const struct page *page)
     const struct finding *finding = page->finding;
     struct output *out = page->out;
     bool claims = finding->kind != FINDING_STATUS;
-    if (finding->kind > FINDING_STATUS) {
-        write_name(page, COLOR_BAD, finding->title);
-        output_char(out, '\n');
-        return;
-    }
     style_color(&page->look->style, out, claims ? COLOR_BAD : COLOR_STRONG);
     output_format(out, "%s%s", finding->program ? "gordian: " : "", kinds[finding->kind]);
     if (finding->number)
