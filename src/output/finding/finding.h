@@ -39,6 +39,7 @@
 enum finding_kind {
     FINDING_DEADLOCK,
     FINDING_OWNER_GONE,           /* what is waited for belongs to a thread that has ended */
+    FINDING_NEVER_SIGNALLED,      /* no thread is left that could signal or post */
     FINDING_LOCK_ORDER_INVERSION, /* locks taken in orders that can deadlock */
     FINDING_STALL,                /* a wait longer than the limit */
     FINDING_STATUS,               /* asked for: nothing is claimed */

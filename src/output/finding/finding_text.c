@@ -45,6 +45,7 @@ static void write_title(const struct page *page)
     static const char *const kinds[] = {
         [FINDING_DEADLOCK] = "deadlock",
         [FINDING_OWNER_GONE] = "deadlock",
+        [FINDING_NEVER_SIGNALLED] = "deadlock",
         [FINDING_LOCK_ORDER_INVERSION] = "potential deadlock",
         [FINDING_STALL] = "stall",
         [FINDING_STATUS] = "status",

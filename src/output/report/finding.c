@@ -213,6 +213,8 @@ static enum finding_kind kind_of(const struct report *report)
         [INCIDENT_POTENTIAL] = FINDING_LOCK_ORDER_INVERSION,
         [INCIDENT_STALL] = FINDING_STALL,
     };
+    if (report->head.kind == INCIDENT_DEADLOCK && report_is_unsignalled(report))
+        return FINDING_NEVER_SIGNALLED;
     return report->head.kind >= INCIDENT_DEADLOCK && report->head.kind <= INCIDENT_STALL
                ? kinds[report->head.kind]
                : FINDING_STATUS;

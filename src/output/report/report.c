@@ -221,6 +221,14 @@ static size_t count_awaited(const struct report *report, unsigned kind)
     return count;
 }
 
+bool report_is_unsignalled(const struct report *report)
+{
+    unsigned kind = awaited_kind(report);
+    return report_has_open_wait(report) &&
+           (kind == INCIDENT_SEMAPHORE ||
+            (kind == INCIDENT_CONDITION && count_awaited(report, kind) == 1));
+}
+
 /* No thread is left that could give what is waited for. Whether a signal was lost, or never sent,
  * is not known. False: it is something else. */
 static bool open_title(const struct report *report, size_t members, const char *more, char *text,

@@ -102,6 +102,8 @@ bool report_trace(const struct report *report, struct output *out);
 /* Does a wait of the witness have nobody in it who holds what is waited for? Then the argument is
  * that nobody is left. */
 bool report_has_open_wait(const struct report *report);
+/* Does the witness wait for one condition, or for semaphores, that no thread is left to signal? */
+bool report_is_unsignalled(const struct report *report);
 
 /* ------------------------------------------------------------------ shared by the writers */
 
