@@ -3,6 +3,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/threads/priority.h"
+#include "service/serve/store/incident_finding.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -61,6 +62,7 @@ static gordian_status write_incident_answer(void *context, const struct incident
     struct found_one *one = context;
     one->found = true;
     incident_json(one->json, incident);
+    incident_finding_json(one->json, incident);
     return GORDIAN_OK;
 }
 
