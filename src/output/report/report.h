@@ -56,8 +56,6 @@ struct report_process {
     bool borrowed;           /* the symbols are somebody else's */
 };
 
-struct report_block; /* memory that lives as long as the report */
-
 struct report {
     const char *data; /* the incident as it was read */
     size_t size;
@@ -77,7 +75,7 @@ struct report {
     size_t witness_count; /* the first so many edges */
     bool cycle;           /* and they really form one */
     bool out_of_memory;   /* something is missing for lack of it */
-    struct report_block *blocks;
+    struct arena arena;   /* lives as long as the report */
 };
 
 /* Reads the whole of `fd`. Fails with GORDIAN_STATUS_INPUT on what is no incident. */
@@ -113,6 +111,11 @@ const char *report_kind(const struct report *report);
 const char *report_word(const struct report *report);
 /* A line without its end: "2 threads of bank wait for each other and can never go on". */
 void report_title(const struct report *report, char *text, size_t size);
+/* What a lock is, "spin lock", and how one without a name is called, "spinlock". */
+struct lock_words {
+    const char *kind, *name;
+};
+const struct lock_words *lock_words(const struct incident_lock *lock);
 /* "recursive mutex", "rwlock", "counting semaphore". */
 const char *lock_kind(const struct incident_lock *lock, char *text, size_t size);
 /* What a holder is to what is waited for: "held by", "signal due from", ... */
