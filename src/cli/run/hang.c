@@ -316,15 +316,6 @@ static void end_members(struct hang *hang, const struct inspect_finding *finding
     tree_free(&members);
 }
 
-/* Who is about to be ended may be stopped for his stack whatever he does. One that runs stops when
- * he has a processor, which may take long: that is waited for, he is told only once. */
-static void doom_members(struct hang *hang, const struct inspect_finding *finding)
-{
-    for (size_t i = 0; i < finding->member_count; i++)
-        hang->sight.targets[hang->sight.threads[finding->members[i]].process]->doomed = true;
-    hang->sight.stop_ms = LAST_STOP_MS;
-}
-
 static void report_hang(struct hang *hang, const struct inspect_finding *finding)
 {
     struct report report;
@@ -337,8 +328,13 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
         if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
                         sizeof *hang->told))
             hang->told[hang->told_count++] = hang->sight.threads[finding->members[i]].is.seen_tid;
-    if (ends || has_ranks(&hang->sight, finding)) /* who only polls is not disturbed by a stop */
-        doom_members(hang, finding);
+    /* What is about to be ended, or only polls, may be stopped for its stack for a long time: it is
+     * reported only once. */
+    if (ends || has_ranks(&hang->sight, finding)) {
+        for (size_t i = 0; i < finding->member_count; i++)
+            hang->sight.targets[hang->sight.threads[finding->members[i]].process]->doomed = true;
+        hang->sight.stop_ms = LAST_STOP_MS;
+    }
     if (tell_open(&report, &hang->sight, &hang->findings, finding, &error) != GORDIAN_OK) {
         cli_fail(hang->cli, NULL, &error);
         return;
@@ -350,7 +346,7 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
     session_open(&session, hang->folder);
     bool told = !is_suppressed_report(hang->cli, &report, &session);
     if (told)
-        deliver_report(hang->cli, &report, &session, NULL);
+        deliver_report(hang->cli, &report, &session, NULL, INCIDENT_REPORTED);
     session_close(&session);
     report_close(&report);
     if (!told)
@@ -423,16 +419,6 @@ static bool report_confirmed(struct hang *hang, uint64_t now)
     return pending;
 }
 
-/* Was everything seen that there was to see? On a busy machine a stop may take too long, or
- * somebody be late in going back to sleep behind one; and a debugger may be in the way. */
-static bool was_clear(const struct sight *sight)
-{
-    for (size_t i = 0; i < sight->thread_count; i++)
-        if (!sight->threads[i].is.steady)
-            return false;
-    return !sight->missed;
-}
-
 static void look_closely(struct hang *hang, bool still)
 {
     gordian_error error = {0};
@@ -448,7 +434,10 @@ static void look_closely(struct hang *hang, bool still)
     bool pending = report_confirmed(hang, now);
     if (status == GORDIAN_OK && !pending)
         take_picture(hang);
-    bool clear = status != GORDIAN_OK || was_clear(&hang->sight);
+    /* A busy machine or a debugger may have hidden something: then the tree is looked at again. */
+    bool clear = status != GORDIAN_OK || !hang->sight.missed;
+    for (size_t i = 0; status == GORDIAN_OK && i < hang->sight.thread_count; i++)
+        clear = clear && hang->sight.threads[i].is.steady;
     hang->looked_still = still && !pending && clear;
     plan_look(hang, still, pending, now - start);
     if (still)

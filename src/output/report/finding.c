@@ -282,28 +282,3 @@ void report_finding(struct finding *finding, const struct report *report, unsign
     if (finding->behind < report->head.behind)
         finding->behind = report->head.behind;
 }
-
-static void write_report(const struct report *report, unsigned ordinal, struct output *out,
-                         void (*write)(const struct finding *finding, struct output *out))
-{
-    struct finding finding;
-    report_finding(&finding, report, ordinal);
-    if (!finding.failed)
-        write(&finding, out);
-    finding_close(&finding);
-}
-
-void report_json(const struct report *report, unsigned ordinal, struct output *out)
-{
-    write_report(report, ordinal, out, finding_json);
-}
-
-void report_dot(const struct report *report, struct output *out)
-{
-    write_report(report, 0, out, finding_dot);
-}
-
-void report_svg(const struct report *report, struct output *out)
-{
-    write_report(report, 0, out, finding_svg);
-}

@@ -4,8 +4,6 @@
  *     report_open     checks the incident, names threads and locks, makes stacks readable
  *     report_text     for a person: the drawn cycle, every thread with its stacks, what to do
  *     report_finding  a struct finding (output/finding/finding.h), which has all other writers
- *     report_json     the same as one JSON object
- *     report_dot, report_svg    the wait-for graph as a picture
  *     report_trace    a trace that `gordian detect` replays to the same verdict
  *
  * An incident is untrusted: it was written by a process in trouble. Every index is checked
@@ -91,10 +89,6 @@ void report_text(const struct report *report, const struct finding_look *look, u
                  struct output *out);
 /* The report as a finding, which borrows its texts; to be closed whatever comes. */
 void report_finding(struct finding *finding, const struct report *report, unsigned ordinal);
-/* One object and a newline. */
-void report_json(const struct report *report, unsigned ordinal, struct output *out);
-void report_dot(const struct report *report, struct output *out);
-void report_svg(const struct report *report, struct output *out);
 /* False: an incident without holds and waits has nothing to replay. */
 bool report_trace(const struct report *report, struct output *out);
 /* Does a wait of the witness have nobody in it who holds what is waited for? Then the argument is
