@@ -51,14 +51,17 @@ static bool report_bytes(const char *bytes, size_t size)
         return false;
     }
     struct output out;
-    struct report_look look = {.style = {.color = true, .utf8 = true}, .verbose = true};
+    struct finding_look look = {.style = {.color = true, .utf8 = true}, .verbose = true};
     struct session session;
     session_open(&session, NULL);
     REQUIRE(output_open(&out, -1));
     report_text(&report, &look, 1, &out);
-    report_json(&report, 1, &out);
-    report_dot(&report, &out);
-    report_svg(&report, &out);
+    struct finding finding;
+    report_finding(&finding, &report, 1);
+    finding_json(&finding, &out);
+    finding_dot(&finding, &out);
+    finding_svg(&finding, &out);
+    finding_close(&finding);
     report_trace(&report, &out);
     CHECK(!session_told(&session, &report).again);
     output_close(&out);

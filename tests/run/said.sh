@@ -30,7 +30,8 @@ never_says()
 }
 
 # A condition that is not signalled has no holder, and none that is nowhere. Whether a signal was lost is not known.
-run 86 "$program" lost-wakeup
+run 86 --json lost.json "$program" lost-wakeup
+check 'its kind' grep -q '"kind":"never-signalled"' lost.json
 says '^gordian: deadlock 1: .* waits for change, which no thread is left to signal'
 says 'Nobody is left who could signal the condition'
 never_says 'wakeup is lost'

@@ -5,6 +5,7 @@
 #     http.sh GORDIAN TALK FAKE_SYSTEMD
 set -u
 
+findings=$(cd "$(dirname "$0")/.." && pwd)/findings.py
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
 gordian=$(absolute "$1")
@@ -142,6 +143,8 @@ END
         'incidents elsewhere'
     is "$(get "$url/api/v1/incidents?ended=1")" '{"incidents":[],"next":null}' 'ended incidents'
     has "$(get "$url/api/v1/incidents/1")" '"replay":{"graph":{' 'one incident'
+    get "$url/api/v1/incidents/1" >incident.json
+    is "$(python3 "$findings" --check incident.json 2>&1)" '' 'its finding'
     is "$(status "$url/api/v1/incidents/2")" 404 'an incident that is not there'
     is "$(status "$url/api/v1/incidents/x")" 404 'an incident without a number'
     is "$(status "$url/api/v1/incidents?limit=x")" 400 'incidents without a number'

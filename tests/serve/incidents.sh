@@ -4,6 +4,7 @@
 #     incidents.sh GORDIAN
 set -u
 
+findings=$(cd "$(dirname "$0")/.." && pwd)/findings.py
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
 gordian=$(absolute "$1")
@@ -61,6 +62,9 @@ for when in running killed stopped; do
     expect "$when" 1 'incident 1 .*default' show
     expect "$when: all" 1 '2 incidents' show
     expect "$when: json" 1 '"requester":"bob","processes":\["bob","ann"\]' show --json
+    show --json >incidents.json
+    expect "$when: findings" 0 valid sh -c 'python3 "$1" --check incidents.json && echo valid' sh "$findings"
+    expect "$when: finding" 1 '"finding":{"schema":.*"source":"serve".*"first":"bob"' show --json
     expect "$when: of bob" 1 '^1 incident,' show --process bob
     expect "$when: of nobody" 0 'no incidents' show --process nobody
     expect "$when: of another system" 0 'no incidents' show --system other

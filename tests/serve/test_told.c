@@ -1,5 +1,5 @@
 /* What the service tells in JSON: what is there is found, and no text can lead astray. */
-#include "cli/service/service_json.h"
+#include "output/show/answer_json.h"
 #include "foundation/base/random.h"
 #include "test.h"
 

@@ -1,6 +1,7 @@
 /* What one look came to: a report of each finding, or what everybody does. */
 #include "cli/inspect/inspect.h"
 
+#include "cli/base/write_finding.h"
 #include "sources/inspect/incident.h"
 
 #include <limits.h>
@@ -13,64 +14,49 @@
 
 /* ------------------------------------------------------------------ files */
 
-enum product {
-    PRODUCT_DOT,
-    PRODUCT_SVG,
-    PRODUCT_TRACE,
-};
-
-struct piece {
-    const struct report *report;
-    enum product product;
-};
-
-static gordian_status write_piece(void *context, struct output *out, gordian_error *error)
+static gordian_status write_trace(void *context, struct output *out, gordian_error *error)
 {
-    const struct piece *piece = context;
     (void)error;
-    if (piece->product == PRODUCT_DOT)
-        report_dot(piece->report, out);
-    else if (piece->product == PRODUCT_SVG)
-        report_svg(piece->report, out);
-    else if (piece->product == PRODUCT_TRACE)
-        report_trace(piece->report, out);
+    report_trace(context, out);
     return GORDIAN_OK;
 }
 
 static int write_files(struct cli *cli, const struct inspect_settings *settings,
-                       const struct report *report, size_t number)
+                       struct report *report, const struct finding *finding, size_t number)
 {
-    const char *const paths[] = {settings->dot, settings->svg, settings->trace};
-    for (unsigned i = 0; i < 3; i++) {
-        struct piece piece = {report, (enum product)i};
-        gordian_error error = {0};
-        char path[PATH_MAX + 32];
-        if (!paths[i])
-            continue;
-        cli_numbered_path(paths[i], number, path, sizeof path);
-        if (cli_write_file(path, write_piece, &piece, &error) != GORDIAN_OK)
-            return cli_fail(cli, NULL, &error);
-    }
-    return EXIT_NOTHING;
+    gordian_error error = {0};
+    char path[PATH_MAX + 32];
+    int code = cli_write_finding(cli, settings->dot, number, finding_dot, finding);
+    if (code == EXIT_NOTHING)
+        code = cli_write_finding(cli, settings->svg, number, finding_svg, finding);
+    if (code != EXIT_NOTHING || !settings->trace)
+        return code;
+    cli_numbered_path(settings->trace, number, path, sizeof path);
+    return cli_write_file(path, write_trace, report, &error) == GORDIAN_OK
+               ? EXIT_NOTHING
+               : cli_fail(cli, NULL, &error);
 }
 
 /* ------------------------------------------------------------------ reports */
 
 static int show_report(struct cli *cli, const struct inspect_settings *settings,
-                       const struct report *report, size_t number, size_t count)
+                       struct report *report, size_t number, size_t count)
 {
     char folder[PATH_MAX];
-    struct report_look look = {
+    const struct finding_look look = {
         .style = cli_style(cli),
         .verbose = cli->verbose,
         .folder = getcwd(folder, sizeof folder),
     };
-    unsigned ordinal = count > 1 ? (unsigned)number : 0;
-    if (cli->json)
-        report_json(report, ordinal, &cli->out);
-    else
-        report_text(report, &look, ordinal, &cli->out);
-    return write_files(cli, settings, report, number);
+    struct finding finding;
+    report_finding(&finding, report, count > 1 ? (unsigned)number : 0);
+    if (cli->json && !finding.failed)
+        finding_json(&finding, &cli->out);
+    else if (!cli->json)
+        finding_text(&finding, &look, &cli->out);
+    int code = write_files(cli, settings, report, &finding, number);
+    finding_close(&finding);
+    return code;
 }
 
 static int show_one(struct cli *cli, const struct inspect_settings *settings,

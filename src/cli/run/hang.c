@@ -322,16 +322,6 @@ static void end_members(struct hang *hang, const struct inspect_finding *finding
     tree_free(&members);
 }
 
-/* Who is about to be ended may be stopped for his stack whatever he does. One that runs stops when
- * he has a processor, which may take long: that is waited for, he is told only once. */
-static void doom_members(struct hang *hang, const struct inspect_finding *finding)
-{
-    for (size_t i = 0; i < finding->member_count; i++)
-        hang->snapshot.targets[snapshot_thread(&hang->snapshot, finding->members[i])->process]
-            ->doomed = true;
-    hang->snapshot.stop_ms = LAST_STOP_MS;
-}
-
 static void report_hang(struct hang *hang, const struct inspect_finding *finding)
 {
     struct report report;
@@ -345,8 +335,14 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
                         sizeof *hang->told))
             hang->told[hang->told_count++] =
                 snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
-    if (ends || has_ranks(&hang->snapshot, finding)) /* who only polls is not disturbed by a stop */
-        doom_members(hang, finding);
+    /* What is about to be ended, or only polls, may be stopped for its stack for a long time: it is
+     * reported only once. */
+    if (ends || has_ranks(&hang->snapshot, finding)) {
+        for (size_t i = 0; i < finding->member_count; i++)
+            hang->snapshot.targets[snapshot_thread(&hang->snapshot, finding->members[i])->process]
+                ->doomed = true;
+        hang->snapshot.stop_ms = LAST_STOP_MS;
+    }
     if (tell_open(&report, &hang->snapshot, &hang->findings, finding, &error) != GORDIAN_OK) {
         cli_fail(hang->cli, NULL, &error);
         return;
@@ -358,7 +354,7 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
     session_open(&session, hang->folder);
     bool told = !is_suppressed_report(hang->cli, &report, &session);
     if (told)
-        deliver_report(hang->cli, &report, &session, NULL);
+        deliver_report(hang->cli, &report, &session, NULL, INCIDENT_REPORTED);
     session_close(&session);
     report_close(&report);
     if (!told)
@@ -379,7 +375,7 @@ static void take_picture(struct hang *hang)
     hang->pictured = 0;
     if (tell_open(&report, &hang->snapshot, &hang->findings, NULL, &error) != GORDIAN_OK)
         return;
-    struct report_look look = report_look_of(hang->cli, STDERR_FILENO, folder, sizeof folder);
+    struct finding_look look = report_look_of(hang->cli, STDERR_FILENO, folder, sizeof folder);
     look.everybody = true;
     report_text(&report, &look, 0, &hang->picture);
     report_close(&report);
@@ -431,16 +427,6 @@ static bool report_confirmed(struct hang *hang, uint64_t now)
     return pending;
 }
 
-/* Was everything seen that there was to see? On a busy machine a stop may take too long, or
- * somebody be late in going back to sleep behind one; and a debugger may be in the way. */
-static bool was_clear(const struct process_snapshot *snapshot)
-{
-    for (size_t i = 0; i < snapshot_thread_count(snapshot); i++)
-        if (!snapshot_thread(snapshot, i)->is.steady)
-            return false;
-    return !snapshot->missed;
-}
-
 static void look_closely(struct hang *hang, bool still)
 {
     gordian_error error = {0};
@@ -456,7 +442,10 @@ static void look_closely(struct hang *hang, bool still)
     bool pending = report_confirmed(hang, now);
     if (status == GORDIAN_OK && !pending)
         take_picture(hang);
-    bool clear = status != GORDIAN_OK || was_clear(&hang->snapshot);
+    /* A busy machine or a debugger may have hidden something: then the tree is looked at again. */
+    bool clear = status != GORDIAN_OK || !hang->snapshot.missed;
+    for (size_t i = 0; status == GORDIAN_OK && i < snapshot_thread_count(&hang->snapshot); i++)
+        clear = clear && snapshot_thread(&hang->snapshot, i)->is.steady;
     hang->looked_still = still && !pending && clear;
     plan_look(hang, still, pending, now - start);
     if (still)

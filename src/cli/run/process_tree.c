@@ -41,8 +41,9 @@ static bool add_pid(struct tree *tree, uint32_t pid)
     return true;
 }
 
-static bool add_children(struct tree *tree, int task, const char *tid)
+static bool add_children(void *context, int task, const char *tid)
 {
+    struct tree *tree = context;
     char path[64], text[16384];
     snprintf(path, sizeof path, "%.20s/children", tid);
     read_proc_file(task, path, text, sizeof text);
@@ -69,17 +70,12 @@ static bool each_thread(uint32_t pid, bool (*each)(void *context, int task, cons
     return more;
 }
 
-static bool list_thread(void *context, int task, const char *tid)
-{
-    return add_children(context, task, tid);
-}
-
 bool tree_list(struct tree *tree, pid_t root)
 {
     *tree = (struct tree){0};
     bool done = add_pid(tree, (uint32_t)root);
     for (size_t i = 0; i < tree->count && done; i++)
-        done = each_thread(tree->pids[i], list_thread, tree);
+        done = each_thread(tree->pids[i], add_children, tree);
     return done;
 }
 

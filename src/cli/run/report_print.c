@@ -34,11 +34,11 @@ void export_report_settings(struct cli *cli)
         cli->color = COLOR_NEVER;
 }
 
-struct report_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size)
+struct finding_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size)
 {
     struct cli there = *cli;
     there.out_is_terminal = isatty(fd);
-    return (struct report_look){
+    return (struct finding_look){
         .style = cli_style(&there),
         .verbose = cli->verbose,
         .folder = getcwd(folder, size),
@@ -84,44 +84,39 @@ static bool append_report(struct cli *cli, const char *path, int fd, struct outp
     return false;
 }
 
-/* One file: fills `text` by kind, writes, closes. */
-static void create_report_file(struct cli *cli, const char *path, int fd, struct output *text)
-{
-    append_report(cli, path, fd, text);
-    text->used = 0;
-    if (fd >= 0)
-        close(fd);
-}
-
 void append_report_line(struct cli *cli, const char *path, struct output *text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    create_report_file(cli, path, fd, text);
+    append_report(cli, path, fd, text);
+    if (fd >= 0)
+        close(fd);
 }
 
 void write_report_files(struct cli *cli, const struct report *report,
                         const struct products *products, const struct session_number *number)
 {
+    const char *const paths[] = {products->dot, products->svg, products->trace};
+    struct finding finding;
     struct output text;
     if (!output_open(&text, -1))
         return;
-    if (products->json) {
-        report_json(report, number->ordinal, &text);
+    report_finding(&finding, report, number->ordinal);
+    if (products->json && !finding.failed) {
+        finding_json(&finding, &text);
         append_report_line(cli, products->json, &text);
     }
-    if (products->dot && !number->again) {
-        report_dot(report, &text);
-        create_report_file(cli, products->dot, open_numbered(products->dot, number->sequence),
-                           &text);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && !number->again; i++) {
+        text.used = 0;
+        if (!paths[i] || (i < 2 && finding.failed) || (i == 2 && !report_trace(report, &text)))
+            continue;
+        if (i < 2)
+            (i == 0 ? finding_dot : finding_svg)(&finding, &text);
+        int fd = open_numbered(paths[i], number->sequence);
+        append_report(cli, paths[i], fd, &text);
+        if (fd >= 0)
+            close(fd);
     }
-    if (products->svg && !number->again) {
-        report_svg(report, &text);
-        create_report_file(cli, products->svg, open_numbered(products->svg, number->sequence),
-                           &text);
-    }
-    if (products->trace && !number->again && report_trace(report, &text))
-        create_report_file(cli, products->trace, open_numbered(products->trace, number->sequence),
-                           &text);
+    finding_close(&finding);
     output_close(&text);
 }
 
@@ -135,7 +130,7 @@ bool print_report_text(struct cli *cli, const struct report *report,
                  : STDERR_FILENO;
     if (fd < 0 || !output_open(&text, -1))
         return false;
-    struct report_look look = report_look_of(cli, fd, folder, sizeof folder);
+    struct finding_look look = report_look_of(cli, fd, folder, sizeof folder);
     if (!number->again) /* how often it came is said at the end */
         report_text(report, &look, number->ordinal, &text);
     bool done =
@@ -148,38 +143,36 @@ bool print_report_text(struct cli *cli, const struct report *report,
 
 /* ------------------------------------------------------------------ the hook */
 
-static void hook_environment(const struct report *report, const struct session_number *number)
-{
-    char text[300];
-    setenv("GORDIAN_REPORT_KIND", report_kind(report), 1);
-    snprintf(text, sizeof text, "%u", report->head.pid);
-    setenv("GORDIAN_REPORT_PID", text, 1);
-    snprintf(text, sizeof text, "%u", number->ordinal);
-    setenv("GORDIAN_REPORT_NUMBER", text, 1);
-    report_title(report, text, sizeof text);
-    setenv("GORDIAN_REPORT_TITLE", text, 1);
-}
-
 /* Runs the hook with the report as JSON on its standard input; waits a while for its end. */
 static void run_hook(struct cli *cli, const char *command, const struct report *report,
                      const struct session_number *number)
 {
+    char variable[32];
+    struct finding finding;
     struct output text;
     int input = memfd_create("gordian-report", MFD_CLOEXEC);
     if (input < 0 || !output_open(&text, -1))
         return;
-    report_json(report, number->ordinal, &text);
+    report_finding(&finding, report, number->ordinal);
+    if (!finding.failed)
+        finding_json(&finding, &text);
     append_report(cli, "the hook's input", input, &text);
     output_close(&text);
     lseek(input, 0, SEEK_SET);
     pid_t hook = fork();
     if (hook == 0) {
-        hook_environment(report, number);
+        setenv("GORDIAN_REPORT_KIND", report_kind(report), 1);
+        setenv("GORDIAN_REPORT_TITLE", finding.title, 1);
+        snprintf(variable, sizeof variable, "%u", report->head.pid);
+        setenv("GORDIAN_REPORT_PID", variable, 1);
+        snprintf(variable, sizeof variable, "%u", number->ordinal);
+        setenv("GORDIAN_REPORT_NUMBER", variable, 1);
         dup2(input, STDIN_FILENO);
         signal(SIGPIPE, SIG_DFL);
         execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(RUN_NOT_FOUND);
     }
+    finding_close(&finding);
     close(input);
     uint64_t until = clock_ns() + HOOK_PATIENCE_MS * 1000000ull;
     while (hook > 0 && waitpid(hook, NULL, WNOHANG) == 0 && clock_ns() < until)
@@ -201,7 +194,7 @@ const char *report_path(const char *name)
 }
 
 bool deliver_report(struct cli *cli, const struct report *report, struct session *session,
-                    void (*answer)(enum incident_answer what))
+                    void (*answer)(enum incident_answer what), enum incident_answer reported)
 {
     const struct products products = {
         .output = report_path("GORDIAN_OUTPUT"),
@@ -219,7 +212,7 @@ bool deliver_report(struct cli *cli, const struct report *report, struct session
     if (wants_hook && is_actual(report))
         run_hook(cli, hook, report, &number);
     if (answer)
-        answer(told ? INCIDENT_REPORTED : INCIDENT_FAILED);
+        answer(told ? reported : INCIDENT_FAILED);
     if (wants_hook && !is_actual(report))
         run_hook(cli, hook, report, &number);
     return told;

@@ -13,7 +13,7 @@ void export_report_settings(struct cli *cli);
 /* The value of a variable that names a file; NULL: none. */
 const char *report_path(const char *name);
 
-struct report_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size);
+struct finding_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size);
 
 /* The report itself in one piece, so that it does not mix with what others write. */
 bool print_report_text(struct cli *cli, const struct report *report,
@@ -26,9 +26,9 @@ void write_report_files(struct cli *cli, const struct report *report,
 void append_report_line(struct cli *cli, const char *path, struct output *text);
 
 /* Tells it everywhere it is to be told: false if that failed. A hook sees an actual deadlock while
- * it stands: `answer` (NULL: none) is called behind it then. */
+ * it stands: `answer` (NULL: none) is then called after it, with `reported` or INCIDENT_FAILED. */
 bool deliver_report(struct cli *cli, const struct report *report, struct session *session,
-                    void (*answer)(enum incident_answer what));
+                    void (*answer)(enum incident_answer what), enum incident_answer reported);
 
 /* Does a line of the suppressions take the report? It is counted. */
 bool is_suppressed_report(struct cli *cli, const struct report *report, struct session *session);

@@ -95,11 +95,6 @@ static enum incident_answer confirm_deadlock(struct report *report, int incident
                                         : INCIDENT_REPORTED;
 }
 
-static void answer_doubted(enum incident_answer what)
-{
-    answer_program(what == INCIDENT_REPORTED ? INCIDENT_DOUBTED : what);
-}
-
 static int tell_confirmed(struct cli *cli, struct report *report, int incident,
                           struct session *session)
 {
@@ -108,9 +103,8 @@ static int tell_confirmed(struct cli *cli, struct report *report, int incident,
         answer_program(verdict);
         return EXIT_NOTHING;
     }
-    bool told = deliver_report(cli, report, session,
-                               verdict == INCIDENT_DOUBTED ? answer_doubted : answer_program);
-    return told ? EXIT_NOTHING : EXIT_BROKEN;
+    return deliver_report(cli, report, session, answer_program, verdict) ? EXIT_NOTHING
+                                                                         : EXIT_BROKEN;
 }
 
 int run_report(struct cli *cli, int fd)
@@ -224,13 +218,18 @@ static int ask_program(struct cli *cli, uint32_t pid, const struct ear *ear, int
     return EXIT_BROKEN;
 }
 
-static void write_status_files(struct cli *cli, const struct run_settings *settings,
-                               const struct report *report)
+/* Prints the status to standard output, and into the files of the options. */
+static void show_status(struct cli *cli, const struct run_settings *settings,
+                        const struct report *report)
 {
     const struct products products = {.json = settings->json,
                                       .dot = settings->dot,
                                       .svg = settings->svg,
                                       .trace = settings->trace};
+    char folder[PATH_MAX];
+    struct finding_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
+    look.everybody = true;
+    report_text(report, &look, 0, &cli->out);
     write_report_files(cli, report, &products, &(struct session_number){.sequence = 1});
 }
 
@@ -240,14 +239,10 @@ static int print_status_report(struct cli *cli, const struct run_settings *setti
 {
     struct report report;
     gordian_error error = {0};
-    char folder[PATH_MAX];
     lseek(fd, 0, SEEK_SET);
     if (report_open(&report, fd, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
-    struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
-    look.everybody = true;
-    report_text(&report, &look, 0, &cli->out);
-    write_status_files(cli, settings, &report);
+    show_status(cli, settings, &report);
     *told = 0;
     for (size_t i = 0; i < report.thread_count; i++)
         *told += (report.threads[i].raw.flags & INCIDENT_WAITING) != 0;
@@ -263,7 +258,6 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     struct inspect_findings findings;
     struct report report;
     gordian_error error = {0};
-    char folder[PATH_MAX];
     if (target_open_live(&target, pid, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
     gordian_status status = snapshot_open(&snapshot, &target, 1, &error);
@@ -276,10 +270,7 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     status = inspect_look(&snapshot, &findings, &error);
     THEN(status, tell_open(&report, &snapshot, &findings, NULL, &error));
     if (status == GORDIAN_OK) {
-        struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
-        look.everybody = true;
-        report_text(&report, &look, 0, &cli->out);
-        write_status_files(cli, settings, &report);
+        show_status(cli, settings, &report);
         report_close(&report);
     }
     findings_close(&findings);

@@ -40,11 +40,6 @@ struct start {
 
 /* ------------------------------------------------------------------ the environment */
 
-static void set_variable(const char *name, const char *value)
-{
-    setenv(name, value, 1);
-}
-
 /* A path that stays good when the program changes its folder. */
 static void set_path(const char *name, const char *path)
 {
@@ -55,7 +50,7 @@ static void set_path(const char *name, const char *path)
         snprintf(whole, sizeof whole, "%s/%s", folder, path);
     else
         snprintf(whole, sizeof whole, "%s", path);
-    set_variable(name, whole);
+    setenv(name, whole, 1);
 }
 
 static bool set_preload(const struct start *start)
@@ -69,7 +64,7 @@ static bool set_preload(const struct start *start)
     if (!value)
         return false;
     snprintf(value, size, "%s%s%s", start->library, any ? ":" : "", any ? others : "");
-    set_variable("LD_PRELOAD", value);
+    setenv("LD_PRELOAD", value, 1);
     free(value);
     return true;
 }
@@ -79,38 +74,49 @@ static void set_session_environment(const struct start *start)
     const struct run_settings *run = start->settings;
     const struct cli *cli = start->cli;
     static const char *const colors[] = {"auto", "always", "never"};
+    const struct {
+        const char *name, *value;
+    } texts[] =
+        {
+            {"GORDIAN_RUN", "1"},
+            {"GORDIAN_ON_DEADLOCK", run_deadlock_choices[run->on_deadlock]},
+            {"GORDIAN_ON_LIKELY", run_likely_choices[run->on_likely]},
+            {"GORDIAN_POTENTIAL", run->no_potential ? "0" : "1"},
+            {"GORDIAN_SITES", run->no_sites ? "0" : "1"},
+            {"GORDIAN_FOLLOW", run->no_follow ? "0" : "1"},
+            {"GORDIAN_STALL", run->stall ? run->stall : "0"},
+            {"GORDIAN_QUIET", cli->quiet ? "1" : "0"},
+            {"GORDIAN_VERBOSE", cli->verbose ? "1" : "0"},
+            {"GORDIAN_COLOR", colors[cli->color]},
+            {"GORDIAN_EXEC", run->exec},
+            {"GORDIAN_SESSION", start->folder[0] ? start->folder : NULL},
+        },
+      paths[] = {
+          {"GORDIAN_OUTPUT", run->output}, {"GORDIAN_JSON", run->json},
+          {"GORDIAN_DOT", run->dot},       {"GORDIAN_SVG", run->svg},
+          {"GORDIAN_TRACE", run->trace},   {"GORDIAN_SUPPRESS", run->suppress},
+      };
+    const struct {
+        const char *name;
+        unsigned value;
+    } numbers[] = {{"GORDIAN_STATUS_SIGNAL", SIGUSR2},
+                   {"GORDIAN_UID", geteuid()},
+                   {"GORDIAN_FILTERS", run_filters()}};
     char text[PATH_MAX];
-    set_variable("GORDIAN_RUN", "1");
-    set_variable("GORDIAN_ON_DEADLOCK", run_deadlock_choices[run->on_deadlock]);
-    set_variable("GORDIAN_ON_LIKELY", run_likely_choices[run->on_likely]);
-    set_variable("GORDIAN_POTENTIAL", run->no_potential ? "0" : "1");
-    set_variable("GORDIAN_SITES", run->no_sites ? "0" : "1");
-    set_variable("GORDIAN_FOLLOW", run->no_follow ? "0" : "1");
-    set_variable("GORDIAN_STALL", run->stall ? run->stall : "0");
-    snprintf(text, sizeof text, "%d", SIGUSR2);
-    set_variable("GORDIAN_STATUS_SIGNAL", text);
-    set_variable("GORDIAN_QUIET", cli->quiet ? "1" : "0");
-    set_variable("GORDIAN_VERBOSE", cli->verbose ? "1" : "0");
-    set_variable("GORDIAN_COLOR", colors[cli->color]);
-    if (run->exec)
-        set_variable("GORDIAN_EXEC", run->exec);
-    set_path("GORDIAN_OUTPUT", run->output);
-    set_path("GORDIAN_JSON", run->json);
-    set_path("GORDIAN_DOT", run->dot);
-    set_path("GORDIAN_SVG", run->svg);
-    set_path("GORDIAN_TRACE", run->trace);
-    set_path("GORDIAN_SUPPRESS", run->suppress);
-    if (beside_self(text, sizeof text))
-        set_variable("GORDIAN_TOOL", text);
-    snprintf(text, sizeof text, "%u", (unsigned)geteuid());
-    set_variable("GORDIAN_UID", text);
-    snprintf(text, sizeof text, "%u", run_filters());
-    set_variable("GORDIAN_FILTERS", text);
-    if (start->folder[0]) {
-        set_variable("GORDIAN_SESSION", start->folder);
-        snprintf(text, sizeof text, "%.4000s/tally", start->folder);
-        set_variable("GORDIAN_TALLY", text);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].value)
+            setenv(texts[i].name, texts[i].value, 1);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        set_path(paths[i].name, paths[i].value);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(text, sizeof text, "%u", numbers[i].value);
+        setenv(numbers[i].name, text, 1);
     }
+    if (beside_self(text, sizeof text))
+        setenv("GORDIAN_TOOL", text, 1);
+    snprintf(text, sizeof text, "%.4000s/tally", start->folder);
+    if (start->folder[0])
+        setenv("GORDIAN_TALLY", text, 1);
 }
 
 /* Files that are to be written: now is the time to say that they cannot be. */
@@ -374,12 +380,6 @@ static void list_found(const struct incident_tally *tally, const struct hang *ha
                                      plural_s(parts[i].count));
 }
 
-/* Locks are counted by a hash of their addresses: exact while they are few. */
-static const char *about_locks(uint64_t locks)
-{
-    return locks > 1000 ? "about " : "";
-}
-
 /* It came to its own end, and was not made to by a signal. */
 static bool is_own_end(const struct ending *ending)
 {
@@ -478,6 +478,8 @@ static void tell_totals(const struct start *start, const struct incident_tally *
 {
     char found[200], suppressed[60] = "", broken[60] = "";
     unsigned long long locks = tally->locks, threads = tally->threads;
+    /* Locks are counted by a hash of their addresses, which is exact for few. */
+    const char *about = locks > 1000 ? "about " : "";
     list_found(tally, ending->hang, found, sizeof found);
     if (tally->suppressed)
         snprintf(suppressed, sizeof suppressed, ", %llu suppressed",
@@ -494,11 +496,11 @@ static void tell_totals(const struct start *start, const struct incident_tally *
     /* "no deadlock" is said only of a program that was watched whole and came to its own end, as
      * did all that it started. */
     if (!found[0] && !(is_own_end(ending) && !is_partly_unwatched(tally, ending)))
-        snprintf(found, sizeof found, "nothing found among %s%llu lock%s", about_locks(locks),
-                 locks, plural_s(locks));
+        snprintf(found, sizeof found, "nothing found among %s%llu lock%s", about, locks,
+                 plural_s(locks));
     cli_say(start->cli, "%s%s%s; watched %s%llu lock%s, %llu thread%s, %llu process%s",
-            found[0] ? found : "no deadlock", suppressed, broken, about_locks(locks), locks,
-            plural_s(locks), threads, plural_s(threads), (unsigned long long)tally->processes,
+            found[0] ? found : "no deadlock", suppressed, broken, about, locks, plural_s(locks),
+            threads, plural_s(threads), (unsigned long long)tally->processes,
             tally->processes == 1 ? "" : "es");
     if (tally->off)
         cli_say(start->cli, "the watcher was off in %llu process%s", (unsigned long long)tally->off,
@@ -564,15 +566,19 @@ static void remove_session(const struct start *start)
         session_remove(start->folder);
 }
 
+static int cannot_start(const struct start *start)
+{
+    cli_say(start->cli, "cannot start: %s", strerror(errno));
+    remove_session(start);
+    return EXIT_BROKEN;
+}
+
 static int supervise_program(const struct start *start, char **command)
 {
-    int failure[2];
+    int failure[2], why = 0;
     sigset_t all, before;
-    if (pipe2(failure, O_CLOEXEC) != 0) {
-        cli_say(start->cli, "cannot start: %s", strerror(errno));
-        remove_session(start);
-        return EXIT_BROKEN;
-    }
+    if (pipe2(failure, O_CLOEXEC) != 0)
+        return cannot_start(start);
     output_flush(&start->cli->out);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
@@ -583,15 +589,13 @@ static int supervise_program(const struct start *start, char **command)
             signal(SIGCHLD, SIG_IGN);
         child_side(start, command, &before, failure[1]);
     }
+    why = errno;
     close(failure[1]);
-    int why = 0;
     if (child < 0) {
-        why = errno;
         close(failure[0]);
         sigprocmask(SIG_SETMASK, &before, NULL);
-        cli_say(start->cli, "cannot start: %s", strerror(why));
-        remove_session(start);
-        return EXIT_BROKEN;
+        errno = why;
+        return cannot_start(start);
     }
     forward_signals(before);
     run_mailbox_attend(start->mailbox);

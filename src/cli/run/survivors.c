@@ -98,13 +98,6 @@ static void read_command(const char *folder, char *command, size_t size)
     command[used] = '\0';
 }
 
-/* Reporters and hooks of this very session are the command's own. */
-static bool is_own(const char *folder)
-{
-    return has_piece(folder, "cmdline", '\0', "--report-incident") ||
-           has_piece(folder, "environ", '\0', "GORDIAN_REPORT_KIND=");
-}
-
 /* ------------------------------------------------------------------ all of them */
 
 static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned long long since,
@@ -117,7 +110,10 @@ static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned 
     if (!living_folder(pid, since, folder, sizeof folder))
         return;
     bool watched = has_piece(folder, "maps", '\n', tally);
-    if ((!watched && !has_piece(folder, "environ", '\0', variable)) || is_own(folder))
+    bool ours = watched || has_piece(folder, "environ", '\0', variable);
+    /* Reporters and hooks of this session belong to the command. */
+    if (!ours || has_piece(folder, "cmdline", '\0', "--report-incident") ||
+        has_piece(folder, "environ", '\0', "GORDIAN_REPORT_KIND="))
         return;
     if (!memory_grow(&memory, &survivors->list, &survivors->room, survivors->count + 1,
                      sizeof *survivors->list))

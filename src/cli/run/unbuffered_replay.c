@@ -134,14 +134,6 @@ static void post_event(struct play *play, struct player *player, const struct mp
     }
 }
 
-/* Has this one come to a collective, or left? */
-static bool rank_has_arrived(const struct player *player, const struct mpi_event *event)
-{
-    uint32_t group = find_communicator(player->record, event->number);
-    return player->at >= player->record->event_count || group == MPI_GROUPS ||
-           player->reached[group] >= event->what;
-}
-
 static bool is_met(const struct play *play, const struct player *player,
                    const struct mpi_event *event)
 {
@@ -150,9 +142,13 @@ static bool is_met(const struct play *play, const struct player *player,
     if (index == MPI_GROUPS || event->tag != MPI_NEEDS_ALL)
         return true;
     const struct mpi_group *group = &record->groups[index];
-    for (uint32_t i = 0; i < group->size; i++)
-        if (!rank_has_arrived(&play->players[record->members[group->first + i]], event))
+    for (uint32_t i = 0; i < group->size; i++) {
+        const struct player *other = &play->players[record->members[group->first + i]];
+        uint32_t its = find_communicator(other->record, event->number);
+        if (other->at < other->record->event_count && its != MPI_GROUPS &&
+            other->reached[its] < event->what)
             return false;
+    }
     return true;
 }
 

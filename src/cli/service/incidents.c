@@ -3,14 +3,14 @@
 #define _GNU_SOURCE /* timegm */
 #include "cli/base/commands.h"
 #include "cli/base/hide_passwords.h"
-#include "cli/service/service_json.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/io/replace.h"
-#include "output/show/draw.h"
+#include "output/show/answer_json.h"
 #include "service/serve/core/point_in_time.h"
 #include "service/serve/core/state.h"
+#include "service/serve/store/incident_finding.h"
 #include "service/serve/store/incidents_db.h"
 #include "service/serve/store/store.h"
 
@@ -29,7 +29,6 @@ struct listing {
     bool audit;  /* what was done by hand, instead */
     bool state;  /* everything as it was at that time, instead */
     struct output *out;
-    struct told_witness told;
     uint64_t count, open;
     gordian_error error;
 };
@@ -95,6 +94,7 @@ static gordian_status print_incident_json(void *context, const struct incident *
     struct json json;
     json_begin(&json, listing->out);
     incident_json(&json, incident);
+    incident_finding_json(&json, incident);
     json_end(&json);
     listing->count++;
     listing->open += incident->ended == 0;
@@ -126,29 +126,13 @@ static void print_end(struct listing *listing, const struct incident *incident)
     }
 }
 
-/* A picture of the witness, if it can be read. */
-static void draw_incident(struct listing *listing, const struct incident *incident)
-{
-    struct told_witness *told = &listing->told;
-    const char *text = incident->witness ? incident->witness : "";
-    struct arena arena;
-    bool good = told_witness_read(told, told_read(&arena, text, strlen(text)));
-    arena_free(&arena);
-    if (!good)
-        return;
-    struct drawing drawing = {.style = listing->style,
-                              .out = listing->out,
-                              .labels = &told->labels,
-                              .whole = listing->cli->verbose};
-    uint32_t first = incident->requester ? told_witness_find(told, incident->requester) : 0;
-    draw_witness(&drawing, &told->witness, first == GORDIAN_NONE ? 0 : first);
-}
-
 static gordian_status print_incident_text(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
     struct output *out = listing->out;
     const struct style *style = &listing->style;
+    struct told_witness told;
+    struct finding finding;
     if (listing->count++ > 0)
         output_char(out, '\n');
     listing->open += incident->ended == 0;
@@ -175,7 +159,10 @@ static gordian_status print_incident_text(void *context, const struct incident *
     if (incident->damaged)
         output_text(out, "  damaged: its checksum is wrong");
     output_char(out, '\n');
-    draw_incident(listing, incident);
+    if (incident_finding(&finding, &told, incident))
+        finding_draw(&finding, style, listing->cli->verbose, out);
+    finding_close(&finding);
+    told_witness_free(&told);
     return GORDIAN_OK;
 }
 
@@ -290,13 +277,11 @@ static void say_summary(struct listing *listing)
 static int list_incidents(struct listing *listing)
 {
     bool to_file = listing->export && strcmp(listing->export, "-") != 0;
-    told_witness_init(&listing->told);
     listing->out = &listing->cli->out;
     if (listing->export && !to_file)
         listing->filter.with_replay = listing->filter.oldest_first = true;
     gordian_status status =
         to_file ? export_all(listing) : run_query(listing, listing->cli->json || listing->export);
-    told_witness_free(&listing->told);
     if (status != GORDIAN_OK)
         return cli_finish(listing->cli, cli_fail(listing->cli, NULL, &listing->error));
     say_summary(listing);

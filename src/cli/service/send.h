@@ -5,7 +5,7 @@
 
 #include "cli/base/input.h"
 #include "cli/service/reach.h"
-#include "cli/service/service_json.h"
+#include "output/show/answer_json.h"
 #include "foundation/base/fifo.h"
 #include "output/show/draw.h"
 

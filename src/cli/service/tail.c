@@ -3,7 +3,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/interrupt.h"
 #include "cli/service/reach.h"
-#include "cli/service/service_json.h"
+#include "output/show/answer_json.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/fifo.h"

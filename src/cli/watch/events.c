@@ -1,8 +1,9 @@
 /* What is told once and not again. */
 #include "cli/watch/watch.h"
+
+#include "cli/base/write_finding.h"
 #include "sources/watch/graph/duplicate_servers.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,9 +13,8 @@ struct telling watching_telling(const struct watching *watching)
         .sources = watching->servers.sources,
         .count = watching->servers.count,
         .links = &watching->servers.links,
-        .style = cli_style(watching->cli),
+        .look = {.style = cli_style(watching->cli), .verbose = watching->cli->verbose},
         .out = &watching->cli->out,
-        .verbose = watching->cli->verbose,
     };
 }
 
@@ -31,39 +31,6 @@ void watching_free(struct watching *watching)
         listener_close(&watching->listener);
     overview_close(&watching->overview);
     servers_close(&watching->servers);
-}
-
-/* ------------------------------------------------------------------ files */
-
-struct piece {
-    const struct watching *watching;
-    const struct deadlock *deadlock;
-    bool svg;
-};
-
-static gordian_status write_piece(void *context, struct output *out, gordian_error *error)
-{
-    const struct piece *piece = context;
-    struct telling telling = watching_telling(piece->watching);
-    (void)error;
-    (piece->svg ? tell_svg : tell_dot)(&telling, piece->deadlock, out);
-    return GORDIAN_OK;
-}
-
-/* "graph.svg", then "graph-2.svg", ... */
-static void write_picture(struct watching *watching, const struct deadlock *deadlock,
-                          const char *path, bool svg, uint64_t number)
-{
-    struct piece piece = {watching, deadlock, svg};
-    char whole[PATH_MAX + 32];
-    gordian_error error = {0};
-    if (!path)
-        return;
-    cli_numbered_path(path, number, whole, sizeof whole);
-    if (cli_write_file(whole, write_piece, &piece, &error) != GORDIAN_OK) {
-        cli_fail(watching->cli, NULL, &error);
-        watching->failed = true;
-    }
 }
 
 /* ------------------------------------------------------------------ deadlocks */
@@ -103,17 +70,31 @@ static bool remember_deadlock(struct watching *watching, const struct deadlock *
     return true;
 }
 
+static void write_finding(struct watching *watching, const struct finding *finding)
+{
+    struct telling telling = watching_telling(watching);
+    if (finding->failed)
+        watching->failed = true;
+    else if (watching->cli->json)
+        finding_json(finding, telling.out);
+    else if (!finding_text(finding, &telling.look, telling.out))
+        watching->failed = true;
+}
+
 static void tell_new(struct watching *watching, const struct deadlock *deadlock,
                      const struct advice *advice)
 {
     struct telling telling = watching_telling(watching);
+    const struct watch_settings *settings = watching->settings;
     uint64_t number = watching->found + 1;
-    bool done = (watching->cli->json ? tell_deadlock_json : tell_deadlock)(&telling, deadlock,
-                                                                           advice, number) &&
-                remember_deadlock(watching, deadlock);
-    watching->failed = watching->failed || !done;
-    write_picture(watching, deadlock, watching->settings->dot, false, number);
-    write_picture(watching, deadlock, watching->settings->svg, true, number);
+    struct finding finding;
+    deadlock_finding(&finding, &telling, deadlock, advice, number);
+    write_finding(watching, &finding);
+    if (!remember_deadlock(watching, deadlock) ||
+        cli_write_finding(watching->cli, settings->dot, number, finding_dot, &finding) ||
+        cli_write_finding(watching->cli, settings->svg, number, finding_svg, &finding))
+        watching->failed = true;
+    finding_close(&finding);
 }
 
 static void say_dry_run(struct watching *watching, const struct advice *advice)
@@ -189,9 +170,12 @@ static void tell_stalls_of(struct watching *watching, uint32_t source)
         const struct wait *wait = &scan->waits[scan->edges[i].wait];
         bool first = i == 0 || scan->edges[i - 1].wait != scan->edges[i].wait;
         if (first && wait->age_s >= watching->settings->stall_s &&
-            stall_is_new(watching, scan->edges[i].key))
-            (watching->cli->json ? tell_stall_json
-                                 : tell_stall)(&telling, (struct member){source, wait->session});
+            stall_is_new(watching, scan->edges[i].key)) {
+            struct finding finding;
+            stall_finding(&finding, &telling, (struct member){source, wait->session});
+            write_finding(watching, &finding);
+            finding_close(&finding);
+        }
     }
 }
 

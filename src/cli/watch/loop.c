@@ -149,7 +149,7 @@ static void tell_verdict(struct watching *watching, size_t seen)
     else if (watching->unseen.count)
         output_text(telling.out, "nothing found, but not everything was seen");
     else
-        style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
+        style_text(&telling.look.style, telling.out, COLOR_GOOD, "no deadlock");
 }
 
 static void tell_nothing(struct watching *watching)

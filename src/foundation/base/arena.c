@@ -1,6 +1,7 @@
 #include "foundation/base/arena.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define CHUNK_SIZE (16u << 10)
@@ -52,4 +53,16 @@ char *arena_text(struct arena *arena, const char *text, size_t length)
     if (copy && length > 0)
         memcpy(copy, text, length);
     return copy;
+}
+
+char *arena_format(struct arena *arena, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    char *text = length >= 0 ? arena_alloc(arena, (size_t)length + 1) : NULL;
+    if (text)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
 }

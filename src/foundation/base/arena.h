@@ -3,6 +3,8 @@
 
 #include "foundation/base/memory.h"
 
+#include <stdarg.h>
+
 struct arena_chunk;
 
 struct arena {
@@ -18,3 +20,6 @@ void arena_free(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size);
 /* A copy with a NUL behind it. */
 char *arena_text(struct arena *arena, const char *text, size_t length);
+/* A formatted text; NULL: out of memory. */
+char *arena_format(struct arena *arena, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));

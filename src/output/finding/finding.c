@@ -1,7 +1,5 @@
 #include "output/finding/finding.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -96,15 +94,10 @@ const char *finding_format(struct finding *finding, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    const char *text = arena_format(&finding->arena, format, arguments);
     va_end(arguments);
-    char *text = length >= 0 ? finding_alloc(finding, (size_t)length + 1) : NULL;
-    if (!text)
-        return "";
-    va_start(arguments, format);
-    vsnprintf(text, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    return text;
+    finding->failed = finding->failed || !text;
+    return text ? text : "";
 }
 
 void finding_stamp(struct finding *finding)

@@ -3,6 +3,7 @@
  *     source (run, inspect, watch, collectives, detect, check)
  *         fills one struct finding
  *     writers
+ *         finding_text.c      text for a terminal
  *         finding_json.c      one JSON object: docs/reference/findings.md
  *         finding_picture.c   the wait-for graph for Graphviz or as an SVG
  *         finding_drawing.c   the wait-for graph drawn with lines and letters, for text
@@ -38,6 +39,7 @@
 enum finding_kind {
     FINDING_DEADLOCK,
     FINDING_OWNER_GONE,           /* what is waited for belongs to a thread that has ended */
+    FINDING_NEVER_SIGNALLED,      /* no thread is left that could signal or post */
     FINDING_LOCK_ORDER_INVERSION, /* locks taken in orders that can deadlock */
     FINDING_STALL,                /* a wait longer than the limit */
     FINDING_STATUS,               /* asked for: nothing is claimed */
@@ -68,6 +70,7 @@ struct finding_thread {
     const char *entry; /* the function it was started with */
     const char *doing; /* what it does if it waits for no lock, or "" */
     bool waiting, ended, foreign;
+    bool unwatched;  /* has made no watched call */
     double waited_s; /* below 0: not known */
     const struct stack *stack, *created;
 };
@@ -80,6 +83,9 @@ struct finding_session {
     const char *user, *application, *database, *client, *state, *query;
     uint32_t client_port;          /* 0: none */
     double state_s, transaction_s; /* below 0: not known */
+    bool thread;                   /* a thread of a watched process */
+    bool waiting;                  /* for a lock */
+    bool active;                   /* the query runs */
 };
 
 struct finding_party {
@@ -99,8 +105,10 @@ struct finding_lock {
     const char *place;  /* "in the heap", or "" */
     uint32_t owner_tid; /* 0: none */
     bool has_value, has_missing;
-    uint32_t value;   /* of a semaphore */
-    uint32_t missing; /* of a barrier: threads that have not come yet */
+    bool rwlock, thread_end; /* a lock for reading and writing; the end of a thread */
+    bool signals;            /* signal handlers and others post it as well */
+    uint32_t value;          /* of a semaphore; of a barrier: threads that it waits for */
+    uint32_t missing;        /* of a barrier: threads that have not come yet */
     const struct stack *initialised;
 };
 
@@ -146,13 +154,18 @@ struct finding_edge {
     double wait_s;         /* below 0: not known */
     uint64_t seen;         /* how often; 0: once */
     uint32_t released;     /* the resource that was released for the wait, as a condition's mutex */
-    const char *how;       /* how it is known, or "" */
+    const char *how;       /* how this edge is known, or "" */
+    const char *held_how;  /* how the hold alone is known; NULL */
+    const char *owes;      /* in text, instead of "holds": "has not come to"; "": not listed */
+    bool unnamed;          /* the resource does not say by whom it is held */
+    bool tried;            /* taken by a try-lock */
     const struct stack *site, *held_site; /* where the wait was called; where it was taken */
     const char *place, *held_place;       /* for a picture: "transfer, bank.c:31"; NULL */
 };
 
 struct finding_advice {
     const char *text;               /* NULL: none */
+    const char *lines;              /* the same as lines of text; NULL: `text` is short */
     uint32_t victim;                /* a party; FINDING_NONE */
     const char *cancel, *terminate; /* commands; NULL */
 };
@@ -174,7 +187,10 @@ struct finding {
     /* of a program */
     const char *program, *engine, *action;
     uint32_t pid, incident;
-    double found_after_ms; /* below 0: not known */
+    size_t more_processes;
+    bool outside;            /* found from outside: the text names the verdict */
+    const char *consequence; /* what happens to the program now: a sentence; NULL */
+    double found_after_ms;   /* below 0: not known */
     uint64_t signature, locks_watched, threads_watched;
 
     /* of a training job: what differs */
@@ -210,6 +226,23 @@ const char *finding_format(struct finding *finding, const char *format, ...)
 void finding_stamp(struct finding *finding);
 
 /* ------------------------------------------------------------------ writers */
+
+/* How a text looks. */
+struct finding_look {
+    struct style style;
+    bool verbose;       /* system frames, every thread, long cycles whole */
+    bool everybody;     /* every thread */
+    const char *folder; /* paths below it are shown relative; NULL: none */
+};
+
+/* False: out of memory. */
+bool finding_text(const struct finding *finding, const struct finding_look *look,
+                  struct output *out);
+/* A line that describes a session, and its query. */
+void finding_session_text(const char *name, const struct finding_session *session,
+                          const struct finding_look *look, struct output *out);
+/* "0-8, 10-13, 15" of ascending numbers; after `most` pieces "and 7 more". */
+void finding_ranges(struct output *out, const uint32_t *numbers, size_t count, size_t most);
 
 /* One object and a newline. */
 void finding_json(const struct finding *finding, struct output *out);

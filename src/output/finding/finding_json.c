@@ -262,6 +262,7 @@ static void write_members(const struct finding *finding, struct json *json)
     static const char *const kinds[] = {
         [FINDING_DEADLOCK] = "deadlock",
         [FINDING_OWNER_GONE] = "owner-gone",
+        [FINDING_NEVER_SIGNALLED] = "never-signalled",
         [FINDING_LOCK_ORDER_INVERSION] = "lock-order-inversion",
         [FINDING_STALL] = "stall",
         [FINDING_STATUS] = "status",

@@ -7,12 +7,16 @@ static void add_nodes(struct picture *picture, const struct finding *finding)
 {
     for (size_t i = 0; i < finding->party_count; i++) {
         const struct finding_party *party = &finding->parties[i];
-        picture_node(picture, party->name, party->about ? party->about : party->kind, false);
+        uint32_t node =
+            picture_node(picture, party->name, party->about ? party->about : party->kind, false);
+        if (!picture->failed)
+            picture->nodes[node].blamed = party->role == FINDING_BLAMED;
     }
     for (size_t i = 0; i < finding->resource_count; i++) {
         const struct finding_resource *resource = &finding->resources[i];
-        picture_node(picture, resource->name, resource->object ? resource->object : resource->kind,
-                     true);
+        const char *about =
+            resource->operation ? resource->operation->description : resource->object;
+        picture_node(picture, resource->name, about && *about ? about : resource->kind, true);
     }
 }
 

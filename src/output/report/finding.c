@@ -39,6 +39,7 @@ static void add_thread(struct finding *finding, const struct report *report, uin
         .waiting = flags & INCIDENT_WAITING,
         .ended = flags & INCIDENT_ENDED,
         .foreign = flags & INCIDENT_FOREIGN,
+        .unwatched = flags & INCIDENT_UNWATCHED,
         .waited_s = flags & INCIDENT_WAITING ? (double)from->raw.waited_ns / 1e9 : -1,
         .stack = &from->stack,
         .created = &from->created,
@@ -62,6 +63,9 @@ static void add_lock(struct finding *finding, const struct report *report, uint3
         .owner_tid = from->raw.owner_tid,
         .has_value = from->raw.kind == INCIDENT_SEMAPHORE,
         .has_missing = from->raw.kind == INCIDENT_BARRIER,
+        .rwlock = from->raw.kind == INCIDENT_RWLOCK,
+        .thread_end = from->raw.kind == INCIDENT_THREAD_END,
+        .signals = from->raw.flags & INCIDENT_SIGNALS,
         .value = from->raw.units,
         .missing = from->raw.missing,
         .initialised = &from->initialised,
@@ -96,9 +100,34 @@ static void fill_wait(struct finding *finding, struct finding_edge *to,
     to->how = from->evidence;
 }
 
-static void fill_hold(struct finding *finding, struct finding_edge *to,
+/* What a thread does for a lock without holding it, as text; NULL: it holds it. */
+static const char *owes_text(const struct report *report, const struct incident_edge *edge)
+{
+    unsigned kind = report->locks[edge->lock].raw.kind;
+    switch (edge->mode) {
+    case INCIDENT_EXCLUSIVE:
+    case INCIDENT_READ:
+    case INCIDENT_UNIT:
+        return !(edge->flags & INCIDENT_COULD) ? NULL
+               : kind == INCIDENT_SEMAPHORE    ? "could have posted"
+                                               : "may hold";
+    case INCIDENT_SIGNAL:
+        return kind == INCIDENT_MESSAGE ? "has not acted for:" : "could have signalled";
+    case INCIDENT_ARRIVAL:
+        return "has not come to";
+    case INCIDENT_QUEUED:
+        return "waits in front of the readers of";
+    default:
+        return "";
+    }
+}
+
+static void fill_hold(struct finding *finding, const struct report *report, struct finding_edge *to,
                       const struct report_edge *from)
 {
+    to->owes = owes_text(report, &from->raw);
+    to->unnamed = to->owes && strcmp(to->owes, "may hold") == 0;
+    to->tried = from->raw.flags & INCIDENT_TRIED;
     to->held_mode = mode_word(from->raw.mode);
     to->held_units = from->raw.units;
     to->held_site = &from->site;
@@ -107,7 +136,11 @@ static void fill_hold(struct finding *finding, struct finding_edge *to,
     to->relation = from->raw.flags & INCIDENT_COULD    ? FINDING_COULD
                    : from->raw.mode == INCIDENT_QUEUED ? FINDING_QUEUED
                                                        : FINDING_HOLDS;
-    to->how = from->evidence;
+    to->held_how = from->evidence;
+    if (!to->how || !*to->how)
+        to->how = from->evidence;
+    else if (*from->evidence)
+        to->how = finding_format(finding, "%s; %s", to->how, from->evidence);
 }
 
 /* A cycle's waits together with the holds behind them, everything else on its own. */
@@ -121,18 +154,13 @@ static void add_edges(struct finding *finding, const struct report *report)
             const struct report_edge *hold = &report->edges[++i];
             struct finding_edge *to =
                 finding_edge(finding, edge->raw.thread, edge->raw.lock, hold->raw.thread);
-            const char *how = edge->evidence;
             fill_wait(finding, to, edge);
-            fill_hold(finding, to, hold);
-            if (*how && *hold->evidence)
-                to->how = finding_format(finding, "%s; %s", how, hold->evidence);
-            else if (*how)
-                to->how = how;
+            fill_hold(finding, report, to, hold);
         } else if (waits) {
             fill_wait(finding,
                       finding_edge(finding, edge->raw.thread, edge->raw.lock, FINDING_NONE), edge);
         } else {
-            fill_hold(finding,
+            fill_hold(finding, report,
                       finding_edge(finding, FINDING_NONE, edge->raw.lock, edge->raw.thread), edge);
         }
     }
@@ -185,6 +213,8 @@ static enum finding_kind kind_of(const struct report *report)
         [INCIDENT_POTENTIAL] = FINDING_LOCK_ORDER_INVERSION,
         [INCIDENT_STALL] = FINDING_STALL,
     };
+    if (report->head.kind == INCIDENT_DEADLOCK && report_is_unsignalled(report))
+        return FINDING_NEVER_SIGNALLED;
     return report->head.kind >= INCIDENT_DEADLOCK && report->head.kind <= INCIDENT_STALL
                ? kinds[report->head.kind]
                : FINDING_STATUS;
@@ -219,7 +249,19 @@ static void fill_head(struct finding *finding, const struct report *report)
     finding->first = head->first;
     finding->locks_watched = head->locks_watched;
     finding->threads_watched = head->threads_watched;
-    finding->advice.text = plain_advice(finding, report_advice(report));
+    finding->advice.lines = report_advice(report);
+    finding->advice.text = plain_advice(finding, finding->advice.lines);
+    finding->outside = report_word(report);
+    finding->more_processes = report->process_count - 1;
+    if (finding->kind == FINDING_STATUS)
+        return;
+    if (head->action == INCIDENT_ABORT)
+        finding->consequence = "The program ends here, with exit status 86 "
+                               "(--on-deadlock=report or break would let it go on).";
+    if (head->action == INCIDENT_BREAK)
+        finding->consequence = finding_format(
+            finding, "To break it, the call of %s returns EDEADLK.",
+            head->first != INCIDENT_NONE ? report->threads[head->first].name : "the last thread");
 }
 
 void report_finding(struct finding *finding, const struct report *report, unsigned ordinal)
@@ -239,29 +281,4 @@ void report_finding(struct finding *finding, const struct report *report, unsign
         finding->behind += finding->parties[i].role == FINDING_BEHIND;
     if (finding->behind < report->head.behind)
         finding->behind = report->head.behind;
-}
-
-static void write_report(const struct report *report, unsigned ordinal, struct output *out,
-                         void (*write)(const struct finding *finding, struct output *out))
-{
-    struct finding finding;
-    report_finding(&finding, report, ordinal);
-    if (!finding.failed)
-        write(&finding, out);
-    finding_close(&finding);
-}
-
-void report_json(const struct report *report, unsigned ordinal, struct output *out)
-{
-    write_report(report, ordinal, out, finding_json);
-}
-
-void report_dot(const struct report *report, struct output *out)
-{
-    write_report(report, 0, out, finding_dot);
-}
-
-void report_svg(const struct report *report, struct output *out)
-{
-    write_report(report, 0, out, finding_svg);
 }

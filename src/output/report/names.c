@@ -111,33 +111,6 @@ static bool thread_name_taken(const struct report *report, size_t but, const cha
 
 /* ------------------------------------------------------------------ locks */
 
-static const char *short_kind(const struct incident_lock *lock)
-{
-    static const char *const kinds[INCIDENT_LOCK_KINDS] = {
-        [INCIDENT_MUTEX] = "mutex",
-        [INCIDENT_RWLOCK] = "rwlock",
-        [INCIDENT_SPIN] = "spinlock",
-        [INCIDENT_SEMAPHORE] = "semaphore",
-        [INCIDENT_CONDITION] = "condition",
-        [INCIDENT_BARRIER] = "barrier",
-        [INCIDENT_FUTEX] = "futex",
-        [INCIDENT_ONCE] = "once",
-        [INCIDENT_GUARD] = "guard",
-        [INCIDENT_STREAM] = "stream",
-        [INCIDENT_RUST] = "rust-lock",
-        [INCIDENT_GIL] = "gil",
-        [INCIDENT_PYTHON] = "python-lock",
-        [INCIDENT_FILE_LOCK] = "file-lock",
-        [INCIDENT_PIPE] = "pipe",
-        [INCIDENT_SOCKET] = "socket",
-        [INCIDENT_CHILD] = "process",
-        [INCIDENT_MESSAGE] = "message",
-        [INCIDENT_COLLECTIVE] = "collective",
-    };
-    bool known = lock->kind < INCIDENT_LOCK_KINDS && kinds[lock->kind];
-    return known ? kinds[lock->kind] : "lock";
-}
-
 /* Whose stack an address is on, or NULL. */
 static const char *stack_owner(const struct report *report, uint32_t process, uint64_t address)
 {
@@ -202,7 +175,7 @@ static void name_locks(struct report *report)
         else if (kind == INCIDENT_THREAD_END)
             snprintf(name, sizeof name, "end of a thread");
         else if (!name[0])
-            snprintf(name, sizeof name, "%s-%u", short_kind(&lock->raw), ++numbers[kind]);
+            snprintf(name, sizeof name, "%s-%u", lock_words(&lock->raw)->name, ++numbers[kind]);
         lock->name = report_format(report, "%s", name);
         for (unsigned n = 2; lock_name_taken(report, i, lock->name) && n < 1000; n++)
             lock->name = report_format(report, "%s-%u", name, n);

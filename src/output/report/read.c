@@ -80,7 +80,6 @@ static void *copy_section(struct report *report, unsigned id, size_t raw_size, s
     char *to = found ? report_alloc(report, found * size) : NULL;
     if (!to)
         return NULL;
-    memset(to, 0, found * size);
     for (size_t i = 0; i < found; i++)
         memcpy(to + i * size, from + i * step, step < raw_size ? step : raw_size);
     *count = found;
@@ -211,6 +210,8 @@ static void read_processes(struct report *report)
 
 gordian_status report_read(struct report *report, int fd, gordian_error *error)
 {
+    gordian_allocator memory = memory_allocator(NULL);
+    arena_init(&report->arena, &memory);
     gordian_status status = read_all(report, fd, error);
     THEN(status, read_head(report, error));
     if (status != GORDIAN_OK)

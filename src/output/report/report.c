@@ -1,39 +1,16 @@
 #include "output/report/report.h"
 
 #include "foundation/base/error.h"
-#include "foundation/base/memory.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ memory */
 
-#define BLOCK_BYTES (64u << 10)
-
-struct report_block {
-    struct report_block *next;
-    size_t used, room;
-    max_align_t bytes[];
-};
-
 void *report_alloc(struct report *report, size_t size)
 {
-    gordian_allocator memory = memory_allocator(NULL);
-    struct report_block *block = report->blocks;
-    size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
-    if (!block || block->room - block->used < size) {
-        size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-        block = memory_alloc(&memory, sizeof *block + room);
-        if (!block) {
-            report->out_of_memory = true;
-            return NULL;
-        }
-        *block = (struct report_block){.next = report->blocks, .room = room};
-        report->blocks = block;
-    }
-    void *found = (char *)block->bytes + block->used;
-    block->used += size;
+    void *found = arena_alloc(&report->arena, size);
+    report->out_of_memory = report->out_of_memory || !found;
     return found;
 }
 
@@ -41,15 +18,10 @@ const char *report_format(struct report *report, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    const char *text = arena_format(&report->arena, format, arguments);
     va_end(arguments);
-    char *text = length >= 0 ? report_alloc(report, (size_t)length + 1) : NULL;
-    if (!text)
-        return "?";
-    va_start(arguments, format);
-    vsnprintf(text, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    return text;
+    report->out_of_memory = report->out_of_memory || !text;
+    return text ? text : "?";
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -106,11 +78,7 @@ void report_close(struct report *report)
     for (size_t i = 0; i < report->process_count; i++)
         if (!report->processes[i].borrowed)
             symbols_close(report->processes[i].symbols);
-    while (report->blocks) {
-        struct report_block *block = report->blocks;
-        report->blocks = block->next;
-        memory_free(&memory, block);
-    }
+    arena_free(&report->arena);
     memory_free(&memory, (void *)(uintptr_t)report->data);
     *report = (struct report){0};
 }
@@ -148,19 +116,11 @@ const char *report_word(const struct report *report)
     return word >= INCIDENT_PROVED && word <= INCIDENT_UNKNOWN ? words[word] : NULL;
 }
 
-static size_t stuck_threads(const struct report *report)
+static size_t count_threads(const struct report *report, unsigned flag)
 {
     size_t count = 0;
     for (size_t i = 0; i < report->thread_count; i++)
-        count += (report->threads[i].raw.flags & INCIDENT_STUCK) != 0;
-    return count;
-}
-
-static size_t waiting_threads(const struct report *report)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < report->thread_count; i++)
-        count += (report->threads[i].raw.flags & INCIDENT_WAITING) != 0;
+        count += (report->threads[i].raw.flags & flag) != 0;
     return count;
 }
 
@@ -221,6 +181,14 @@ static size_t count_awaited(const struct report *report, unsigned kind)
     return count;
 }
 
+bool report_is_unsignalled(const struct report *report)
+{
+    unsigned kind = awaited_kind(report);
+    return report_has_open_wait(report) &&
+           (kind == INCIDENT_SEMAPHORE ||
+            (kind == INCIDENT_CONDITION && count_awaited(report, kind) == 1));
+}
+
 /* No thread is left that could give what is waited for. Whether a signal was lost, or never sent,
  * is not known. False: it is something else. */
 static bool open_title(const struct report *report, size_t members, const char *more, char *text,
@@ -251,7 +219,7 @@ static bool open_title(const struct report *report, size_t members, const char *
 
 static void deadlock_title(const struct report *report, char *text, size_t size)
 {
-    size_t members = 0, waits = 0, stuck = stuck_threads(report);
+    size_t members = 0, waits = 0, stuck = count_threads(report, INCIDENT_STUCK);
     for (size_t i = 0; i < report->witness_count; i++)
         waits += (report->edges[i].raw.flags & INCIDENT_WAITS) != 0;
     members = waits;
@@ -273,7 +241,8 @@ void report_title(const struct report *report, char *text, size_t size)
 {
     const struct report_thread *first =
         report->head.first != INCIDENT_NONE ? &report->threads[report->head.first] : NULL;
-    const struct report_edge *wait = first ? wait_of(report, report->head.first) : NULL;
+    const struct report_edge *wait =
+        first && first->raw.wait != INCIDENT_NONE ? &report->edges[first->raw.wait] : NULL;
     const char *waiter = first ? first->name : "a thread";
     const char *lock = wait ? report->locks[wait->raw.lock].name : "a lock";
     switch (report->head.kind) {
@@ -296,12 +265,42 @@ void report_title(const struct report *report, char *text, size_t size)
                  first ? (double)first->raw.waited_ns / 1e9 : 0.0, lock);
         break;
     case INCIDENT_STATUS:
-        snprintf(text, size, "%zu of %zu threads wait", waiting_threads(report),
+        snprintf(text, size, "%zu of %zu threads wait", count_threads(report, INCIDENT_WAITING),
                  report->thread_count);
         break;
     default:
         snprintf(text, size, "%zu kinds of incident came back", report->fold_count);
     }
+}
+
+const struct lock_words *lock_words(const struct incident_lock *lock)
+{
+    static const struct lock_words words[INCIDENT_LOCK_KINDS] = {
+        [INCIDENT_MUTEX] = {"mutex", "mutex"},
+        [INCIDENT_RWLOCK] = {"rwlock", "rwlock"},
+        [INCIDENT_SPIN] = {"spin lock", "spinlock"},
+        [INCIDENT_SEMAPHORE] = {"semaphore", "semaphore"},
+        [INCIDENT_CONDITION] = {"condition variable", "condition"},
+        [INCIDENT_BARRIER] = {"barrier", "barrier"},
+        [INCIDENT_THREAD_END] = {"thread", "lock"},
+        [INCIDENT_FUTEX] = {"futex", "futex"},
+        [INCIDENT_ONCE] = {"pthread_once", "once"},
+        [INCIDENT_GUARD] = {"guard of a static variable", "guard"},
+        [INCIDENT_STREAM] = {"stdio stream", "stream"},
+        [INCIDENT_INTERNAL] = {"lock of the C library", "lock"},
+        [INCIDENT_RUST] = {"Rust lock", "rust-lock"},
+        [INCIDENT_GIL] = {"interpreter lock of Python", "gil"},
+        [INCIDENT_PYTHON] = {"Python lock", "python-lock"},
+        [INCIDENT_FILE_LOCK] = {"file lock", "file-lock"},
+        [INCIDENT_PIPE] = {"pipe", "pipe"},
+        [INCIDENT_SOCKET] = {"socket", "socket"},
+        [INCIDENT_CHILD] = {"process", "process"},
+        [INCIDENT_MESSAGE] = {"MPI message", "message"},
+        [INCIDENT_COLLECTIVE] = {"MPI collective", "collective"},
+    };
+    static const struct lock_words unknown = {"lock", "lock"};
+    bool known = lock->kind < INCIDENT_LOCK_KINDS && words[lock->kind].kind;
+    return known ? &words[lock->kind] : &unknown;
 }
 
 const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
@@ -319,43 +318,14 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
         {INCIDENT_PREFERS_WRITERS, "writer-preferring "},
         {INCIDENT_C11, "C11 "},
     };
-    static const char *const kinds[] = {
-        [INCIDENT_MUTEX] = "mutex",
-        [INCIDENT_RWLOCK] = "rwlock",
-        [INCIDENT_SPIN] = "spin lock",
-        [INCIDENT_SEMAPHORE] = "semaphore",
-        [INCIDENT_CONDITION] = "condition variable",
-        [INCIDENT_BARRIER] = "barrier",
-        [INCIDENT_THREAD_END] = "thread",
-        [INCIDENT_FUTEX] = "futex",
-        [INCIDENT_ONCE] = "pthread_once",
-        [INCIDENT_GUARD] = "guard of a static variable",
-        [INCIDENT_STREAM] = "stdio stream",
-        [INCIDENT_INTERNAL] = "lock of the C library",
-        [INCIDENT_RUST] = "Rust lock",
-        [INCIDENT_GIL] = "interpreter lock of Python",
-        [INCIDENT_PYTHON] = "Python lock",
-        [INCIDENT_FILE_LOCK] = "file lock",
-        [INCIDENT_PIPE] = "pipe",
-        [INCIDENT_SOCKET] = "socket",
-        [INCIDENT_CHILD] = "process",
-        [INCIDENT_MESSAGE] = "MPI message",
-        [INCIDENT_COLLECTIVE] = "MPI collective",
-    };
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (lock->flags & words[i].flag && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s", words[i].word);
-    bool known = lock->kind >= INCIDENT_MUTEX && lock->kind < INCIDENT_LOCK_KINDS;
     if (used < size)
-        snprintf(text + used, size - used, "%s", known ? kinds[lock->kind] : "lock");
+        snprintf(text + used, size - used, "%s", lock_words(lock)->kind);
     return text;
-}
-
-const char *mode_text(unsigned mode)
-{
-    return mode == INCIDENT_READ ? "for reading" : "";
 }
 
 /* Does somebody hold it only by queueing for it? */
@@ -411,10 +381,4 @@ const char *held_text(const struct report *report, uint32_t lock)
     default:
         return held_by_nobody(report, lock) ? "could be freed by" : "held by";
     }
-}
-
-const struct report_edge *wait_of(const struct report *report, uint32_t thread)
-{
-    uint32_t wait = report->threads[thread].raw.wait;
-    return wait == INCIDENT_NONE ? NULL : &report->edges[wait];
 }

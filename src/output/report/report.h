@@ -4,8 +4,6 @@
  *     report_open     checks the incident, names threads and locks, makes stacks readable
  *     report_text     for a person: the drawn cycle, every thread with its stacks, what to do
  *     report_finding  a struct finding (output/finding/finding.h), which has all other writers
- *     report_json     the same as one JSON object
- *     report_dot, report_svg    the wait-for graph as a picture
  *     report_trace    a trace that `gordian detect` replays to the same verdict
  *
  * An incident is untrusted: it was written by a process in trouble. Every index is checked
@@ -56,8 +54,6 @@ struct report_process {
     bool borrowed;           /* the symbols are somebody else's */
 };
 
-struct report_block; /* memory that lives as long as the report */
-
 struct report {
     const char *data; /* the incident as it was read */
     size_t size;
@@ -77,15 +73,7 @@ struct report {
     size_t witness_count; /* the first so many edges */
     bool cycle;           /* and they really form one */
     bool out_of_memory;   /* something is missing for lack of it */
-    struct report_block *blocks;
-};
-
-/* How it is to look. */
-struct report_look {
-    struct style style;
-    bool verbose;       /* system frames, every thread, long cycles whole */
-    bool everybody;     /* every thread */
-    const char *folder; /* paths below it are shown relative; NULL: none */
+    struct arena arena;   /* lives as long as the report */
 };
 
 /* Reads the whole of `fd`. Fails with GORDIAN_STATUS_INPUT on what is no incident. */
@@ -97,19 +85,17 @@ gordian_status report_open_with(struct report *report, int fd, struct symbols *c
 void report_close(struct report *report);
 
 /* text.c. `ordinal`: "deadlock 2" in this run; 0: not counted. */
-void report_text(const struct report *report, const struct report_look *look, unsigned ordinal,
+void report_text(const struct report *report, const struct finding_look *look, unsigned ordinal,
                  struct output *out);
 /* The report as a finding, which borrows its texts; to be closed whatever comes. */
 void report_finding(struct finding *finding, const struct report *report, unsigned ordinal);
-/* One object and a newline. */
-void report_json(const struct report *report, unsigned ordinal, struct output *out);
-void report_dot(const struct report *report, struct output *out);
-void report_svg(const struct report *report, struct output *out);
 /* False: an incident without holds and waits has nothing to replay. */
 bool report_trace(const struct report *report, struct output *out);
 /* Does a wait of the witness have nobody in it who holds what is waited for? Then the argument is
  * that nobody is left. */
 bool report_has_open_wait(const struct report *report);
+/* Does the witness wait for one condition, or for semaphores, that no thread is left to signal? */
+bool report_is_unsignalled(const struct report *report);
 
 /* ------------------------------------------------------------------ shared by the writers */
 
@@ -119,23 +105,17 @@ const char *report_kind(const struct report *report);
 const char *report_word(const struct report *report);
 /* A line without its end: "2 threads of bank wait for each other and can never go on". */
 void report_title(const struct report *report, char *text, size_t size);
+/* What a lock is, "spin lock", and how one without a name is called, "spinlock". */
+struct lock_words {
+    const char *kind, *name;
+};
+const struct lock_words *lock_words(const struct incident_lock *lock);
 /* "recursive mutex", "rwlock", "counting semaphore". */
 const char *lock_kind(const struct incident_lock *lock, char *text, size_t size);
-/* "for reading", or "". */
-const char *mode_text(unsigned mode);
 /* What a holder is to what is waited for: "held by", "signal due from", ... */
 const char *held_text(const struct report *report, uint32_t lock);
 /* What to do about it: paragraphs, or NULL. */
 const char *report_advice(const struct report *report);
-/* The wait of a thread, or NULL. */
-const struct report_edge *wait_of(const struct report *report, uint32_t thread);
-/* The frame a person looks at first: the innermost of the user's own code, with a line. */
-const struct frame *frame_of_interest(const struct stack *stack);
-/* Of the system's: libc's start of a thread, the C++ library's way of calling a function. */
-bool frame_is_noise(const struct frame *frame);
-/* Inside a library's way to the lock: std::mutex::lock, std::lock_guard, gthreads. */
-bool frame_is_wrapper(const struct frame *frame);
-
 /* Memory that lives as long as the report; NULL and `out_of_memory` set if there is none. */
 void *report_alloc(struct report *report, size_t size);
 const char *report_format(struct report *report, const char *format, ...)

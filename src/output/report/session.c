@@ -128,7 +128,7 @@ void session_settle(const char *folder, unsigned patience_ms)
 
 /* ------------------------------------------------------------------ the log */
 
-/* The whole log, NUL-terminated; NULL: none. To be freed. */
+/* Returns the whole log, NUL-terminated, to be freed; NULL: none. */
 static char *read_log(int fd)
 {
     struct stat about;
@@ -141,6 +141,15 @@ static char *read_log(int fd)
         return NULL;
     }
     return text;
+}
+
+static char *read_log_of(const char *folder)
+{
+    int fd = open_in(folder, "log", O_RDONLY);
+    char *log = read_log(fd);
+    if (fd >= 0)
+        close(fd);
+    return log;
 }
 
 enum entry_kind { ENTRY_NONE, ENTRY_TOLD, ENTRY_AGAIN, ENTRY_SUPPRESSED };
@@ -321,46 +330,31 @@ void session_totals(const char *folder, struct session_totals *totals)
             totals->tally = (struct incident_tally){0};
         close(fd);
     }
-    fd = open_in(folder, "log", O_RDONLY);
-    char *log = read_log(fd);
+    char *log = read_log_of(folder);
     struct entry entry;
     for (const char *at = log ? log : ""; next_entry(&at, &entry);)
         if (entry.what == ENTRY_TOLD && entry.kind <= INCIDENT_SUMMARY)
             totals->told[entry.kind]++;
     free(log);
-    if (fd >= 0)
-        close(fd);
 }
 
 bool session_is_stuck(const char *folder, uint32_t tid, bool likely)
 {
-    int fd = open_in(folder, "log", O_RDONLY);
-    char *log = read_log(fd), line[32];
+    char *log = read_log_of(folder), line[32];
     snprintf(line, sizeof line, "%s %u\n", likely ? "likely" : "stuck", tid);
     bool found = log && strstr(log, line);
     free(log);
-    if (fd >= 0)
-        close(fd);
     return found;
 }
 
-/* How often a told report came back. */
-static uint64_t count_again(const char *log, const struct entry *told)
+/* Sums the counts of the entries of a kind that are about the same report or suppression. */
+static uint64_t sum_counts(const char *log, enum entry_kind what, const struct entry *about)
 {
     struct entry entry;
     uint64_t count = 0;
     while (next_entry(&log, &entry))
-        if (entry.what == ENTRY_AGAIN && entry.kind == told->kind && entry.hash == told->hash)
-            count += entry.count;
-    return count;
-}
-
-static uint64_t count_suppressed(const char *log, unsigned line)
-{
-    struct entry entry;
-    uint64_t count = 0;
-    while (next_entry(&log, &entry))
-        if (entry.what == ENTRY_SUPPRESSED && entry.line == line)
+        if (entry.what == what && entry.kind == about->kind && entry.hash == about->hash &&
+            entry.line == about->line)
             count += entry.count;
     return count;
 }
@@ -376,21 +370,19 @@ static bool line_is_first(const char *log, const char *before, unsigned line)
 
 void session_read(const char *folder, const struct session_reader *reader)
 {
-    int fd = open_in(folder, "log", O_RDONLY);
-    char *log = read_log(fd);
+    char *log = read_log_of(folder);
     unsigned ordinals[INCIDENT_SUMMARY + 1] = {0};
     struct entry entry;
     for (const char *at = log ? log : ""; next_entry(&at, &entry);) {
         if (entry.what == ENTRY_TOLD && entry.kind <= INCIDENT_SUMMARY) {
             unsigned ordinal = ++ordinals[entry.kind];
-            uint64_t again = count_again(log, &entry);
+            uint64_t again = sum_counts(log, ENTRY_AGAIN, &entry);
             if (again)
                 reader->again(reader->context, entry.kind, ordinal, again + 1);
         } else if (entry.what == ENTRY_SUPPRESSED && line_is_first(log, at, entry.line)) {
-            reader->suppressed(reader->context, entry.line, count_suppressed(log, entry.line));
+            reader->suppressed(reader->context, entry.line,
+                               sum_counts(log, ENTRY_SUPPRESSED, &entry));
         }
     }
     free(log);
-    if (fd >= 0)
-        close(fd);
 }

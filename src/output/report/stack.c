@@ -7,90 +7,6 @@
 #define FRAMES_MOST  64 /* of one stack */
 #define INLINED_MOST 16 /* of one address */
 
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-static bool in_list(const char *name, const char *const *list)
-{
-    for (; *list; list++)
-        if (starts_with(name, *list))
-            return true;
-    return false;
-}
-
-bool frame_is_noise(const struct frame *frame)
-{
-    static const char *const starters[] = {
-        "start_thread",
-        "thread_start",
-        "clone",
-        "__clone",
-        "__GI___clone",
-        "__libc_start",
-        "_start",
-        "__thread_start",
-        "execute_native_thread_routine",
-        "std::thread::_Invoker",
-        "std::__invoke",
-        "std::thread::_State_impl",
-        "void std::__invoke",
-        "std::invoke_result",
-        "std::error_code::default_error_condition",
-        NULL,
-    };
-    static const char *const system[] = {"libc.so",    "ld-linux", "libpthread",
-                                         "libstdc++.", "libc++.",  NULL};
-    static const char *const interpreters[] = {"python3", "libpython3", NULL};
-    if (frame->module && in_list(path_tail(frame->module), interpreters))
-        return true; /* its scripts' lines are there instead */
-    if (frame->module && starts_with(path_tail(frame->module), "libgordian-run.so"))
-        return true; /* every watched thread starts there */
-    if (!frame->function)
-        return frame->module && in_list(path_tail(frame->module), system);
-    static const char *const threading[] = {"Thread.run", "Thread._bootstrap", "run", "_bootstrap",
-                                            NULL};
-    if (frame->file && !frame->module && strcmp(path_tail(frame->file), "threading.py") == 0)
-        return in_list(frame->function, threading);
-    /* "std::__invoke_result<...>::type std::__invoke<...>" */
-    return in_list(frame->function, starters) || strstr(frame->function, " std::__invoke<") ||
-           strstr(frame->function, "std::thread::_Invoker<") ||
-           strstr(frame->function, "std::thread::_State_impl<");
-}
-
-/* Of the C library itself, by file. */
-static bool is_libc(const struct frame *frame)
-{
-    static const char *const files[] = {"libc.so", "libc-", "libpthread", "ld-linux", NULL};
-    return frame->module && in_list(path_tail(frame->module), files);
-}
-
-bool frame_is_wrapper(const struct frame *frame)
-{
-    static const char *const wrappers[] = {
-        "std::",     "__gthread",  "mtx_",      "cnd_",    "thrd_",  "pthread_", "sem_",
-        "__pthread", "___pthread", "__new_sem", "__futex", "futex_", "__lll_",   "lll_",
-        "__GI_",     "__cxa_",     "syscall",   "__sem_",  NULL};
-    return !frame->function || in_list(frame->function, wrappers) || is_libc(frame) ||
-           (frame->file && starts_with(frame->file, "/usr/include/"));
-}
-
-const struct frame *frame_of_interest(const struct stack *stack)
-{
-    const struct frame *second = NULL, *third = NULL;
-    for (size_t i = 0; i < stack->count; i++) {
-        const struct frame *frame = &stack->frames[i];
-        if (frame->file && frame->line && !frame_is_wrapper(frame) && !frame_is_noise(frame))
-            return frame;
-        if (!second && frame->function && !frame_is_wrapper(frame) && !frame_is_noise(frame))
-            second = frame;
-        if (!third && !frame_is_noise(frame))
-            third = frame;
-    }
-    return second ? second : third;
-}
-
 /* A stack being put together. */
 struct builder {
     struct report *report;
@@ -156,7 +72,7 @@ static const char *locking_call(const char *name)
     if (!name)
         return NULL;
     name += strspn(name, "_");
-    return in_list(name, calls) ? name : NULL;
+    return starts_with_any(name, calls) ? name : NULL;
 }
 
 /* The watched call is the outermost frame inside the watcher, if it is still there: a wrapper may

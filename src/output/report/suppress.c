@@ -14,18 +14,6 @@
 
 /* ------------------------------------------------------------------ reading */
 
-static void *keep_memory(struct suppressions *suppressions, size_t size)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    if (!memory_grow(&memory, &suppressions->kept, &suppressions->kept_room,
-                     suppressions->kept_count + 1, sizeof *suppressions->kept))
-        return NULL;
-    void *block = memory_zeroed(&memory, size);
-    if (block)
-        suppressions->kept[suppressions->kept_count++] = block;
-    return block;
-}
-
 static bool kinds_of(const gordian_word *word, unsigned *kinds)
 {
     unsigned potential = 1u << INCIDENT_POTENTIAL, stall = 1u << INCIDENT_STALL;
@@ -45,7 +33,6 @@ static bool kinds_of(const gordian_word *word, unsigned *kinds)
 static gordian_status take_line(struct suppressions *suppressions, const struct reader *reader,
                                 gordian_error *error)
 {
-    gordian_allocator memory = memory_allocator(NULL);
     const gordian_word *words = reader->words;
     struct suppression line = {.line = (unsigned)reader->line, .count = reader->word_count - 1};
     if (!kinds_of(&words[0], &line.kinds))
@@ -58,11 +45,12 @@ static gordian_status take_line(struct suppressions *suppressions, const struct 
     size_t bytes = 1;
     for (size_t i = 0; i < reader->word_count; i++)
         bytes += words[i].length + 1;
-    const char **patterns = keep_memory(suppressions, line.count * sizeof *patterns);
-    char *texts = keep_memory(suppressions, bytes), *whole = keep_memory(suppressions, bytes);
+    const char **patterns = arena_alloc(&suppressions->arena, line.count * sizeof *patterns);
+    char *texts = arena_alloc(&suppressions->arena, bytes),
+         *whole = arena_alloc(&suppressions->arena, bytes);
     if (!patterns || !texts || !whole ||
-        !memory_grow(&memory, &suppressions->list, &suppressions->room, suppressions->count + 1,
-                     sizeof line))
+        !memory_grow(&suppressions->arena.memory, &suppressions->list, &suppressions->room,
+                     suppressions->count + 1, sizeof line))
         return fail_memory(error);
     line.text = whole;
     line.patterns = patterns;
@@ -81,25 +69,17 @@ static gordian_status take_line(struct suppressions *suppressions, const struct 
     return GORDIAN_OK;
 }
 
-static ptrdiff_t read_file(void *context, char *buffer, size_t size)
-{
-    ssize_t count;
-    do
-        count = read(*(const int *)context, buffer, size);
-    while (count < 0 && errno == EINTR);
-    return count;
-}
-
 gordian_status suppressions_read(struct suppressions *suppressions, const char *path,
                                  gordian_error *error)
 {
+    gordian_allocator memory = memory_allocator(NULL);
     *suppressions = (struct suppressions){0};
+    arena_init(&suppressions->arena, &memory);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_INPUT, "cannot read '%s': %s", path, strerror(errno));
     struct reader reader;
-    gordian_source source = {read_file, &fd};
-    gordian_allocator memory = memory_allocator(NULL);
+    gordian_source source = gordian_source_fd(&fd);
     gordian_status status = reader_open(&reader, &source, &memory, error);
     if (status != GORDIAN_OK) {
         close(fd);
@@ -119,9 +99,7 @@ gordian_status suppressions_read(struct suppressions *suppressions, const char *
 void suppressions_free(struct suppressions *suppressions)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    for (size_t i = 0; i < suppressions->kept_count; i++)
-        memory_free(&memory, suppressions->kept[i]);
-    memory_free(&memory, suppressions->kept);
+    arena_free(&suppressions->arena);
     memory_free(&memory, suppressions->list);
     *suppressions = (struct suppressions){0};
 }

@@ -27,8 +27,7 @@ struct suppression {
 struct suppressions {
     struct suppression *list;
     size_t count, room;
-    void **kept; /* memory */
-    size_t kept_count, kept_room;
+    struct arena arena; /* of the patterns */
 };
 
 /* GORDIAN_STATUS_INPUT with the place of what is wrong; GORDIAN_STATUS_IO if it cannot be read. */

@@ -55,28 +55,16 @@ static bool is_odd(const char *name)
     return false;
 }
 
-static const char *thread_name(const struct report *report, uint32_t thread)
+/* Writes a name that is unique in the trace: those of the report are, and two can only come to look
+ * the same if one of them is changed here. Most pairs need not be compared. */
+static void unique_word(const struct writer *writer, uint32_t index, bool locks)
 {
-    return report->threads[thread].name;
-}
-
-static const char *lock_name(const struct report *report, uint32_t lock)
-{
-    return report->locks[lock].name;
-}
-
-/* Names are unique; two can only come to look the same if one of them is changed here. Odd ones
- * are few, so most pairs need no look. */
-static void unique_word(const struct writer *writer, uint32_t index,
-                        const char *(*name)(const struct report *, uint32_t), bool any_odd)
-{
-    const char *own = name(writer->report, index);
-    trace_name(writer->out, own);
-    if (!any_odd)
-        return;
+    const struct report *report = writer->report;
+    const char *own = locks ? report->locks[index].name : report->threads[index].name;
     bool odd = is_odd(own);
-    for (uint32_t i = 0; i < index; i++) {
-        const char *other = name(writer->report, i);
+    trace_name(writer->out, own);
+    for (uint32_t i = 0; i < index && (locks ? writer->odd_locks : writer->odd_threads); i++) {
+        const char *other = locks ? report->locks[i].name : report->threads[i].name;
         if ((odd || is_odd(other)) && same_in_trace(other, own)) {
             output_format(writer->out, "~%u", index);
             return;
@@ -86,19 +74,12 @@ static void unique_word(const struct writer *writer, uint32_t index,
 
 static void thread_word(const struct writer *writer, uint32_t thread)
 {
-    unique_word(writer, thread, thread_name, writer->odd_threads);
+    unique_word(writer, thread, false);
 }
 
 static void lock_word(const struct writer *writer, uint32_t lock)
 {
-    unique_word(writer, lock, lock_name, writer->odd_locks);
-}
-
-/* "end of NAME" has blanks always, but only matters where a lock is called "end-of-NAME". */
-static bool is_odd_lock(const struct report_lock *lock)
-{
-    return lock->raw.kind != INCIDENT_THREAD_END &&
-           (is_odd(lock->name) || strncmp(lock->name, "end-of-", 7) == 0);
+    unique_word(writer, lock, true);
 }
 
 static void find_odd(struct writer *writer)
@@ -106,8 +87,11 @@ static void find_odd(struct writer *writer)
     const struct report *report = writer->report;
     for (uint32_t i = 0; i < report->thread_count && !writer->odd_threads; i++)
         writer->odd_threads = is_odd(report->threads[i].name);
+    /* "end of NAME" has blanks always, but only matters where a lock is called "end-of-NAME". */
     for (uint32_t i = 0; i < report->lock_count && !writer->odd_locks; i++)
-        writer->odd_locks = is_odd_lock(&report->locks[i]);
+        writer->odd_locks =
+            report->locks[i].raw.kind != INCIDENT_THREAD_END &&
+            (is_odd(report->locks[i].name) || strncmp(report->locks[i].name, "end-of-", 7) == 0);
 }
 
 /* ------------------------------------------------------------------ units */
@@ -137,13 +121,6 @@ static uint32_t held_units(const struct writer *writer, const struct incident_ed
     default:
         return 1;
     }
-}
-
-/* Any thread of any process at the other end will do. */
-static bool is_between(uint32_t kind)
-{
-    return kind == INCIDENT_PIPE || kind == INCIDENT_SOCKET || kind == INCIDENT_CHILD ||
-           kind == INCIDENT_FILE_LOCK || kind == INCIDENT_MESSAGE;
 }
 
 /* How many units a lock has in all, and how many a waiter asks for; and how many of them the
@@ -180,9 +157,16 @@ static uint32_t count_units(struct writer *writer, uint32_t index)
     case INCIDENT_FUTEX:
         writer->total = held;
         break;
+    case INCIDENT_PIPE:
+    case INCIDENT_SOCKET:
+    case INCIDENT_CHILD:
+    case INCIDENT_FILE_LOCK:
+    case INCIDENT_MESSAGE:
+        could = true; /* any thread of any process at the other end will do */
+        __attribute__((fallthrough));
     default:
         /* Any of those who could give it back will do. */
-        writer->total = could || is_between(lock->kind) ? held : 1;
+        writer->total = could ? held : 1;
         return unnamed && lock->kind != INCIDENT_THREAD_END;
     }
     uint32_t nobody = writer->total < writer->request ? writer->request - writer->total : 0;

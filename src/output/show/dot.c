@@ -21,7 +21,9 @@ static void dot_node(const struct picture *picture, uint32_t number, struct outp
     write_quoted(out, node->kind);
     output_format(out, "\", shape=%s, style=\"%s\", fillcolor=\"%s\"];\n",
                   node->lock ? "ellipse" : "box", node->lock ? "filled" : "filled,rounded",
-                  node->lock ? "#fff3cd" : "#d6eaf8");
+                  node->lock     ? "#fff3cd"
+                  : node->blamed ? "#f5b7b1"
+                                 : "#d6eaf8");
 }
 
 static void dot_arrow(const struct picture_arrow *arrow, struct output *out)

@@ -21,6 +21,7 @@ struct picture_node {
     const char *kind; /* its second line: "thread 4711", "recursive mutex" */
     bool lock;        /* something that is waited for */
     bool drawn;       /* an arrow begins or ends there */
+    bool blamed;      /* the cause: highlighted */
 };
 
 struct picture_arrow {

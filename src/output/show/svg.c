@@ -129,12 +129,15 @@ static void draw_arrow(const struct canvas *canvas, const struct picture_arrow *
 static void draw_node(const struct canvas *canvas, size_t index, struct output *out)
 {
     const struct place *node = &canvas->places[index];
-    bool lock = canvas->picture->nodes[index].lock;
+    bool lock = canvas->picture->nodes[index].lock, blamed = canvas->picture->nodes[index].blamed;
     output_format(out,
                   "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"%d\" "
                   "fill=\"%s\" stroke=\"%s\"/>\n",
                   node->x - node->width / 2, node->y - NODE_HIGH / 2.0, node->width, NODE_HIGH,
-                  lock ? NODE_HIGH / 2 : 6, lock ? "#fff3cd" : "#d6eaf8",
+                  lock ? NODE_HIGH / 2 : 6,
+                  lock     ? "#fff3cd"
+                  : blamed ? "#f5b7b1"
+                           : "#d6eaf8",
                   lock ? "#b7950b" : "#2471a3");
     output_format(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-weight=\"bold\">",
                   node->x, node->y - 3);

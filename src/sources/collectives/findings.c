@@ -1,6 +1,254 @@
+/* What was found in a training job as findings: for each the sentence, the ranks and the
+ * operations. */
 #include "sources/collectives/findings.h"
 
+#include "foundation/base/sort.h"
+
 #include <stdlib.h>
+
+#define NAMED_MOST 6 /* ranks named in a sentence */
+
+/* Ranks that are to blame for the same at the same operation. */
+struct charge {
+    enum blame blame;
+    uint32_t meeting; /* NONE: none */
+    const uint32_t *ranks;
+    size_t count;
+};
+
+/* ------------------------------------------------------------------ sentences */
+
+static void write_subject(struct output *out, const uint32_t *ranks, size_t count, bool capital)
+{
+    output_format(out, "%s%s ", capital ? "Rank" : "rank", count > 1 ? "s" : "");
+    if (count > NAMED_MOST) {
+        finding_ranges(out, ranks, count, NAMED_MOST);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        output_format(out, "%s%u", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
+}
+
+static void write_group(struct output *out, const struct training *job, uint32_t group)
+{
+    output_format(out, "group %s", training_name(job, job->groups[group].name));
+    if (job->groups[group].about)
+        output_format(out, " (%s)", training_name(job, job->groups[group].about));
+}
+
+static void write_meeting(struct output *out, const struct training *job, uint32_t meeting)
+{
+    const struct meeting *about = &job->meetings[meeting];
+    const struct operation *operation = flight_operation(job, &job->flights[about->first]);
+    const char *name = training_name(job, operation->name);
+    output_format(out, "%s #%llu", *name ? name : "an operation",
+                  (unsigned long long)about->sequence);
+    if (about->peer != GORDIAN_NONE)
+        output_format(out, " of rank %u %s rank %u", job->flights[about->first].rank,
+                      operation->sends ? "to" : "from", about->peer);
+    output_text(out, about->peer != GORDIAN_NONE ? " in " : " of ");
+    write_group(out, job, about->group);
+}
+
+static const char *verb_form(size_t count, const char *one, const char *many)
+{
+    return count > 1 ? many : one;
+}
+
+/* Does one of them have something in flight? Of ranks that are absent, sends. */
+static bool has_sends(const struct training *job, const struct charge *charge)
+{
+    for (size_t i = 0; i < charge->count; i++)
+        if (job->ranks[charge->ranks[i]].flights)
+            return true;
+    return false;
+}
+
+static void write_absent(struct output *out, const struct training *job,
+                         const struct charge *charge)
+{
+    const struct meeting *meeting = &job->meetings[charge->meeting];
+    write_subject(out, charge->ranks, charge->count, true);
+    output_text(out, meeting->unreceived ? " never posted the receive for " : " never came to ");
+    write_meeting(out, job, charge->meeting);
+    if (meeting->peer == GORDIAN_NONE)
+        output_format(out, ", where %u rank%s", meeting->count,
+                      meeting->count > 1 ? "s wait" : " waits");
+    if (has_sends(job, charge))
+        output_format(out, ", and %s only sends in flight",
+                      verb_form(charge->count, "has", "have"));
+    else
+        output_format(out, ", and %s for nobody", verb_form(charge->count, "waits", "wait"));
+    output_format(out, ": look at what %s process%s, with py-spy or gordian inspect.",
+                  verb_form(charge->count, "its", "their"),
+                  verb_form(charge->count, " does", "es do"));
+}
+
+static void write_stuck(struct output *out, const struct training *job, const struct charge *charge)
+{
+    const struct meeting *meeting = &job->meetings[charge->meeting];
+    output_text(out, charge->count > 1 ? "The devices of " : "The device of ");
+    write_subject(out, charge->ranks, charge->count, false);
+    output_format(out, " %s stopped: ", verb_form(charge->count, "has", "have"));
+    write_meeting(out, job, charge->meeting);
+    if (meeting->completed)
+        output_format(out, " is completed on %u other rank%s and not there", meeting->completed,
+                      meeting->completed > 1 ? "s" : "");
+    else
+        output_text(out, " has begun on other ranks and not there, with nothing before it");
+    output_format(out, ". Look at %s (nvidia-smi, Xid errors in dmesg).",
+                  verb_form(charge->count, "that GPU", "those GPUs"));
+}
+
+static void write_charge(struct output *out, const struct training *job,
+                         const struct charge *charge)
+{
+    if (charge->blame == BLAME_ABSENT) {
+        write_absent(out, job, charge);
+    } else if (charge->blame == BLAME_SILENT) {
+        write_subject(out, charge->ranks, charge->count, true);
+        output_format(out, " %s left no dump that can be read, and others wait for %s in ",
+                      verb_form(charge->count, "has", "have"),
+                      verb_form(charge->count, "it", "them"));
+        write_meeting(out, job, charge->meeting);
+        output_format(out, ": see whether %s process%s, and the machine, %s alive.",
+                      verb_form(charge->count, "its", "their"), charge->count > 1 ? "es" : "",
+                      verb_form(charge->count, "is", "are"));
+    } else {
+        write_stuck(out, job, charge);
+    }
+}
+
+/* The first flight that is odd, or is not. */
+static const struct operation *example_of(const struct training *job, const struct meeting *meeting,
+                                          bool odd)
+{
+    for (uint32_t i = 0; i < meeting->count; i++)
+        if (job->flights[meeting->first + i].odd == odd)
+            return flight_operation(job, &job->flights[meeting->first + i]);
+    return flight_operation(job, &job->flights[meeting->first]);
+}
+
+static void write_difference(struct output *out, const struct training *job,
+                             const struct mismatch *mismatch, const struct operation *operation)
+{
+    if (mismatch->name || mismatch->tie)
+        output_format(out, "%s ", training_name(job, operation->name));
+    if (mismatch->size || mismatch->tie)
+        output_format(out, "%llu -> %llu elements ", (unsigned long long)operation->input,
+                      (unsigned long long)operation->output);
+    if (mismatch->type || mismatch->tie)
+        output_format(out, "%s ", training_name(job, operation->type));
+}
+
+/* The ranks of a meeting that are odd, or are not, as the subject of a sentence. */
+static void write_side(struct output *out, const struct training *job,
+                       const struct meeting *meeting, bool odd, bool capital)
+{
+    uint32_t ranks[NAMED_MOST + 1];
+    uint32_t count = 0, side = odd ? meeting->odd_count : meeting->count - meeting->odd_count;
+    for (uint32_t i = 0; i < meeting->count && count <= NAMED_MOST; i++)
+        if (job->flights[meeting->first + i].odd == odd)
+            ranks[count++] = job->flights[meeting->first + i].rank;
+    if (side > NAMED_MOST)
+        output_format(out, "%u ranks", side);
+    else
+        write_subject(out, ranks, side, capital);
+}
+
+static void write_mismatch(struct output *out, const struct training *job,
+                           const struct mismatch *mismatch)
+{
+    const struct meeting *meeting = &job->meetings[mismatch->meeting];
+    write_side(out, job, meeting, true, true);
+    output_text(out, meeting->odd_count > 1 ? " do not match " : " does not match ");
+    write_side(out, job, meeting, false, false);
+    output_format(out, " at #%llu of ", (unsigned long long)meeting->sequence);
+    write_group(out, job, meeting->group);
+    output_text(out, ": ");
+    write_difference(out, job, mismatch, example_of(job, meeting, true));
+    output_text(out, "against ");
+    write_difference(out, job, mismatch, example_of(job, meeting, false));
+    output_text(out, "there. Compare what the ranks call.");
+}
+
+static void write_stalled(struct output *out, const struct training *job, uint32_t meeting)
+{
+    output_text(out, "Everybody has come to ");
+    write_meeting(out, job, meeting);
+    output_text(out, ", and it does not complete: look at the network between the ranks, and at "
+                     "their GPUs; the dumps do not tell which.");
+}
+
+/* ------------------------------------------------------------------ cycles */
+
+/* Has this rank the first meeting before the second? 1: yes, -1: the other way round, 0: it is not
+ * in both. */
+static int rank_order(const struct training *job, uint32_t rank, const struct meeting *first,
+                      const struct meeting *second)
+{
+    uint64_t records[2] = {0, 0};
+    const struct meeting *both[2] = {first, second};
+    for (int i = 0; i < 2; i++) {
+        const struct seat *seat = rank_seat(&job->ranks[rank], both[i]->group);
+        for (uint32_t j = 0; seat && j < seat->collectives; j++) {
+            const struct operation *operation = &job->ranks[rank].operations[seat->first + j];
+            if (operation->sequence == both[i]->sequence)
+                records[i] = operation->record + 1;
+        }
+    }
+    if (!records[0] && !records[1])
+        return 0;
+    /* What is not queued comes later. */
+    return !records[1] || (records[0] && records[0] < records[1]) ? 1 : -1;
+}
+
+static uint32_t cycle_odd(const struct training *job, const struct cycle *cycle)
+{
+    if (cycle->count != 2)
+        return GORDIAN_NONE;
+    const struct step *steps = job->steps + cycle->first;
+    const struct meeting *a = &job->meetings[steps[0].meeting];
+    const struct meeting *b = &job->meetings[steps[1].meeting];
+    if (a->peer != GORDIAN_NONE || b->peer != GORDIAN_NONE)
+        return GORDIAN_NONE;
+    size_t first = 0, second = 0;
+    for (uint32_t i = 0; i < job->groups[a->group].count; i++) {
+        int order = rank_order(job, job->groups[a->group].members[i], a, b);
+        first += order > 0;
+        second += order < 0;
+    }
+    return first > second ? steps[1].rank : second > first ? steps[0].rank : GORDIAN_NONE;
+}
+
+static const char *place_of(const struct training *job, const struct step *step)
+{
+    const struct meeting *meeting = &job->meetings[step->meeting];
+    for (uint32_t i = 0; i < meeting->count; i++)
+        if (job->flights[meeting->first + i].rank == step->rank)
+            return training_name(job,
+                                 flight_operation(job, &job->flights[meeting->first + i])->place);
+    return "";
+}
+
+static void write_cycle(struct output *out, const struct training *job, const struct cycle *cycle)
+{
+    const struct step *steps = job->steps + cycle->first;
+    uint32_t odd = cycle_odd(job, cycle);
+    output_format(out, "A cycle of %zu ranks: ", cycle->count);
+    for (size_t i = 0; i < cycle->count && i < NAMED_MOST; i++) {
+        output_format(out, "%srank %u is in ", i ? "; " : "", steps[i].rank);
+        write_meeting(out, job, steps[i].meeting);
+        if (*place_of(job, &steps[i]))
+            output_format(out, ", at %s,", place_of(job, &steps[i]));
+        output_format(out, " and waits for rank %u", steps[(i + 1) % cycle->count].rank);
+    }
+    if (cycle->count > NAMED_MOST)
+        output_format(out, "; and %zu more", cycle->count - NAMED_MOST);
+    output_text(out, ".");
+    if (odd != GORDIAN_NONE)
+        output_format(out, " Rank %u takes the two groups in another order than most.", odd);
+}
 
 /* ------------------------------------------------------------------ ranks and operations */
 
@@ -102,80 +350,108 @@ static void add_meeting(struct finding *finding, const struct training *job, uin
     memory_free(&job->memory, list);
 }
 
-/* ------------------------------------------------------------------ the sentence */
-
-/* The text is collected between begin_title and end_title. */
-static struct output *begin_title(struct finding *finding, struct output *text)
+static int compare_culprits(const void *left, const void *right, void *context)
 {
-    bool opened = output_open(text, OUTPUT_MEMORY);
-    finding->failed = finding->failed || !opened;
-    return opened ? text : NULL;
-}
-
-static void end_title(struct finding *finding, struct output *text)
-{
-    output_char(text, '\0');
-    finding->failed = finding->failed || text->failure;
-    finding->title = text->failure ? "" : finding_copy(finding, text->buffer);
-    output_close(text);
+    const struct training *job = context;
+    uint32_t x = *(const uint32_t *)left, y = *(const uint32_t *)right;
+    const struct rank *a = &job->ranks[x], *b = &job->ranks[y];
+    /* What explains most comes first: devices, then those that are not there. */
+    if (a->blame != b->blame)
+        return a->blame > b->blame ? -1 : 1;
+    if (a->meeting != b->meeting)
+        return a->meeting < b->meeting ? -1 : 1;
+    return (x > y) - (x < y);
 }
 
 /* ------------------------------------------------------------------ findings */
 
-void charge_finding(struct finding *finding, const struct training *job,
-                    const struct charge *charge)
+struct findings {
+    const struct training *job;
+    bool (*each)(void *context, const struct finding *finding);
+    void *context;
+    struct output title; /* of the finding being made */
+    struct finding finding;
+};
+
+/* Hands the finding out; false: no more are wanted. */
+static bool hand_out(struct findings *findings)
 {
-    struct output text;
-    finding_open(finding, "collectives",
-                 charge->blame == BLAME_ABSENT   ? FINDING_ABSENT_RANK
-                 : charge->blame == BLAME_SILENT ? FINDING_SILENT_RANK
-                                                 : FINDING_STUCK_DEVICE,
-                 FINDING_LIKELY);
-    if (begin_title(finding, &text)) {
-        tell_finding(&text, job, charge);
-        end_title(finding, &text);
-    }
-    add_meeting(finding, job, charge->meeting);
-    /* Others may be to blame for something else at the same operation. */
+    struct finding *finding = &findings->finding;
+    output_char(&findings->title, '\0');
+    finding->failed = finding->failed || findings->title.failure;
+    finding->title = findings->title.buffer;
+    bool more = finding->failed || findings->each(findings->context, finding);
+    finding_close(finding);
+    findings->title.used = 0;
+    return more;
+}
+
+/* Adds the operation; other ranks may be to blame for something else there. */
+static void add_blamed(struct findings *findings, uint32_t meeting, unsigned blame)
+{
+    struct finding *finding = &findings->finding;
+    add_meeting(finding, findings->job, meeting);
     for (size_t i = 0; i < finding->party_count; i++) {
         struct finding_party *party = &finding->parties[i];
-        if (party->role == FINDING_BLAMED && job->ranks[party->rank].blame != charge->blame)
+        if (party->role == FINDING_BLAMED && findings->job->ranks[party->rank].blame != blame)
             party->role = FINDING_OTHER;
     }
 }
 
-void mismatch_finding(struct finding *finding, const struct training *job,
-                      const struct mismatch *mismatch)
+/* Mismatches have findings of their own. */
+static bool list_charges(struct findings *findings)
 {
-    struct output text;
-    finding_open(finding, "collectives", FINDING_MISMATCH, FINDING_LIKELY);
-    if (begin_title(finding, &text)) {
-        tell_mismatch(&text, job, mismatch);
-        end_title(finding, &text);
+    const struct training *job = findings->job;
+    size_t count = job->verdict.culprit_count;
+    uint32_t *ranks = memory_alloc(&job->memory, (count + 1) * sizeof *ranks);
+    bool more = true;
+    if (!ranks)
+        return true;
+    memcpy(ranks, job->culprits, count * sizeof *ranks);
+    sort_with(ranks, count, sizeof *ranks, compare_culprits, (void *)(uintptr_t)job);
+    for (size_t i = 0, end; i < count && more; i = end) {
+        const struct rank *rank = &job->ranks[ranks[i]];
+        for (end = i + 1; end < count && job->ranks[ranks[end]].blame == rank->blame &&
+                          job->ranks[ranks[end]].meeting == rank->meeting;)
+            end++;
+        const struct charge charge = {(enum blame)rank->blame, rank->meeting, ranks + i, end - i};
+        if (charge.blame == BLAME_MISMATCH)
+            continue;
+        finding_open(&findings->finding, "collectives",
+                     charge.blame == BLAME_ABSENT   ? FINDING_ABSENT_RANK
+                     : charge.blame == BLAME_SILENT ? FINDING_SILENT_RANK
+                                                    : FINDING_STUCK_DEVICE,
+                     FINDING_LIKELY);
+        write_charge(&findings->title, job, &charge);
+        add_blamed(findings, charge.meeting, charge.blame);
+        more = hand_out(findings);
     }
+    memory_free(&job->memory, ranks);
+    return more;
+}
+
+static bool list_mismatch(struct findings *findings, const struct mismatch *mismatch)
+{
+    struct finding *finding = &findings->finding;
+    finding_open(finding, "collectives", FINDING_MISMATCH, FINDING_LIKELY);
+    write_mismatch(&findings->title, findings->job, mismatch);
     finding->differs = true;
     finding->differs_name = mismatch->name;
     finding->differs_size = mismatch->size;
     finding->differs_dtype = mismatch->type;
     finding->tie = mismatch->tie;
-    add_meeting(finding, job, mismatch->meeting);
-    for (size_t i = 0; i < finding->party_count; i++) {
-        struct finding_party *party = &finding->parties[i];
-        if (party->role == FINDING_BLAMED && job->ranks[party->rank].blame != BLAME_MISMATCH)
-            party->role = FINDING_OTHER;
-    }
+    add_blamed(findings, mismatch->meeting, BLAME_MISMATCH);
+    return hand_out(findings);
 }
 
-void cycle_finding(struct finding *finding, const struct training *job, const struct cycle *cycle)
+static bool list_cycle(struct findings *findings, const struct cycle *cycle)
 {
+    const struct training *job = findings->job;
     const struct step *steps = job->steps + cycle->first;
+    struct finding *finding = &findings->finding;
     uint32_t odd = cycle_odd(job, cycle);
-    struct output text;
     finding_open(finding, "collectives", FINDING_DEADLOCK, FINDING_PROVED);
-    if (begin_title(finding, &text)) {
-        tell_cycle(&text, job, cycle);
-        end_title(finding, &text);
-    }
+    write_cycle(&findings->title, job, cycle);
     finding->cycle = true;
     for (size_t i = 0; i < cycle->count; i++) {
         uint32_t party = add_rank(finding, steps[i].rank, FINDING_MEMBER);
@@ -185,15 +461,78 @@ void cycle_finding(struct finding *finding, const struct training *job, const st
     for (uint32_t i = 0; i < cycle->count; i++)
         finding_edge(finding, i, add_operation(finding, job, steps[i].meeting),
                      i + 1 < cycle->count ? i + 1 : 0);
+    return hand_out(findings);
 }
 
-void stalled_finding(struct finding *finding, const struct training *job, uint32_t meeting)
+void training_findings(const struct training *job,
+                       bool (*each)(void *context, const struct finding *finding), void *context)
 {
-    struct output text;
-    finding_open(finding, "collectives", FINDING_STALLED_OPERATION, FINDING_LIKELY);
-    if (begin_title(finding, &text)) {
-        tell_stalled(&text, job, meeting);
-        end_title(finding, &text);
+    struct findings findings = {.job = job, .each = each, .context = context};
+    if (!output_open(&findings.title, OUTPUT_MEMORY))
+        return;
+    bool more = list_charges(&findings);
+    for (size_t i = 0; i < job->mismatch_count && more; i++)
+        more = list_mismatch(&findings, &job->mismatches[i]);
+    for (size_t i = 0; i < job->cycle_count && more; i++)
+        more = list_cycle(&findings, &job->cycles[i]);
+    for (uint32_t i = 0; i < job->meeting_count && more; i++)
+        if (job->meetings[i].stalled) {
+            finding_open(&findings.finding, "collectives", FINDING_STALLED_OPERATION,
+                         FINDING_LIKELY);
+            write_stalled(&findings.title, job, i);
+            add_meeting(&findings.finding, job, i);
+            more = hand_out(&findings);
+        }
+    output_close(&findings.title);
+}
+
+/* ------------------------------------------------------------------ the whole job */
+
+/* Chooses the operations to draw: those with a fault; all if there are none. */
+static void choose_meetings(const struct training *job, bool *chosen)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < job->verdict.culprit_count; i++, count++)
+        chosen[job->ranks[job->culprits[i]].meeting] = true;
+    for (size_t i = 0; i < job->step_count; i++, count++)
+        chosen[job->steps[i].meeting] = true;
+    for (size_t i = 0; i < job->mismatch_count; i++, count++)
+        chosen[job->mismatches[i].meeting] = true;
+    for (size_t i = 0; count == 0 && i < job->meeting_count; i++)
+        chosen[i] = true;
+}
+
+void training_dot(const struct training *job, struct output *out)
+{
+    struct finding finding;
+    bool *chosen = memory_zeroed(&job->memory, job->meeting_count + 1);
+    finding_open(&finding, "collectives", FINDING_STATUS, FINDING_UNKNOWN);
+    finding.failed = !chosen;
+    finding.title =
+        finding_format(&finding, "%zu ranks, %zu to blame, %zu cycles", job->verdict.rank_count,
+                       job->verdict.culprit_count, job->cycle_count);
+    for (uint32_t r = 0; r < job->rank_count; r++) {
+        const struct rank *rank = &job->ranks[r];
+        bool bad = rank->blame != BLAME_NONE || rank->deadlocked;
+        uint32_t party = add_rank(&finding, r, bad ? FINDING_BLAMED : FINDING_OTHER);
+        if (party != FINDING_NONE)
+            finding.parties[party].about = rank->blame != BLAME_NONE
+                                               ? blame_text((enum blame)rank->blame)
+                                           : rank->deadlocked ? "deadlocked"
+                                                              : "waits";
     }
-    add_meeting(finding, job, meeting);
+    if (!finding.failed)
+        choose_meetings(job, chosen);
+    for (uint32_t i = 0; i < job->meeting_count && !finding.failed; i++) {
+        const struct meeting *meeting = &job->meetings[i];
+        uint32_t operation = chosen[i] ? add_operation(&finding, job, i) : FINDING_NONE;
+        for (uint32_t k = 0; k < meeting->count && chosen[i]; k++)
+            finding_edge(&finding, job->flights[meeting->first + k].rank, operation, FINDING_NONE);
+        for (uint32_t k = 0; k < meeting->late_count && chosen[i]; k++)
+            finding_edge(&finding, FINDING_NONE, operation, job->late[meeting->late_first + k])
+                ->held_place = k < meeting->missing_count ? "has not come" : "has older ones";
+    }
+    finding_dot(&finding, out);
+    finding_close(&finding);
+    memory_free(&job->memory, chosen);
 }

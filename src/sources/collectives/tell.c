@@ -1,160 +1,43 @@
-/* What a person reads: what to do, then the evidence, then the rest in few words. */
+/* The report of a training job as text: the findings, then the rest in few words. */
 #include "sources/collectives/findings.h"
 
-#define PIECES_MOST 12 /* of a list of ranks, unless everything is wanted */
+#define PIECES_MOST 12 /* of a list, unless everything is wanted */
 
 struct teller {
     const struct training *job;
     struct output *out;
-    const struct style *style;
-    bool verbose;
+    struct finding_look look;
     uint32_t *ranks; /* room for all */
+    size_t found, stalled;
+    bool gap; /* a blank line belongs before what follows */
 };
 
 static size_t pieces_most(const struct teller *teller)
 {
-    return teller->verbose ? SIZE_MAX : PIECES_MOST;
+    return teller->look.verbose ? SIZE_MAX : PIECES_MOST;
 }
 
-/* "  in it      8, 10-13, 15" */
-static void list_line(const struct teller *teller, const char *what, const uint32_t *ranks,
-                      size_t count)
+static void begin_paragraph(struct teller *teller)
 {
-    if (count == 0)
-        return;
-    output_format(teller->out, "    %-10s ", what);
-    tell_ranks(teller->out, ranks, count, pieces_most(teller));
-    output_char(teller->out, '\n');
+    output_text(teller->out, teller->gap ? "\n" : "");
+    teller->gap = true;
 }
 
-static void operation_lines(const struct teller *teller, const struct operation *operation)
+/* Operations that stall matter where nothing else explains the hang. */
+static bool tell_finding(void *context, const struct finding *finding)
 {
-    struct output *out = teller->out;
-    const struct training *job = teller->job;
-    output_format(out, "    %-10s %llu -> %llu elements %s\n", "sizes",
-                  (unsigned long long)operation->input, (unsigned long long)operation->output,
-                  training_name(job, operation->type));
-    if (operation->created) {
-        output_format(out, "    %-10s ", "queued");
-        tell_time(out, operation->created);
-        output_char(out, '\n');
-    }
-    if (operation->place) {
-        output_format(out, "    %-10s ", "line");
-        style_name(teller->style, out, COLOR_PLAIN, training_name(job, operation->place));
-        output_char(out, '\n');
-    }
-}
-
-/* The operation a finding shows at: who is in it, who is not. */
-static void meeting_lines(const struct teller *teller, uint32_t index)
-{
-    const struct training *job = teller->job;
-    const struct meeting *meeting = &job->meetings[index];
-    const uint32_t *late = job->late + meeting->late_first;
-    size_t count = meeting_ranks(job, index, teller->ranks);
-    list_line(teller, "in flight", teller->ranks, count);
-    list_line(teller, "not there", late, meeting->missing_count);
-    list_line(teller, "behind", late + meeting->missing_count,
-              meeting->late_count - meeting->missing_count);
-    operation_lines(teller, flight_operation(job, &job->flights[meeting->first]));
-}
-
-static void headline_color(const struct teller *teller, enum color color)
-{
-    style_color(teller->style, teller->out, color);
-}
-
-static void blank_line(const struct teller *teller, bool *first)
-{
-    if (!*first)
-        output_char(teller->out, '\n');
-    *first = false;
-}
-
-static void tell_findings(const struct teller *teller, bool *first)
-{
-    struct charges findings;
-    if (!charges_open(&findings, teller->job))
-        return;
-    for (size_t i = 0; i < findings.count; i++) {
-        headline_color(teller, COLOR_BAD);
-        tell_finding(teller->out, teller->job, &findings.list[i]);
-        headline_color(teller, COLOR_PLAIN);
-        output_char(teller->out, '\n');
-    }
-    for (size_t i = 0; i < findings.count; i++) {
-        const struct charge *finding = &findings.list[i];
-        if (i == 0)
-            output_char(teller->out, '\n');
-        output_text(teller->out, "  ");
-        tell_subject(teller->out, finding->ranks, finding->count, false);
-        output_format(teller->out, ": %s, ", blame_text(finding->blame));
-        tell_meeting(teller->out, teller->job, finding->meeting);
-        output_char(teller->out, '\n');
-        meeting_lines(teller, finding->meeting);
-    }
-    *first &= findings.count == 0;
-    charges_close(&findings);
-}
-
-static void tell_ties(const struct teller *teller, bool *first)
-{
-    for (size_t i = 0; i < teller->job->mismatch_count; i++) {
-        const struct mismatch *mismatch = &teller->job->mismatches[i];
-        if (!mismatch->tie)
-            continue;
-        blank_line(teller, first);
-        headline_color(teller, COLOR_BAD);
-        tell_mismatch(teller->out, teller->job, mismatch);
-        headline_color(teller, COLOR_PLAIN);
-        output_char(teller->out, '\n');
-        meeting_lines(teller, mismatch->meeting);
-    }
-}
-
-/* ------------------------------------------------------------------ cycles */
-
-static void tell_cycles(const struct teller *teller, bool *first)
-{
-    struct finding finding;
-    for (size_t i = 0; i < teller->job->cycle_count; i++) {
-        const struct cycle *cycle = &teller->job->cycles[i];
-        blank_line(teller, first);
-        headline_color(teller, COLOR_BAD);
-        tell_cycle(teller->out, teller->job, cycle);
-        headline_color(teller, COLOR_PLAIN);
-        output_text(teller->out, "\n\n");
-        cycle_finding(&finding, teller->job, cycle);
-        finding_draw(&finding, teller->style, teller->verbose, teller->out);
-        finding_close(&finding);
-    }
-}
-
-/* ------------------------------------------------------------------ the rest */
-
-/* Riddles matter where nothing else explains the hang. */
-static void tell_riddles(const struct teller *teller, bool *first)
-{
-    const struct training *job = teller->job;
-    if ((job->verdict.culprit_count || job->cycle_count || job->mismatch_count) && !teller->verbose)
-        return;
-    size_t told = 0;
-    for (uint32_t i = 0; i < job->meeting_count; i++) {
-        if (!job->meetings[i].stalled)
-            continue;
-        if (told++ == PIECES_MOST && !teller->verbose) {
-            output_format(teller->out, "... and %zu more such operations\n",
-                          job->verdict.stalled_count - PIECES_MOST);
-            return;
+    struct teller *teller = context;
+    if (finding->kind == FINDING_STALLED_OPERATION && !teller->look.verbose) {
+        if (teller->found > teller->stalled)
+            return false;
+        if (teller->stalled++ == PIECES_MOST) {
+            output_format(teller->out, "... and %zu more such operations\n\n",
+                          teller->job->verdict.stalled_count - PIECES_MOST);
+            return false;
         }
-        blank_line(teller, first);
-        headline_color(teller, COLOR_BAD);
-        tell_stalled(teller->out, job, i);
-        headline_color(teller, COLOR_PLAIN);
-        output_char(teller->out, '\n');
-        meeting_lines(teller, i);
     }
+    teller->found++;
+    return finding_text(finding, &teller->look, teller->out);
 }
 
 static bool waits_behind(const struct rank *rank)
@@ -163,7 +46,7 @@ static bool waits_behind(const struct rank *rank)
            !rank->unjudged && !rank->undecided && !rank->deadlocked;
 }
 
-static void tell_waiting(const struct teller *teller, bool *first)
+static void tell_waiting(struct teller *teller)
 {
     size_t count = 0;
     for (uint32_t r = 0; r < teller->job->rank_count; r++)
@@ -171,10 +54,10 @@ static void tell_waiting(const struct teller *teller, bool *first)
             teller->ranks[count++] = r;
     if (count == 0)
         return;
-    blank_line(teller, first);
+    begin_paragraph(teller);
     output_format(teller->out, "%zu of %zu ranks only wait%s behind: ", count,
                   teller->job->verdict.rank_count, count == 1 ? "s" : "");
-    tell_ranks(teller->out, teller->ranks, count, pieces_most(teller));
+    finding_ranges(teller->out, teller->ranks, count, pieces_most(teller));
     output_char(teller->out, '\n');
 }
 
@@ -204,7 +87,7 @@ static void tell_complaint(const struct teller *teller, const struct complaint *
         output_format(teller->out, "The dump of rank %u", complaint->rank);
     } else {
         output_text(teller->out, "The file ");
-        style_name(teller->style, teller->out, COLOR_PLAIN, complaint->file);
+        style_name(&teller->look.style, teller->out, COLOR_PLAIN, complaint->file);
     }
     output_format(teller->out, " could not be read: %s\n", complaint->text);
 }
@@ -213,7 +96,7 @@ static void tell_unread(const struct teller *teller)
 {
     const struct training *job = teller->job;
     for (size_t i = 0; i < job->complaint_count; i++) {
-        if (i == PIECES_MOST && !teller->verbose) {
+        if (i == PIECES_MOST && !teller->look.verbose) {
             output_format(teller->out, "... and %zu more dumps that could not be read\n",
                           job->complaint_count - PIECES_MOST);
             return;
@@ -240,7 +123,7 @@ static void tell_unseen(const struct teller *teller)
         return;
     output_text(teller->out, "There is no dump of ");
     output_text(teller->out, count > 1 ? "ranks " : "rank ");
-    tell_ranks(teller->out, teller->ranks, count, pieces_most(teller));
+    finding_ranges(teller->out, teller->ranks, count, pieces_most(teller));
     output_text(teller->out, ": what happens there was not seen.\n");
 }
 
@@ -266,7 +149,7 @@ static void tell_undecided(const struct teller *teller)
     if (count == 0)
         return;
     output_format(teller->out, "Whether rank%s ", count > 1 ? "s" : "");
-    tell_ranks(teller->out, teller->ranks, count, pieces_most(teller));
+    finding_ranges(teller->out, teller->ranks, count, pieces_most(teller));
     output_format(teller->out,
                   " wait%s was not decided: a single entry in the dump may be all that is left of "
                   "a coalesced group of operations, and does not tell whether it is completed or "
@@ -275,13 +158,13 @@ static void tell_undecided(const struct teller *teller)
                   count > 1 ? "" : "s");
 }
 
-static void tell_incomplete(const struct teller *teller, bool *first)
+static void tell_incomplete(struct teller *teller)
 {
     const struct verdict *verdict = &teller->job->verdict;
     if (!verdict->unread_count && !verdict->unjudged_count && !verdict->undecided_count &&
         list_unseen(teller) == 0)
         return;
-    blank_line(teller, first);
+    begin_paragraph(teller);
     tell_unread(teller);
     tell_unseen(teller);
     tell_unjudged(teller);
@@ -289,7 +172,7 @@ static void tell_incomplete(const struct teller *teller, bool *first)
 }
 
 /* Nothing was found: in what was seen. */
-static void tell_nothing(const struct teller *teller)
+static void tell_nothing(struct teller *teller)
 {
     const struct training *job = teller->job;
     const struct verdict *verdict = &job->verdict;
@@ -298,29 +181,23 @@ static void tell_nothing(const struct teller *teller)
                        : incomplete        ? "Nothing was found, but not everything was seen.\n"
                        : job->flight_count ? "Nobody is to blame by these dumps.\n"
                                            : "Nothing is in flight: nobody waits.\n";
-    style_text(teller->style, teller->out, incomplete ? COLOR_BAD : COLOR_GOOD, text);
+    begin_paragraph(teller);
+    style_text(&teller->look.style, teller->out, incomplete ? COLOR_BAD : COLOR_GOOD, text);
 }
 
 void training_text(const struct training *job, struct output *out, const struct style *style,
                    bool verbose, bool quiet)
 {
-    struct teller teller = {.job = job, .out = out, .style = style, .verbose = verbose};
-    bool first = true;
+    struct teller teller = {.job = job, .out = out, .look = {.style = *style, .verbose = verbose}};
     teller.ranks = memory_alloc(&job->memory, (job->rank_count + 1) * sizeof *teller.ranks);
     if (!teller.ranks)
         return;
-    tell_findings(&teller, &first);
-    tell_ties(&teller, &first);
-    tell_cycles(&teller, &first);
-    tell_riddles(&teller, &first);
-    if (first && (!quiet || verdict_is_incomplete(&job->verdict))) {
+    training_findings(job, tell_finding, &teller);
+    if (!teller.found && (!quiet || verdict_is_incomplete(&job->verdict)))
         tell_nothing(&teller);
-        first = false;
-    }
-    tell_incomplete(&teller, &first);
-    first = false;
+    tell_incomplete(&teller);
     if (!quiet)
-        tell_waiting(&teller, &first);
+        tell_waiting(&teller);
     if (verbose) {
         output_text(out, "\nWhat every rank is in first:\n");
         for (uint32_t r = 0; r < job->rank_count; r++)

@@ -3,28 +3,10 @@
 
 #include "foundation/base/json/json_write.h"
 
-/* An object for what a function has filled in. */
-static void write_finding(struct finding *finding, struct output *out)
+static bool write_finding(void *context, const struct finding *finding)
 {
-    if (!finding->failed)
-        finding_json(finding, out);
-    finding_close(finding);
-}
-
-/* Mismatches have findings of their own. */
-static void write_charges(const struct training *job, struct output *out)
-{
-    struct charges charges;
-    struct finding finding;
-    if (!charges_open(&charges, job))
-        return;
-    for (size_t i = 0; i < charges.count; i++) {
-        if (charges.list[i].blame == BLAME_MISMATCH)
-            continue;
-        charge_finding(&finding, job, &charges.list[i]);
-        write_finding(&finding, out);
-    }
-    charges_close(&charges);
+    finding_json(finding, context);
+    return true;
 }
 
 static void write_complaints(const struct training *job, struct output *out)
@@ -95,21 +77,7 @@ static void write_summary(const struct training *job, struct output *out)
 
 void training_json(const struct training *job, struct output *out)
 {
-    struct finding finding;
     write_complaints(job, out);
-    write_charges(job, out);
-    for (size_t i = 0; i < job->mismatch_count; i++) {
-        mismatch_finding(&finding, job, &job->mismatches[i]);
-        write_finding(&finding, out);
-    }
-    for (size_t i = 0; i < job->cycle_count; i++) {
-        cycle_finding(&finding, job, &job->cycles[i]);
-        write_finding(&finding, out);
-    }
-    for (uint32_t i = 0; i < job->meeting_count; i++)
-        if (job->meetings[i].stalled) {
-            stalled_finding(&finding, job, i);
-            write_finding(&finding, out);
-        }
+    training_findings(job, write_finding, out);
     write_summary(job, out);
 }

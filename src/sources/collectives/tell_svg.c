@@ -1,5 +1,6 @@
 /* Ranks x kinds of groups: how far each is in each, the culprits marked. */
-#include "sources/collectives/tell.h"
+#include "output/show/style.h"
+#include "sources/collectives/training.h"
 
 #define ROW        18
 #define COLUMN     150

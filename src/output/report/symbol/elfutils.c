@@ -2,8 +2,6 @@
 #include "output/report/symbol/inside.h"
 
 #include "foundation/base/clock.h"
-#include "foundation/base/memory.h"
-#include "output/report/symbol/regions.h"
 
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -13,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PATIENCE_NS 400000000u /* for all searches of a kind together */
 
@@ -33,46 +30,9 @@ const char *symbols_keep(struct symbols *symbols, char *text)
 
 /* ------------------------------------------------------------------ the memory map */
 
-static bool add_region(struct symbols *symbols, const char *line, size_t length)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    struct region region = {0};
-    int path = -1;
-    char *text = strndup(line, length);
-    if (!text)
-        return false;
-    int found =
-        sscanf(text, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &region.low,
-               &region.high, &region.offset, &region.major, &region.minor, &region.inode, &path);
-    if (found < 6 || path < 0) { /* not a line of a memory map: pass over it */
-        free(text);
-        return true;
-    }
-    memmove(text, text + path, strlen(text + path) + 1);
-    region.path = text;
-    if (!symbols_keep(symbols, text) ||
-        !memory_grow(&memory, &symbols->regions, &symbols->region_room, symbols->region_count + 1,
-                     sizeof region))
-        return false;
-    symbols->regions[symbols->region_count++] = region;
-    return true;
-}
-
-static bool read_regions(struct symbols *symbols, const char *maps, size_t size)
-{
-    for (size_t at = 0; at < size;) {
-        const char *end = memchr(maps + at, '\n', size - at);
-        size_t length = end ? (size_t)(end - (maps + at)) : size - at;
-        if (!add_region(symbols, maps + at, length))
-            return false;
-        at += length + 1;
-    }
-    return true;
-}
-
 static const struct region *region_at(const struct symbols *symbols, uint64_t address)
 {
-    return region_find(symbols->regions, symbols->region_count, address);
+    return map_region(&symbols->map, address);
 }
 
 static bool is_watcher(const struct symbols *symbols, uint64_t address)
@@ -90,17 +50,9 @@ static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf
     const struct symbols *symbols = *context;
     const struct region *region = symbols ? region_at(symbols, base) : NULL;
     char path[PATH_MAX];
-    if (name[0] != '/')
+    if (name[0] != '/' || !symbols)
         return -1;
-    snprintf(path, sizeof path, "%s%s", symbols && symbols->root ? symbols->root : "", name);
-    if (symbols && symbols->program && symbols->program_file && strcmp(name, symbols->program) == 0)
-        snprintf(path, sizeof path, "%s", symbols->program_file);
-    int fd = region_open(region, path);
-    if (fd < 0 && region && symbols->mapped) {
-        snprintf(path, sizeof path, "%s/%" PRIx64 "-%" PRIx64, symbols->mapped, region->low,
-                 region->high);
-        fd = region_open(NULL, path);
-    }
+    int fd = map_open_file(&symbols->map, region, name, path, sizeof path);
     if (fd >= 0)
         *file_name = strdup(path);
     return fd;
@@ -131,13 +83,20 @@ static bool report_modules(struct symbols *symbols, const char *maps, size_t siz
 
 /* ------------------------------------------------------------------ opening */
 
-/* A copy; NULL for nothing, and where memory ran out: then the files are not found. */
-static char *copy_text(const char *text)
+static void close_symbols(struct symbols *symbols)
 {
-    return text && *text ? strdup(text) : NULL;
+    gordian_allocator memory = memory_allocator(NULL);
+    if (symbols->dwfl)
+        dwfl_end(symbols->dwfl);
+    for (size_t i = 0; i < symbols->kept_count; i++)
+        free(symbols->kept[i]);
+    if (symbols->demangler_library)
+        dlclose(symbols->demangler_library);
+    for (size_t i = 0; i < symbols->known_room; i++)
+        memory_free(&memory, symbols->known[i].frames);
+    map_close(&symbols->map);
+    memory_free_all(&memory, symbols->known, symbols->kept, symbols);
 }
-
-static void close_symbols(struct symbols *symbols);
 
 static struct symbols *open_symbols(const char *maps, size_t size, const struct symbol_files *files)
 {
@@ -151,40 +110,12 @@ static struct symbols *open_symbols(const char *maps, size_t size, const struct 
         .find_debuginfo = dwfl_standard_find_debuginfo,
     };
     symbols->unit_patience_ns = symbols->variable_patience_ns = PATIENCE_NS;
-    symbols->root = copy_text(files ? files->root : NULL);
-    symbols->mapped = copy_text(files ? files->mapped : NULL);
-    symbols->program = copy_text(files ? files->program : NULL);
-    symbols->program_file = copy_text(files ? files->program_file : NULL);
+    bool read = map_open(&symbols->map, maps, size, files);
     symbols->dwfl = dwfl_begin(&symbols->callbacks);
-    if (!symbols->dwfl || !read_regions(symbols, maps, size) ||
-        !report_modules(symbols, maps, size)) {
-        close_symbols(symbols);
-        return NULL;
-    }
-    return symbols;
-}
-
-static void close_symbols(struct symbols *symbols)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    if (!symbols)
-        return;
-    if (symbols->dwfl)
-        dwfl_end(symbols->dwfl);
-    for (size_t i = 0; i < symbols->kept_count; i++)
-        free(symbols->kept[i]);
-    if (symbols->demangler_library)
-        dlclose(symbols->demangler_library);
-    for (size_t i = 0; i < symbols->known_room; i++)
-        memory_free(&memory, symbols->known[i].frames);
-    memory_free(&memory, symbols->known);
-    memory_free(&memory, symbols->kept);
-    memory_free(&memory, symbols->regions);
-    free(symbols->root);
-    free(symbols->mapped);
-    free(symbols->program);
-    free(symbols->program_file);
-    memory_free(&memory, symbols);
+    if (read && symbols->dwfl && report_modules(symbols, maps, size))
+        return symbols;
+    close_symbols(symbols);
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ functions and lines */
@@ -423,15 +354,6 @@ static size_t frames_at(struct symbols *symbols, uint64_t address, struct frame 
 
 /* ------------------------------------------------------------------ variables */
 
-/* "lock.0", as compilers call a static variable of a function: "lock". */
-static void plain_symbol(const char *symbol, char *name, size_t size)
-{
-    snprintf(name, size, "%s", symbol);
-    char *dot = strrchr(name, '.');
-    if (dot && dot > name && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1))
-        *dot = '\0';
-}
-
 static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, uint64_t address,
                                   uint32_t kind, char *name, size_t size)
 {
@@ -448,8 +370,12 @@ static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, 
                  offset_in_module(module, address));
         return PLACE_MODULE;
     }
+    /* Compilers call a static variable of a function "lock.0". */
     char plain[256];
-    plain_symbol(symbols_demangle(symbols, found), plain, sizeof plain);
+    snprintf(plain, sizeof plain, "%s", symbols_demangle(symbols, found));
+    char *dot = strrchr(plain, '.');
+    if (dot && dot > plain && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1))
+        *dot = '\0';
     if (past)
         snprintf(name, size, "%s+0x%" PRIx64, plain, (uint64_t)past);
     else
@@ -460,7 +386,7 @@ static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, 
 /* Variables without initial values have no place in the file: an anonymous region behind it. */
 static Dwfl_Module *module_before(const struct symbols *symbols, const struct region *region)
 {
-    if (region->path[0] || region == symbols->regions)
+    if (region->path[0] || region == symbols->map.regions)
         return NULL;
     const struct region *before = region - 1;
     bool adjacent = before->high == region->low && before->path[0] == '/';

@@ -1,12 +1,11 @@
 /* What the files of the symboliser share. */
 #pragma once
 
+#include "output/report/symbol/regions.h"
 #include "output/report/symbol/ways.h"
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
-
-struct region; /* a line of the memory map */
 
 /* Frames that were looked up: the same addresses come again and again, and each look-up goes
  * through tables. Open addressing, a power of two of them. */
@@ -19,11 +18,8 @@ struct known_frames {
 struct symbols {
     struct symbol_head head;
     Dwfl *dwfl;
-    char *root, *mapped; /* where its files are, see struct symbol_files; NULL */
-    char *program, *program_file;
+    struct memory_map map;
     Dwfl_Callbacks callbacks;
-    struct region *regions; /* by address */
-    size_t region_count, region_room;
     char **kept; /* texts that were made here */
     size_t kept_count, kept_room;
     struct known_frames *known;

@@ -2,16 +2,13 @@
  * stacks by frame pointers, where code keeps them. */
 #include "output/report/symbol/ways.h"
 
-#include "foundation/base/memory.h"
 #include "output/report/symbol/elf.h"
 #include "output/report/symbol/regions.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A symbol, at its address in the file's own count. */
 struct named {
@@ -31,20 +28,12 @@ struct module {
 
 struct symbols {
     struct symbol_head head;
-    char *root, *mapped, *program, *program_file;
-    struct region *regions;
-    size_t region_count, region_room;
+    struct memory_map map;
     struct module *modules;
     size_t module_count, module_room;
-    gordian_allocator memory;
 };
 
 /* ------------------------------------------------------------------ opening and closing */
-
-static char *copy_text(const char *text)
-{
-    return text && *text ? strdup(text) : NULL;
-}
 
 static bool add_module(struct symbols *symbols, struct region *region)
 {
@@ -54,7 +43,7 @@ static bool add_module(struct symbols *symbols, struct region *region)
         return true;
     if (last && strcmp(last->path, region->path) == 0) {
         last->high = region->high;
-    } else if (!memory_grow(&symbols->memory, &symbols->modules, &symbols->module_room,
+    } else if (!memory_grow(&symbols->map.memory, &symbols->modules, &symbols->module_room,
                             symbols->module_count + 1, sizeof *last)) {
         return false;
     } else {
@@ -65,92 +54,39 @@ static bool add_module(struct symbols *symbols, struct region *region)
     return true;
 }
 
-static bool add_region(struct symbols *symbols, const char *line)
-{
-    struct region region = {0};
-    int path = -1;
-    int found =
-        sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &region.low,
-               &region.high, &region.offset, &region.major, &region.minor, &region.inode, &path);
-    if (found < 6 || path < 0)
-        return true;
-    region.path = strdup(line + path);
-    if (!region.path || !memory_grow(&symbols->memory, &symbols->regions, &symbols->region_room,
-                                     symbols->region_count + 1, sizeof region)) {
-        free(region.path);
-        return false;
-    }
-    symbols->regions[symbols->region_count++] = region;
-    return add_module(symbols, &symbols->regions[symbols->region_count - 1]);
-}
-
-static void close_symbols(struct symbols *symbols);
-
-static struct symbols *open_symbols(const char *maps, size_t size, const struct symbol_files *files)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    struct symbols *symbols = memory_zeroed(&memory, sizeof *symbols);
-    char *text = memory_alloc(&memory, size + 1);
-    bool done = symbols && text;
-    if (done) {
-        symbols->head.ways = &symbols_plain;
-        symbols->memory = memory;
-        symbols->root = copy_text(files ? files->root : NULL);
-        symbols->mapped = copy_text(files ? files->mapped : NULL);
-        symbols->program = copy_text(files ? files->program : NULL);
-        symbols->program_file = copy_text(files ? files->program_file : NULL);
-        memcpy(text, maps, size);
-        text[size] = '\0';
-        char *rest = NULL;
-        for (char *line = strtok_r(text, "\n", &rest); line && done;
-             line = strtok_r(NULL, "\n", &rest))
-            done = add_region(symbols, line);
-    }
-    memory_free(&memory, text);
-    if (done && symbols->region_count)
-        return symbols;
-    close_symbols(symbols);
-    return NULL;
-}
-
 static void close_symbols(struct symbols *symbols)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    if (!symbols)
-        return;
     for (size_t i = 0; i < symbols->module_count; i++) {
         for (size_t k = 0; k < symbols->modules[i].count; k++)
             free(symbols->modules[i].names[k].name);
         memory_free(&memory, symbols->modules[i].names);
     }
-    for (size_t i = 0; i < symbols->region_count; i++)
-        free(symbols->regions[i].path);
-    free(symbols->root);
-    free(symbols->mapped);
-    free(symbols->program);
-    free(symbols->program_file);
-    memory_free_all(&memory, symbols->regions, symbols->modules, symbols);
+    map_close(&symbols->map);
+    memory_free_all(&memory, symbols->modules, symbols);
+}
+
+static struct symbols *open_symbols(const char *maps, size_t size, const struct symbol_files *files)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct symbols *symbols = memory_zeroed(&memory, sizeof *symbols);
+    if (!symbols)
+        return NULL;
+    symbols->head.ways = &symbols_plain;
+    bool done = map_open(&symbols->map, maps, size, files);
+    for (size_t i = 0; i < symbols->map.count && done; i++)
+        done = add_module(symbols, &symbols->map.regions[i]);
+    if (done && symbols->map.count)
+        return symbols;
+    close_symbols(symbols);
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ files */
 
 static const struct region *region_at(const struct symbols *symbols, uint64_t address)
 {
-    return region_find(symbols->regions, symbols->region_count, address);
-}
-
-static int open_module(const struct symbols *symbols, const struct region *region)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s%s", symbols->root ? symbols->root : "", region->path);
-    if (symbols->program && symbols->program_file && strcmp(region->path, symbols->program) == 0)
-        snprintf(path, sizeof path, "%s", symbols->program_file);
-    int fd = region_open(region, path);
-    if (fd >= 0 || !symbols->mapped)
-        return fd;
-    snprintf(path, sizeof path, "%s/%" PRIx64 "-%" PRIx64, symbols->mapped, region->low,
-             region->high);
-    return region_open(NULL, path);
+    return map_region(&symbols->map, address);
 }
 
 static bool take_name(void *context, const char *name, const Elf64_Sym *symbol)
@@ -183,7 +119,8 @@ static struct module *load_module(struct symbols *symbols, const struct region *
         return module;
     module->tried = true;
     const struct region *first = region_at(symbols, module->low);
-    int fd = first ? open_module(symbols, first) : -1;
+    char path[PATH_MAX];
+    int fd = first ? map_open_file(&symbols->map, first, first->path, path, sizeof path) : -1;
     uint64_t base = 0;
     if (fd < 0)
         return module;
@@ -241,7 +178,8 @@ static bool is_watcher(const struct symbols *symbols, uint64_t address)
 static const struct region *region_of_file(const struct symbols *symbols,
                                            const struct region *region)
 {
-    bool behind = !region->path[0] && region > symbols->regions && region[-1].high == region->low;
+    bool behind =
+        !region->path[0] && region > symbols->map.regions && region[-1].high == region->low;
     return behind ? region - 1 : region;
 }
 

@@ -1,9 +1,13 @@
-/* The memory map of a process, as every way to symbols has it: regions by address. */
+/* The memory map of a process, as both symbolisers have it: regions by address, and their files. */
 #pragma once
 
+#include "foundation/base/memory.h"
 #include "output/report/symbol/symbol.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,22 +20,91 @@ struct region {
     uint32_t module; /* of plain.c: index + 1; 0: no file */
 };
 
-/* The one that an address lies in; NULL: none. */
-static inline const struct region *region_find(const struct region *regions, size_t count,
-                                               uint64_t address)
+struct memory_map {
+    struct region *regions; /* by address */
+    size_t count, room;
+    char *root, *mapped; /* where the files are, see struct symbol_files; NULL */
+    char *program, *program_file;
+    gordian_allocator memory;
+};
+
+/* Copies a text; NULL for "", and where memory ran out: then the files are not found. */
+static inline char *map_copy_text(const char *text)
 {
-    size_t low = 0, high = count;
+    return text && *text ? strdup(text) : NULL;
+}
+
+/* Adds the region of a line; skips what is none. False: out of memory. */
+static inline bool map_add_line(struct memory_map *map, const char *line)
+{
+    struct region region = {0};
+    int path = -1;
+    int found =
+        sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &region.low,
+               &region.high, &region.offset, &region.major, &region.minor, &region.inode, &path);
+    if (found < 6 || path < 0)
+        return true;
+    region.path = strdup(line + path);
+    if (!region.path ||
+        !memory_grow(&map->memory, &map->regions, &map->room, map->count + 1, sizeof region)) {
+        free(region.path);
+        return false;
+    }
+    map->regions[map->count++] = region;
+    return true;
+}
+
+/* Reads the text of /proc/PID/maps. False: out of memory; close it in any case. */
+static inline bool map_open(struct memory_map *map, const char *maps, size_t size,
+                            const struct symbol_files *files)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    char *text = memory_alloc(&memory, size + 1), *rest = NULL;
+    *map = (struct memory_map){
+        .root = map_copy_text(files ? files->root : NULL),
+        .mapped = map_copy_text(files ? files->mapped : NULL),
+        .program = map_copy_text(files ? files->program : NULL),
+        .program_file = map_copy_text(files ? files->program_file : NULL),
+        .memory = memory,
+    };
+    bool done = text;
+    if (done) {
+        memcpy(text, maps, size);
+        text[size] = '\0';
+        for (char *line = strtok_r(text, "\n", &rest); line && done;
+             line = strtok_r(NULL, "\n", &rest))
+            done = map_add_line(map, line);
+    }
+    memory_free(&memory, text);
+    return done;
+}
+
+static inline void map_close(struct memory_map *map)
+{
+    for (size_t i = 0; i < map->count; i++)
+        free(map->regions[i].path);
+    memory_free(&map->memory, map->regions);
+    free(map->root);
+    free(map->mapped);
+    free(map->program);
+    free(map->program_file);
+}
+
+/* Returns the region that an address lies in; NULL: none. */
+static inline const struct region *map_region(const struct memory_map *map, uint64_t address)
+{
+    size_t low = 0, high = map->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (regions[middle].high <= address)
+        if (map->regions[middle].high <= address)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < count && regions[low].low <= address ? &regions[low] : NULL;
+    return low < map->count && map->regions[low].low <= address ? &map->regions[low] : NULL;
 }
 
-/* Opens a file if it is a plain one, and still the one that was mapped there (NULL: anywhere). */
+/* Opens a regular file that is still the one mapped there (region NULL: any). -1: it is not. */
 static inline int region_open(const struct region *region, const char *path)
 {
     struct stat about;
@@ -43,6 +116,22 @@ static inline int region_open(const struct region *region, const char *path)
         return -1;
     }
     return fd;
+}
+
+/* Opens the file of a region (NULL: not known): where the process says, below its root; or else,
+ * while the process lives, what the kernel keeps of it. `path` receives where that is. */
+static inline int map_open_file(const struct memory_map *map, const struct region *region,
+                                const char *name, char *path, size_t size)
+{
+    if (map->program && map->program_file && strcmp(name, map->program) == 0)
+        snprintf(path, size, "%s", map->program_file);
+    else
+        snprintf(path, size, "%s%s", map->root ? map->root : "", name);
+    int fd = region_open(region, path);
+    if (fd >= 0 || !region || !map->mapped)
+        return fd;
+    snprintf(path, size, "%s/%" PRIx64 "-%" PRIx64, map->mapped, region->low, region->high);
+    return region_open(NULL, path);
 }
 
 /* Is it of the library that `gordian run` puts into programs? */

@@ -91,19 +91,14 @@ static void follow_reference(struct reader *reader, void (*read)(struct reader *
     reader->at = back;
 }
 
-static void read_muted(struct reader *reader, void (*read)(struct reader *))
-{
-    reader->muted++;
-    read(reader);
-    reader->muted--;
-}
-
 /* <T as P>, <T> */
 static void read_implementation(struct reader *reader, char tag)
 {
     if (tag != 'Y') {
         skip_disambiguator(reader);
-        read_muted(reader, read_path);
+        reader->muted++;
+        read_path(reader);
+        reader->muted--;
     }
     if (tag != 'M')
         put_text(reader, "<", 1);

@@ -16,13 +16,6 @@
 
 struct symbols;
 
-/* The last part of a path. */
-static inline const char *path_tail(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Where the files of a process are, if not where it says. */
 struct symbol_files {
     const char *root;   /* below this folder; NULL or "": nowhere else */

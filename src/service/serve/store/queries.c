@@ -4,6 +4,7 @@
 #include "foundation/base/memory.h"
 #include "foundation/base/threads/priority.h"
 #include "service/serve/store/files.h"
+#include "service/serve/store/incident_finding.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -54,6 +55,7 @@ struct questions {
 static gordian_status write_incident(void *json, const struct incident *incident)
 {
     incident_json(json, incident);
+    incident_finding_json(json, incident);
     return GORDIAN_OK;
 }
 

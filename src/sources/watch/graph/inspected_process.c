@@ -5,6 +5,7 @@
 #include "foundation/base/error.h"
 #include "output/report/report.h"
 #include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/snapshot/process_snapshot.h"
 #include "sources/inspect/target/open_files.h"
 #include "sources/watch/graph/local_clients.h"
 

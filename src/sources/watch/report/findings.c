@@ -1,3 +1,4 @@
+/* What the servers show as findings: deadlocks across servers, waits that last. */
 #include "sources/watch/report/report.h"
 
 #include <stdio.h>
@@ -32,6 +33,36 @@ const char *tell_holding(const struct telling *telling, const struct arrow_betwe
 
 /* ------------------------------------------------------------------ parties */
 
+static struct finding_session describe_session(const struct telling *telling, struct member member)
+{
+    const struct session *from = member_session(telling->sources, member);
+    return (struct finding_session){
+        .server = telling->sources[member.source]->label,
+        .pid = from->pid,
+        .prepared = from->gid,
+        .user = from->user,
+        .application = from->application,
+        .database = from->database,
+        .client = from->address,
+        .client_port = from->port,
+        .state = from->state,
+        .state_s = from->state_s,
+        .transaction_s = from->transaction_s,
+        .query = from->query,
+        .thread = from->thread,
+        .waiting = from->wait != SCAN_NONE,
+        .active = from->active,
+    };
+}
+
+void tell_session(const struct telling *telling, struct member member)
+{
+    const struct finding_session session = describe_session(telling, member);
+    char name[200];
+    tell_name(telling, member, name, sizeof name);
+    finding_session_text(name, &session, &telling->look, telling->out);
+}
+
 static uint32_t add_session(struct finding *finding, const struct telling *telling,
                             struct member member)
 {
@@ -49,20 +80,7 @@ static uint32_t add_session(struct finding *finding, const struct telling *telli
     party->session = session;
     party->about = finding_format(finding, "%.60s%s%.60s", from->user,
                                   *from->application ? ", " : "", from->application);
-    *session = (struct finding_session){
-        .server = telling->sources[member.source]->label,
-        .pid = from->pid,
-        .prepared = from->gid,
-        .user = from->user,
-        .application = from->application,
-        .database = from->database,
-        .client = from->address,
-        .client_port = from->port,
-        .state = from->state,
-        .state_s = from->state_s,
-        .transaction_s = from->transaction_s,
-        .query = from->query,
-    };
+    *session = describe_session(telling, member);
     return number;
 }
 
@@ -222,26 +240,4 @@ void stall_finding(struct finding *finding, const struct telling *telling, struc
         to->held_mode = edge->mode;
         to->relation = edge->soft ? FINDING_QUEUED : FINDING_HOLDS;
     }
-}
-
-/* ------------------------------------------------------------------ pictures */
-
-static void write_picture(const struct telling *telling, const struct deadlock *deadlock,
-                          struct output *out,
-                          void (*write)(const struct finding *finding, struct output *out))
-{
-    struct finding finding;
-    deadlock_finding(&finding, telling, deadlock, NULL, 0);
-    write(&finding, out);
-    finding_close(&finding);
-}
-
-void tell_dot(const struct telling *telling, const struct deadlock *deadlock, struct output *out)
-{
-    write_picture(telling, deadlock, out, finding_dot);
-}
-
-void tell_svg(const struct telling *telling, const struct deadlock *deadlock, struct output *out)
-{
-    write_picture(telling, deadlock, out, finding_svg);
 }

@@ -18,9 +18,8 @@ struct telling {
     struct source *const *sources;
     size_t count;
     const struct links *links;
-    struct style style;
+    struct finding_look look;
     struct output *out;
-    bool verbose;
 };
 
 /* tell.c: "shop/4711", "shop/'transfer-17'". */
@@ -36,22 +35,14 @@ void deadlock_finding(struct finding *finding, const struct telling *telling,
                       uint64_t number);
 void stall_finding(struct finding *finding, const struct telling *telling, struct member member);
 
-/* report_text.c. False: out of memory. */
-bool tell_deadlock(const struct telling *telling, const struct deadlock *deadlock,
-                   const struct advice *advice, uint64_t number);
-void tell_overview(const struct telling *telling, const struct overview *overview);
-/* A wait that lasts. */
-void tell_stall(const struct telling *telling, struct member member);
+/* A line that describes a session, and its query. */
+void tell_session(const struct telling *telling, struct member member);
 
-/* tell_json.c: one object and a newline each. */
-bool tell_deadlock_json(const struct telling *telling, const struct deadlock *deadlock,
-                        const struct advice *advice, uint64_t number);
+/* report_text.c */
+void tell_overview(const struct telling *telling, const struct overview *overview);
+
+/* report_json.c: one object and a newline each. */
 void tell_summary_json(const struct telling *telling, const struct verdict *verdict,
                        const struct overview *overview, const struct unseen_list *unseen);
 /* What was not seen, while it goes on; with --once the summary has it. */
 void tell_unseen_json(const struct telling *telling, const struct unseen *unseen);
-void tell_stall_json(const struct telling *telling, struct member member);
-
-/* findings.c. */
-void tell_dot(const struct telling *telling, const struct deadlock *deadlock, struct output *out);
-void tell_svg(const struct telling *telling, const struct deadlock *deadlock, struct output *out);

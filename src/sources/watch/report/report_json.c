@@ -54,27 +54,6 @@ static void key_session(struct json *json, const struct telling *telling, const 
     json_shut(json);
 }
 
-bool tell_deadlock_json(const struct telling *telling, const struct deadlock *deadlock,
-                        const struct advice *advice, uint64_t number)
-{
-    struct finding finding;
-    deadlock_finding(&finding, telling, deadlock, advice, number);
-    bool done = !finding.failed;
-    if (done)
-        finding_json(&finding, telling->out);
-    finding_close(&finding);
-    return done;
-}
-
-void tell_stall_json(const struct telling *telling, struct member member)
-{
-    struct finding finding;
-    stall_finding(&finding, telling, member);
-    if (!finding.failed)
-        finding_json(&finding, telling->out);
-    finding_close(&finding);
-}
-
 /* ------------------------------------------------------------------ the summary */
 
 static void write_server(struct json *json, const struct telling *telling,

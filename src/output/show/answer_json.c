@@ -1,4 +1,4 @@
-#include "cli/service/service_json.h"
+#include "output/show/answer_json.h"
 
 #include "foundation/base/json/json_read.h"
 #include "foundation/base/json/json_write.h"

@@ -1,0 +1,13 @@
+/* An incident as a finding: docs/reference/findings.md. */
+#pragma once
+
+#include "output/finding/finding.h"
+#include "output/show/answer_json.h"
+#include "service/serve/store/incident.h"
+
+/* Reads the witness of the incident. False: there is none, it cannot be read, or out of memory. The
+ * finding borrows the names in `told`; close it, and free `told`, in any case. */
+bool incident_finding(struct finding *finding, struct told_witness *told,
+                      const struct incident *incident);
+/* The same as the member "finding" of an object that is open; nothing if there is no witness. */
+void incident_finding_json(struct json *json, const struct incident *incident);
