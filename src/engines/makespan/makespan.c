@@ -1,4 +1,4 @@
-/* The public interface: models, options, answers. */
+/* The public makespan interface: models, options and results. */
 #include "engines/makespan/model/engine.h"
 #include "engines/makespan/model/program.h"
 #include "engines/makespan/relax/relax.h"
@@ -12,7 +12,7 @@ struct gordian_makespan {
     struct makespan_model *model;
     gordian_allocator memory;
     char note[200];
-    uint32_t *witness; /* of the last answer: warps, then cycles, then pieces */
+    uint32_t *witness; /* of the last result: warps, then cycles, then pieces */
 };
 
 gordian_status gordian_makespan_open(gordian_makespan **out,
@@ -141,7 +141,7 @@ gordian_status gordian_makespan_solve(gordian_makespan *makespan,
     return GORDIAN_OK;
 }
 
-/* The public list as an order: warps from 0. */
+/* Converts the public list, which counts warps from 1, to an order. */
 static gordian_status read_witness_order(const struct makespan_model *model,
                                          const uint32_t *witness, size_t count, uint8_t **order,
                                          gordian_error *error)
@@ -168,7 +168,7 @@ static gordian_status read_witness_order(const struct makespan_model *model,
     return GORDIAN_OK;
 }
 
-/* With the longest latencies: nothing is left out, and entry by entry comes back. */
+/* Uses the longest latencies: no piece is left out, and every entry is in the schedule. */
 static gordian_status build_relaxed(const struct makespan_model *model, uint8_t *order,
                                     uint32_t *cycles, uint32_t *length, gordian_error *error)
 {
@@ -259,7 +259,7 @@ gordian_status gordian_makespan_check(const gordian_makespan *makespan, const ui
     uint32_t done[MAKESPAN_MAX_WARPS] = {0};
     uint8_t *order;
     TRY(read_witness_order(model, witness, count, &order, error));
-    /* Nothing is left out: the pieces are known. */
+    /* No piece is left out, so the pieces follow from the order. */
     uint32_t *pieces = memory_alloc(&model->memory, count * sizeof *pieces);
     for (size_t i = 0; pieces && i < count; i++)
         pieces[i] = ++done[order[i]];

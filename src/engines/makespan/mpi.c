@@ -1,4 +1,4 @@
-/* The mpi engine: chains dealt out to ranks (mpi.h). */
+/* The mpi engine: distributes simulated annealing chains over the ranks (mpi.h). */
 #include "engines/makespan/mpi.h"
 
 #include "engines/makespan/anneal/anneal.h"
@@ -10,30 +10,31 @@
 #include <mpi.h>
 #include <string.h>
 
-#define ROUND_NS UINT64_C(40000000) /* between two meetings, about */
-#define SLICE    64u                /* evaluations between looks at the clock */
+#define ROUND_NS UINT64_C(40000000) /* approximate time between two synchronizations */
+#define SLICE    64u                /* evaluations between checks of the clock */
 
-/* What rank 0 tells first; then the string's letters follow. */
+/* Rank 0 broadcasts this first, and then the letters of the string. */
 struct task {
     gordian_makespan_options options; /* its pointers are NULL */
     uint32_t warps, length, schedulers, types;
-    uint32_t bound; /* a chain that reaches it needs no other after it */
+    uint32_t bound; /* a chain that reaches this value makes later chains unnecessary */
     uint32_t units[MAKESPAN_TYPES];
     char letters[MAKESPAN_TYPES + 2];
 };
 
-/* One rank's share. */
+/* The state of one rank. */
 struct share {
     const struct makespan_model *model;
     gordian_makespan_options options;
     uint32_t bound;
     int rank, ranks;
     struct evaluator *evaluator;
-    uint8_t *buffers; /* of the chain at hand: best order, candidate, order; then the best of all */
+    uint8_t *buffers; /* of the current chain: best order, candidate, order; then the best of all
+                         chains */
     struct anneal_chain chain;
-    bool running;      /* a chain is at hand */
-    uint64_t next;     /* chain to begin */
-    uint64_t best_key; /* of the best so far, 0: none */
+    bool running;      /* a chain is in progress */
+    uint64_t next;     /* next chain to start */
+    uint64_t best_key; /* of the best so far; 0: none */
     uint64_t enough;   /* chains with higher numbers are not needed */
     uint64_t evaluations;
 };
@@ -59,7 +60,7 @@ static uint8_t *best_of_all(const struct share *share)
 static void keep_best_chain(struct share *share)
 {
     const struct anneal_chain *chain = &share->chain;
-    /* The better a chain's best and the lower its number, the larger. */
+    /* The key grows with the quality of the chain's best and falls with its number. */
     bool worst = share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint64_t key = (uint64_t)(worst ? chain->best : UINT32_MAX - chain->best) << 32 |
                    (UINT32_MAX - (uint32_t)chain->number);
@@ -91,7 +92,7 @@ static bool begin_next_chain(struct share *share)
     return true;
 }
 
-/* Works until it is time to meet; false: nothing is left to do. */
+/* Works until the next synchronization; false: no work is left. */
 static bool work_a_round(struct share *share)
 {
     uint64_t begin = clock_ns();
@@ -111,11 +112,11 @@ static bool work_a_round(struct share *share)
 
 /* ------------------------------------------------------------------ meeting */
 
-/* What all know after a meeting. */
+/* The state that all ranks share after a synchronization. */
 struct meeting {
     uint64_t best_key;
-    uint64_t busy; /* somebody has something left to do */
-    uint64_t stop; /* rank 0 has had enough */
+    uint64_t busy; /* ranks with work left */
+    uint64_t stop; /* rank 0 asks to stop */
 };
 
 static void meet_ranks(struct share *share, struct meeting *meeting)
@@ -128,7 +129,8 @@ static void meet_ranks(struct share *share, struct meeting *meeting)
     share->enough = UINT64_MAX - all.not_enough;
 }
 
-/* `told`: the best that was told before. Whose it is is known, not how many steps that took. */
+/* `told`: the best that was reported before. The owner of the best is known, but not the number of
+ * steps that it took. */
 static void report_meeting(const struct share *share, struct watch *watch, uint64_t best,
                            uint64_t evaluations, uint64_t *told)
 {
@@ -141,7 +143,7 @@ static void report_meeting(const struct share *share, struct watch *watch, uint6
     watch_look(watch);
 }
 
-/* Every rank the same. `watch`: rank 0's, else NULL. */
+/* Every rank calls this. `watch`: of rank 0, else NULL. */
 static void run_meetings(struct share *share, struct watch *watch, struct meeting *meeting)
 {
     uint64_t told = 0;
@@ -157,7 +159,7 @@ static void run_meetings(struct share *share, struct watch *watch, struct meetin
     }
 }
 
-/* Is this so everywhere? */
+/* Returns whether the condition holds on every rank. */
 static bool true_everywhere(bool here)
 {
     int own = here, all = 0;
@@ -165,8 +167,8 @@ static bool true_everywhere(bool here)
     return all;
 }
 
-/* This rank's share of the task, to its end; the best order of all ends up in `order` on rank 0.
- * GORDIAN_STATUS_MEMORY: somebody had too little, and so nobody did anything. */
+/* Runs this rank's share of the task to its end. On rank 0 `order` gets the best order of all
+ * ranks. GORDIAN_STATUS_MEMORY: some rank ran out of memory, and no rank did any work. */
 static gordian_status run_share(const struct task *task, const struct makespan_model *model,
                                 struct watch *watch, uint8_t *order, gordian_error *error)
 {
@@ -216,7 +218,7 @@ void makespan_mpi_serve(void)
                                             .unit_count = task.types};
         MPI_Bcast(text, (int)task.length, MPI_BYTE, 0, MPI_COMM_WORLD);
         model_open(&model, &problem, &memory, NULL);
-        run_share(&task, model, NULL, NULL, NULL); /* rank 0 tells if memory ran out */
+        run_share(&task, model, NULL, NULL, NULL); /* rank 0 reports lack of memory */
     }
     model_close(model);
     memory_free(&memory, text);

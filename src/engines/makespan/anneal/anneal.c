@@ -1,4 +1,5 @@
-/* Many chains on threads, and the engine made of them. */
+/* Runs many simulated annealing chains on threads, and the engine `anneal` that consists of
+ * them. */
 #include "engines/makespan/anneal/anneal.h"
 
 #include "engines/makespan/anneal/job.h"
@@ -8,10 +9,10 @@
 
 #include <string.h>
 
-/* Entries that a chain may place between looks at the others: a few milliseconds. */
+/* Entries that a chain places between two checks of the shared state: a few milliseconds. */
 enum { SLICE = 800000 };
 
-/* What one thread needs, whatever chain it runs. */
+/* The buffers of one thread, reused for every chain it runs. */
 struct desk {
     struct evaluator *evaluator;
     uint8_t *buffers; /* best order, candidate, order */
@@ -23,16 +24,17 @@ struct hall {
     struct watch *watch;
     struct desk *desks;
     unsigned desk_count;
-    _Atomic uint64_t next; /* chain to begin */
-    /* A chain with this number needs no other after it: it has reached the bound. */
+    _Atomic uint64_t next; /* next chain to start */
+    /* This chain has reached the bound, so later chains are not needed. */
     _Atomic uint64_t enough;
-    pthread_mutex_t lock; /* of the best so far: */
+    pthread_mutex_t lock; /* protects the best so far: */
     uint64_t best_chain;
     uint32_t best;
     uint8_t *best_order;
 };
 
-/* A chain's best so far; ties go to the lowest chain, and there to its first. */
+/* Records the best of a chain if it is better than the best of all. Ties go to the lowest chain,
+ * and within a chain to its first. */
 static void tell_hall(struct hall *hall, const struct anneal_chain *chain, uint64_t begin)
 {
     gordian_makespan_goal goal = hall->options->goal;
@@ -105,7 +107,7 @@ gordian_status anneal_chains(const struct makespan_model *model,
     hall.desks = memory_zeroed(memory, wanted * sizeof *hall.desks);
     if (!hall.desks)
         return fail_memory(error);
-    /* Fewer desks than threads only make it slower. */
+    /* With fewer buffers than threads the run is only slower. */
     for (; hall.desk_count < wanted; hall.desk_count++) {
         struct desk *desk = &hall.desks[hall.desk_count];
         desk->buffers = memory_alloc(memory, 3 * (size_t)model->work);

@@ -5,7 +5,8 @@
 
 /* ------------------------------------------------------------------ numbering */
 
-/* The ways to give `items` equal warps `kinds` different remainders; 0: 2^32 or more. */
+/* Returns in how many combinations `items` equal warps can have `kinds` different remainders; 0:
+ * 2^32 or more. */
 static uint64_t count_multisets(uint32_t items, uint32_t kinds)
 {
     uint64_t count = 1;
@@ -17,7 +18,8 @@ static uint64_t count_multisets(uint32_t items, uint32_t kinds)
     return count;
 }
 
-/* Local states with that work and that largest remainder; in order of work, then largest. */
+/* Whether local states with that work and that largest remainder exist. They are ordered by work,
+ * then by the largest remainder. */
 static bool largest_fits(uint32_t warps, uint32_t work, uint32_t largest)
 {
     return largest + warps - 1 <= work && work <= largest * warps;
@@ -40,7 +42,7 @@ uint64_t local_count(const struct local_run *run, uint32_t warps)
     return 0;
 }
 
-/* How many have less work than that, warps not being 0. */
+/* Returns how many have less work than that; warps is not 0. */
 static uint64_t largest_before(uint32_t length, uint32_t warps, uint32_t work)
 {
     uint64_t sum = 0;
@@ -69,7 +71,7 @@ static struct local_state largest_at(uint32_t length, uint32_t warps, uint64_t r
     return (struct local_state){.warps = warps, .work = low, .largest = largest};
 }
 
-/* Those with the fewest warps at one instruction left come first, and so on. */
+/* States with the fewest warps at one instruction left come first, and so on. */
 static struct local_state full_at(uint32_t length, uint32_t warps, uint64_t rank)
 {
     struct local_state state = {.warps = warps};
@@ -143,7 +145,7 @@ struct local_state local_arrive(const struct local_run *run, const struct local_
 
 /* ------------------------------------------------------------------ steps */
 
-/* The most advanced one leaves, or the most advanced of those not at the end goes on. */
+/* Either the most advanced warp leaves, or the most advanced of those not at the end continues. */
 static void packed_step(uint32_t length, const struct local_state *state, local_tell *tell,
                         void *context)
 {
@@ -160,8 +162,8 @@ static void packed_step(uint32_t length, const struct local_state *state, local_
     }
 }
 
-/* `leave` warps with one instruction left, k - leave with more, and the others with anything: does
- * the sum fit? */
+/* `leave` warps with one instruction left run, k - leave with more, and the other warps have any
+ * remainder: is the sum possible? */
 static void work_steps(uint32_t length, const struct local_state *state, uint32_t k,
                        local_tell *tell, void *context)
 {
@@ -176,13 +178,13 @@ static void work_steps(uint32_t length, const struct local_state *state, uint32_
     }
 }
 
-/* The same with one of them at the largest remainder m, and none above: it, or one of several,
- * stays where it is; or all of these go on. */
+/* The same if one warp has the largest remainder m and none has more. Either one warp with m stays
+ * in place, or all of them continue. */
 static void largest_steps(const struct local_state *state, uint32_t k, local_tell *tell,
                           void *context)
 {
     uint32_t n = state->warps, m = state->largest, work = state->work;
-    if (m <= 1) { /* nobody has more than one instruction left */
+    if (m <= 1) { /* no warp has more than one instruction left */
         struct local_state next = {.warps = n - k, .work = work - k, .largest = n > k};
         tell(context, k, &next);
         return;
@@ -207,8 +209,8 @@ struct full_steps {
     uint32_t length, leave;
 };
 
-/* So many of those with i + 1 instructions left go on, in every way, and k more of those with
- * more. */
+/* Tries every number of warps with i + 1 instructions left that run. The rest of the k run among
+ * those with more. */
 static void full_from(struct full_steps *steps, const struct local_state *state, uint32_t i,
                       uint32_t k)
 {
