@@ -1,4 +1,4 @@
-/* The dive, for one size of words: included after expand_body.h. */
+/* The depth-first search, for one word size: included after expand_body.h. */
 
 enum { NAME(MOST_CHILDREN) = 1 << 20 };
 
@@ -7,10 +7,10 @@ struct NAME(child) {
     uint32_t bound;
 };
 
-/* A state being looked at, and its children. */
+/* A state on the stack, with its children. */
 struct NAME(frame) {
     WORD word;
-    size_t begin, next; /* in `children`; the frame's end is the next frame's begin */
+    size_t begin, next; /* in `children`; a frame ends where the next one begins */
 };
 
 struct NAME(dive) {
@@ -20,7 +20,7 @@ struct NAME(dive) {
     size_t depth, frame_room;
     struct NAME(child) * children;
     size_t child_count, child_room;
-    WORD *memo; /* states that failed, with the best time they did at; may be NULL */
+    WORD *memo; /* states that failed, with the best time at which they did; may be NULL */
     size_t memo_room;
     uint64_t states;
     bool failed;
@@ -29,7 +29,7 @@ struct NAME(dive) {
 static void NAME(dive_emit)(void *context, WORD word, uint32_t bound)
 {
     struct NAME(dive) *dive = context;
-    /* A state with so many ways on is not for diving. */
+    /* The depth-first search gives up at a state with this many successors. */
     if (dive->child_count - dive->frames[dive->depth - 1].begin >= NAME(MOST_CHILDREN) ||
         watch_stopped(dive->search->watch))
         dive->expansion.quit = true;
@@ -43,7 +43,7 @@ static void NAME(dive_emit)(void *context, WORD word, uint32_t bound)
     dive->children[dive->child_count++] = (struct NAME(child)){word, bound};
 }
 
-/* The most promising first. */
+/* The most promising child comes first. */
 static bool NAME(child_before)(const void *context, const void *left, const void *right)
 {
     const struct NAME(child) *a = left, *b = right;
@@ -54,7 +54,7 @@ static bool NAME(child_before)(const void *context, const void *left, const void
     return a->word < b->word;
 }
 
-/* Failed from here before, with no worse a time? */
+/* Returns whether the search failed from this state before, at a time that was no worse. */
 static bool NAME(known_failure)(const struct NAME(dive) * dive, WORD word)
 {
     if (!dive->memo)
@@ -87,7 +87,7 @@ static bool NAME(enter)(struct NAME(dive) * dive, WORD word)
     return !dive->failed;
 }
 
-/* Until a schedule is found (true: its last state is *end) or there is nothing left to look at. */
+/* Searches until a schedule is found (true: its last state is *end) or no state is left. */
 static bool NAME(go_deep)(struct NAME(dive) * dive, uint64_t most, WORD *end, bool *cut)
 {
     while (dive->depth > 0) {
@@ -103,7 +103,7 @@ static bool NAME(go_deep)(struct NAME(dive) * dive, uint64_t most, WORD *end, bo
             dive->depth--;
             continue;
         }
-        /* The children after this one's are its frame's: they end where the next frame begins. */
+        /* The children after this one belong to its frame: they end where the next frame begins. */
         WORD word = dive->children[frame->next++].word;
         if (NAME(finished)(&dive->expansion, word)) {
             *end = word;
@@ -119,7 +119,7 @@ static bool NAME(go_deep)(struct NAME(dive) * dive, uint64_t most, WORD *end, bo
     return false;
 }
 
-/* One cycle from a state to the next: which warps went on. */
+/* Finds which warps moved in the cycle from one state to the next. */
 static size_t NAME(name_warps)(struct NAME(dive) * dive, WORD from, WORD to, uint32_t *places,
                                uint8_t *order)
 {
@@ -173,7 +173,7 @@ struct NAME(dive_job) {
     bool found, cut;
 };
 
-/* One thread is enough: it is about luck, not strength. */
+/* One thread is enough, because a depth-first search finds a schedule quickly or not at all. */
 static void NAME(dive_work)(void *context, unsigned member)
 {
     struct NAME(dive_job) *job = context;
@@ -191,7 +191,7 @@ gordian_status NAME(search_dive)(const struct search *search, uint32_t target, u
     NAME(begin_expansion)(&job.dive.expansion, search, worst ? target - 1 : target + 1);
     job.dive.expansion.emit = NAME(dive_emit);
     job.dive.expansion.context = &job.dive;
-    /* Without a memo it is slower, and as right. */
+    /* The memo only saves time: the result is the same without it. */
     job.dive.memo_room = 1024;
     while (job.dive.memo_room < search->table->abstraction->states / 4 &&
            job.dive.memo_room < (most ? 1 << 16 : 1 << 22))

@@ -1,3 +1,4 @@
+/* Fills the table of an abstraction, level by level (table.h). */
 #include "engines/makespan/exact/table.h"
 
 #include "foundation/base/error.h"
@@ -5,17 +6,17 @@
 
 #include <string.h>
 
-/* A step of the box at hand: from the states whose works lie within [least, most] to those that
- * follow, whose numbers are linear in the works. */
+/* A step of the current box: from the states whose works lie within [least, most] to their
+ * successors, whose numbers are linear in the works. */
 struct move {
     uint32_t least[ABSTRACTION_MAX_BLOCKS], most[ABSTRACTION_MAX_BLOCKS]; /* of the outer pools */
     uint64_t stride[ABSTRACTION_MAX_BLOCKS];
-    uint64_t base;         /* place of the state that follows, less the parts for outer works; for
-                              the row's first state. Modulo 2^64 */
+    uint64_t base; /* of the row's first state: place of its successor less the terms of the outer
+                      works, modulo 2^64 */
     uint32_t first, count; /* states of the row that can take it */
 };
 
-/* What a thread needs to fill boxes. */
+/* The state of a thread that fills boxes. */
 struct filling {
     const struct abstraction *abstraction;
     gordian_makespan_goal goal;
@@ -60,16 +61,16 @@ static bool outer_works_fit(const struct filling *filling, const struct move *mo
 
 /* ------------------------------------------------------------------ the steps of a box */
 
-/* What a step does to each pool. */
+/* The effect of a step on each pool. */
 struct flow {
     uint32_t used[ABSTRACTION_MAX_BLOCKS];     /* instructions run */
-    uint32_t entering[ABSTRACTION_MAX_BLOCKS]; /* work that comes with the warps that enter */
+    uint32_t entering[ABSTRACTION_MAX_BLOCKS]; /* work of the warps that enter */
     uint32_t least[ABSTRACTION_MAX_BLOCKS], most[ABSTRACTION_MAX_BLOCKS]; /* works that allow it */
     uint32_t after[ABSTRACTION_MAX_BLOCKS]; /* warps in each block afterwards */
     bool leaves;
 };
 
-/* Within the row: nobody leaves, and only the last pool runs. */
+/* Within the row: no warp leaves, and only the last pool runs. */
 static bool within_row(const struct filling *filling, const struct flow *flow)
 {
     for (uint32_t p = 0; p + 1 < filling->pools; p++)
@@ -117,8 +118,8 @@ static void add_move(void *context, const struct abstraction_step *step)
         uint32_t staying = filling->warps[b] - leaves;
         flow.used[p] += starts;
         flow.entering[p] += coming * block->length;
-        /* Who leaves had one instruction left; who stays has from 1 to the length afterwards, one
-         * less if it ran. */
+        /* A warp that leaves had one instruction left. A warp that stays has from 1 to the length
+         * afterwards, and one less if it ran. */
         flow.least[p] += starts + staying;
         flow.most[p] += starts + staying * block->length - (starts - leaves);
         flow.after[b] = staying + coming;
@@ -133,7 +134,7 @@ static void add_move(void *context, const struct abstraction_step *step)
     struct move *fresh = &filling->moves[filling->move_count];
     if (!make_move(filling, &flow, fresh))
         return;
-    /* Pools of several blocks make the same move of different steps. */
+    /* With pools of several blocks, different steps can make the same move. */
     if (filling->pools < filling->abstraction->block_count) {
         for (size_t m = 0; m < filling->move_count; m++) {
             const struct move *a = &filling->moves[m];
@@ -200,8 +201,8 @@ static void fill_box(struct filling *filling, uint64_t box)
 
 /* ------------------------------------------------------------------ all boxes */
 
-/* Boxes by level: one needs those of lower levels only, and no further down than the most warps
- * that can leave their blocks in a cycle. */
+/* Boxes by level: a box depends only on boxes of lower levels, at most as many levels down as warps
+ * can leave their blocks in a cycle. */
 struct levels {
     size_t count;
     uint64_t *order;  /* boxes, by level */
@@ -218,7 +219,7 @@ struct campaign {
     struct levels levels;
     struct filling *fillings;
     uint64_t *places;
-    void **buffers; /* of each level, when only some are kept; NULL: all are */
+    void **buffers; /* of each level, if only some are kept; NULL: all are */
     _Atomic uint64_t next;
     _Atomic bool failed;
 };
@@ -255,15 +256,15 @@ static bool sort_levels(struct levels *levels, const struct abstraction *abstrac
     return true;
 }
 
-/* Member 0, while the others wait: makes room for a level where not all are kept, and gives the one
- * back that nobody needs any more. */
+/* Member 0, while the others wait: if only some levels are kept, allocates the next one and frees
+ * the one that is not needed any more. */
 static void prepare_level(struct campaign *campaign, size_t level)
 {
     const struct levels *levels = &campaign->levels;
     const uint64_t *offsets = campaign->abstraction->offsets;
     if (!campaign->buffers || atomic_load(&campaign->failed))
         return;
-    size_t needed = (size_t)campaign->abstraction->model->sigma + 1; /* with this level */
+    size_t needed = (size_t)campaign->abstraction->model->sigma + 1; /* including this level */
     if (level >= needed) {
         memory_free(&campaign->memory, campaign->buffers[level - needed]);
         campaign->buffers[level - needed] = NULL;
@@ -310,7 +311,7 @@ static void work_boxes(void *context, unsigned member)
     }
 }
 
-/* `values` NULL: only the levels that are needed are kept. */
+/* `values` NULL: only the levels that are still needed are kept. */
 static bool begin_campaign(struct campaign *campaign, gordian_makespan_goal goal, void *values)
 {
     const struct abstraction *abstraction = campaign->abstraction;
@@ -407,7 +408,7 @@ void table_close(struct table *table)
     memory_free_all(&memory, table->values, table);
 }
 
-/* The first state is the last of all: everybody at the start. */
+/* The initial state is the last one: all warps are at the start. */
 uint32_t table_bound(const struct table *table)
 {
     return table_at(table, table->abstraction->states - 1);
