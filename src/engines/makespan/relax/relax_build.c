@@ -1,4 +1,4 @@
-/* Schedules of relaxed models from strings of warps. */
+/* Builds schedules of relaxed models from strings of warps. */
 #include "engines/makespan/relax/relax.h"
 
 #include "foundation/base/error.h"
@@ -10,10 +10,10 @@ struct relax_room {
     const struct makespan_model *model;
     gordian_allocator memory;
     uint32_t longest; /* cycles */
-    uint32_t dirty;   /* of which so many have been used */
+    uint32_t dirty;   /* number of cycles in use */
     uint32_t *used;   /* [cycle][types + 1]: starts of each type; the last one: warps that run */
-    uint32_t *counts; /* to sort with: longest + 1, or warps + 1 */
-    uint8_t *warps;   /* to sort into: model->work of each */
+    uint32_t *counts; /* for sorting: longest + 1, or warps + 1 */
+    uint8_t *warps;   /* sort buffers: model->work of each */
     uint32_t *pieces, *cycles;
 };
 
@@ -75,14 +75,14 @@ void relax_room_close(struct relax_room *room)
                     room);
 }
 
-/* A warp on its way. */
+/* The progress of a warp. */
 struct walker {
     uint32_t piece;  /* the next one, unless it is left out */
     uint32_t cycle;  /* of the last one, + 1; 0: none yet */
     uint32_t issued; /* pieces in that cycle */
 };
 
-/* Puts the walker's next piece into the earliest cycle that fits. */
+/* Puts the warp's next piece into the earliest cycle that fits. */
 static uint32_t place_piece(struct relax_room *room, struct walker *walker)
 {
     const struct makespan_model *model = room->model;
@@ -136,7 +136,7 @@ uint32_t relax_build(struct relax_room *room, const struct relax_plan *plan,
     return schedule->makespan;
 }
 
-/* One pass of counting, stable, from one list of three to another. */
+/* One pass of a stable counting sort, from one set of three lists to another. */
 static void sort_entries_by(struct relax_room *room, uint32_t count, const uint32_t *keys,
                             uint32_t most, const uint8_t *warps, const uint32_t *pieces,
                             const uint32_t *cycles, struct relax_schedule *to)
@@ -157,7 +157,7 @@ static void sort_entries_by(struct relax_room *room, uint32_t count, const uint3
 
 void relax_sort(struct relax_room *room, struct relax_schedule *schedule)
 {
-    /* A warp's pieces are in order already: by warp, then by cycle. */
+    /* A warp's pieces are in order already, so sort by warp, then by cycle. */
     struct relax_schedule by_warp = {
         .warps = room->warps, .pieces = room->pieces, .cycles = room->cycles};
     sort_entries_by(room, schedule->count, NULL, room->model->warps - 1, schedule->warps,
