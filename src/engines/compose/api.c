@@ -425,7 +425,7 @@ gordian_status gordian_graph_write(const gordian_graph *graph, const char *title
     return end_writing(&out, status, error);
 }
 
-/* ------------------------------------------------------------------ about circuits */
+/* ------------------------------------------------------------------ circuits */
 
 void gordian_circuit_describe(const gordian_circuit *circuit, gordian_circuit_info *info)
 {
@@ -501,7 +501,7 @@ size_t gordian_circuit_state_text(const gordian_circuit *circuit, size_t automat
     return output_fixed_end(&out);
 }
 
-/* ------------------------------------------------------------------ about graphs */
+/* ------------------------------------------------------------------ graphs */
 
 uint32_t gordian_graph_states(const gordian_graph *graph)
 {

@@ -110,7 +110,7 @@ static bool work_a_round(struct share *share)
     return true;
 }
 
-/* ------------------------------------------------------------------ meeting */
+/* ------------------------------------------------------------------ synchronization */
 
 /* The state that all ranks share after a synchronization. */
 struct meeting {

@@ -445,7 +445,7 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what instructions name */
+/* ------------------------------------------------------------------ operands */
 
 /* Calls `each` for the registers from `at` to the matching bracket: all of them are written. */
 static void written_group(const gordian_ptx *ptx, const struct ptx_function *function,

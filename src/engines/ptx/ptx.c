@@ -384,7 +384,7 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the answer */
+/* ------------------------------------------------------------------ result */
 
 static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
 {

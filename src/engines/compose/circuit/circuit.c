@@ -148,7 +148,7 @@ gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const u
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ closing: names */
+/* ------------------------------------------------------------------ closure: names */
 
 struct named {
     const char *text;
@@ -211,7 +211,7 @@ static gordian_status sort_names(gordian_circuit *circuit, gordian_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ closing: shapes */
+/* ------------------------------------------------------------------ closure: shapes */
 
 /* Each automaton is unfolded once, and once more for every other set of ports that share a name. */
 struct closing {
@@ -330,7 +330,7 @@ static gordian_status make_shapes(gordian_circuit *circuit, gordian_error *error
     return status;
 }
 
-/* ------------------------------------------------------------------ closing: the rest */
+/* ------------------------------------------------------------------ closure: other functions */
 
 static gordian_status list_users(gordian_circuit *circuit, gordian_error *error)
 {

@@ -75,7 +75,7 @@ gordian_status safety_inherit(gordian_circuit *circuit, const gordian_circuit *f
     return status;
 }
 
-/* ------------------------------------------------------------------ between the two circuits */
+/* ------------------------------------------------------------------ equivalence of the circuits */
 
 /* Returns the alarm of a name; SIZE_MAX: it is a transition, or a name of the monitor. */
 static size_t alarm_of(const struct safety *safety, const char *name)
@@ -260,7 +260,7 @@ gordian_status safety_search(const gordian_circuit *circuit, const gordian_compo
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ deadlocks that were found */
+/* ------------------------------------------------------------------ deadlocks found */
 
 /* Returns an alarm that is active in the state: its place and the input places of its transition
  * have a token. SIZE_MAX: none. */

@@ -187,7 +187,7 @@ static void explore_cells(void *context, unsigned member)
     }
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 bool word_shards_can(const struct cpu *cpu)
 {
@@ -295,7 +295,7 @@ static bool open_shards(struct cpu *cpu)
     return fine;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ the whole run */
 
 static void enter_initial(struct word_shards *shards)
 {

@@ -228,7 +228,7 @@ static void count_bitmap_blocks(void *context, unsigned member)
     add_transitions(counting, total);
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all */
 
 struct part_context {
     struct counting *counting;

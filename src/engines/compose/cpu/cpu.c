@@ -95,7 +95,7 @@ static gordian_status find_cpu_states(struct cpu *cpu, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------ other functions */
 
 /* Sorts the states, so that they have numbers. */
 static gordian_status number_states(struct cpu *cpu, gordian_error *error)
@@ -294,7 +294,7 @@ static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sin
     return status;
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 void cpu_close(struct cpu *cpu)
 {

@@ -360,7 +360,7 @@ static void explore_table_states(void *context, unsigned member)
     } while (!table->leave);
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 void table_free(struct cpu *cpu)
 {

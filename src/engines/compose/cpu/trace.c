@@ -123,7 +123,7 @@ static void search_levels(struct tracing *tracing)
     }
 }
 
-/* ------------------------------------------------------------------ the way back */
+/* ------------------------------------------------------------------ backtracking */
 
 static bool compare_label(void *context, const struct scene *scene)
 {
@@ -237,7 +237,7 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
     return status;
 }
 
-/* ------------------------------------------------------------------ deadlocks that are near */
+/* ------------------------------------------------------------------ nearest deadlocks */
 
 /* Paths to near deadlocks: explores the states near the initial ones once more and stores the
  * predecessor of each. The states found by the engine need not be sorted for this, nor be on this

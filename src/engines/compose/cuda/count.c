@@ -38,7 +38,7 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ stuck states */
+/* ------------------------------------------------------------------ states without successors */
 
 /* Scans the set once: counts the deadlocks below the limit, and stores as many as `found` has
  * capacity for, in any order. */
@@ -203,7 +203,7 @@ static gordian_status step_distances(struct ways *ways, uint32_t now, bool *chan
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the way back */
+/* ------------------------------------------------------------------ backtracking */
 
 /* Keeps the lowest predecessor at the right distance, with its first label. */
 static void keep_first_step(struct ways *ways, uint64_t from, const uint32_t *chosen)

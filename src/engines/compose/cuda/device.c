@@ -91,7 +91,7 @@ bool device_goes_on(struct compose_device *device)
     return false;
 }
 
-/* ------------------------------------------------------------------ the circuit there */
+/* ------------------------------------------------------------------ the circuit on the device */
 
 static gordian_status send_word_firings(struct compose_device *device, gordian_error *error)
 {

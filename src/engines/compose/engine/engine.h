@@ -75,7 +75,7 @@ gordian_status compose_whole_graph(gordian_graph **out, const gordian_circuit *c
                                    const gordian_allocator *allocator,
                                    gordian_compose_result *result, gordian_error *error);
 
-/* ------------------------------------------------------------------ among engines */
+/* ------------------------------------------------------------------ choice of engine */
 
 extern const struct compose_engine compose_dense; /* dense.c: the reference implementation */
 extern const struct compose_engine compose_cpu;   /* cpu/cpu.c */

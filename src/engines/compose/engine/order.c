@@ -190,7 +190,7 @@ gordian_status compose_take_order(const gordian_circuit *circuit,
     return status;
 }
 
-/* ------------------------------------------------------------------ what an order costs */
+/* ------------------------------------------------------------------ cost of an order */
 
 /* The cost of composing pairwise: measures the prefixes of an order. */
 /* A prefix of an order as a circuit. It borrows everything from the whole circuit except what

@@ -40,7 +40,7 @@ void scene_close(struct scene *scene)
     *scene = (struct scene){.memory = memory};
 }
 
-/* ------------------------------------------------------------------ what is enabled */
+/* ------------------------------------------------------------------ enabled firings */
 
 static bool add_listed_firing(struct scene *scene, size_t i)
 {
@@ -125,7 +125,7 @@ bool scene_look(struct scene *scene, const uint64_t *state)
     return scene->seeker ? seek_firings(scene, state) : look_up_firings(scene, state);
 }
 
-/* ------------------------------------------------------------------ who gets into whose way */
+/* ------------------------------------------------------------------ interference */
 
 /* Marks the firings of one list, which all move the same factor, as conflicting: pair by pair, or
  * with one bit row of the whole list if it is long. */

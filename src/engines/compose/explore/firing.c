@@ -222,7 +222,7 @@ gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of a circuit */
+/* ------------------------------------------------------------------ whole circuit */
 
 static bool move_before(const void *context, const void *left, const void *right)
 {

@@ -176,7 +176,7 @@ static gordian_status packed_find_firings(struct packed *packed, gordian_error *
     return status;
 }
 
-/* ------------------------------------------------------------------ which of them clash */
+/* ------------------------------------------------------------------ conflicts */
 
 /* Finds conflicting firings: divides the firings into parts without conflicts between them. Within
  * a part, every factor that two firings need gets a bit. */

@@ -486,7 +486,7 @@ static gordian_status resolve_arcs(struct pnml *pnml)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ entry points */
 
 gordian_status pnml_read(gordian_circuit **out, const struct text *text,
                          const gordian_circuit_options *options, gordian_fault *fault,

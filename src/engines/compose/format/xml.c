@@ -190,7 +190,7 @@ bool xml_is(const struct xml *xml, const char *name)
     return xml->name.length == strlen(name) && memcmp(xml->name.text, name, xml->name.length) == 0;
 }
 
-/* ------------------------------------------------------------------ what texts stand for */
+/* ------------------------------------------------------------------ text expansion */
 
 static size_t encode_utf8(uint32_t code, char bytes[4])
 {

@@ -149,7 +149,7 @@ static gordian_status evaluate_node(struct check *check, uint32_t number)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ ways */
+/* ------------------------------------------------------------------ paths */
 
 gordian_status check_add_arc(struct check *check, bool to_cycle, gordian_graph_arc arc)
 {
@@ -314,7 +314,7 @@ static gordian_status explain_node(struct check *check, uint32_t number, uint32_
     }
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ entry points */
 
 static gordian_status list_before(struct check *check)
 {

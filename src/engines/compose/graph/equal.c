@@ -52,7 +52,7 @@ static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *lef
     return status;
 }
 
-/* ------------------------------------------------------------------ telling them apart */
+/* ------------------------------------------------------------------ distinguishing states */
 
 /* Partitions by the number of rounds of the bisimulation game: two states are in the same class of
  * round k if no k steps distinguish them. */

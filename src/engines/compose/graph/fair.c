@@ -192,7 +192,7 @@ static void runs_close(struct runs *runs)
     *runs = (struct runs){.memory = runs->memory};
 }
 
-/* ------------------------------------------------------------------ what is looked for */
+/* ------------------------------------------------------------------ search goals */
 
 struct node_set {
     uint32_t *nodes; /* ascending in the first set */
@@ -269,7 +269,7 @@ static const uint64_t *edge_fires(const struct fair *fair, uint32_t node,
     return fair->fires + graph->arcs[arc].label * fair->words;
 }
 
-/* ------------------------------------------------------------------ what a set has */
+/* ------------------------------------------------------------------ members of a set */
 
 static void clear_totals(struct fair *fair)
 {
@@ -469,7 +469,7 @@ static gordian_status judge_runs(struct fair *fair)
     return status;
 }
 
-/* ------------------------------------------------------------------ the run that is shown */
+/* ------------------------------------------------------------------ the printed run */
 
 static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
                        const struct run_edge *edge)
@@ -609,7 +609,7 @@ static gordian_status show_run(struct fair *fair)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ entry points */
 
 /* Finds which names fire with each label. */
 static gordian_status list_fired_names(struct fair *fair)

@@ -28,7 +28,7 @@ static double multiply(gordian_semiring semiring, double a, double b)
                                                  : a * b;
 }
 
-/* ------------------------------------------------------------------ the product goes by */
+/* ------------------------------------------------------------------ sinks */
 
 gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit,
                            gordian_semiring semiring, const gordian_allocator *memory,
@@ -102,7 +102,7 @@ void prices_close(struct prices *prices)
     *prices = (struct prices){.memory = prices->memory};
 }
 
-/* ------------------------------------------------------------------ what a step costs */
+/* ------------------------------------------------------------------ cost of a step */
 
 static const uint64_t *priced_label(const struct prices *prices, const gordian_graph_arc *arc)
 {

@@ -54,7 +54,7 @@ struct talk {
     uint64_t wave_in[2], wave_out[2], wave_before[2];
 };
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ memory */
 
 static void exploration_close(struct talk *talk)
 {
@@ -118,7 +118,7 @@ static gordian_status exploration_open(struct talk *talk, struct job *job, gordi
     return fail_memory(error);
 }
 
-/* ------------------------------------------------------------------ mail */
+/* ------------------------------------------------------------------ messages */
 
 static void stop_all(struct talk *talk, gordian_compose_stop why);
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ what all do */
+/* ------------------------------------------------------------------ shared steps */
 
 /* A rank's part of a run: explores or counts, and reports the result to rank 0. All ranks make the
  * same calls in the same order: rank 0 makes every decision and broadcasts it. */

@@ -65,7 +65,7 @@ static inline bool ranks_agree(bool fine)
     return all;
 }
 
-/* ------------------------------------------------------------------ talking (explore.c) */
+/* ------------------------------------------------------------------ messages (explore.c) */
 
 /* Called on rank 0 from time to time with the number of known states. False: stop. */
 typedef bool mpi_watch(void *context, uint64_t states, uint64_t memory);

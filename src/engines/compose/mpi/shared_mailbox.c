@@ -27,7 +27,7 @@ struct desk {
     struct letter letters[];
 };
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 static bool share_memory(struct post *post)
 {

@@ -159,7 +159,7 @@ static uint32_t find_atom_state(struct building *building, const struct token *t
     return building->status == GORDIAN_OK ? state : 0;
 }
 
-/* ------------------------------------------------------------------ chances */
+/* ------------------------------------------------------------------ probabilities */
 
 /* [0.9 : a, 0.1 : null]: the probability of each outcome. The search is for possible behaviour, so
  * every outcome with a probability above 0 counts. */

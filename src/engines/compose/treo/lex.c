@@ -1,3 +1,4 @@
+/* The lexer for Treo: blanks, comments, names, numbers and operators (lex.h). */
 #include "engines/compose/treo/lex.h"
 
 #include <stdio.h>
@@ -32,7 +33,7 @@ static gordian_status skip_treo_comment(struct text_scan *lexer)
     return scan_complain(&start, start.at, "this comment has no end");
 }
 
-/* Blanks and comments. */
+/* Skips blanks and comments. */
 static gordian_status skip_treo_blanks(struct text_scan *lexer)
 {
     while (lexer->at < lexer->end) {
@@ -115,7 +116,7 @@ static gordian_status lex_token(struct text_scan *lexer, struct token *token)
     } else if (is_ascii_digit(*start)) {
         token->kind = lex_number(lexer);
     } else if (*start == '"' || *start == '`') {
-        /* "text" is a string, `text` a name. */
+        /* "text" is a string, `text` is a name. */
         const char *quote = lexer->at++;
         token->text = lexer->at;
         while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')

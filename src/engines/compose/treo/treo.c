@@ -103,7 +103,7 @@ static gordian_status parse_module(struct treo *treo, uint32_t number)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ imports that are files */
+/* ------------------------------------------------------------------ imported files */
 
 /* If a component is defined as rules and in other forms, each has its own file: c.rba.treo. */
 static void import_path(const char *path, bool rules, char *buffer, size_t size)
@@ -374,7 +374,7 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
     return status == GORDIAN_OK ? circuit_title(treo->circuit, wanted, treo->error) : status;
 }
 
-/* ------------------------------------------------------------------ everything */
+/* ------------------------------------------------------------------ definitions and files */
 
 /* f = {[0,1] [1,0]}; P = <0,2> */
 static gordian_status read_defines(struct treo *treo, const char *defines)

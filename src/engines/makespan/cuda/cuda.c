@@ -142,7 +142,7 @@ static gordian_status anneal_longer(struct makespan_job *job, gordian_error *err
     return status;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ the whole run */
 
 /* Repeats the sweep with more and more detail, from one level on. */
 static gordian_status close_in(struct makespan_job *job, unsigned detail, gordian_error *error)

@@ -192,7 +192,7 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the whole's tables */
+/* ------------------------------------------------------------------ tables of the whole circuit */
 
 /* Fills room and before over the first `runs` runs, as if the later ones had one state. `alike`:
  * local states with the same number of warps count as one. */

@@ -49,7 +49,7 @@ uint32_t candidates_rest(const struct candidates *candidates, const struct large
     return slot == CANDIDATES_NONE ? CANDIDATES_NONE : candidates->entries[slot].rest;
 }
 
-/* ------------------------------------------------------------------ filling it */
+/* ------------------------------------------------------------------ filling */
 
 struct filling {
     const struct search *search;

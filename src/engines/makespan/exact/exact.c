@@ -211,7 +211,7 @@ static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error
     return forgive_memory(proof, status);
 }
 
-/* ------------------------------------------------------------------ the ladder */
+/* ------------------------------------------------------------------ refinement */
 
 /* Opens the first abstraction: that of the runs or, if it has very many states, a coarser one. */
 static gordian_status first_rung(struct proof *proof, struct abstraction **out,

@@ -73,7 +73,7 @@ static void end_row(struct program *program, const char *relation, int64_t value
     output_format(program->out, " %s %lld\n", relation, (long long)(value - program->known));
 }
 
-/* ------------------------------------------------------------------ what a schedule is */
+/* ------------------------------------------------------------------ definition of a schedule */
 
 /* Writes that one y is at least another, unless that is always true. */
 static void not_behind(struct program *program, uint32_t warp, uint32_t i, uint32_t t,
@@ -209,7 +209,7 @@ static void write_binaries(struct program *program)
     }
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ the whole run */
 
 /* The worst case ends within the bound in closed form, and the best case within any schedule. */
 static gordian_status find_horizon(struct program *program, gordian_makespan_goal goal,
