@@ -3,15 +3,14 @@
  *
  * It finds states with indivisible firings only, and stores them in one of three structures:
  * - A hash table of words of 64 neighbouring states (cpu/cells.c, explore/cells.h), for circuits
- *   whose
- * state fits a word. Each thread owns a part of the words, and only that thread accesses it.
- * Threads send states to their owners.
+ *   whose state fits a word. Each thread owns a part of the words, and only that thread accesses
+ *   it. Threads send states to their owners.
  * - A hash table of packed states (cpu/hash.c), for any circuit. It is divided in the same way, but
- * the threads synchronize to exchange states.
+ *   the threads synchronize to exchange states.
  * - A bitmap (explore/space.h, cpu/bitmap.c) with one bit for every combination of local states, if
- * there is memory for it. The threads sweep over it repeatedly. Each processes words of 64
- * neighbouring states and fires whole words: a mask selects the states of the word in which a
- * firing is enabled, and a shift moves them to their successors.
+ *   there is memory for it. The threads sweep over it repeatedly. Each processes words of 64
+ *   neighbouring states and fires whole words: a mask selects the states of the word in which a
+ *   firing is enabled, and a shift moves them to their successors.
  *
  * A small bitmap is used from the start. Otherwise the engine starts with a table, and switches to
  * a bitmap as soon as the states found would fill it well enough.

@@ -14,7 +14,7 @@
  * - The local states of the moving factors decide whether an indivisible firing is enabled.
  * - Two indivisible firings without a common moving factor never conflict.
  * - The joint firings of a state are exactly the non-empty sets of its indivisible firings with
- * disjoint moving factors.
+ *   disjoint moving factors.
  *
  * Firing such a set at once leads to the same state as firing its members in any order. So states
  * and deadlocks need only the indivisible firings, and these are few: about n for a chain of n,
