@@ -1,6 +1,6 @@
-/* Relaxed models: several instructions of a warp a cycle, latencies within intervals, blocks dealt
- * out. The oracle tries every latency of every instruction of every warp, and then every choice of
- * every cycle; it shares nothing with the library but the model. */
+/* Relaxed models: several instructions of a warp per cycle, latencies within intervals, blocks
+ * dealt out. The oracle tries every latency of every instruction of every warp, and then every
+ * choice of every cycle; it shares nothing with the library but the model. */
 #include "engines/makespan/anneal/anneal.h"
 #include "engines/makespan/relax/relax.h"
 #include "world.h"

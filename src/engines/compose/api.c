@@ -162,8 +162,7 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     }
     *result = (gordian_compose_result){.allocator = memory_allocator(own.allocator)};
     if (own.reduce && (sink || own.full))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "a search that leaves states out has no product to deliver");
+        return fail(error, GORDIAN_STATUS_INPUT, "a search that omits states has no product");
     gordian_status status =
         (circuit->safety_count ? run_watched : run_engine)(circuit, &own, sink, result, error);
     if (circuit->incomplete)

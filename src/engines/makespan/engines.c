@@ -23,7 +23,7 @@ const struct engine_family makespan_family = {"makespan", "makespans", makespan_
 bool makespan_is_plain(const void *problem, const char **why)
 {
     const struct makespan_model *model = problem;
-    *why = "several instructions of a warp a cycle and latencies within intervals are for 'relax'";
+    *why = "only 'relax' supports several instructions of a warp per cycle and latency intervals";
     return !model->relaxed;
 }
 

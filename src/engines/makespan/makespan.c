@@ -221,7 +221,7 @@ static gordian_status copy_schedule_entries(const struct makespan_model *model,
             return fail(error, GORDIAN_STATUS_INPUT,
                         "entry %zu: warps, pieces and cycles count from 1", i + 1);
         if (cycles[i] > model->work)
-            return fail(error, GORDIAN_STATUS_INPUT, "cycle %u is beyond the work there is",
+            return fail(error, GORDIAN_STATUS_INPUT, "cycle %u is after the last possible cycle",
                         cycles[i]);
         schedule->warps[i] = (uint8_t)(witness[i] - 1);
         schedule->pieces[i] = pieces[i] - 1;
@@ -276,8 +276,8 @@ gordian_status gordian_makespan_lp(const gordian_makespan *makespan, gordian_mak
     struct output out;
     if (makespan->model->relaxed)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "the integer program is for one instruction of a warp a cycle and latencies "
-                    "that do not vary");
+                    "the integer program only supports one instruction of a warp per cycle and "
+                    "constant latencies");
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     gordian_status status = program_write(makespan->model, goal, &out, error);
@@ -297,9 +297,10 @@ gordian_status gordian_makespan_fullest(const gordian_makespan_dealing *dealing,
     uint32_t even = (dealing->blocks - 1) / dealing->multiprocessors + 1;
     uint32_t most = dealing->resident ? dealing->resident : even;
     if (most < even)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "%u multiprocessors of %u blocks each hold fewer than %u: some would wait",
-                    dealing->multiprocessors, most, dealing->blocks);
+        return fail(
+            error, GORDIAN_STATUS_INPUT,
+            "%u multiprocessors of %u blocks each hold fewer than %u: some blocks would wait",
+            dealing->multiprocessors, most, dealing->blocks);
     most = most < dealing->blocks ? most : dealing->blocks;
     *blocks = goal == GORDIAN_MAKESPAN_GOAL_WORST ? most : even;
     return GORDIAN_OK;

@@ -269,7 +269,7 @@ static gordian_status take_schedule(const struct question *question, char *text,
     if (status == GORDIAN_STATUS_INPUT && !answer->optimal)
         status = GORDIAN_OK;
     else if (status != GORDIAN_OK)
-        fail(error, status, "%s: what it found is no schedule: %s", question->solver->name,
+        fail(error, status, "%s: its solution is not a schedule: %s", question->solver->name,
              why.message);
     memory_free(&question->memory, grid.cycles);
     return status;
@@ -320,8 +320,8 @@ gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_
     *answer = (struct lp_solver_answer){0};
     if (!question.solver)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    solver && strcmp(solver, "auto") != 0 ? "the solver '%.40s' is not here"
-                                                          : "no solver is here (%.40s)",
+                    solver && strcmp(solver, "auto") != 0 ? "the solver '%.40s' is not installed"
+                                                          : "no solver is installed (%.40s)",
                     solver && strcmp(solver, "auto") != 0 ? solver : "cbc, highs or glpsol");
     answer->solver = question.solver->name;
     TRY(temporary_folder("gordian", question.folder, sizeof question.folder, error));

@@ -95,7 +95,7 @@ gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t l
                         "the name '%.*s' has a '|', a quote or a control character", shown, text);
     if (length == 3 && memcmp(text, "tau", 3) == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "'tau' is the step that shows nothing, not a name");
+                    "'tau' is reserved for the hidden step: use another name");
     uint32_t fresh = circuit->name_count;
     if (fresh == GORDIAN_NONE - 1 ||
         !memory_grow_zeroed(&circuit->memory, &circuit->ways, &circuit->way_room, (size_t)fresh + 1,

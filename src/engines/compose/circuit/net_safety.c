@@ -324,7 +324,7 @@ gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_res
         drop_found(result);
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
         snprintf(result->note, sizeof result->note,
-                 "the net is too large to find out whether it is 1-safe");
+                 "the net is too large to check whether it is 1-safe");
     }
     if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE &&
         result->stop != GORDIAN_COMPOSE_STOP_UNSAFE)

@@ -264,7 +264,8 @@ static gordian_status trace_path_back(struct ways *ways, uint64_t state, uint32_
         if (ways->status != GORDIAN_OK)
             return ways->status;
         if (!ways->found)
-            return fail(error, GORDIAN_STATUS_IO, "the device lost the way to a deadlock");
+            return fail(error, GORDIAN_STATUS_IO,
+                        "internal error on the device: a path to a deadlock is missing");
         memcpy(deadlock->labels + i * words, ways->best_label, words * sizeof(uint64_t));
         state = ways->best;
     }

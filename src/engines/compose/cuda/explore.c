@@ -118,7 +118,7 @@ static gordian_status grow_state_list(struct compose_device *device, uint64_t ro
     uint64_t limit = device->options->max_memory;
     uint64_t before = gpu_range_mapped(device->list), bytes = room * sizeof(uint64_t);
     if (limit && bytes > before && device->held + bytes - before > limit)
-        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more memory needed than the limit of %llu bytes",
                     (unsigned long long)limit);
     gordian_status status = gpu_range_grow(device->list, bytes, error);
     device->held += gpu_range_mapped(device->list) - before;
@@ -467,7 +467,8 @@ gordian_status compose_device_take_all(struct compose_device *device, uint64_t m
     const gordian_circuit *circuit = device->packed->circuit;
     device_forget(device);
     if (!circuit->whole_fits)
-        return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the number of possible states does not fit 64 bits");
     device->progress = (gordian_compose_progress){.pass = 1};
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->set.kind = COMPOSE_ALL;

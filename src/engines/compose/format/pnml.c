@@ -130,7 +130,7 @@ static gordian_status add_net_node(struct pnml *pnml, struct label_table *table)
         return xml_complain(&pnml->xml, "this id has a blank, a quote, '#', '=' or '|' in it");
     if (labels_find(&net->places, id, strlen(id)) != GORDIAN_NONE ||
         labels_find(&net->transitions, id, strlen(id)) != GORDIAN_NONE)
-        return xml_complain(&pnml->xml, "this id is there twice");
+        return xml_complain(&pnml->xml, "this id is used twice");
     return labels_put(table, id, strlen(id), &number, pnml->error);
 }
 

@@ -409,7 +409,8 @@ gordian_status gordian_graph_check(const gordian_graph *graph, const gordian_que
     struct formula formula;
     *result = (gordian_check){.allocator = graph->memory};
     if (question->semiring)
-        return fail(error, GORDIAN_STATUS_INPUT, "a graph does not say what its steps cost");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a graph has no step costs: check the circuit instead");
     gordian_status status =
         formula_read(&formula, question->formula, question->linear, NULL, &graph->memory, error);
     THEN(status, check_formula(graph, &formula, question, NULL, NULL, result, error));

@@ -540,7 +540,8 @@ static gordian_status walk_goal(struct fair *fair, struct goal goal, uint32_t *a
             queue[found++] = to;
         }
     }
-    return fail(fair->error, GORDIAN_STATUS_UNAVAILABLE, "a run that is there is not found");
+    return fail(fair->error, GORDIAN_STATUS_UNAVAILABLE,
+                "internal error: no run found for the formula");
 }
 
 /* Makes a cycle from `start` through everything that must happen infinitely often. */

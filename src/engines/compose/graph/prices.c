@@ -53,7 +53,7 @@ gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit
     }
     if (prices->factor_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "nothing here says what it costs: #SCA atoms do, 'p -> q : {a}, 3'");
+                    "no step has a cost: give costs in #SCA atoms, as in 'p -> q : {a}, 3'");
     return GORDIAN_OK;
 }
 

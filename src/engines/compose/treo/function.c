@@ -174,7 +174,7 @@ static gordian_status named_function(const struct making *making, const char *na
             snprintf(table, sizeof table, several ? "{[[%s],0] [[%s],1]}" : "{[%s,1] [%s,0]}",
                      row[0], row[1]);
         return treo_complain(making->treo, making->module, making->found->token,
-                             "there is no built-in %s '%.60s': say what it is with --define "
+                             "there is no built-in %s '%.60s': define it with --define "
                              "'%s%.60s%s=%s' (%s)",
                              making->predicate ? "predicate" : "function", name, plain ? "" : "\"",
                              name, plain ? "" : "\"", table,

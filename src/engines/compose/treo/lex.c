@@ -30,7 +30,7 @@ static gordian_status skip_treo_comment(struct text_scan *lexer)
         if (*lexer->at == '\n')
             scan_new_line(lexer);
     }
-    return scan_complain(&start, start.at, "this comment has no end");
+    return scan_complain(&start, start.at, "this comment is not terminated");
 }
 
 /* Skips blanks and comments. */
@@ -122,7 +122,7 @@ static gordian_status lex_token(struct text_scan *lexer, struct token *token)
         while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
             lexer->at++;
         if (lexer->at == lexer->end || *lexer->at == '\n')
-            return scan_complain(lexer, quote, "this quote has no end");
+            return scan_complain(lexer, quote, "this quote is not terminated");
         token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
         if (token->kind == TOKEN_NAME && lexer->at == token->text)
             return scan_complain(lexer, quote, "a name cannot be empty");

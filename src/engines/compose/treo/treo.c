@@ -366,8 +366,10 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
         name_definitions(treo, names, sizeof names);
         if (module->definition_count == 0)
             return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
-        return fail(treo->error, GORDIAN_STATUS_INPUT,
-                    "which component is the main one? --main NAME says it. There are %s", names);
+        return fail(
+            treo->error, GORDIAN_STATUS_INPUT,
+            "more than one main component is possible: choose one with --main NAME. There are %s",
+            names);
     }
     TRY(parse_given(treo, "main component", wanted, &parser));
     gordian_status status = parse_instance_only(&parser, main);

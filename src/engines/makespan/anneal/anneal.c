@@ -138,7 +138,7 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
     if (!(options->temperature >= 0 && options->temperature <= 100))
         return fail(error, GORDIAN_STATUS_INPUT, "the temperature is from 0 to 100");
     if (!gordian_makespan_start_text(options->start))
-        return fail(error, GORDIAN_STATUS_INPUT, "there is no such start");
+        return fail(error, GORDIAN_STATUS_INPUT, "unknown start");
     return GORDIAN_OK;
 }
 

@@ -202,7 +202,7 @@ static gordian_status allocate_chain_memory(struct gpu_chains *chains, gpu_addre
 {
     uint64_t most = chains->options->max_memory;
     if (most && chains->held + bytes > most)
-        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more memory needed than the limit of %llu bytes",
                     (unsigned long long)most);
     TRY(gpu_alloc(chains->gpu, out, bytes, error));
     chains->held += bytes;

@@ -177,8 +177,8 @@ gordian_status path_find(const struct sweep_tables *tables, path_look *look, voi
         path.value--;
         if (!find_next_state(&path, 0, &rest)) {
             if (path.status == GORDIAN_OK)
-                path.status =
-                    fail(error, GORDIAN_STATUS_IO, "the device's values contradict each other");
+                path.status = fail(error, GORDIAN_STATUS_IO,
+                                   "internal error on the device: values contradict each other");
             break;
         }
         /* The entries of the cycle. Later runs come first, so that a warp that enters a run does

@@ -35,7 +35,7 @@ static gordian_status allocate_sweep_memory(struct sweep *sweep, gpu_address *ou
 {
     uint64_t most = sweep->options->max_memory;
     if (most && sweep->held + bytes > most)
-        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more memory needed than the limit of %llu bytes",
                     (unsigned long long)most);
     TRY(gpu_alloc(sweep->gpu, out, bytes, error));
     sweep->held += bytes;

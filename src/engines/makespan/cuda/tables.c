@@ -184,7 +184,7 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
     fill_local_states(&filling, model->warps);
     to->option_count = filling.count;
     if (filling.count >= MOST_OPTIONS)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a run has too many ways on");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a run has too many successors");
     to->options = memory_alloc(&tables->memory, filling.count * sizeof *to->options);
     if (!to->options)
         return fail_memory(error);

@@ -312,7 +312,7 @@ const struct makespan_engine makespan_exact = {
     .about =
         {
             .name = "exact",
-            .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+            .summary = "certified bounds by abstraction and exact search on CPU threads",
             .supports = makespan_is_plain,
         },
     .run = run_exact,

@@ -90,7 +90,7 @@ static void not_behind(struct program *program, uint32_t warp, uint32_t i, uint3
 static void write_order_rows(struct program *program)
 {
     const struct makespan_model *model = program->model;
-    output_text(program->out, "\\ What has been run stays so; in order; nobody passes.\n");
+    output_text(program->out, "\\ Instructions stay run, in order; no warp passes another.\n");
     for (uint32_t w = 1; w <= model->warps; w++) {
         for (uint32_t i = 1; i <= model->length; i++) {
             for (uint32_t t = i; t <= program->horizon; t++) {
@@ -131,7 +131,7 @@ static bool has_starts(const struct program *program, uint32_t type, uint32_t t)
 static void write_capacities(struct program *program)
 {
     const struct makespan_model *model = program->model;
-    output_text(program->out, "\\ Units and schedulers: no more than there are; all where full.\n");
+    output_text(program->out, "\\ Capacities of units and schedulers; all in use where full.\n");
     for (uint32_t t = 1; t <= program->horizon; t++) {
         for (uint32_t type = 0; type <= model->types; type++) {
             bool all = type == model->types;
@@ -159,7 +159,7 @@ static void write_capacities(struct program *program)
 static void write_conserving(struct program *program)
 {
     const struct makespan_model *model = program->model;
-    output_text(program->out, "\\ Whoever could run does.\n");
+    output_text(program->out, "\\ Work-conserving: a warp that could run does.\n");
     for (uint32_t w = 1; w <= model->warps; w++) {
         for (uint32_t i = 1; i <= model->length; i++) {
             for (uint32_t t = i; t <= program->horizon; t++) {
@@ -236,7 +236,7 @@ static void write_objective(struct program *program, gordian_makespan_goal goal)
     output_format(program->out,
                   "\\ The %s work-conserving schedule of %u warps, %u instructions each.\n"
                   "\\ y1_2_3: warp 1 has run instruction 2 by the end of cycle 3.\n"
-                  "\\ fL_3, b_3: in cycle 3 all units L are taken, all schedulers are busy.\n"
+                  "\\ fL_3, b_3: in cycle 3 all units L are in use, all schedulers are busy.\n"
                   "%s\n obj: makespan\nSubject To\n",
                   worst ? "longest" : "shortest", model->warps, model->length,
                   worst ? "Maximize" : "Minimize");

@@ -128,7 +128,7 @@ const struct makespan_engine makespan_relax = {
     .about =
         {
             .name = "relax",
-            .summary = "several instructions of a warp a cycle, latencies within intervals",
+            .summary = "several instructions of a warp per cycle, latencies within intervals",
         },
     .run = run_relax,
 };
