@@ -173,8 +173,8 @@ static gordian_status build_relaxed(const struct makespan_model *model, uint8_t 
                                     uint32_t *cycles, uint32_t *length, gordian_error *error)
 {
     const gordian_allocator *memory = &model->memory;
-    struct relax_room *room;
-    TRY(relax_room_open(&room, model, memory, error));
+    struct relax_buffers *room;
+    TRY(relax_buffers_open(&room, model, memory, error));
     gordian_status status = GORDIAN_OK;
     struct relax_plan plan = {order, memory_zeroed(memory, model->work)};
     struct relax_schedule schedule;
@@ -187,7 +187,7 @@ static gordian_status build_relaxed(const struct makespan_model *model, uint8_t 
     }
     relax_schedule_close(&schedule, memory);
     memory_free(memory, plan.skips);
-    relax_room_close(room);
+    relax_buffers_close(room);
     return status;
 }
 

@@ -93,7 +93,7 @@ static bool begin_next_chain(struct share *share)
 }
 
 /* Works until the next synchronization; false: no work is left. */
-static bool work_a_round(struct share *share)
+static bool work_until_sync(struct share *share)
 {
     uint64_t begin = clock_ns();
     struct anneal_chain *chain = &share->chain;
@@ -113,49 +113,49 @@ static bool work_a_round(struct share *share)
 /* ------------------------------------------------------------------ synchronization */
 
 /* The state that all ranks share after a synchronization. */
-struct meeting {
+struct sync {
     uint64_t best_key;
     uint64_t busy; /* ranks with work left */
     uint64_t stop; /* rank 0 asks to stop */
 };
 
-static void meet_ranks(struct share *share, struct meeting *meeting)
+static void synchronize_ranks(struct share *share, struct sync *sync)
 {
     struct {
         uint64_t best, busy, stop, not_enough;
-    } own = {share->best_key, meeting->busy, meeting->stop, UINT64_MAX - share->enough}, all;
+    } own = {share->best_key, sync->busy, sync->stop, UINT64_MAX - share->enough}, all;
     MPI_Allreduce(&own, &all, 4, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-    *meeting = (struct meeting){all.best, all.busy, all.stop};
+    *sync = (struct sync){all.best, all.busy, all.stop};
     share->enough = UINT64_MAX - all.not_enough;
 }
 
-/* `told`: the best that was reported before. The owner of the best is known, but not the number of
- * steps that it took. */
-static void report_meeting(const struct share *share, struct watch *watch, uint64_t best,
-                           uint64_t evaluations, uint64_t *told)
+/* `reported`: the best that was reported before. The owner of the best is known, but not the number
+ * of steps that it took. */
+static void report_round(const struct share *share, struct watch *watch, uint64_t best,
+                         uint64_t evaluations, uint64_t *reported)
 {
     atomic_store(&watch->evaluations, evaluations);
-    if (*told != best)
+    if (*reported != best)
         watch_improved(watch, key_chain(best), watch->begin, evaluations,
                        key_makespan(share, best));
-    *told = best;
+    *reported = best;
     watch_found(watch, share->options.goal, key_makespan(share, best));
-    watch_look(watch);
+    watch_poll(watch);
 }
 
 /* Every rank calls this. `watch`: of rank 0, else NULL. */
-static void run_meetings(struct share *share, struct watch *watch, struct meeting *meeting)
+static void run_rounds(struct share *share, struct watch *watch, struct sync *sync)
 {
-    uint64_t told = 0;
-    *meeting = (struct meeting){.busy = 1};
-    while (meeting->busy && !meeting->stop) {
+    uint64_t reported = 0;
+    *sync = (struct sync){.busy = 1};
+    while (sync->busy && !sync->stop) {
         uint64_t sum = 0;
-        meeting->busy = work_a_round(share);
-        meeting->stop = watch && watch_stopped(watch);
-        meet_ranks(share, meeting);
+        sync->busy = work_until_sync(share);
+        sync->stop = watch && watch_stopped(watch);
+        synchronize_ranks(share, sync);
         MPI_Reduce(&share->evaluations, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
         if (watch)
-            report_meeting(share, watch, meeting->best_key, sum, &told);
+            report_round(share, watch, sync->best_key, sum, &reported);
     }
 }
 
@@ -175,7 +175,7 @@ static gordian_status run_share(const struct task *task, const struct makespan_m
     struct share share = {
         .model = model, .options = task->options, .bound = task->bound, .enough = UINT64_MAX};
     const gordian_allocator *memory = model ? &model->memory : NULL;
-    struct meeting meeting;
+    struct sync sync;
     MPI_Comm_rank(MPI_COMM_WORLD, &share.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &share.ranks);
     share.next = (uint64_t)share.rank;
@@ -185,8 +185,8 @@ static gordian_status run_share(const struct task *task, const struct makespan_m
     }
     bool ready = true_everywhere(share.buffers && share.evaluator);
     if (ready) {
-        run_meetings(&share, watch, &meeting);
-        int owner = (int)(key_chain(meeting.best_key) % (uint64_t)share.ranks);
+        run_rounds(&share, watch, &sync);
+        int owner = (int)(key_chain(sync.best_key) % (uint64_t)share.ranks);
         MPI_Bcast(best_of_all(&share), (int)model->work, MPI_BYTE, owner, MPI_COMM_WORLD);
         if (order)
             memcpy(order, best_of_all(&share), model->work);

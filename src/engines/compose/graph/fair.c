@@ -491,8 +491,8 @@ static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
 }
 
 /* Appends edges to the cycle, from last to first. `by`: by index in the best component. */
-static gordian_status append_way(struct fair *fair, const uint32_t *by, const uint32_t *from,
-                                 uint32_t node, uint32_t last)
+static gordian_status append_path(struct fair *fair, const uint32_t *by, const uint32_t *from,
+                                  uint32_t node, uint32_t last)
 {
     size_t begin = fair->cycle_count, length = 1;
     for (uint32_t n = node; from[fair->place[n] - 1] != GORDIAN_NONE; n = from[fair->place[n] - 1])
@@ -530,7 +530,7 @@ static gordian_status walk_goal(struct fair *fair, struct goal goal, uint32_t *a
                 continue;
             if (meets_goal(fair, goal, node, &runs->edges[e])) {
                 *at = to;
-                return append_way(fair, by, from, node, (uint32_t)e);
+                return append_path(fair, by, from, node, (uint32_t)e);
             }
             uint32_t place = fair->place[to] - 1;
             if (to == queue[0] || from[place] != GORDIAN_NONE)
@@ -583,17 +583,17 @@ static gordian_status show_path(struct fair *fair, uint32_t end)
     size_t length = 0;
     for (uint32_t n = end; nodes[n].from != GORDIAN_NONE; n = nodes[n].from)
         length++;
-    uint32_t *way = memory_alloc(&fair->memory, (length + 1) * sizeof *way);
-    gordian_status status = way ? GORDIAN_OK : fail_memory(fair->error);
-    for (size_t i = length + 1; way && i-- > 0;) {
-        way[i] = end;
+    uint32_t *path = memory_alloc(&fair->memory, (length + 1) * sizeof *path);
+    gordian_status status = path ? GORDIAN_OK : fail_memory(fair->error);
+    for (size_t i = length + 1; path && i-- > 0;) {
+        path[i] = end;
         end = nodes[end].from;
     }
-    if (way)
-        fair->check->result->start = nodes[way[0]].state;
+    if (path)
+        fair->check->result->start = nodes[path[0]].state;
     for (size_t i = 1; i <= length && status == GORDIAN_OK; i++)
-        status = show_edge(fair, false, way[i - 1], nodes[way[i]].by);
-    memory_free(&fair->memory, way);
+        status = show_edge(fair, false, path[i - 1], nodes[path[i]].by);
+    memory_free(&fair->memory, path);
     return status;
 }
 

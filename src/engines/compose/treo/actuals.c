@@ -257,8 +257,8 @@ static gordian_status bind_port(void *context, const char *key)
  * reads, is declared wrongly. Published circuits do that and mean the direction in the body. A
  * reader of a port that is written gets what the outside gets, because nodes replicate their
  * data. */
-gordian_status formals_check_way(const struct actuals *actuals, const struct set *set,
-                                 const char *callee, size_t port, uint8_t way)
+gordian_status formals_check_direction(const struct actuals *actuals, const struct set *set,
+                                       const char *callee, size_t port, uint8_t way)
 {
     struct treo *treo = actuals->place->treo;
     uint8_t outer = actuals->ports[port].way;
@@ -294,7 +294,7 @@ gordian_status formals_bind_ports(struct matching *matching, const struct set *s
             status =
                 treo_complain(treo, callee->module, formal->token, "this port is listed twice");
         for (size_t p = first; p < matching->next && status == GORDIAN_OK; p++)
-            status = formals_check_way(actuals, set, callee->name, p, formal->way);
+            status = formals_check_direction(actuals, set, callee->name, p, formal->way);
     }
     return status;
 }

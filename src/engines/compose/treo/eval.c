@@ -113,7 +113,8 @@ static gordian_status instantiate_primitive(struct actuals *actuals, const struc
     TRY(primitive_argument(actuals, set, primitive, &argument));
     uint32_t ins = primitive->more_ins ? (uint32_t)ports - primitive->outs : primitive->ins;
     for (size_t p = 0; p < ports; p++)
-        TRY(formals_check_way(actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT));
+        TRY(formals_check_direction(actuals, set, primitive->name, p,
+                                    p < ins ? PORT_IN : PORT_OUT));
     snprintf(key, sizeof key, "%s %zu %u", primitive->name, ports, argument);
     number = treo_made(treo, key);
     if (number == GORDIAN_NONE) {

@@ -144,8 +144,8 @@ static gordian_status open_import(const char *folder, size_t length, const char 
     return status;
 }
 
-static gordian_status open_beside(const char *file, const char *path, gordian_import *import,
-                                  gordian_error *error)
+static gordian_status open_in_folder_of(const char *file, const char *path, gordian_import *import,
+                                        gordian_error *error)
 {
     const char *slash = strrchr(file, '/');
     return open_import(file, slash ? (size_t)(slash - file) + 1 : 0, path, import, error);
@@ -156,9 +156,9 @@ static gordian_status open_beside(const char *file, const char *path, gordian_im
 static gordian_status import_file(const char *folders, const char *first, const char *from,
                                   const char *path, gordian_import *import, gordian_error *error)
 {
-    gordian_status status = open_beside(from, path, import, error);
+    gordian_status status = open_in_folder_of(from, path, import, error);
     if (status == GORDIAN_STATUS_END)
-        status = open_beside(first, path, import, error);
+        status = open_in_folder_of(first, path, import, error);
     for (const char *folder = folders; folder && status == GORDIAN_STATUS_END;) {
         char name[700];
         size_t length = strcspn(folder, ":");

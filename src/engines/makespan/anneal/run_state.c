@@ -27,7 +27,7 @@ void watch_stop(struct watch *watch, gordian_makespan_stop why)
     atomic_compare_exchange_strong(&watch->stop, &none, (int)why);
 }
 
-void watch_look(void *context)
+void watch_poll(void *context)
 {
     struct watch *watch = context;
     const gordian_makespan_options *options = watch->options;

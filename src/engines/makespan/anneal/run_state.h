@@ -1,6 +1,6 @@
 /* The shared state of a run of any engine: its limits, the caller's go_on, and the interval so far.
  * A thread pool (foundation/base/threads/thread_pool.h) works while the caller's thread calls
- * watch_look. */
+ * watch_poll. */
 #pragma once
 
 #include "engines/makespan/model/engine.h"
@@ -22,7 +22,7 @@ struct watch {
 void watch_open(struct watch *watch, const struct makespan_model *model,
                 const gordian_makespan_options *options, struct meter *meter);
 /* For thread_pool_wait, on the caller's thread: calls go_on and checks the clock. */
-void watch_look(void *watch);
+void watch_poll(void *watch);
 
 static inline bool watch_stopped(struct watch *watch)
 {

@@ -24,7 +24,7 @@ struct gpu_chains {
     gpu_address heads, places, best, string;
     struct chains_head *copy; /* of the heads */
     uint32_t
-        *told;     /* the last best of each chain that was logged, 0: none; NULL: there is no log */
+        *logged;   /* the last best of each chain that was logged, 0: none; NULL: there is no log */
     uint64_t held; /* bytes on the device */
 };
 
@@ -216,8 +216,8 @@ static gordian_status make_memory(struct gpu_chains *chains, gordian_error *erro
     uint64_t count = chains->options->chains;
     chains->copy = memory_alloc(&chains->memory, count * sizeof *chains->copy);
     if (chains->options->improved)
-        chains->told = memory_zeroed(&chains->memory, count * sizeof *chains->told);
-    if (!chains->copy || (chains->options->improved && !chains->told))
+        chains->logged = memory_zeroed(&chains->memory, count * sizeof *chains->logged);
+    if (!chains->copy || (chains->options->improved && !chains->logged))
         return fail_memory(error);
     gordian_status status =
         allocate_chain_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
@@ -288,7 +288,7 @@ void gpu_chains_close(struct gpu_chains *chains)
         return;
     gpu_free_all(chains->gpu, chains->heads, chains->places, chains->best, chains->string);
     gordian_allocator memory = chains->memory;
-    memory_free_all(&memory, chains->copy, chains->told, chains);
+    memory_free_all(&memory, chains->copy, chains->logged, chains);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -341,15 +341,15 @@ static void report_chains(const struct gpu_chains *chains, struct watch *watch, 
 {
     uint32_t best = chains->copy[leading_chain(chains)].best;
     /* Logs the chains that improved since they were logged last. */
-    for (uint32_t i = 0; chains->told && i < chains->arguments.chains; i++) {
+    for (uint32_t i = 0; chains->logged && i < chains->arguments.chains; i++) {
         const struct chains_head *head = &chains->copy[i];
-        if (chains->told[i] != head->best)
+        if (chains->logged[i] != head->best)
             watch_improved(watch, chains->first + i, begin, head->step, head->best);
-        chains->told[i] = head->best;
+        chains->logged[i] = head->best;
     }
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
     watch_found(watch, chains->options->goal, best);
-    watch_look(watch);
+    watch_poll(watch);
 }
 
 gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, uint8_t *order,

@@ -50,7 +50,7 @@ static bool sweep_goes_on(void *context, uint64_t done, uint64_t states)
     struct makespan_job *job = context;
     (void)states;
     atomic_store(&job->watch.states, job->states + done);
-    watch_look(&job->watch);
+    watch_poll(&job->watch);
     return !watch_stopped(&job->watch);
 }
 

@@ -146,26 +146,26 @@ struct local_state local_arrive(const struct local_run *run, const struct local_
 /* ------------------------------------------------------------------ steps */
 
 /* Either the most advanced warp leaves, or the most advanced of those not at the end continues. */
-static void packed_step(uint32_t length, const struct local_state *state, local_tell *tell,
+static void packed_step(uint32_t length, const struct local_state *state, local_emit *emit,
                         void *context)
 {
     struct local_state next = *state;
     uint32_t done = length * state->warps - state->work;
     if (done < (length - 1) * state->warps) {
         next.work = state->work - 1;
-        tell(context, 0, &next);
+        emit(context, 0, &next);
     }
     if (done >= length - 1) {
         next.warps = state->warps - 1;
         next.work = state->work - 1;
-        tell(context, 1, &next);
+        emit(context, 1, &next);
     }
 }
 
 /* `leave` warps with one instruction left run, k - leave with more, and the other warps have any
  * remainder: is the sum possible? */
 static void work_steps(uint32_t length, const struct local_state *state, uint32_t k,
-                       local_tell *tell, void *context)
+                       local_emit *emit, void *context)
 {
     uint32_t n = state->warps;
     for (uint32_t leave = 0; leave <= k; leave++) {
@@ -174,19 +174,19 @@ static void work_steps(uint32_t length, const struct local_state *state, uint32_
             state->work > leave + length * (on + n - k))
             continue;
         struct local_state next = {.warps = n - leave, .work = state->work - k};
-        tell(context, leave, &next);
+        emit(context, leave, &next);
     }
 }
 
 /* The same if one warp has the largest remainder m and none has more. Either one warp with m stays
  * in place, or all of them continue. */
-static void largest_steps(const struct local_state *state, uint32_t k, local_tell *tell,
+static void largest_steps(const struct local_state *state, uint32_t k, local_emit *emit,
                           void *context)
 {
     uint32_t n = state->warps, m = state->largest, work = state->work;
     if (m <= 1) { /* no warp has more than one instruction left */
         struct local_state next = {.warps = n - k, .work = work - k, .largest = n > k};
-        tell(context, k, &next);
+        emit(context, k, &next);
         return;
     }
     for (uint32_t leave = 0; leave <= k; leave++) {
@@ -194,16 +194,16 @@ static void largest_steps(const struct local_state *state, uint32_t k, local_tel
         struct local_state next = {.warps = n - leave, .work = work - k, .largest = m};
         if (others && work >= leave + m + 2 * on + (others - 1) &&
             work <= leave + m + m * (on + others - 1))
-            tell(context, leave, &next);
+            emit(context, leave, &next);
         next.largest = m - 1;
         if (on && work >= leave + m + 2 * (on - 1) + others &&
             work <= leave + m + m * (on - 1) + (m - 1) * others)
-            tell(context, leave, &next);
+            emit(context, leave, &next);
     }
 }
 
 struct full_steps {
-    local_tell *tell;
+    local_emit *emit;
     void *context;
     struct local_state next;
     uint32_t length, leave;
@@ -216,7 +216,7 @@ static void full_from(struct full_steps *steps, const struct local_state *state,
 {
     if (i == steps->length) {
         if (k == 0)
-            steps->tell(steps->context, steps->leave, &steps->next);
+            steps->emit(steps->context, steps->leave, &steps->next);
         return;
     }
     struct local_state before = steps->next;
@@ -236,27 +236,27 @@ static void full_from(struct full_steps *steps, const struct local_state *state,
 }
 
 void local_steps(const struct local_run *run, const struct local_state *state, uint32_t k,
-                 local_tell *tell, void *context)
+                 local_emit *emit, void *context)
 {
     if (k > state->warps)
         return;
     if (k == 0) {
-        tell(context, 0, state);
+        emit(context, 0, state);
         return;
     }
     switch (run->kind) {
     case LOCAL_PACKED:
         if (k == 1)
-            packed_step(run->length, state, tell, context);
+            packed_step(run->length, state, emit, context);
         break;
     case LOCAL_WORK:
-        work_steps(run->length, state, k, tell, context);
+        work_steps(run->length, state, k, emit, context);
         break;
     case LOCAL_LARGEST:
-        largest_steps(state, k, tell, context);
+        largest_steps(state, k, emit, context);
         break;
     case LOCAL_FULL: {
-        struct full_steps steps = {tell, context, *state, run->length, 0};
+        struct full_steps steps = {emit, context, *state, run->length, 0};
         steps.next.work -= k;
         full_from(&steps, state, 0, k);
         break;

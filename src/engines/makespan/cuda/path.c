@@ -14,7 +14,7 @@ struct path_warp {
 
 struct path {
     const struct sweep_tables *tables;
-    path_look *look;
+    path_reader *read_value;
     void *context;
     gordian_error *error;
     gordian_status status;
@@ -87,7 +87,7 @@ static bool find_next_state(struct path *path, uint32_t r, const struct path_res
     const struct run_tables *run = &tables->runs[r];
     if (r == tables->run_count) {
         uint32_t value;
-        path->status = path->look(path->context, rest->index, &value, path->error);
+        path->status = path->read_value(path->context, rest->index, &value, path->error);
         return path->status == GORDIAN_OK && value == path->value;
     }
     struct path_rest own = *rest;
@@ -160,18 +160,21 @@ static void run_some(struct path *path, uint32_t r, uint32_t left, uint32_t coun
     }
 }
 
-gordian_status path_find(const struct sweep_tables *tables, path_look *look, void *context,
+gordian_status path_find(const struct sweep_tables *tables, path_reader *read_value, void *context,
                          uint8_t *order, gordian_error *error)
 {
     const struct makespan_model *model = tables->model;
-    struct path path = {
-        .tables = tables, .look = look, .context = context, .error = error, .order = order};
+    struct path path = {.tables = tables,
+                        .read_value = read_value,
+                        .context = context,
+                        .error = error,
+                        .order = order};
     path.warps = memory_zeroed(&tables->memory, model->warps * sizeof *path.warps);
     if (!path.warps)
         return fail_memory(error);
     for (uint32_t w = 0; w < model->warps; w++)
         path.warps[w].left = tables->runs[0].length;
-    path.status = look(context, path_start(tables, &path.ids[0]), &path.value, error);
+    path.status = read_value(context, path_start(tables, &path.ids[0]), &path.value, error);
     while (path.status == GORDIAN_OK && path.value > 0) {
         struct path_rest rest = begin_path_step(&path);
         path.value--;

@@ -25,7 +25,7 @@ struct sweep {
     uint32_t *starts; /* by work: where its prefixes begin in the list; one more at the end */
     uint32_t works;   /* of prefixes: 0 .. works - 1 */
     bool wide;
-    uint64_t looked; /* time of the last call of go_on */
+    uint64_t polled; /* time of the last call of go_on */
 };
 
 /* ------------------------------------------------------------------ device memory */
@@ -233,19 +233,19 @@ static gordian_status run_layer(struct sweep *sweep, uint32_t work, uint32_t lan
 
 /* Launches run ahead of the device: this waits for the device and calls go_on. It adapts the number
  * of layers until the next call, so that there are a few calls per second. */
-static gordian_status look_at_layer(struct sweep *sweep, uint32_t layer, uint32_t *batch,
-                                    bool *stopped, gordian_error *error)
+static gordian_status poll_layer(struct sweep *sweep, uint32_t layer, uint32_t *batch,
+                                 bool *stopped, gordian_error *error)
 {
     const struct sweep_options *options = sweep->options;
     uint64_t states = sweep->tables->states;
     uint64_t done = (uint64_t)((double)states * layer / sweep->tables->model->work);
     TRY(gpu_wait(sweep->gpu, error));
-    uint64_t now = clock_ns(), taken = now - sweep->looked;
+    uint64_t now = clock_ns(), taken = now - sweep->polled;
     if (taken > MOST_NS && *batch > 1)
         *batch /= 2;
     else if (taken < MOST_NS / 4 && *batch < 64)
         *batch *= 2;
-    sweep->looked = now;
+    sweep->polled = now;
     *stopped = !options->go_on(options->context, done, states);
     return GORDIAN_OK;
 }
@@ -256,13 +256,13 @@ static gordian_status run_layers(struct sweep *sweep, bool *stopped, gordian_err
     uint32_t batch = 8, since = 0;
     TRY(gpu_zero(sweep->gpu, sweep->overflow, sizeof(uint32_t), error));
     TRY(gpu_zero(sweep->gpu, sweep->values, 2, error)); /* state 0: all done, 0 cycles left */
-    sweep->looked = clock_ns();
+    sweep->polled = clock_ns();
     for (uint32_t layer = 1; layer <= work && !*stopped; layer++) {
         TRY(run_layer(sweep, layer, lanes, error));
         if (!sweep->options->go_on || ++since < batch)
             continue;
         since = 0;
-        TRY(look_at_layer(sweep, layer, &batch, stopped, error));
+        TRY(poll_layer(sweep, layer, &batch, stopped, error));
     }
     return GORDIAN_OK;
 }

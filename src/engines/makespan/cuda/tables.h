@@ -102,8 +102,8 @@ uint64_t local_rank(const struct local_run *run, const struct local_state *state
 /* Returns the local state after `comers` more warps arrived, with all their instructions left. */
 struct local_state local_arrive(const struct local_run *run, const struct local_state *state,
                                 uint32_t comers);
-/* Calls `tell` for every outcome of exactly k instructions, with the warps that leave and the local
+/* Calls `emit` for every outcome of exactly k instructions, with the warps that leave and the local
  * state that remains. */
-typedef void local_tell(void *context, uint32_t leave, const struct local_state *next);
+typedef void local_emit(void *context, uint32_t leave, const struct local_state *next);
 void local_steps(const struct local_run *run, const struct local_state *state, uint32_t k,
-                 local_tell *tell, void *context);
+                 local_emit *emit, void *context);

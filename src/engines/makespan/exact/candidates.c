@@ -16,7 +16,7 @@ __extension__ typedef unsigned __int128 word_128;
 
 #include "engines/makespan/exact/largest_body.h"
 
-#define LOOKS 1024u /* states between two checks of the watch */
+#define POLL_STATES 1024u /* states between two checks of the watch */
 
 /* ------------------------------------------------------------------ the table */
 
@@ -130,7 +130,7 @@ static bool expand_layer(struct filling *filling, uint32_t layer, bool backwards
         NAME(expand)(x, (word_128)entry.key << x->time_bits | entry.time);
         if (backwards)
             filling->candidates->entries[at].rest = filling->best;
-        if (x->quit || (++looks % LOOKS == 0 && watch_stopped(filling->search->watch)))
+        if (x->quit || (++looks % POLL_STATES == 0 && watch_stopped(filling->search->watch)))
             return false;
     }
     return !watch_stopped(filling->search->watch);
@@ -168,7 +168,7 @@ static gordian_status fill_candidates(struct filling *filling, gordian_error *er
     filling->expansion.context = filling;
     filling->candidates->layout = filling->expansion.layout;
     thread_pool_start(search->workers, fill_all_layers, filling);
-    thread_pool_wait(search->workers, watch_look, search->watch);
+    thread_pool_wait(search->workers, watch_poll, search->watch);
     memory_free(&search->memory, filling->heads);
     if (filling->failed)
         return fail_memory(error);

@@ -68,7 +68,7 @@ static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_
 /* ------------------------------------------------------------------ bounds */
 
 /* Returns the bytes that are free for another table. */
-static uint64_t memory_room(const struct proof *proof)
+static uint64_t memory_left(const struct proof *proof)
 {
     uint64_t taken = 0;
     if (proof->table)
@@ -78,7 +78,7 @@ static uint64_t memory_room(const struct proof *proof)
 
 static bool fits_whole(const struct proof *proof, const struct abstraction *abstraction)
 {
-    return abstraction->states <= memory_room(proof) / table_width(proof->job.model);
+    return abstraction->states <= memory_left(proof) / table_width(proof->job.model);
 }
 
 /* Opens the abstraction of the plan if its table fits into memory next to the current one, complete
@@ -86,11 +86,11 @@ static bool fits_whole(const struct proof *proof, const struct abstraction *abst
 static gordian_status open_abstraction(struct proof *proof, struct abstraction **out,
                                        gordian_error *error)
 {
-    uint64_t most = memory_room(proof) * PASSING_STATES;
+    uint64_t most = memory_left(proof) * PASSING_STATES;
     gordian_status status = abstraction_open(out, proof->job.model, &proof->plan, most,
                                              &proof->job.meter.memory, error);
     if (status == GORDIAN_OK && !fits_whole(proof, *out) &&
-        table_passing_size(*out) > memory_room(proof)) {
+        table_passing_size(*out) > memory_left(proof)) {
         abstraction_close(*out);
         *out = NULL;
     }
@@ -103,8 +103,8 @@ static gordian_status open_abstraction(struct proof *proof, struct abstraction *
 /* Fills the table of the abstraction and takes ownership of the abstraction. A complete table
  * replaces the current one; a partial one only gives a bound. GORDIAN_STATUS_END: stopped, or out
  * of memory; the current table stays. */
-static gordian_status climb_bounds(struct proof *proof, struct abstraction *abstraction,
-                                   gordian_error *error)
+static gordian_status compute_table_bound(struct proof *proof, struct abstraction *abstraction,
+                                          gordian_error *error)
 {
     gordian_makespan_goal goal = proof->job.options->goal;
     struct table *table = NULL;
@@ -133,11 +133,11 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
 
 /* ------------------------------------------------------------------ search */
 
-static gordian_status dive_for(struct proof *proof, const struct search *search, uint32_t target,
-                               uint64_t most, gordian_error *error)
+static gordian_status find_schedule_of(struct proof *proof, const struct search *search,
+                                       uint32_t target, uint64_t most, gordian_error *error)
 {
     bool found = false, worst = proof->job.options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-    gordian_status status = search_dive(search, target, most, proof->job.order, &found, error);
+    gordian_status status = search_dfs(search, target, most, proof->job.order, &found, error);
     if (status == GORDIAN_OK && !found)
         watch_bound(&proof->job.watch, proof->job.options->goal, worst ? target - 1 : target + 1);
     if (!found)
@@ -182,14 +182,14 @@ static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_
     if (status == GORDIAN_OK && proof->candidates) {
         search.candidates = proof->candidates;
         proof->job.watch.phase = "searching";
-        status = dive_for(proof, &search, watch_limit(&proof->job.watch, proof->job.options->goal),
-                          most, error);
+        status = find_schedule_of(
+            proof, &search, watch_limit(&proof->job.watch, proof->job.options->goal), most, error);
     }
     return forgive_memory(proof, status);
 }
 
 /* `most` 0: until the interval is settled. */
-static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error *error)
+static gordian_status find_schedule(struct proof *proof, uint64_t most, gordian_error *error)
 {
     if (proof_is_settled(proof) || !proof->table || search_bits(proof->job.model) == 0)
         return GORDIAN_OK;
@@ -197,14 +197,14 @@ static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error
     uint32_t value = 0;
     proof->job.watch.phase = "searching";
     uint32_t target = watch_limit(&proof->job.watch, proof->job.options->goal);
-    gordian_status status =
-        dive_for(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
+    gordian_status status = find_schedule_of(
+        proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
     status = forgive_memory(proof, status);
     if (status != GORDIAN_OK || proof_is_settled(proof))
         return status;
     status = search_sweep(&search, most, &value, error);
     if (status == GORDIAN_OK && value)
-        status = dive_for(proof, &search, value, 0, error);
+        status = find_schedule_of(proof, &search, value, 0, error);
     bool limited = status == GORDIAN_STATUS_END || (status && proof->job.meter.refused);
     if (limited && most == 0)
         watch_stop(&proof->job.watch, GORDIAN_MAKESPAN_STOP_MEMORY);
@@ -214,8 +214,8 @@ static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error
 /* ------------------------------------------------------------------ refinement */
 
 /* Opens the first abstraction: that of the runs or, if it has very many states, a coarser one. */
-static gordian_status first_rung(struct proof *proof, struct abstraction **out,
-                                 gordian_error *error)
+static gordian_status open_first_abstraction(struct proof *proof, struct abstraction **out,
+                                             gordian_error *error)
 {
     *out = NULL;
     if (!abstraction_plan_runs(&proof->plan, proof->job.model))
@@ -237,14 +237,14 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
     struct abstraction *next = NULL;
     gordian_status status = anneal_first(proof, 2000, error);
     if (status == GORDIAN_OK && !proof_is_settled(proof))
-        status = first_rung(proof, &next, error);
+        status = open_first_abstraction(proof, &next, error);
     if (status == GORDIAN_OK && !next)
         status = anneal_first(proof, proof->job.options->evaluations, error);
     while (status == GORDIAN_OK && next) {
         /* A state of the search takes as long as some dozens of states of a table of parts of runs,
          * and as some hundreds of a coarser table. */
         uint64_t states = next->states, share = proof->coarse ? 1000 : 50;
-        status = forgive_memory(proof, climb_bounds(proof, next, error));
+        status = forgive_memory(proof, compute_table_bound(proof, next, error));
         next = NULL;
         if (status == GORDIAN_OK && states > 1000000)
             status = anneal_first(proof, 200000, error);
@@ -259,7 +259,7 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         }
         if (status == GORDIAN_OK && !next && states > 1000000)
             status = anneal_first(proof, proof->job.options->evaluations, error);
-        THEN(status, look_for(proof, next ? next->states / share + 1000 : 0, error));
+        THEN(status, find_schedule(proof, next ? next->states / share + 1000 : 0, error));
         if (status != GORDIAN_OK || proof_is_settled(proof)) {
             abstraction_close(next);
             next = NULL;

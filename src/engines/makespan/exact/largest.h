@@ -64,9 +64,9 @@ static inline uint32_t largest_leavers(const struct largest_run *run, uint32_t l
 }
 
 static inline bool largest_can(const struct largest_run *run, const struct largest_step *step,
-                               uint32_t length, bool told)
+                               uint32_t length, bool with_largest)
 {
-    if (told)
+    if (with_largest)
         return largest_may_be(run, step, run->largest) ||
                (run->largest > 0 && largest_may_be(run, step, run->largest - 1));
     uint32_t warps = run->warps - step->leaves, work = run->work - step->starts;

@@ -73,14 +73,14 @@ gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t
                                             : search_sweep_128(search, most, value, error);
 }
 
-gordian_status search_dive(const struct search *search, uint32_t target, uint64_t most,
-                           uint8_t *order, bool *found, gordian_error *error)
+gordian_status search_dfs(const struct search *search, uint32_t target, uint64_t most,
+                          uint8_t *order, bool *found, gordian_error *error)
 {
     if (search_bits(search->model) == 0)
         return GORDIAN_STATUS_END;
     return search_bits(search->model) == 64
-               ? search_dive_64(search, target, most, order, found, error)
-               : search_dive_128(search, target, most, order, found, error);
+               ? search_dfs_64(search, target, most, order, found, error)
+               : search_dfs_128(search, target, most, order, found, error);
 }
 
 static unsigned largest_bits(const struct makespan_model *model)

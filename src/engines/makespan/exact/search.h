@@ -55,8 +55,8 @@ bool search_tightens(const struct search *search);
 
 /* Looks for a schedule of `target` cycles or better. *found: it is in `order`. GORDIAN_STATUS_END:
  * not found within `most` states (0: no limit), or stopped by the watch. */
-gordian_status search_dive(const struct search *search, uint32_t target, uint64_t most,
-                           uint8_t *order, bool *found, gordian_error *error);
+gordian_status search_dfs(const struct search *search, uint32_t target, uint64_t most,
+                          uint8_t *order, bool *found, gordian_error *error);
 
 /* For search.c: the same for each word size. */
 gordian_status search_sweep_64(const struct search *search, uint64_t most, uint32_t *value,
@@ -67,10 +67,10 @@ gordian_status search_sweep_largest_64(const struct search *search, uint64_t mos
                                        gordian_error *error);
 gordian_status search_sweep_largest_128(const struct search *search, uint64_t most, uint32_t *value,
                                         gordian_error *error);
-gordian_status search_dive_64(const struct search *search, uint32_t target, uint64_t most,
+gordian_status search_dfs_64(const struct search *search, uint32_t target, uint64_t most,
+                             uint8_t *order, bool *found, gordian_error *error);
+gordian_status search_dfs_128(const struct search *search, uint32_t target, uint64_t most,
                               uint8_t *order, bool *found, gordian_error *error);
-gordian_status search_dive_128(const struct search *search, uint32_t target, uint64_t most,
-                               uint8_t *order, bool *found, gordian_error *error);
 
 /* Returns the number of low bits of a word that hold the time. */
 unsigned search_time_bits(const struct makespan_model *model);

@@ -298,7 +298,7 @@ gordian_status NAME(search_sweep)(const struct search *search, uint64_t most, ui
         status = fail_memory(error);
     } else {
         thread_pool_start(search->workers, NAME(sweep_work), &sweep);
-        thread_pool_wait(search->workers, watch_look, search->watch);
+        thread_pool_wait(search->workers, watch_poll, search->watch);
         if (watch_stopped(search->watch) || atomic_load(&sweep.failed))
             status = GORDIAN_STATUS_END;
         *value = atomic_load(&sweep.value);

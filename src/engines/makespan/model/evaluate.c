@@ -126,8 +126,8 @@ struct kind {
 };
 
 /* Returns the lanes of a word with free capacity, by their highest bits. */
-static inline uint64_t room_in(const uint64_t *starts, const uint64_t *all, uint32_t word,
-                               struct kind kind)
+static inline uint64_t free_lanes(const uint64_t *starts, const uint64_t *all, uint32_t word,
+                                  struct kind kind)
 {
     return ~(kind.bounded ? starts[word] | all[word] : starts[word]) &
            (kind.wide ? TOPS_WIDE : TOPS_NARROW);
@@ -135,8 +135,8 @@ static inline uint64_t room_in(const uint64_t *starts, const uint64_t *all, uint
 
 /* Finds the first word, from that of the cycle `from` on, with free capacity for the type. Returns
  * its free lanes by their highest bits. */
-static inline uint64_t find_room(struct cells *cells, uint32_t type, uint32_t from, uint32_t *word,
-                                 struct kind kind)
+static inline uint64_t find_free_lanes(struct cells *cells, uint32_t type, uint32_t from,
+                                       uint32_t *word, struct kind kind)
 {
     const uint32_t per_word = kind.wide ? 2 : 3, lane_bits = kind.wide ? 4 : 3;
     const uint64_t *starts = cells->starts + (size_t)type * cells->words;
@@ -144,26 +144,27 @@ static inline uint64_t find_room(struct cells *cells, uint32_t type, uint32_t fr
     uint32_t at = from >> per_word, lane = from & ((1u << per_word) - 1);
     while (at >= cells->cleared)
         clear_words(cells);
-    uint64_t room = room_in(starts, all, at, kind) & ~UINT64_C(0) << (lane << lane_bits);
-    while (!room) {
+    uint64_t lanes = free_lanes(starts, all, at, kind) & ~UINT64_C(0) << (lane << lane_bits);
+    while (!lanes) {
         if (++at == cells->cleared)
             clear_words(cells);
-        room = room_in(starts, all, at, kind);
+        lanes = free_lanes(starts, all, at, kind);
     }
     *word = at;
-    return room;
+    return lanes;
 }
 
-static inline uint32_t cycle_of(uint32_t word, uint64_t room, struct kind kind)
+static inline uint32_t cycle_of(uint32_t word, uint64_t lanes, struct kind kind)
 {
-    return (word << (kind.wide ? 2 : 3)) + ((uint32_t)__builtin_ctzll(room) >> (kind.wide ? 4 : 3));
+    return (word << (kind.wide ? 2 : 3)) +
+           ((uint32_t)__builtin_ctzll(lanes) >> (kind.wide ? 4 : 3));
 }
 
 /* Adds a start to the first of these lanes. */
-static inline void take_room(const struct cells *cells, uint32_t type, uint32_t word, uint64_t room,
-                             struct kind kind)
+static inline void fill_lane(const struct cells *cells, uint32_t type, uint32_t word,
+                             uint64_t lanes, struct kind kind)
 {
-    uint64_t one = (room & -room) >> (kind.wide ? 15 : 7);
+    uint64_t one = (lanes & -lanes) >> (kind.wide ? 15 : 7);
     cells->starts[(size_t)type * cells->words + word] += one & cells->counts[type];
     if (kind.bounded)
         cells->starts[(size_t)cells->types * cells->words + word] +=
@@ -180,9 +181,9 @@ place_kind(struct evaluator *evaluator, const uint8_t *entries, uint32_t count, 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t warp = entries[i], type = string[done[warp]++];
         uint32_t word;
-        uint64_t room = find_room(cells, type, ready[warp], &word, kind);
-        uint32_t cycle = cycle_of(word, room, kind);
-        take_room(cells, type, word, room, kind);
+        uint64_t lanes = find_free_lanes(cells, type, ready[warp], &word, kind);
+        uint32_t cycle = cycle_of(word, lanes, kind);
+        fill_lane(cells, type, word, lanes, kind);
         ready[warp] = cycle + 1;
         to[i] = base + cycle;
         end = cycle >= end ? cycle + 1 : end;
@@ -230,7 +231,7 @@ uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, 
         uint32_t word = cycle >> (kind.wide ? 2 : 3), lane = cycle & (kind.wide ? 3 : 7);
         while (word >= evaluator->cells.cleared)
             clear_words(&evaluator->cells);
-        take_room(&evaluator->cells, evaluator->model->string[evaluator->done[warp]++], word,
+        fill_lane(&evaluator->cells, evaluator->model->string[evaluator->done[warp]++], word,
                   UINT64_C(1) << (kind.wide ? lane * 16 + 15 : lane * 8 + 7), kind);
         evaluator->ready[warp] = cycle + 1;
         end = cycle >= end ? cycle + 1 : end;
@@ -337,7 +338,7 @@ static void begin_at(struct evaluator *evaluator, uint32_t first)
     clear_words(&evaluator->cells);
     for (uint32_t i = first; i > 0 && evaluator->cycles[i - 1] == base; i--) {
         uint32_t warp = evaluator->order[i - 1];
-        take_room(&evaluator->cells, model->string[evaluator->done[warp] - 1], 0,
+        fill_lane(&evaluator->cells, model->string[evaluator->done[warp] - 1], 0,
                   evaluator->cells.wide ? TOPS_WIDE : TOPS_NARROW,
                   (struct kind){evaluator->cells.wide, true});
         evaluator->ready[warp] = 1;
@@ -353,20 +354,20 @@ static inline bool fits_before(struct evaluator *evaluator, uint32_t warp, uint3
         return false;
     uint32_t type = model->string[evaluator->done[warp]];
     uint32_t word;
-    uint64_t room = find_room(&evaluator->cells, type, evaluator->ready[warp], &word, kind);
-    return cycle_of(word, room, kind) < end;
+    uint64_t lanes = find_free_lanes(&evaluator->cells, type, evaluator->ready[warp], &word, kind);
+    return cycle_of(word, lanes, kind) < end;
 }
 
 /* Returns whether no remaining instruction fits before `end`. Tests first the warp that fitted in
  * the last call. */
-static bool closed_before(struct evaluator *evaluator, uint32_t end, uint32_t *in_the_way)
+static bool closed_before(struct evaluator *evaluator, uint32_t end, uint32_t *fitting)
 {
     const struct kind kind = {evaluator->cells.wide, true};
-    if (fits_before(evaluator, *in_the_way, end, kind))
+    if (fits_before(evaluator, *fitting, end, kind))
         return false;
     for (uint32_t warp = 0; warp < evaluator->model->warps; warp++)
         if (fits_before(evaluator, warp, end, kind)) {
-            *in_the_way = warp;
+            *fitting = warp;
             return false;
         }
     return true;
@@ -379,10 +380,10 @@ static uint32_t place_until_same(struct evaluator *evaluator, uint32_t last, uin
 {
     const struct makespan_model *model = evaluator->model;
     const uint32_t *cycles = evaluator->cycles;
-    uint32_t i = last, wait = 0, step = 0, in_the_way = 0;
+    uint32_t i = last, wait = 0, step = 0, fitting = 0;
     while (i < model->work) {
         if (i > 0 && cycles[i] != cycles[i - 1]) {
-            if (wait == 0 && closed_before(evaluator, end, &in_the_way))
+            if (wait == 0 && closed_before(evaluator, end, &fitting))
                 break;
             /* Tests again soon, then less and less often. */
             wait = wait ? wait - 1 : step++ / 2;

@@ -58,15 +58,15 @@ uint32_t relax_skip(const struct makespan_model *model, uint32_t piece);
 
 /* ---- building (relax_build.c) */
 
-struct relax_room; /* buffers for building, reusable */
-gordian_status relax_room_open(struct relax_room **out, const struct makespan_model *model,
-                               const gordian_allocator *memory, gordian_error *error);
-void relax_room_close(struct relax_room *room); /* accepts NULL */
+struct relax_buffers; /* buffers for building, reusable */
+gordian_status relax_buffers_open(struct relax_buffers **out, const struct makespan_model *model,
+                                  const gordian_allocator *memory, gordian_error *error);
+void relax_buffers_close(struct relax_buffers *buffers); /* accepts NULL */
 /* Returns the makespan. */
-uint32_t relax_build(struct relax_room *room, const struct relax_plan *plan,
+uint32_t relax_build(struct relax_buffers *buffers, const struct relax_plan *plan,
                      struct relax_schedule *schedule);
 /* Sorts by (cycle, warp, piece). */
-void relax_sort(struct relax_room *room, struct relax_schedule *schedule);
+void relax_sort(struct relax_buffers *buffers, struct relax_schedule *schedule);
 
 /* ---- the independent check (model/schedule_check.c): checks that this is a work-conserving
  * schedule of the model with these pieces and this makespan. GORDIAN_STATUS_INPUT, with the reason,

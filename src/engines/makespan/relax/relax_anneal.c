@@ -19,7 +19,7 @@
 struct relax_chain {
     const struct makespan_model *model;
     const gordian_makespan_options *options;
-    struct relax_room *room;
+    struct relax_buffers *buffers;
     struct chain_random random;
     struct relax_plan plan, candidate;
     struct relax_schedule schedule; /* of the last candidate */
@@ -34,7 +34,7 @@ static gordian_status open_chain(struct relax_chain *chain, const gordian_alloca
                                  gordian_error *error)
 {
     const struct makespan_model *model = chain->model;
-    TRY(relax_room_open(&chain->room, model, memory, error));
+    TRY(relax_buffers_open(&chain->buffers, model, memory, error));
     struct relax_plan *plans[] = {&chain->plan, &chain->candidate};
     bool all = relax_schedule_open(&chain->schedule, model->work, memory);
     for (unsigned i = 0; i < 2; i++) {
@@ -106,7 +106,7 @@ static void keep_candidate(struct relax_chain *chain, uint32_t value)
     chain->plan = chain->candidate;
     chain->candidate = plan;
     chain->now = value;
-    relax_sort(chain->room, &chain->schedule);
+    relax_sort(chain->buffers, &chain->schedule);
     if (!chain->options->published)
         write_plan_order(chain->model, &chain->schedule, chain->plan.order);
 }
@@ -118,7 +118,7 @@ static bool step_chain(struct relax_chain *chain, uint32_t heat)
 {
     const gordian_makespan_options *options = chain->options;
     draw_candidate(chain);
-    uint32_t value = relax_build(chain->room, &chain->candidate, &chain->schedule);
+    uint32_t value = relax_build(chain->buffers, &chain->candidate, &chain->schedule);
     uint32_t loss = makespan_loss(options->goal, chain->now, value);
     if (loss && !chain_accepts(&chain->random, options->published, heat, loss))
         return false;
@@ -165,14 +165,14 @@ static void run_chain(struct relax_chain *chain, uint64_t number, uint64_t steps
                 toggle_piece(model, skips, piece);
         }
     }
-    keep_candidate(chain, relax_build(chain->room, &chain->candidate, &chain->schedule));
+    keep_candidate(chain, relax_build(chain->buffers, &chain->candidate, &chain->schedule));
     chain->best = chain->now;
     atomic_fetch_add(&watch->evaluations, 1);
     watch_improved(watch, number, begin, 0, chain->best);
     offer_best(chain, watch, best);
     for (uint64_t step = 0; step < steps && !watch_closed(watch); step++) {
         if (step % slice == 0)
-            watch_look(watch);
+            watch_poll(watch);
         if (watch_stopped(watch))
             break;
         atomic_fetch_add_explicit(&watch->evaluations, 1, memory_order_relaxed);
@@ -195,7 +195,7 @@ gordian_status relax_anneal(const struct makespan_model *model,
             break;
         run_chain(&chain, number, steps, watch, best);
     }
-    relax_room_close(chain.room);
+    relax_buffers_close(chain.buffers);
     relax_schedule_close(&chain.schedule, memory);
     memory_free_all(memory, chain.plan.order, chain.plan.skips, chain.candidate.order,
                     chain.candidate.skips, chain.optional);

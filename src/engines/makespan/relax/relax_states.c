@@ -221,7 +221,7 @@ static gordian_status next_level(struct levels *levels)
     for (uint32_t i = 0; i < levels->list[levels->count - 2].count; i++) {
         const struct level *level = &levels->list[levels->count - 2];
         if (i % 256 == 0)
-            watch_look(levels->watch);
+            watch_poll(levels->watch);
         /* Checks the time limit now and then. */
         if (watch_stopped(levels->watch) ||
             (i % 256 == 0 && levels->until && clock_ns() >= levels->until))
