@@ -380,14 +380,14 @@ struct steps {
     uint64_t sum, count;
 };
 
-static bool add_up(void *context, const struct scene *scene)
+static bool add_up(void *context, const struct firing_view *view)
 {
     struct steps *steps = context;
     uint64_t hash = 1;
-    for (size_t w = 0; w < scene->packing->words; w++)
-        hash = (hash ^ scene->to[w]) * 0x9e3779b97f4a7c15u;
-    for (size_t w = 0; w < scene->packing->circuit->label_words; w++)
-        hash = (hash ^ scene->label[w]) * 0xff51afd7ed558ccdu;
+    for (size_t w = 0; w < view->packing->words; w++)
+        hash = (hash ^ view->to[w]) * 0x9e3779b97f4a7c15u;
+    for (size_t w = 0; w < view->packing->circuit->label_words; w++)
+        hash = (hash ^ view->label[w]) * 0xff51afd7ed558ccdu;
     steps->sum += hash ^ hash >> 31;
     steps->count++;
     return true;
@@ -405,13 +405,13 @@ static void check_sought(void)
                       : random_circuit(&random, 1 + (uint32_t)random_below(&random, 12), 100000);
         struct firings listed, none = {.memory = memory, .circuit = circuit};
         struct packing packings[2];
-        struct scene scenes[2];
+        struct firing_view views[2];
         REQUIRE(circuit);
         REQUIRE(firings_open(&listed, circuit, &memory, NULL) == GORDIAN_OK && listed.complete);
         for (int i = 0; i < 2; i++) {
             REQUIRE(packing_open(&packings[i], circuit, i ? &none : &listed, &memory, NULL) ==
                     GORDIAN_OK);
-            REQUIRE(scene_open(&scenes[i], &packings[i], &memory, NULL) == GORDIAN_OK);
+            REQUIRE(firing_view_open(&views[i], &packings[i], &memory, NULL) == GORDIAN_OK);
         }
         uint32_t *locals = malloc(circuit->factor_count * sizeof *locals);
         uint64_t state[8];
@@ -423,20 +423,21 @@ static void check_sought(void)
                 locals[f] = (uint32_t)random_below(&random, factor_shape(circuit, f)->state_count);
             for (int i = 0; i < 2; i++) {
                 pack_state(&packings[i], locals, state);
-                CHECK(scene_look(&scenes[i], state) && scene_count(&scenes[i], &counts[i]));
+                CHECK(firing_view_find(&views[i], state) &&
+                      firing_view_count(&views[i], &counts[i]));
                 if (counts[i] < 100000)
-                    CHECK(
-                        scene_each(&scenes[i], state, false, add_up, &steps[i], &short_of_memory) &&
-                        counts[i] == steps[i].count);
+                    CHECK(firing_view_each(&views[i], state, false, add_up, &steps[i],
+                                           &short_of_memory) &&
+                          counts[i] == steps[i].count);
             }
-            CHECK_MSG(scenes[0].count == scenes[1].count && counts[0] == counts[1] &&
+            CHECK_MSG(views[0].count == views[1].count && counts[0] == counts[1] &&
                           steps[0].sum == steps[1].sum,
                       "circuit %lu: %llu and %llu", round, (unsigned long long)counts[0],
                       (unsigned long long)counts[1]);
         }
         free(locals);
         for (int i = 0; i < 2; i++) {
-            scene_close(&scenes[i]);
+            firing_view_close(&views[i]);
             packing_close(&packings[i]);
         }
         firings_free(&listed);

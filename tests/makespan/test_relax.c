@@ -1,6 +1,6 @@
-/* Relaxed models: several instructions of a warp a cycle, latencies within intervals, blocks dealt
- * out. The oracle tries every latency of every instruction of every warp, and then every choice of
- * every cycle; it shares nothing with the library but the model. */
+/* Relaxed models: several instructions of a warp per cycle, latencies within intervals, blocks
+ * dealt out. The oracle tries every latency of every instruction of every warp, and then every
+ * choice of every cycle; it shares nothing with the library but the model. */
 #include "engines/makespan/anneal/anneal.h"
 #include "engines/makespan/relax/relax.h"
 #include "world.h"
@@ -324,7 +324,7 @@ static void test_plain(void)
 
 struct strings {
     struct makespan_model *model;
-    struct relax_room *room;
+    struct relax_buffers *room;
     struct relax_plan plan;
     struct relax_schedule schedule;
     uint8_t left[8];
@@ -375,11 +375,11 @@ static void test_strings(void)
                                       .schedule = {0, warps, pieces, cycles, 0},
                                       .best = UINT32_MAX};
             memset(strings.left, (int)model->length, sizeof strings.left);
-            REQUIRE(!relax_room_open(&strings.room, model, &model->memory, NULL));
+            REQUIRE(!relax_buffers_open(&strings.room, model, &model->memory, NULL));
             all_strings(&strings, 0);
             ask_oracle(&system, &worst, &best);
             CHECK(strings.worst == worst && strings.best == best);
-            relax_room_close(strings.room);
+            relax_buffers_close(strings.room);
             count += strings.count;
         }
         model_close(model);
@@ -402,8 +402,8 @@ static void test_checker(void)
         uint32_t pieces[256], cycles[256];
         struct relax_plan plan = {order, skips};
         struct relax_schedule schedule = {0, warps, pieces, cycles, 0};
-        struct relax_room *room;
-        REQUIRE(model->work <= 256 && !relax_room_open(&room, model, &model->memory, NULL));
+        struct relax_buffers *room;
+        REQUIRE(model->work <= 256 && !relax_buffers_open(&room, model, &model->memory, NULL));
         order_fill(model, ORDER_RANDOM, &random, order);
         relax_build(room, &plan, &schedule);
         CHECK(relax_check(model, &schedule, NULL) == GORDIAN_OK);
@@ -426,7 +426,7 @@ static void test_checker(void)
             relax_sort(room, &schedule);
             CHECK(memcmp(before, cycles, count * sizeof *before) == 0);
         }
-        relax_room_close(room);
+        relax_buffers_close(room);
         model_close(model);
     }
     CHECK_MSG(refused * 2 > tried, "%lu of %lu", refused, tried);

@@ -162,8 +162,7 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
     }
     *result = (gordian_compose_result){.allocator = memory_allocator(own.allocator)};
     if (own.reduce && (sink || own.full))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "a search that leaves states out has no product to deliver");
+        return fail(error, GORDIAN_STATUS_INPUT, "a search that omits states has no product");
     gordian_status status =
         (circuit->safety_count ? run_watched : run_engine)(circuit, &own, sink, result, error);
     if (circuit->incomplete)
@@ -425,7 +424,7 @@ gordian_status gordian_graph_write(const gordian_graph *graph, const char *title
     return end_writing(&out, status, error);
 }
 
-/* ------------------------------------------------------------------ about circuits */
+/* ------------------------------------------------------------------ circuits */
 
 void gordian_circuit_describe(const gordian_circuit *circuit, gordian_circuit_info *info)
 {
@@ -501,7 +500,7 @@ size_t gordian_circuit_state_text(const gordian_circuit *circuit, size_t automat
     return output_fixed_end(&out);
 }
 
-/* ------------------------------------------------------------------ about graphs */
+/* ------------------------------------------------------------------ graphs */
 
 uint32_t gordian_graph_states(const gordian_graph *graph)
 {

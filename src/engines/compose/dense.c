@@ -175,7 +175,7 @@ static bool dense_supports(const void *asked, const char **why)
     const gordian_circuit *circuit = ((const struct compose_problem *)asked)->circuit;
     if (circuit->whole_fits && circuit->whole <= DENSE_STATES_MAX)
         return true;
-    *why = "it holds the whole matrix: at most 4096 combinations of local states";
+    *why = "the matrix is too large: at most 4096 combinations of local states";
     return false;
 }
 
@@ -310,7 +310,7 @@ const struct compose_engine compose_dense = {
     .about =
         {
             .name = "dense",
-            .summary = "the paper's matrix of all pairs of states; small circuits; the oracle",
+            .summary = "the paper's matrix of all pairs of states: a reference for small circuits",
             .supports = dense_supports,
         },
     .run = dense_run,

@@ -13,7 +13,7 @@ static const struct engine *const compose_engines[] = {
 
 const struct engine_family compose_family = {"compose", "composition", compose_engines};
 
-/* ------------------------------------------------------------------ a GPU or not */
+/* ------------------------------------------------------------------ choice of device */
 
 /* Starting a GPU takes 0.3 s. In that time two cores find some hundred million states in a bitmap,
  * or a few hundred thousand in a hash table (docs/lab/performance.md). The number of reachable

@@ -1,4 +1,4 @@
-/* The table of engines, and what they share. */
+/* The table of makespan engines, and the functions they share. */
 #include "engines/makespan/model/engine.h"
 
 #include "engines/makespan/anneal/anneal.h"
@@ -13,7 +13,7 @@ static const struct engine *const makespan_engines[] = {
     &makespan_cuda.about,
     &makespan_relax.about,
 #ifdef GORDIAN_MPI
-    &makespan_mpi.about, /* a part of gordian-mpi only */
+    &makespan_mpi.about, /* only in gordian-mpi */
 #endif
     NULL,
 };
@@ -23,7 +23,7 @@ const struct engine_family makespan_family = {"makespan", "makespans", makespan_
 bool makespan_is_plain(const void *problem, const char **why)
 {
     const struct makespan_model *model = problem;
-    *why = "several instructions of a warp a cycle and latencies within intervals are for 'relax'";
+    *why = "only 'relax' supports several instructions of a warp per cycle and latency intervals";
     return !model->relaxed;
 }
 
@@ -33,7 +33,7 @@ void makespan_result_free(struct makespan_result *result)
     *result = (struct makespan_result){.memory = result->memory};
 }
 
-/* The schedule of an order: built, sorted by cycle, checked. */
+/* Builds the schedule of an order, sorts it by cycle and checks it. */
 static gordian_status build_schedule(const struct makespan_model *model, const uint8_t *from,
                                      uint8_t *order, uint32_t *cycles, uint32_t *makespan,
                                      gordian_error *error)

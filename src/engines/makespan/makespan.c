@@ -1,4 +1,4 @@
-/* The public interface: models, options, answers. */
+/* The public makespan interface: models, options and results. */
 #include "engines/makespan/model/engine.h"
 #include "engines/makespan/model/program.h"
 #include "engines/makespan/relax/relax.h"
@@ -12,7 +12,7 @@ struct gordian_makespan {
     struct makespan_model *model;
     gordian_allocator memory;
     char note[200];
-    uint32_t *witness; /* of the last answer: warps, then cycles, then pieces */
+    uint32_t *witness; /* of the last result: warps, then cycles, then pieces */
 };
 
 gordian_status gordian_makespan_open(gordian_makespan **out,
@@ -141,7 +141,7 @@ gordian_status gordian_makespan_solve(gordian_makespan *makespan,
     return GORDIAN_OK;
 }
 
-/* The public list as an order: warps from 0. */
+/* Converts the public list, which counts warps from 1, to an order. */
 static gordian_status read_witness_order(const struct makespan_model *model,
                                          const uint32_t *witness, size_t count, uint8_t **order,
                                          gordian_error *error)
@@ -168,13 +168,13 @@ static gordian_status read_witness_order(const struct makespan_model *model,
     return GORDIAN_OK;
 }
 
-/* With the longest latencies: nothing is left out, and entry by entry comes back. */
+/* Uses the longest latencies: no piece is left out, and every entry is in the schedule. */
 static gordian_status build_relaxed(const struct makespan_model *model, uint8_t *order,
                                     uint32_t *cycles, uint32_t *length, gordian_error *error)
 {
     const gordian_allocator *memory = &model->memory;
-    struct relax_room *room;
-    TRY(relax_room_open(&room, model, memory, error));
+    struct relax_buffers *room;
+    TRY(relax_buffers_open(&room, model, memory, error));
     gordian_status status = GORDIAN_OK;
     struct relax_plan plan = {order, memory_zeroed(memory, model->work)};
     struct relax_schedule schedule;
@@ -187,7 +187,7 @@ static gordian_status build_relaxed(const struct makespan_model *model, uint8_t 
     }
     relax_schedule_close(&schedule, memory);
     memory_free(memory, plan.skips);
-    relax_room_close(room);
+    relax_buffers_close(room);
     return status;
 }
 
@@ -221,7 +221,7 @@ static gordian_status copy_schedule_entries(const struct makespan_model *model,
             return fail(error, GORDIAN_STATUS_INPUT,
                         "entry %zu: warps, pieces and cycles count from 1", i + 1);
         if (cycles[i] > model->work)
-            return fail(error, GORDIAN_STATUS_INPUT, "cycle %u is beyond the work there is",
+            return fail(error, GORDIAN_STATUS_INPUT, "cycle %u is after the last possible cycle",
                         cycles[i]);
         schedule->warps[i] = (uint8_t)(witness[i] - 1);
         schedule->pieces[i] = pieces[i] - 1;
@@ -259,7 +259,7 @@ gordian_status gordian_makespan_check(const gordian_makespan *makespan, const ui
     uint32_t done[MAKESPAN_MAX_WARPS] = {0};
     uint8_t *order;
     TRY(read_witness_order(model, witness, count, &order, error));
-    /* Nothing is left out: the pieces are known. */
+    /* No piece is left out, so the pieces follow from the order. */
     uint32_t *pieces = memory_alloc(&model->memory, count * sizeof *pieces);
     for (size_t i = 0; pieces && i < count; i++)
         pieces[i] = ++done[order[i]];
@@ -276,8 +276,8 @@ gordian_status gordian_makespan_lp(const gordian_makespan *makespan, gordian_mak
     struct output out;
     if (makespan->model->relaxed)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "the integer program is for one instruction of a warp a cycle and latencies "
-                    "that do not vary");
+                    "the integer program only supports one instruction of a warp per cycle and "
+                    "constant latencies");
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     gordian_status status = program_write(makespan->model, goal, &out, error);
@@ -297,9 +297,10 @@ gordian_status gordian_makespan_fullest(const gordian_makespan_dealing *dealing,
     uint32_t even = (dealing->blocks - 1) / dealing->multiprocessors + 1;
     uint32_t most = dealing->resident ? dealing->resident : even;
     if (most < even)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "%u multiprocessors of %u blocks each hold fewer than %u: some would wait",
-                    dealing->multiprocessors, most, dealing->blocks);
+        return fail(
+            error, GORDIAN_STATUS_INPUT,
+            "%u multiprocessors of %u blocks each hold fewer than %u: some blocks would wait",
+            dealing->multiprocessors, most, dealing->blocks);
     most = most < dealing->blocks ? most : dealing->blocks;
     *blocks = goal == GORDIAN_MAKESPAN_GOAL_WORST ? most : even;
     return GORDIAN_OK;

@@ -1,4 +1,4 @@
-/* The mpi engine: chains dealt out to ranks (mpi.h). */
+/* The mpi engine: distributes simulated annealing chains over the ranks (mpi.h). */
 #include "engines/makespan/mpi.h"
 
 #include "engines/makespan/anneal/anneal.h"
@@ -10,30 +10,31 @@
 #include <mpi.h>
 #include <string.h>
 
-#define ROUND_NS UINT64_C(40000000) /* between two meetings, about */
-#define SLICE    64u                /* evaluations between looks at the clock */
+#define ROUND_NS UINT64_C(40000000) /* approximate time between two synchronizations */
+#define SLICE    64u                /* evaluations between checks of the clock */
 
-/* What rank 0 tells first; then the string's letters follow. */
+/* Rank 0 broadcasts this first, and then the letters of the string. */
 struct task {
     gordian_makespan_options options; /* its pointers are NULL */
     uint32_t warps, length, schedulers, types;
-    uint32_t bound; /* a chain that reaches it needs no other after it */
+    uint32_t bound; /* a chain that reaches this value makes later chains unnecessary */
     uint32_t units[MAKESPAN_TYPES];
     char letters[MAKESPAN_TYPES + 2];
 };
 
-/* One rank's share. */
+/* The state of one rank. */
 struct share {
     const struct makespan_model *model;
     gordian_makespan_options options;
     uint32_t bound;
     int rank, ranks;
     struct evaluator *evaluator;
-    uint8_t *buffers; /* of the chain at hand: best order, candidate, order; then the best of all */
+    uint8_t *buffers; /* of the current chain: best order, candidate, order; then the best of all
+                         chains */
     struct anneal_chain chain;
-    bool running;      /* a chain is at hand */
-    uint64_t next;     /* chain to begin */
-    uint64_t best_key; /* of the best so far, 0: none */
+    bool running;      /* a chain is in progress */
+    uint64_t next;     /* next chain to start */
+    uint64_t best_key; /* of the best so far; 0: none */
     uint64_t enough;   /* chains with higher numbers are not needed */
     uint64_t evaluations;
 };
@@ -59,7 +60,7 @@ static uint8_t *best_of_all(const struct share *share)
 static void keep_best_chain(struct share *share)
 {
     const struct anneal_chain *chain = &share->chain;
-    /* The better a chain's best and the lower its number, the larger. */
+    /* The key grows with the quality of the chain's best and falls with its number. */
     bool worst = share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint64_t key = (uint64_t)(worst ? chain->best : UINT32_MAX - chain->best) << 32 |
                    (UINT32_MAX - (uint32_t)chain->number);
@@ -91,8 +92,8 @@ static bool begin_next_chain(struct share *share)
     return true;
 }
 
-/* Works until it is time to meet; false: nothing is left to do. */
-static bool work_a_round(struct share *share)
+/* Works until the next synchronization; false: no work is left. */
+static bool work_until_sync(struct share *share)
 {
     uint64_t begin = clock_ns();
     struct anneal_chain *chain = &share->chain;
@@ -109,55 +110,56 @@ static bool work_a_round(struct share *share)
     return true;
 }
 
-/* ------------------------------------------------------------------ meeting */
+/* ------------------------------------------------------------------ synchronization */
 
-/* What all know after a meeting. */
-struct meeting {
+/* The state that all ranks share after a synchronization. */
+struct sync {
     uint64_t best_key;
-    uint64_t busy; /* somebody has something left to do */
-    uint64_t stop; /* rank 0 has had enough */
+    uint64_t busy; /* ranks with work left */
+    uint64_t stop; /* rank 0 asks to stop */
 };
 
-static void meet_ranks(struct share *share, struct meeting *meeting)
+static void synchronize_ranks(struct share *share, struct sync *sync)
 {
     struct {
         uint64_t best, busy, stop, not_enough;
-    } own = {share->best_key, meeting->busy, meeting->stop, UINT64_MAX - share->enough}, all;
+    } own = {share->best_key, sync->busy, sync->stop, UINT64_MAX - share->enough}, all;
     MPI_Allreduce(&own, &all, 4, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-    *meeting = (struct meeting){all.best, all.busy, all.stop};
+    *sync = (struct sync){all.best, all.busy, all.stop};
     share->enough = UINT64_MAX - all.not_enough;
 }
 
-/* `told`: the best that was told before. Whose it is is known, not how many steps that took. */
-static void report_meeting(const struct share *share, struct watch *watch, uint64_t best,
-                           uint64_t evaluations, uint64_t *told)
+/* `reported`: the best that was reported before. The owner of the best is known, but not the number
+ * of steps that it took. */
+static void report_round(const struct share *share, struct watch *watch, uint64_t best,
+                         uint64_t evaluations, uint64_t *reported)
 {
     atomic_store(&watch->evaluations, evaluations);
-    if (*told != best)
+    if (*reported != best)
         watch_improved(watch, key_chain(best), watch->begin, evaluations,
                        key_makespan(share, best));
-    *told = best;
+    *reported = best;
     watch_found(watch, share->options.goal, key_makespan(share, best));
-    watch_look(watch);
+    watch_poll(watch);
 }
 
-/* Every rank the same. `watch`: rank 0's, else NULL. */
-static void run_meetings(struct share *share, struct watch *watch, struct meeting *meeting)
+/* Every rank calls this. `watch`: of rank 0, else NULL. */
+static void run_rounds(struct share *share, struct watch *watch, struct sync *sync)
 {
-    uint64_t told = 0;
-    *meeting = (struct meeting){.busy = 1};
-    while (meeting->busy && !meeting->stop) {
+    uint64_t reported = 0;
+    *sync = (struct sync){.busy = 1};
+    while (sync->busy && !sync->stop) {
         uint64_t sum = 0;
-        meeting->busy = work_a_round(share);
-        meeting->stop = watch && watch_stopped(watch);
-        meet_ranks(share, meeting);
+        sync->busy = work_until_sync(share);
+        sync->stop = watch && watch_stopped(watch);
+        synchronize_ranks(share, sync);
         MPI_Reduce(&share->evaluations, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
         if (watch)
-            report_meeting(share, watch, meeting->best_key, sum, &told);
+            report_round(share, watch, sync->best_key, sum, &reported);
     }
 }
 
-/* Is this so everywhere? */
+/* Returns whether the condition holds on every rank. */
 static bool true_everywhere(bool here)
 {
     int own = here, all = 0;
@@ -165,15 +167,15 @@ static bool true_everywhere(bool here)
     return all;
 }
 
-/* This rank's share of the task, to its end; the best order of all ends up in `order` on rank 0.
- * GORDIAN_STATUS_MEMORY: somebody had too little, and so nobody did anything. */
+/* Runs this rank's share of the task to its end. On rank 0 `order` gets the best order of all
+ * ranks. GORDIAN_STATUS_MEMORY: some rank ran out of memory, and no rank did any work. */
 static gordian_status run_share(const struct task *task, const struct makespan_model *model,
                                 struct watch *watch, uint8_t *order, gordian_error *error)
 {
     struct share share = {
         .model = model, .options = task->options, .bound = task->bound, .enough = UINT64_MAX};
     const gordian_allocator *memory = model ? &model->memory : NULL;
-    struct meeting meeting;
+    struct sync sync;
     MPI_Comm_rank(MPI_COMM_WORLD, &share.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &share.ranks);
     share.next = (uint64_t)share.rank;
@@ -183,8 +185,8 @@ static gordian_status run_share(const struct task *task, const struct makespan_m
     }
     bool ready = true_everywhere(share.buffers && share.evaluator);
     if (ready) {
-        run_meetings(&share, watch, &meeting);
-        int owner = (int)(key_chain(meeting.best_key) % (uint64_t)share.ranks);
+        run_rounds(&share, watch, &sync);
+        int owner = (int)(key_chain(sync.best_key) % (uint64_t)share.ranks);
         MPI_Bcast(best_of_all(&share), (int)model->work, MPI_BYTE, owner, MPI_COMM_WORLD);
         if (order)
             memcpy(order, best_of_all(&share), model->work);
@@ -216,7 +218,7 @@ void makespan_mpi_serve(void)
                                             .unit_count = task.types};
         MPI_Bcast(text, (int)task.length, MPI_BYTE, 0, MPI_COMM_WORLD);
         model_open(&model, &problem, &memory, NULL);
-        run_share(&task, model, NULL, NULL, NULL); /* rank 0 tells if memory ran out */
+        run_share(&task, model, NULL, NULL, NULL); /* rank 0 reports lack of memory */
     }
     model_close(model);
     memory_free(&memory, text);

@@ -1,18 +1,19 @@
 /*
- * Makespans over MPI: the engine `mpi`, part of the program gordian-mpi only.
+ * Makespans over MPI: the engine `mpi`, only in the program gordian-mpi.
  *
- * Rank 0 runs the command; the others serve it. The chains of annealing
- * (foundation/gpu/kernels/makespan/makespan_chain.h) are dealt out to the ranks in turn, one thread
- * a rank; now and then all meet and tell their best and whether to go on. The answer is that of the
- * engine `anneal` with the same options, schedule included, whatever the number of ranks: a chain
- * is the same wherever it runs, and of several with the best value the one with the lowest number
- * counts.
+ * Rank 0 runs the command, and the other ranks serve it. The simulated annealing chains
+ * (foundation/gpu/kernels/makespan/makespan_chain.h) are distributed round-robin over the ranks,
+ * one thread each. From time to time all ranks synchronize: they exchange their best values and
+ * decide whether to continue. The result, including the schedule, is the same as that of the engine
+ * `anneal` with the same options, for any number of ranks: a chain does not depend on where it
+ * runs, and of several chains with the best value the one with the lowest number counts.
  *
- * A rank that dies, or an error of MPI's, ends the whole run with a message.
+ * If a rank dies or MPI reports an error, the whole run ends with a message.
  */
 #pragma once
 
 #include "engines/makespan/model/engine.h"
 
-/* The ranks other than 0: works for rank 0 once (RANKS_MAKESPAN of foundation/ranks/ranks.h). */
+/* Runs on the ranks other than 0: works for rank 0 once (RANKS_MAKESPAN of
+ * foundation/ranks/ranks.h). */
 void makespan_mpi_serve(void);

@@ -223,7 +223,7 @@ static gordian_status read_label(struct body *body)
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
     if (ptx_names_find(&function->label_names, body->scope, text, length) != PTX_NONE)
-        return ptx_fail(ptx, name, body->error, "label '%.*s' is there twice",
+        return ptx_fail(ptx, name, body->error, "label '%.*s' is defined twice",
                         PTX_SHOWN(ptx, name));
     if (!memory_grow(&ptx->memory, &function->labels, &function->label_room,
                      function->label_count + 1, sizeof *function->labels) ||
@@ -445,7 +445,7 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what instructions name */
+/* ------------------------------------------------------------------ operands */
 
 /* Calls `each` for the registers from `at` to the matching bracket: all of them are written. */
 static void written_group(const gordian_ptx *ptx, const struct ptx_function *function,

@@ -208,7 +208,7 @@ static gordian_status refuse_irreducible(const struct ptx_graph *graph, uint32_t
     const struct ptx_instruction *last = ptx_last(graph, from);
     uint32_t branch = last ? last->name : function->code[graph->blocks[from].first].name;
     return ptx_fail(graph->ptx, branch, error,
-                    "this closes a loop (at line %u) that is also entered in the middle: tell the "
+                    "this closes a loop (at line %u) that is also entered in the middle: give the "
                     "path with --path",
                     graph->ptx->tokens[function->code[graph->blocks[to].first].name].line);
 }

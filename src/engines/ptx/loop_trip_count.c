@@ -53,7 +53,7 @@ struct counter {
     char missing[160];
 };
 
-/* ------------------------------------------------------------------ who writes a register */
+/* ------------------------------------------------------------------ definitions of registers */
 
 struct writer_search {
     uint32_t wanted;
@@ -127,7 +127,7 @@ static uint32_t reaching_write(const struct counter *counter, uint32_t block, ui
     return found;
 }
 
-/* ------------------------------------------------------------------ values from outside */
+/* ------------------------------------------------------------------ external values */
 
 struct reading {
     struct counter *counter;
@@ -314,7 +314,7 @@ static bool add_sources(struct counter *counter, size_t index)
     return all;
 }
 
-/* ------------------------------------------------------------------ running it */
+/* ------------------------------------------------------------------ running */
 
 static bool read_slice(void *context, uint32_t number, uint64_t *value)
 {
@@ -389,7 +389,7 @@ static uint64_t run_loop_rounds(struct counter *counter, uint32_t block, uint32_
     return 0;
 }
 
-/* ------------------------------------------------------------------ values that are not known */
+/* ------------------------------------------------------------------ unknown values */
 
 /* Is `before` the only predecessor of `block`, apart from back edges? */
 static bool comes_from(const struct ptx_graph *graph, uint32_t block, uint32_t before)

@@ -52,7 +52,7 @@ static void weigh_blocks(struct ptx_program *program, struct ptx_routine *routin
         routine->into[graph->entry] = 0;
 }
 
-/* ------------------------------------------------------------------ the longest way */
+/* ------------------------------------------------------------------ longest path */
 
 /* The loop directly inside `loop` that contains the block. */
 static uint32_t child_around(const struct ptx_graph *graph, uint32_t block, uint32_t loop)
@@ -234,7 +234,7 @@ static gordian_status put_block(struct ptx_program *program, const struct ptx_ro
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ writing the longest way */
+/* ------------------------------------------------------------------ writing the longest path */
 
 /* The blocks of the path from the head to `block`, in reverse order; an inner loop is represented
  * by its exit. The caller frees the list. */
@@ -297,7 +297,7 @@ gordian_status ptx_emit(struct ptx_program *program, uint32_t function)
     return emit_to(program, function, 0, routine->last);
 }
 
-/* ------------------------------------------------------------------ the way of labels */
+/* ------------------------------------------------------------------ paths by labels */
 
 /* Does the block begin with the next label of the path? */
 static bool is_next_label(const struct ptx_program *program, const struct ptx_graph *graph,

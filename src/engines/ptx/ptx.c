@@ -139,24 +139,25 @@ static gordian_status read_callee(struct ptx_program *program, struct ptx_routin
     }
     if (ptx_register(ptx, function, call->scope, name) != PTX_NONE || name == call->name)
         return ptx_fail(ptx, call->name, program->error,
-                        "an indirect call: what it calls cannot be told from here");
+                        "an indirect call: its target is not known");
     bool here = callee != PTX_NONE && ptx->functions[callee].defined;
     if (!here && program->question->only_loops)
         return GORDIAN_OK;
     if (!here && (ptx_is(ptx, name, "vprintf") || ptx_is(ptx, name, "malloc") ||
                   ptx_is(ptx, name, "free"))) {
         routine->letters[index] = SYSTEM_CALL;
-        return note_once(program, "%.*s stands for %s: what it does is not published, --call tells",
-                         PTX_SHOWN(ptx, name), SYSTEM_CALL);
+        return note_once(
+            program, "%.*s counts as %s because its code is not published: change it with --call",
+            PTX_SHOWN(ptx, name), SYSTEM_CALL);
     }
     if (!here)
         return ptx_fail(ptx, name, program->error,
-                        "the code of '%.*s' is not here: tell what it stands for with --call "
+                        "the code of '%.*s' is not available: give its instructions with --call "
                         "NAME=LETTERS",
                         PTX_SHOWN(ptx, name));
     if (program->routines[callee].state == PTX_OPENING)
         return ptx_fail(ptx, name, program->error,
-                        "recursion: '%.*s' ends up here again; no bound can be found",
+                        "recursion: '%.*s' calls itself, so no bound can be found",
                         PTX_SHOWN(ptx, name));
     if (depth == PTX_CALLS_MAX)
         return ptx_fail(ptx, name, program->error, "calls more than %u deep", PTX_CALLS_MAX);
@@ -172,8 +173,8 @@ static gordian_status note_size(struct ptx_program *program, uint32_t name)
     if (length < strlen(product) ||
         memcmp(ptx_text(program->ptx, name), product, strlen(product)) != 0)
         return GORDIAN_OK;
-    return note_once(program, "tcgen05.mma is taken for the largest there is, 128 x 256 numbers of "
-                              "one multiprocessor: --unit 'tcgen05.mma*=T512' tells another");
+    return note_once(program, "tcgen05.mma counts as the largest one, 128 x 256 numbers of one "
+                              "multiprocessor: change it with --unit 'tcgen05.mma*=T512'");
 }
 
 static gordian_status read_instructions(struct ptx_program *program, struct ptx_routine *routine,
@@ -384,7 +385,7 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the answer */
+/* ------------------------------------------------------------------ result */
 
 static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
 {
@@ -399,7 +400,7 @@ static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
     ptx_measure(program, entry, answer->weights, ++program->measurement);
     if (program->routines[entry].last == PTX_NONE)
         return fail(program->error, GORDIAN_STATUS_INPUT,
-                    "no path ends: with these bounds and labels there is no way out");
+                    "no path ends: check the given bounds and labels");
     answer->longest = program->routines[entry].cost;
     TRY(ptx_emit(program, entry));
     /* The maximum of each letter over all paths. */

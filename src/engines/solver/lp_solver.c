@@ -1,3 +1,4 @@
+/* Solves integer linear programs with an external solver (lp_solver.h). */
 #define _GNU_SOURCE
 #include "engines/solver/lp_solver.h"
 
@@ -68,7 +69,7 @@ const char *lp_solver_name(size_t index)
     return index < SOLVERS ? solvers[index].name : NULL;
 }
 
-/* ------------------------------------------------------------------ finding one */
+/* ------------------------------------------------------------------ finding */
 
 static bool in_path(const char *name)
 {
@@ -99,7 +100,7 @@ bool lp_solver_available(const char *solver)
     return find_solver(solver) != NULL;
 }
 
-/* ------------------------------------------------------------------ running it */
+/* ------------------------------------------------------------------ running */
 
 static gordian_status write_program(const struct question *question, gordian_error *error)
 {
@@ -149,7 +150,7 @@ static bool run_solver(const struct question *question)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* ------------------------------------------------------------------ what it says */
+/* ------------------------------------------------------------------ contents */
 
 /* Reads a file. False: it does not exist, or out of memory. */
 static bool read_solver_text(const struct question *question, const char *path, struct text *text)
@@ -177,7 +178,7 @@ static double last_after(const char *text, const char *mark)
     return value;
 }
 
-/* ------------------------------------------------------------------ its schedule */
+/* ------------------------------------------------------------------ schedule */
 
 struct grid {
     uint32_t warps, length;
@@ -268,13 +269,13 @@ static gordian_status take_schedule(const struct question *question, char *text,
     if (status == GORDIAN_STATUS_INPUT && !answer->optimal)
         status = GORDIAN_OK;
     else if (status != GORDIAN_OK)
-        fail(error, status, "%s: what it found is no schedule: %s", question->solver->name,
+        fail(error, status, "%s: its solution is not a schedule: %s", question->solver->name,
              why.message);
     memory_free(&question->memory, grid.cycles);
     return status;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ the whole run */
 
 static gordian_status ask_solver(struct question *question, struct lp_solver_answer *answer,
                                  gordian_error *error)
@@ -319,8 +320,8 @@ gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_
     *answer = (struct lp_solver_answer){0};
     if (!question.solver)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    solver && strcmp(solver, "auto") != 0 ? "the solver '%.40s' is not here"
-                                                          : "no solver is here (%.40s)",
+                    solver && strcmp(solver, "auto") != 0 ? "the solver '%.40s' is not installed"
+                                                          : "no solver is installed (%.40s)",
                     solver && strcmp(solver, "auto") != 0 ? solver : "cbc, highs or glpsol");
     answer->solver = question.solver->name;
     TRY(temporary_folder("gordian", question.folder, sizeof question.folder, error));

@@ -95,7 +95,7 @@ gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t l
                         "the name '%.*s' has a '|', a quote or a control character", shown, text);
     if (length == 3 && memcmp(text, "tau", 3) == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "'tau' is the step that shows nothing, not a name");
+                    "'tau' is reserved for the hidden step: use another name");
     uint32_t fresh = circuit->name_count;
     if (fresh == GORDIAN_NONE - 1 ||
         !memory_grow_zeroed(&circuit->memory, &circuit->ways, &circuit->way_room, (size_t)fresh + 1,
@@ -148,7 +148,7 @@ gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const u
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ closing: names */
+/* ------------------------------------------------------------------ closure: names */
 
 struct named {
     const char *text;
@@ -211,7 +211,7 @@ static gordian_status sort_names(gordian_circuit *circuit, gordian_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ closing: shapes */
+/* ------------------------------------------------------------------ closure: shapes */
 
 /* Each automaton is unfolded once, and once more for every other set of ports that share a name. */
 struct closing {
@@ -330,7 +330,7 @@ static gordian_status make_shapes(gordian_circuit *circuit, gordian_error *error
     return status;
 }
 
-/* ------------------------------------------------------------------ closing: the rest */
+/* ------------------------------------------------------------------ closure: other functions */
 
 static gordian_status list_users(gordian_circuit *circuit, gordian_error *error)
 {

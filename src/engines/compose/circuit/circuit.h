@@ -140,7 +140,7 @@ gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const u
  * position of the transition, if there is one. */
 gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error);
 
-/* ------------------------------------------------------------------ reading it */
+/* ------------------------------------------------------------------ reading */
 
 static inline const struct shape *factor_shape(const gordian_circuit *circuit, uint32_t factor)
 {

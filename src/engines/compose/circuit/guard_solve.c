@@ -270,8 +270,8 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
     if (++solver->steps > GUARD_STEPS_MAX)
-        return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard is too hard: %u values tried",
-                    GUARD_STEPS_MAX);
+        return fail(solver->error, GORDIAN_STATUS_INPUT,
+                    "the guard is too complex: no result after %u values", GUARD_STEPS_MAX);
     struct change *changes =
         memory_alloc(memory, 2 * (size_t)(solver->variables + 1) * sizeof *changes);
     if (!changes)

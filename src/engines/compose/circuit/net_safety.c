@@ -75,7 +75,7 @@ gordian_status safety_inherit(gordian_circuit *circuit, const gordian_circuit *f
     return status;
 }
 
-/* ------------------------------------------------------------------ between the two circuits */
+/* ------------------------------------------------------------------ equivalence of the circuits */
 
 /* Returns the alarm of a name; SIZE_MAX: it is a transition, or a name of the monitor. */
 static size_t alarm_of(const struct safety *safety, const char *name)
@@ -151,8 +151,8 @@ static void drop_found(gordian_compose_result *result)
 
 /* Describes a path to a second token. Takes ownership of `state` and `labels`. result->found has
  * capacity for it. */
-static void tell_unsafe(const struct safety *safety, size_t alarm,
-                        gordian_compose_deadlock described, gordian_compose_result *result)
+static void report_unsafe(const struct safety *safety, size_t alarm,
+                          gordian_compose_deadlock described, gordian_compose_result *result)
 {
     const struct alarm *there = &safety->alarms[alarm];
     drop_found(result);
@@ -165,20 +165,20 @@ static void tell_unsafe(const struct safety *safety, size_t alarm,
 }
 
 /* Converts a path of the monitored circuit to a path of the circuit. */
-static gordian_status convert_way(const gordian_circuit *circuit, const struct safety *safety,
-                                  const gordian_compose_deadlock *way,
-                                  gordian_compose_result *result, gordian_error *error)
+static gordian_status convert_path(const gordian_circuit *circuit, const struct safety *safety,
+                                   const gordian_compose_deadlock *path,
+                                   gordian_compose_result *result, gordian_error *error)
 {
     size_t words = circuit->label_words, alarm = SIZE_MAX;
     gordian_compose_deadlock described;
     if (!result->found)
         result->found = memory_zeroed(&result->allocator, sizeof *result->found);
-    if (!result->found || !compose_deadlock_alloc(result, circuit, way->step_count, &described))
+    if (!result->found || !compose_deadlock_alloc(result, circuit, path->step_count, &described))
         return fail_memory(error);
     described.step_count = 0;
     memset(described.state, 0, circuit->factor_count * sizeof *described.state);
-    while (described.step_count < way->step_count && alarm == SIZE_MAX) {
-        const uint64_t *step = way->labels + described.step_count * safety->circuit->label_words;
+    while (described.step_count < path->step_count && alarm == SIZE_MAX) {
+        const uint64_t *step = path->labels + described.step_count * safety->circuit->label_words;
         uint64_t *label = described.labels + described.step_count++ * words;
         alarm = fired_alarm(safety, step);
         if (alarm == SIZE_MAX)
@@ -187,7 +187,7 @@ static gordian_status convert_way(const gordian_circuit *circuit, const struct s
             set_name(circuit, labels_text(&safety->transitions, safety->alarms[alarm].transition),
                      label);
     }
-    tell_unsafe(safety, alarm < safety->alarm_count ? alarm : 0, described, result);
+    report_unsafe(safety, alarm < safety->alarm_count ? alarm : 0, described, result);
     return GORDIAN_OK;
 }
 
@@ -235,7 +235,7 @@ static gordian_status search_net(const gordian_circuit *circuit, const struct sa
         return status;
     *stop = found.deadlocks > 0 ? GORDIAN_COMPOSE_STOP_UNSAFE : found.stop;
     if (found.found_count > 0 && found.found[0].labels)
-        status = convert_way(circuit, safety, &found.found[0], result, error);
+        status = convert_path(circuit, safety, &found.found[0], result, error);
     else if (found.deadlocks > 0) /* interrupted before the path was known */
         drop_found(result);
     if (found.deadlocks > 0 && result->states == 0) {
@@ -260,7 +260,7 @@ gordian_status safety_search(const gordian_circuit *circuit, const gordian_compo
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ deadlocks that were found */
+/* ------------------------------------------------------------------ deadlocks found */
 
 /* Returns an alarm that is active in the state: its place and the input places of its transition
  * have a token. SIZE_MAX: none. */
@@ -286,24 +286,24 @@ static size_t find_alarm(const gordian_circuit *circuit, const struct safety *sa
 }
 
 /* Extends the path to a state with an active alarm by the step that raises the alarm. */
-static gordian_status extend_way(const gordian_circuit *circuit, const struct safety *safety,
-                                 size_t alarm, gordian_compose_deadlock *way,
-                                 gordian_compose_result *result, gordian_error *error)
+static gordian_status extend_path(const gordian_circuit *circuit, const struct safety *safety,
+                                  size_t alarm, gordian_compose_deadlock *path,
+                                  gordian_compose_result *result, gordian_error *error)
 {
     const gordian_allocator *memory = &result->allocator;
     size_t words = circuit->label_words;
-    gordian_compose_deadlock longer = {.state = way->state};
-    if (way->labels) {
-        longer.step_count = way->step_count + 1;
+    gordian_compose_deadlock longer = {.state = path->state};
+    if (path->labels) {
+        longer.step_count = path->step_count + 1;
         longer.labels = memory_alloc(memory, (longer.step_count * words + 1) * sizeof(uint64_t));
         if (!longer.labels)
             return fail_memory(error);
-        memcpy(longer.labels, way->labels, way->step_count * words * sizeof(uint64_t));
+        memcpy(longer.labels, path->labels, path->step_count * words * sizeof(uint64_t));
         set_name(circuit, labels_text(&safety->transitions, safety->alarms[alarm].transition),
-                 longer.labels + way->step_count * words);
+                 longer.labels + path->step_count * words);
     }
-    way->state = NULL;
-    tell_unsafe(safety, alarm, longer, result);
+    path->state = NULL;
+    report_unsafe(safety, alarm, longer, result);
     return GORDIAN_OK;
 }
 
@@ -315,7 +315,7 @@ gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_res
             const struct safety *safety = circuit->safeties[k];
             size_t alarm = find_alarm(circuit, safety, result->found[i].state);
             if (alarm != SIZE_MAX)
-                return extend_way(circuit, safety, alarm, &result->found[i], result, error);
+                return extend_path(circuit, safety, alarm, &result->found[i], result, error);
         }
     bool watched = true; /* otherwise an apparent deadlock need not be one */
     for (size_t k = 0; k < circuit->safety_count; k++)
@@ -324,7 +324,7 @@ gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_res
         drop_found(result);
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
         snprintf(result->note, sizeof result->note,
-                 "the net is too large to find out whether it is 1-safe");
+                 "the net is too large to check whether it is 1-safe");
     }
     if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE &&
         result->stop != GORDIAN_COMPOSE_STOP_UNSAFE)

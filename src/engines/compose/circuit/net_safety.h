@@ -8,10 +8,9 @@
  * of:
  * - the same places;
  * - a name "!N" for every unproved pair of a transition and a place, enabled if the transition is
- * enabled and the place has a token;
+ *   enabled and the place has a token;
  * - a monitor, which takes part in every firing. After a "!N" it blocks every firing. Before that
- *   it
- * can always fire on its own.
+ *   it can always fire on its own.
  *
  * So the ordinary deadlock search finds second tokens and the path to them. Several automata
  * implement the monitor together, so that none has too many ports.

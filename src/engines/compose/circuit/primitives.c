@@ -82,7 +82,7 @@ static void finish_transition(struct primitive_builder *builder)
     builder->guard = 0;
 }
 
-/* ------------------------------------------------------------------ without memory */
+/* ------------------------------------------------------------------ circuits without memory */
 
 /* One transition that fires every port, with any data. */
 static void build_drain(struct primitive_builder *builder)
@@ -166,7 +166,7 @@ static void build_router(struct primitive_builder *builder)
     }
 }
 
-/* ------------------------------------------------------------------ with a cell */
+/* ------------------------------------------------------------------ circuits with cells */
 
 enum when {
     WHEN_EMPTY,

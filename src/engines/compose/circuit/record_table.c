@@ -1,3 +1,4 @@
+/* Interning of records with a hash table (record_table.h). */
 #include "engines/compose/circuit/record_table.h"
 
 #include <string.h>

@@ -234,7 +234,7 @@ static bool sweep_group(const struct sweeping *sweeping, uint64_t group, struct 
 #define STRIPES 8u
 
 /* Returns the first dirty group from this one on, cyclically; `groups`: none. */
-static uint64_t look_everywhere(const struct sweeping *sweeping, uint64_t from)
+static uint64_t find_dirty_group(const struct sweeping *sweeping, uint64_t from)
 {
     uint64_t groups = sweeping->groups;
     for (uint64_t i = 0; i < groups; i++) {
@@ -254,7 +254,7 @@ static uint64_t wait_for_dirt(struct sweeping *sweeping, uint64_t group)
     uint64_t groups = sweeping->groups, dirty = groups, start = clock_ns();
     atomic_fetch_sub(&sweeping->busy, 1);
     while (atomic_load(&sweeping->busy) > 0 && !cpu_halted(sweeping->cpu)) {
-        dirty = look_everywhere(sweeping, group);
+        dirty = find_dirty_group(sweeping, group);
         if (dirty < groups) {
             atomic_fetch_add(&sweeping->busy, 1);
             break;
@@ -283,7 +283,7 @@ static void sweep_blocks(void *context, unsigned member)
         if (clean < CLEAN_MOST)
             continue;
         clean = 0;
-        uint64_t dirty = look_everywhere(sweeping, group);
+        uint64_t dirty = find_dirty_group(sweeping, group);
         if (dirty == sweeping->groups)
             dirty = wait_for_dirt(sweeping, group);
         if (dirty == sweeping->groups)
@@ -315,7 +315,7 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error)
         phase->idle_ns = atomic_load(&sweeping.idle_ns);
     }
     for (uint64_t word = 0; cpu_halted(cpu) && word < cpu->grid.words; word++)
-        cpu->unlooked +=
+        cpu->unexpanded +=
             (uint64_t)__builtin_popcountll(cpu->space.seen[word] & ~cpu->space.done[word]);
     if (!cpu_halted(cpu)) { /* otherwise it marks the states that have fired */
         memory_free(memory, cpu->space.done);

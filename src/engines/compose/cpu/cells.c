@@ -1,9 +1,9 @@
 /* Finds reachable states in words of 64 neighbours, in hash tables
  * (engines/compose/explore/cells.h). Every thread owns a part of the words and has a table for
- * them. It sends the states that it finds for other threads as letters of some hundred pairs,
+ * them. It sends the states that it finds for other threads as messages of some hundred pairs,
  * pushed onto a list: the mailbox of the owner. A thread waits only if it has no work. `open`
- * counts the working threads and the unread letters. A letter is counted before it is posted, until
- * its contents have been entered by a thread that is counted as well. So when `open` is 0, no
+ * counts the working threads and the unread messages. A message is counted before it is posted,
+ * until its contents have been entered by a thread that is counted as well. So when `open` is 0, no
  * thread has work, and none will get any. */
 #include "engines/compose/explore/cells.h"
 #include "engines/compose/cpu/cpu.h"
@@ -20,8 +20,8 @@
 #define SPINS        32u   /* checks of the mailbox before the thread yields */
 #define LINE         128u  /* bytes of two adjacent cache lines */
 
-struct letter {
-    struct letter *next;
+struct message {
+    struct message *next;
     uint64_t count;
     struct cell_pair pairs[LETTER];
 };
@@ -31,14 +31,14 @@ struct word_shard {
     struct word_shards *shards;
     unsigned number;
     struct cells cells;
-    struct cells_box *boxes;     /* by owner: pairs to send, stored ... */
-    struct letter **letters;     /* ... in these letters */
-    struct letter *spare;        /* letters that have been read */
-    uint64_t told, told_waiting; /* the values reported to other threads */
+    struct cells_box *boxes;             /* by owner: pairs to send, stored ... */
+    struct message **messages;           /* ... in these messages */
+    struct message *spare;               /* messages that have been read */
+    uint64_t reported, reported_waiting; /* the values reported to other threads */
     uint64_t posted, idle_ns;
     char apart[LINE];
     union {
-        struct letter *_Atomic mailbox;
+        struct message *_Atomic mailbox;
         char line[LINE]; /* a cache line of its own */
     };
 };
@@ -49,41 +49,41 @@ struct word_shards {
     struct word_shard *list;
     unsigned count;
     bool no_bitmap; /* there was no memory for a bitmap */
-    _Atomic bool turn;
+    _Atomic bool to_bitmap;
     char apart[LINE];
     _Atomic uint64_t open;
 };
 
-/* ------------------------------------------------------------------ letters */
+/* ------------------------------------------------------------------ messages */
 
-static struct letter *take_blank_letter(struct word_shard *shard)
+static struct message *take_free_message(struct word_shard *shard)
 {
-    struct letter *letter = shard->spare;
-    if (letter)
-        shard->spare = letter->next;
+    struct message *message = shard->spare;
+    if (message)
+        shard->spare = message->next;
     else
-        letter = memory_alloc(&shard->shards->cpu->meter.memory, sizeof *letter);
-    return letter;
+        message = memory_alloc(&shard->shards->cpu->meter.memory, sizeof *message);
+    return message;
 }
 
-static void post_letter(struct word_shard *shard, unsigned owner)
+static void post_message(struct word_shard *shard, unsigned owner)
 {
     struct word_shards *shards = shard->shards;
-    struct letter *letter = shard->letters[owner], *blank = take_blank_letter(shard);
-    struct letter *_Atomic *mailbox = &shards->list[owner].mailbox;
+    struct message *message = shard->messages[owner], *blank = take_free_message(shard);
+    struct message *_Atomic *mailbox = &shards->list[owner].mailbox;
     struct cells_box *box = &shard->boxes[owner];
     if (!blank) { /* its contents are lost, and all threads will stop */
         shard->cells.no_memory = true;
         box->count = 0;
         return;
     }
-    letter->count = box->count;
-    shard->posted += letter->count;
-    shard->letters[owner] = blank;
+    message->count = box->count;
+    shard->posted += message->count;
+    shard->messages[owner] = blank;
     *box = (struct cells_box){.pairs = blank->pairs, .room = LETTER};
     atomic_fetch_add(&shards->open, 1);
-    letter->next = atomic_load_explicit(mailbox, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(mailbox, &letter->next, letter,
+    message->next = atomic_load_explicit(mailbox, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(mailbox, &message->next, message,
                                                   memory_order_release, memory_order_relaxed))
         ;
 }
@@ -93,7 +93,7 @@ static void hand_box_on(void *context, uint32_t owner)
     struct word_shard *shard = context;
     struct cells_box *box = &shard->boxes[owner];
     if (owner != shard->number) {
-        post_letter(shard, owner);
+        post_message(shard, owner);
         return;
     }
     uint32_t count = box->count;
@@ -101,18 +101,18 @@ static void hand_box_on(void *context, uint32_t owner)
     cells_enter(&shard->cells, box->pairs, count);
 }
 
-/* Reads the mailbox. Returns true if there were letters. */
-static bool read_mail(struct word_shard *shard)
+/* Reads the mailbox. Returns true if there were messages. */
+static bool read_mailbox(struct word_shard *shard)
 {
     if (!atomic_load_explicit(&shard->mailbox, memory_order_relaxed))
         return false;
-    struct letter *letter = atomic_exchange_explicit(&shard->mailbox, NULL, memory_order_acquire);
+    struct message *message = atomic_exchange_explicit(&shard->mailbox, NULL, memory_order_acquire);
     uint64_t read = 0;
-    for (struct letter *next; letter; letter = next, read++) {
-        next = letter->next;
-        cells_enter(&shard->cells, letter->pairs, letter->count);
-        letter->next = shard->spare;
-        shard->spare = letter;
+    for (struct message *next; message; message = next, read++) {
+        next = message->next;
+        cells_enter(&shard->cells, message->pairs, message->count);
+        message->next = shard->spare;
+        shard->spare = message;
     }
     atomic_fetch_sub(&shard->shards->open, read);
     return true;
@@ -120,34 +120,37 @@ static bool read_mail(struct word_shard *shard)
 
 /* ------------------------------------------------------------------ work */
 
-static bool over_early(struct word_shards *shards)
+static bool must_stop(struct word_shards *shards)
 {
-    return cpu_halted(shards->cpu) || atomic_load_explicit(&shards->turn, memory_order_relaxed);
+    return cpu_halted(shards->cpu) ||
+           atomic_load_explicit(&shards->to_bitmap, memory_order_relaxed);
 }
 
 /* Publishes the counters of the thread, and decides whether to switch to a bitmap. */
-static void tell_others(struct word_shard *shard)
+static void update_totals(struct word_shard *shard)
 {
     struct word_shards *shards = shard->shards;
     struct cpu *cpu = shards->cpu;
     struct cells *cells = &shard->cells;
     uint64_t waiting = cells_left(cells);
-    if (!cells->admit && cells->states != shard->told)
-        atomic_fetch_add_explicit(&cpu->states, cells->states - shard->told, memory_order_relaxed);
-    atomic_fetch_add_explicit(&cpu->waiting, waiting - shard->told_waiting, memory_order_relaxed);
-    shard->told = cells->states;
-    shard->told_waiting = waiting;
+    if (!cells->admit && cells->states != shard->reported)
+        atomic_fetch_add_explicit(&cpu->states, cells->states - shard->reported,
+                                  memory_order_relaxed);
+    atomic_fetch_add_explicit(&cpu->waiting, waiting - shard->reported_waiting,
+                              memory_order_relaxed);
+    shard->reported = cells->states;
+    shard->reported_waiting = waiting;
     if (cells->no_memory)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
     /* A bitmap with one state per word is as small as a table of states, and faster. */
     if (cpu->grid.words && !shards->no_bitmap &&
         (!cpu->options->max_states || cpu->options->full) &&
         atomic_load_explicit(&cpu->states, memory_order_relaxed) >= cpu->grid.words)
-        atomic_store_explicit(&shards->turn, true, memory_order_relaxed);
+        atomic_store_explicit(&shards->to_bitmap, true, memory_order_relaxed);
 }
 
-/* Waits for letters. Returns false if the search is over. */
-static bool wait_for_mail(struct word_shard *shard)
+/* Waits for messages. Returns false if the search is over. */
+static bool wait_for_pairs(struct word_shard *shard)
 {
     uint64_t start = clock_ns();
     struct word_shards *shards = shard->shards;
@@ -158,7 +161,7 @@ static bool wait_for_mail(struct word_shard *shard)
             shard->idle_ns += clock_ns() - start;
             return true;
         }
-        if (atomic_load(&shards->open) == 0 || over_early(shards))
+        if (atomic_load(&shards->open) == 0 || must_stop(shards))
             break;
         if (looks % SPINS == 0)
             sched_yield();
@@ -171,8 +174,8 @@ static void explore_cells(void *context, unsigned member)
 {
     struct word_shards *shards = context;
     struct word_shard *shard = &shards->list[member];
-    while (!over_early(shards)) {
-        bool mail = read_mail(shard), work = cells_waiting(&shard->cells);
+    while (!must_stop(shards)) {
+        bool mail = read_mailbox(shard), work = cells_waiting(&shard->cells);
         if (work)
             cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_box_on, shard);
         else if (!mail) {
@@ -181,22 +184,22 @@ static void explore_cells(void *context, unsigned member)
                 if (shard->boxes[owner].count > 0)
                     hand_box_on(shard, owner);
         }
-        tell_others(shard);
-        if (!mail && !work && !cells_waiting(&shard->cells) && !wait_for_mail(shard))
+        update_totals(shard);
+        if (!mail && !work && !cells_waiting(&shard->cells) && !wait_for_pairs(shard))
             return;
     }
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 bool word_shards_can(const struct cpu *cpu)
 {
     return cpu->packing.words == 1 && cpu->firings.complete && cpu->firings.count <= FIRINGS_MOST;
 }
 
-static void free_letters(struct word_shard *shard, struct letter *list)
+static void free_messages(struct word_shard *shard, struct message *list)
 {
-    for (struct letter *next; list; list = next) {
+    for (struct message *next; list; list = next) {
         next = list->next;
         memory_free(&shard->shards->cpu->meter.memory, list);
     }
@@ -210,11 +213,11 @@ void word_shards_free(struct cpu *cpu)
     for (unsigned i = 0; i < shards->count; i++) {
         struct word_shard *shard = &shards->list[i];
         const gordian_allocator *memory = &shard->shards->cpu->meter.memory;
-        for (unsigned owner = 0; shard->letters && owner < shard->shards->count; owner++)
-            memory_free(memory, shard->letters[owner]);
-        free_letters(shard, shard->spare);
-        free_letters(shard, atomic_load(&shard->mailbox));
-        memory_free_all(memory, shard->letters, shard->boxes);
+        for (unsigned owner = 0; shard->messages && owner < shard->shards->count; owner++)
+            memory_free(memory, shard->messages[owner]);
+        free_messages(shard, shard->spare);
+        free_messages(shard, atomic_load(&shard->mailbox));
+        memory_free_all(memory, shard->messages, shard->boxes);
         cells_close(&shard->cells);
     }
     cells_rules_close(&shards->rules, &cpu->meter.memory);
@@ -250,14 +253,14 @@ static bool open_shard(struct word_shard *shard, struct word_shards *shards, uns
         shard->cells.context = shards->cpu;
     }
     shard->boxes = memory_zeroed(memory, shards->count * sizeof *shard->boxes);
-    shard->letters = memory_zeroed(memory, shards->count * sizeof *shard->letters);
-    bool fine = shard->boxes && shard->letters;
+    shard->messages = memory_zeroed(memory, shards->count * sizeof *shard->messages);
+    bool fine = shard->boxes && shard->messages;
     for (unsigned owner = 0; fine && owner < shards->count; owner++) {
-        shard->letters[owner] = take_blank_letter(shard);
-        fine = shard->letters[owner] != NULL;
+        shard->messages[owner] = take_free_message(shard);
+        fine = shard->messages[owner] != NULL;
         if (fine)
             shard->boxes[owner] =
-                (struct cells_box){.pairs = shard->letters[owner]->pairs, .room = LETTER};
+                (struct cells_box){.pairs = shard->messages[owner]->pairs, .room = LETTER};
     }
     return fine;
 }
@@ -295,12 +298,12 @@ static bool open_shards(struct cpu *cpu)
     return fine;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ the whole run */
 
 static void enter_initial(struct word_shards *shards)
 {
     struct cpu *cpu = shards->cpu;
-    uint32_t *locals = cpu->scenes[0].here_locals;
+    uint32_t *locals = cpu->views[0].here_locals;
     uint64_t state, put = 0;
     initial_first(cpu->circuit, locals);
     do {
@@ -342,7 +345,7 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
     enter_initial(shards);
     for (;;) {
         gordian_compose_phase *phase = compose_phase(shards->cpu->result, "words");
-        atomic_store(&shards->turn, false);
+        atomic_store(&shards->to_bitmap, false);
         atomic_store(&shards->open, shards->count);
         cpu_work(shards->cpu, explore_cells, shards);
         compose_phase_end(phase);
@@ -358,9 +361,9 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
             phase->sent += shards->list[i].posted;
             phase->idle_ns += shards->list[i].idle_ns;
         }
-        if (cpu_halted(cpu) || !atomic_load(&shards->turn))
+        if (cpu_halted(cpu) || !atomic_load(&shards->to_bitmap))
             return GORDIAN_OK;
-        /* Enters the letters that were in transit when the threads stopped. */
+        /* Enters the messages that were in transit when the threads stopped. */
         for (unsigned i = 0; i < shards->count; i++) {
             struct word_shard *shard = &shards->list[i];
             for (unsigned owner = 0; owner < shards->count; owner++) {
@@ -368,17 +371,17 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
                             shard->boxes[owner].count);
                 shard->boxes[owner].count = 0;
             }
-            read_mail(shard);
+            read_mailbox(shard);
         }
         for (unsigned i = 0; i < shards->count; i++)
-            tell_others(&shards->list[i]);
+            update_totals(&shards->list[i]);
         if (cpu_halted(cpu) || words_to_bitmap(shards))
             return GORDIAN_OK;
         shards->no_bitmap = true;
     }
 }
 
-uint64_t word_shards_unlooked(const struct cpu *cpu)
+uint64_t word_shards_unexpanded(const struct cpu *cpu)
 {
     uint64_t waiting = 0;
     for (unsigned i = 0; cpu_halted((struct cpu *)cpu) && i < cpu->shards->count; i++) {

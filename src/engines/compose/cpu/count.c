@@ -13,8 +13,8 @@ struct counting {
     struct cpu *cpu;
     struct wide_firing *firings;
     size_t firing_count;
-    bool full;     /* all combinations of the grid */
-    bool unlooked; /* only states that have not fired yet */
+    bool full;       /* all combinations of the grid */
+    bool unexpanded; /* only states that have not fired yet */
     _Atomic uint64_t deadlocks;
     _Atomic uint64_t next; /* next block */
     _Atomic bool saturated, memory;
@@ -58,19 +58,19 @@ static void note_counted_deadlocks(struct counting *counting, const uint64_t *st
 static bool count_state(struct counting *counting, unsigned member, const uint64_t *state,
                         uint64_t *total)
 {
-    struct scene *scene = &counting->cpu->scenes[member];
+    struct firing_view *view = &counting->cpu->views[member];
     const gordian_compose_options *options = counting->cpu->options;
-    bool transitions = options->count_transitions && !counting->unlooked;
+    bool transitions = options->count_transitions && !counting->unexpanded;
     uint64_t joint = 0;
     if (!transitions && cpu_can_fire(counting->cpu, state))
         return true;
-    if (!scene_look(scene, state))
+    if (!firing_view_find(view, state))
         return false;
-    if (scene->count == 0)
+    if (view->count == 0)
         note_counted_deadlocks(counting, state, 1);
     if (options->indivisible || !transitions)
-        joint = scene->count;
-    else if (!scene_count(scene, &joint))
+        joint = view->count;
+    else if (!firing_view_count(view, &joint))
         return false;
     add_saturating(counting, total, joint);
     return true;
@@ -140,7 +140,7 @@ static bool count_state_word(struct counting *counting, unsigned member, uint64_
         uint64_t state = base | (uint64_t)__builtin_ctzll(states & ~any);
         note_counted_deadlocks(counting, &state, (uint64_t)__builtin_popcountll(states & ~any));
     }
-    if (!options->count_transitions || counting->unlooked)
+    if (!options->count_transitions || counting->unexpanded)
         return true;
     if (options->indivisible)
         rivals = 0;
@@ -152,10 +152,10 @@ static bool count_state_word(struct counting *counting, unsigned member, uint64_
         *total = UINT64_MAX;
         atomic_store(&counting->saturated, true);
     }
-    struct scene *scene = &counting->cpu->scenes[member];
+    struct firing_view *view = &counting->cpu->views[member];
     for (; rivals; rivals &= rivals - 1) {
         uint64_t state = base | (uint64_t)__builtin_ctzll(rivals), joint;
-        if (!scene_look(scene, &state) || !scene_count(scene, &joint))
+        if (!firing_view_find(view, &state) || !firing_view_count(view, &joint))
             return false;
         add_saturating(counting, total, joint);
     }
@@ -205,7 +205,7 @@ static void count_bitmap_blocks(void *context, unsigned member)
         last = last < grid->words ? last : grid->words;
         for (; word < last; word++, base = grid_next(grid, base)) {
             uint64_t states = counting->full ? 0 : cpu->space.seen[word];
-            if (counting->unlooked)
+            if (counting->unexpanded)
                 states &= ~cpu->space.done[word];
             if (counting->full) {
                 if ((base & low_mask) != low)
@@ -228,7 +228,7 @@ static void count_bitmap_blocks(void *context, unsigned member)
     add_transitions(counting, total);
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all */
 
 struct part_context {
     struct counting *counting;
@@ -250,8 +250,8 @@ static void count_part(void *context, unsigned member)
     struct counting *counting = context;
     struct cpu *cpu = counting->cpu;
     struct part_context part = {.counting = counting, .member = member};
-    (counting->unlooked ? table_each_waiting : table_each)(
-        cpu->table, member, cpu->scenes[member].here, count_table_state, &part);
+    (counting->unexpanded ? table_each_waiting : table_each)(
+        cpu->table, member, cpu->views[member].here, count_table_state, &part);
     if (part.failed)
         atomic_store(&counting->memory, true);
     add_transitions(counting, part.total);
@@ -264,7 +264,7 @@ static void count_cells(void *context, unsigned member)
     size_t count;
     const struct cell *cells = word_shards_cells(counting->cpu, member, &count);
     for (size_t i = 0; i < count && (i % 1024 != 0 || !cpu_halted(counting->cpu)); i++) {
-        uint64_t states = counting->unlooked ? cells[i].waiting : cells[i].visited;
+        uint64_t states = counting->unexpanded ? cells[i].waiting : cells[i].visited;
         if (states && !count_state_word(counting, member, cells[i].word << 6, states, &total)) {
             atomic_store(&counting->memory, true);
             break;
@@ -282,13 +282,13 @@ static void count_all_combinations(void *context, unsigned member)
     uint64_t count = cpu->circuit->whole, share = count / thread_pool_size(cpu->workers), total = 0;
     uint64_t first = share * member;
     uint64_t last = member + 1 == thread_pool_size(cpu->workers) ? count : first + share;
-    struct scene *scene = &cpu->scenes[member];
+    struct firing_view *view = &cpu->views[member];
     struct space all;
     bool fine = space_full(&all, &cpu->packing, 0, &cpu->meter.memory, NULL) == GORDIAN_OK;
     if (fine && first < last)
-        space_seek(&walk, &all, first, scene->here, scene->here_locals);
+        space_seek(&walk, &all, first, view->here, view->here_locals);
     for (uint64_t n = first; fine && n < last && !cpu_halted(cpu); n++) {
-        fine = count_state(counting, member, scene->here, &total);
+        fine = count_state(counting, member, view->here, &total);
         if (n + 1 < last)
             space_step(&walk);
     }
@@ -349,26 +349,26 @@ gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *er
     return count_found(cpu, &counting, deadlocks, error);
 }
 
-gordian_status cpu_count_unlooked(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error)
+gordian_status cpu_count_unexpanded(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error)
 {
-    struct counting counting = {.cpu = cpu, .unlooked = true};
+    struct counting counting = {.cpu = cpu, .unexpanded = true};
     return count_found(cpu, &counting, deadlocks, error);
 }
 
 gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
                               gordian_error *error)
 {
-    struct scene *scene = &cpu->scenes[0];
+    struct firing_view *view = &cpu->views[0];
     struct space_walk walk;
     *deadlocks = 0;
     for (uint64_t n = 0; n < cpu->space.count && !cpu_halted(cpu); n++) {
         if (n == 0)
-            space_seek(&walk, &cpu->space, 0, scene->here, scene->here_locals);
+            space_seek(&walk, &cpu->space, 0, view->here, view->here_locals);
         else
             space_step(&walk);
-        if (!scene_look(scene, scene->here))
+        if (!firing_view_find(view, view->here))
             return fail_memory(error);
-        *deadlocks += scene->count == 0 && space_number(within, scene->here) != UINT64_MAX;
+        *deadlocks += view->count == 0 && space_number(within, view->here) != UINT64_MAX;
         if (n % 65536 == 0)
             cpu_report(cpu);
     }

@@ -64,7 +64,7 @@ void cpu_note_stuck(struct cpu *cpu, const uint64_t *state)
 /* Starts with the initial states in a bitmap, if there is memory for one. */
 static void start_bitmap(struct cpu *cpu)
 {
-    uint32_t *locals = cpu->scenes[0].here_locals;
+    uint32_t *locals = cpu->views[0].here_locals;
     if (!cpu_bitmap_open(cpu))
         return;
     uint64_t state;
@@ -89,13 +89,13 @@ static gordian_status find_cpu_states(struct cpu *cpu, gordian_error *error)
     if (cpu->space.kind == SPACE_BITMAP)
         TRY(cpu_bitmap(cpu, error));
     if (cpu->shards)
-        cpu->unlooked = word_shards_unlooked(cpu);
+        cpu->unexpanded = word_shards_unexpanded(cpu);
     else if (cpu->table)
-        cpu->unlooked = table_unlooked(cpu->table);
+        cpu->unexpanded = table_unexpanded(cpu->table);
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------ other functions */
 
 /* Sorts the states, so that they have numbers. */
 static gordian_status number_states(struct cpu *cpu, gordian_error *error)
@@ -149,7 +149,7 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
 
 /* Finds the paths to deadlocks. Near deadlocks do not need numbers of all states, unless something
  * else needs them. `full` as below. */
-static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordian_error *error)
+static gordian_status find_paths(struct cpu *cpu, const struct space *full, gordian_error *error)
 {
     bool done = false;
     gordian_status status = GORDIAN_OK;
@@ -173,7 +173,7 @@ static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordi
 
 /* After ctrl-C: finds the path to a known deadlock if this does not take long, otherwise only
  * describes the deadlock. */
-static gordian_status find_ways_soon(struct cpu *cpu, gordian_error *error)
+static gordian_status find_paths_soon(struct cpu *cpu, gordian_error *error)
 {
     bool done = false;
     gordian_status status = GORDIAN_OK;
@@ -197,18 +197,18 @@ static gordian_status find_ways_soon(struct cpu *cpu, gordian_error *error)
 }
 
 /* Examines the states that have not fired yet, within the grace period. */
-static gordian_status look_soon(struct cpu *cpu, gordian_error *error)
+static gordian_status count_unexpanded_soon(struct cpu *cpu, gordian_error *error)
 {
     uint64_t stuck = 0;
-    if (cpu->unlooked == 0)
+    if (cpu->unexpanded == 0)
         return GORDIAN_OK;
     cpu->grace = clock_ns() + GRACE_NS;
     atomic_store(&cpu->halt, false);
-    gordian_status status = cpu_count_unlooked(cpu, &stuck, error);
+    gordian_status status = cpu_count_unexpanded(cpu, &stuck, error);
     cpu->grace = 0;
     cpu->stuck += stuck;
     if (!cpu_halted(cpu) && status == GORDIAN_OK)
-        cpu->unlooked = 0;
+        cpu->unexpanded = 0;
     return status;
 }
 
@@ -218,13 +218,13 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
                                   gordian_error *error)
 {
     gordian_compose_result *result = cpu->result;
-    gordian_status status = look_soon(cpu, error);
+    gordian_status status = count_unexpanded_soon(cpu, error);
     leave_transitions_out(cpu);
-    result->states = atomic_load(&cpu->states) - cpu->unlooked;
+    result->states = atomic_load(&cpu->states) - cpu->unexpanded;
     result->transitions = 0;
     if (cpu->stuck > result->deadlocks)
         result->deadlocks = cpu->stuck;
-    THEN(status, find_ways_soon(cpu, error));
+    THEN(status, find_paths_soon(cpu, error));
     cpu->pass = 2;
     if (status == GORDIAN_OK && sink)
         status = sink->begin(sink->context, cpu->circuit, result->states, 0, error);
@@ -271,7 +271,7 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     result->states = atomic_load(&cpu->states);
     result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
     atomic_store(&cpu->transitions, result->transitions);
-    TRY(find_ways(cpu, full, error));
+    TRY(find_paths(cpu, full, error));
     cpu->pass = 2;
     if (sink && result->uncounted)
         return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
@@ -294,7 +294,7 @@ static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sin
     return status;
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 void cpu_close(struct cpu *cpu)
 {
@@ -302,9 +302,9 @@ void cpu_close(struct cpu *cpu)
     word_shards_free(cpu);
     table_free(cpu);
     space_close(&cpu->space);
-    for (unsigned i = 0; i < cpu->scene_count; i++)
-        scene_close(&cpu->scenes[i]);
-    memory_free_all(memory, cpu->scenes, cpu->example);
+    for (unsigned i = 0; i < cpu->firing_view_count; i++)
+        firing_view_close(&cpu->views[i]);
+    memory_free_all(memory, cpu->views, cpu->example);
     thread_pool_close(cpu->workers);
     memory_free(memory, cpu->grid.digits);
     packing_close(&cpu->packing);
@@ -334,12 +334,13 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
     gordian_status status = thread_pool_open(&cpu->workers, wanted, memory, error);
     if (status != GORDIAN_OK)
         return status;
-    cpu->scenes = memory_zeroed(memory, thread_pool_size(cpu->workers) * sizeof *cpu->scenes);
-    if (!cpu->scenes)
+    cpu->views = memory_zeroed(memory, thread_pool_size(cpu->workers) * sizeof *cpu->views);
+    if (!cpu->views)
         return fail_memory(error);
-    while (cpu->scene_count < thread_pool_size(cpu->workers) && status == GORDIAN_OK) {
-        status = scene_open(&cpu->scenes[cpu->scene_count], &cpu->packing, memory, error);
-        cpu->scene_count += status == GORDIAN_OK;
+    while (cpu->firing_view_count < thread_pool_size(cpu->workers) && status == GORDIAN_OK) {
+        status =
+            firing_view_open(&cpu->views[cpu->firing_view_count], &cpu->packing, memory, error);
+        cpu->firing_view_count += status == GORDIAN_OK;
     }
     return status;
 }

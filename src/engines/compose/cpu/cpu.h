@@ -3,15 +3,14 @@
  *
  * It finds states with indivisible firings only, and stores them in one of three structures:
  * - A hash table of words of 64 neighbouring states (cpu/cells.c, explore/cells.h), for circuits
- *   whose
- * state fits a word. Each thread owns a part of the words, and only that thread accesses it.
- * Threads send states to their owners.
+ *   whose state fits a word. Each thread owns a part of the words, and only that thread accesses
+ *   it. Threads send states to their owners.
  * - A hash table of packed states (cpu/hash.c), for any circuit. It is divided in the same way, but
- * the threads synchronize to exchange states.
+ *   the threads synchronize to exchange states.
  * - A bitmap (explore/space.h, cpu/bitmap.c) with one bit for every combination of local states, if
- * there is memory for it. The threads sweep over it repeatedly. Each processes words of 64
- * neighbouring states and fires whole words: a mask selects the states of the word in which a
- * firing is enabled, and a shift moves them to their successors.
+ *   there is memory for it. The threads sweep over it repeatedly. Each processes words of 64
+ *   neighbouring states and fires whole words: a mask selects the states of the word in which a
+ *   firing is enabled, and a shift moves them to their successors.
  *
  * A small bitmap is used from the start. Otherwise the engine starts with a table, and switches to
  * a bitmap as soon as the states found would fill it well enough.
@@ -44,16 +43,16 @@ struct cpu {
     bool by_states;   /* uses a table of states even if a table of words is possible */
     struct word_shards *shards;
     struct table *table;
-    struct space space;   /* the states found */
-    struct scene *scenes; /* one per thread */
-    unsigned scene_count;
+    struct space space;        /* the states found */
+    struct firing_view *views; /* one per thread */
+    unsigned firing_view_count;
 
     _Atomic uint64_t states, transitions, waiting, written;
     uint64_t stuck; /* deadlocks found during the search; all of them if `met` */
     bool met;
     uint64_t *example; /* a deadlock: a packed state */
     _Atomic bool has_example;
-    uint64_t unlooked;       /* states of a stopped run that have not fired yet */
+    uint64_t unexpanded;     /* states of a stopped run that have not fired yet */
     uint64_t grace;          /* stop requests are ignored until this time (clock_ns); 0: never */
     _Atomic bool halt;       /* all threads stop when it is set */
     _Atomic uint32_t reason; /* gordian_compose_stop */
@@ -117,7 +116,7 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error);
 /* Turns the states of the shards into a sorted space and frees the shards. */
 gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error);
 void word_shards_free(struct cpu *cpu);
-uint64_t word_shards_unlooked(const struct cpu *cpu);
+uint64_t word_shards_unexpanded(const struct cpu *cpu);
 /* The cells that a thread has found. */
 const struct cell *word_shards_cells(const struct cpu *cpu, unsigned member, size_t *count);
 /* Numbers the described deadlocks. */
@@ -130,7 +129,7 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error);
 gordian_status cpu_sort(struct cpu *cpu, gordian_error *error);
 void table_free(struct cpu *cpu);
 /* The number of states that have not fired yet. */
-uint64_t table_unlooked(const struct table *table);
+uint64_t table_unexpanded(const struct table *table);
 /* Calls `each` for the states of one part, each in `state`, which has capacity for one. There is
  * one part per thread. */
 void table_each(const struct table *table, unsigned part, uint64_t *state,
@@ -151,7 +150,7 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error);
 gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
 gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error);
 /* Counts the deadlocks among the states of a stopped run that have not fired yet. */
-gordian_status cpu_count_unlooked(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
+gordian_status cpu_count_unexpanded(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
 /* Counts the deadlocks among the numbered states that are also in `within`. */
 gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
                               gordian_error *error);

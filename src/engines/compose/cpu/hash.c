@@ -29,16 +29,16 @@ struct states {
     size_t count, room; /* in words */
 };
 
-#define SHELVES 16
+#define SEGMENTS 16
 
 /* Packed states with linear probing. A slot of all ones is free. */
-struct shelf {
+struct segment {
     unsigned char *slots;
     size_t slot_count, used;
 };
 
 struct part {
-    struct shelf shelves[SHELVES];
+    struct segment segments[SEGMENTS];
     uint64_t used; /* in all tables */
     struct stack waiting;
     uint64_t stuck;       /* deadlocks */
@@ -53,8 +53,8 @@ struct table {
     uint64_t mask; /* of the bits of a slot, for states of one word */
     unsigned part_count;
     struct part *parts;
-    bool no_bitmap;   /* there was no memory for a bitmap */
-    bool leave, turn; /* decided by thread 0: end the search; continue with a bitmap */
+    bool no_bitmap;        /* there was no memory for a bitmap */
+    bool leave, to_bitmap; /* decided by thread 0: end the search; continue with a bitmap */
 };
 
 static uint64_t hash_packed(const uint64_t *state, size_t words)
@@ -95,58 +95,59 @@ static void pop_waiting(const struct table *table, struct stack *waiting, uint64
 
 /* The table of the state's owner that contains the state. The high half of the hash selects the
  * owner. */
-static inline struct shelf *shelf_of(struct part *part, uint64_t hash)
+static inline struct segment *segment_of(struct part *part, uint64_t hash)
 {
-    return &part->shelves[hash % SHELVES];
+    return &part->segments[hash % SEGMENTS];
 }
 
-static inline size_t first_slot(const struct shelf *shelf, uint64_t hash)
+static inline size_t first_slot(const struct segment *segment, uint64_t hash)
 {
-    return (size_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15u) * shelf->slot_count >> 64);
+    return (size_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15u) * segment->slot_count >> 64);
 }
 
 /* The contents of a slot, for states of one word. Memory behind the last slot may be read. */
-static inline uint64_t slot_word(const struct table *table, const struct shelf *shelf, size_t slot)
+static inline uint64_t slot_word(const struct table *table, const struct segment *segment,
+                                 size_t slot)
 {
     uint64_t word;
-    memcpy(&word, shelf->slots + slot * table->bytes, sizeof word);
+    memcpy(&word, segment->slots + slot * table->bytes, sizeof word);
     return word & table->mask;
 }
 
-static inline bool slot_free(const struct table *table, const struct shelf *shelf, size_t slot)
+static inline bool slot_free(const struct table *table, const struct segment *segment, size_t slot)
 {
     uint64_t word;
     if (table->words == 1)
-        return slot_word(table, shelf, slot) == table->mask;
-    memcpy(&word, shelf->slots + slot * table->bytes, sizeof word);
+        return slot_word(table, segment, slot) == table->mask;
+    memcpy(&word, segment->slots + slot * table->bytes, sizeof word);
     return word == PACKED_NONE;
 }
 
 /* The state in an occupied slot. */
-static inline void slot_state(const struct table *table, const struct shelf *shelf, size_t slot,
+static inline void slot_state(const struct table *table, const struct segment *segment, size_t slot,
                               uint64_t *state)
 {
     if (table->words == 1)
-        *state = slot_word(table, shelf, slot);
+        *state = slot_word(table, segment, slot);
     else
-        memcpy(state, shelf->slots + slot * table->bytes, table->bytes);
+        memcpy(state, segment->slots + slot * table->bytes, table->bytes);
 }
 
 /* The slot of a state, or the free slot where it would be stored; *there: it is stored. */
-static size_t slot_of(const struct table *table, const struct shelf *shelf, const uint64_t *state,
-                      uint64_t hash, bool *there)
+static size_t slot_of(const struct table *table, const struct segment *segment,
+                      const uint64_t *state, uint64_t hash, bool *there)
 {
-    size_t slot = first_slot(shelf, hash), words = table->words;
-    for (;; slot = slot + 1 == shelf->slot_count ? 0 : slot + 1) {
+    size_t slot = first_slot(segment, hash), words = table->words;
+    for (;; slot = slot + 1 == segment->slot_count ? 0 : slot + 1) {
         if (words == 1) {
-            uint64_t word = slot_word(table, shelf, slot);
+            uint64_t word = slot_word(table, segment, slot);
             *there = word == *state;
             if (*there || word == table->mask)
                 return slot;
             continue;
         }
-        *there = memcmp(shelf->slots + slot * table->bytes, state, table->bytes) == 0;
-        if (*there || slot_free(table, shelf, slot))
+        *there = memcmp(segment->slots + slot * table->bytes, state, table->bytes) == 0;
+        if (*there || slot_free(table, segment, slot))
             return slot;
     }
 }
@@ -162,11 +163,11 @@ static bool within_limit(const struct table *table, const struct part *part, siz
     return meter_now(meter) + bytes + sorted <= meter->limit;
 }
 
-static bool grow_shelf(struct table *table, const struct part *part, struct shelf *shelf)
+static bool grow_segment(struct table *table, const struct part *part, struct segment *segment)
 {
     const gordian_allocator *memory = &table->cpu->meter.memory;
-    struct shelf grown = {.slot_count = shelf->slot_count + shelf->slot_count / 4 + 16,
-                          .used = shelf->used};
+    struct segment grown = {.slot_count = segment->slot_count + segment->slot_count / 4 + 16,
+                            .used = segment->used};
     size_t bytes = grown.slot_count * table->bytes + sizeof(uint64_t);
     if (!within_limit(table, part, bytes))
         return false;
@@ -174,16 +175,16 @@ static bool grow_shelf(struct table *table, const struct part *part, struct shel
     uint64_t *state = memory_alloc(memory, table->words * sizeof *state);
     if (grown.slots && state) {
         memset(grown.slots, 0xff, bytes);
-        for (size_t i = 0; i < shelf->slot_count; i++) {
+        for (size_t i = 0; i < segment->slot_count; i++) {
             bool there;
-            if (slot_free(table, shelf, i))
+            if (slot_free(table, segment, i))
                 continue;
-            slot_state(table, shelf, i, state);
+            slot_state(table, segment, i, state);
             size_t slot = slot_of(table, &grown, state, hash_packed(state, table->words), &there);
             memcpy(grown.slots + slot * table->bytes, state, table->bytes);
         }
-        memory_free(memory, shelf->slots);
-        *shelf = grown;
+        memory_free(memory, segment->slots);
+        *segment = grown;
     } else {
         memory_free(memory, grown.slots);
         grown.slots = NULL;
@@ -197,14 +198,14 @@ static void insert_state(struct table *table, struct part *part, const uint64_t 
                          uint64_t hash)
 {
     struct cpu *cpu = table->cpu;
-    struct shelf *shelf = shelf_of(part, hash);
+    struct segment *segment = segment_of(part, hash);
     uint64_t most = cpu->options->full ? 0 : cpu->options->max_states;
     bool there;
-    if (7 * (shelf->used + 1) > 6 * shelf->slot_count && !grow_shelf(table, part, shelf)) {
+    if (7 * (segment->used + 1) > 6 * segment->slot_count && !grow_segment(table, part, segment)) {
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
-    size_t slot = slot_of(table, shelf, state, hash, &there);
+    size_t slot = slot_of(table, segment, state, hash, &there);
     if (there)
         return;
     if (most && atomic_fetch_add_explicit(&cpu->states, 1, memory_order_relaxed) >= most) {
@@ -218,8 +219,8 @@ static void insert_state(struct table *table, struct part *part, const uint64_t 
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
-    memcpy(shelf->slots + slot * table->bytes, state, table->bytes);
-    shelf->used++;
+    memcpy(segment->slots + slot * table->bytes, state, table->bytes);
+    segment->used++;
     part->used++;
 }
 
@@ -250,17 +251,17 @@ static void fire_table_state(struct table *table, unsigned member, const uint64_
                              uint64_t *to)
 {
     struct cpu *cpu = table->cpu;
-    struct scene *scene = &cpu->scenes[member];
+    struct firing_view *view = &cpu->views[member];
     size_t words = table->words;
-    if (!scene_look(scene, state)) {
+    if (!firing_view_find(view, state)) {
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
-    if (scene->count == 0)
+    if (view->count == 0)
         note_table_deadlock(table, member, state);
-    for (size_t i = 0; i < scene->count; i++) {
+    for (size_t i = 0; i < view->count; i++) {
         memcpy(to, state, words * sizeof *to);
-        patches_flip(scene->enabled[i].patches, scene->enabled[i].patch_count, to);
+        patches_flip(view->enabled[i].patches, view->enabled[i].patch_count, to);
         hand_state(table, member, to, hash_packed(to, words));
     }
 }
@@ -268,9 +269,9 @@ static void fire_table_state(struct table *table, unsigned member, const uint64_
 /* Prefetches the slot that insert_state will access. */
 static inline void expect_state(const struct table *table, struct part *part, uint64_t hash)
 {
-    const struct shelf *shelf = shelf_of(part, hash);
-    if (shelf->slot_count)
-        __builtin_prefetch(shelf->slots + first_slot(shelf, hash) * table->bytes, 1);
+    const struct segment *segment = segment_of(part, hash);
+    if (segment->slot_count)
+        __builtin_prefetch(segment->slots + first_slot(segment, hash) * table->bytes, 1);
 }
 
 /* States found before they are inserted, so that their slots can be prefetched. */
@@ -313,9 +314,9 @@ static void decide_next(struct table *table)
     atomic_store_explicit(&cpu->states, states, memory_order_relaxed);
     atomic_store_explicit(&cpu->waiting, waiting, memory_order_relaxed);
     /* A bitmap with one state per word is as small as the table, and much faster. */
-    table->turn = cpu->grid.words && states >= cpu->grid.words && !table->no_bitmap &&
-                  (cpu->options->full || !cpu->options->max_states) && waiting > 0;
-    table->leave = waiting == 0 || table->turn || cpu_halted(cpu);
+    table->to_bitmap = cpu->grid.words && states >= cpu->grid.words && !table->no_bitmap &&
+                       (cpu->options->full || !cpu->options->max_states) && waiting > 0;
+    table->leave = waiting == 0 || table->to_bitmap || cpu_halted(cpu);
 }
 
 static void explore_table_states(void *context, unsigned member)
@@ -328,15 +329,15 @@ static void explore_table_states(void *context, unsigned member)
     bool short_list =
         words == 1 && table->cpu->firings.complete && table->cpu->firings.count <= SHORT_LIST;
     do {
-        size_t looked = 0, boxed = 0;
-        while (mine->waiting.count > 0 && looked < BOX_ENOUGH && boxed < BOX_ENOUGH &&
+        size_t expanded = 0, boxed = 0;
+        while (mine->waiting.count > 0 && expanded < BOX_ENOUGH && boxed < BOX_ENOUGH &&
                !cpu_halted(table->cpu)) {
             pop_waiting(table, &mine->waiting, state);
             if (short_list)
                 fire_word_state(table, member, *state);
             else
                 fire_table_state(table, member, state, to);
-            looked++;
+            expanded++;
             boxed = 0;
             for (unsigned p = 0; p < table->part_count; p++)
                 if (p != member && mine->boxes[p].count / words > boxed)
@@ -360,7 +361,7 @@ static void explore_table_states(void *context, unsigned member)
     } while (!table->leave);
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 void table_free(struct cpu *cpu)
 {
@@ -370,8 +371,8 @@ void table_free(struct cpu *cpu)
         return;
     for (unsigned p = 0; table->parts && p < table->part_count; p++) {
         struct part *part = &table->parts[p];
-        for (size_t i = 0; i < SHELVES; i++)
-            memory_free(memory, part->shelves[i].slots);
+        for (size_t i = 0; i < SEGMENTS; i++)
+            memory_free(memory, part->segments[i].slots);
         memory_free(memory, part->waiting.list);
         for (unsigned b = 0; part->boxes && b < table->part_count; b++)
             memory_free(memory, part->boxes[b].list);
@@ -381,7 +382,7 @@ void table_free(struct cpu *cpu)
     cpu->table = NULL;
 }
 
-uint64_t table_unlooked(const struct table *table)
+uint64_t table_unexpanded(const struct table *table)
 {
     uint64_t waiting = 0;
     for (unsigned p = 0; p < table->part_count; p++)
@@ -414,12 +415,12 @@ static bool table_make(struct cpu *cpu)
 void table_each(const struct table *table, unsigned part, uint64_t *state,
                 void (*each)(void *context, const uint64_t *state), void *context)
 {
-    for (size_t i = 0; i < SHELVES; i++) {
-        const struct shelf *shelf = &table->parts[part].shelves[i];
-        for (size_t slot = 0; slot < shelf->slot_count; slot++) {
-            if (slot_free(table, shelf, slot))
+    for (size_t i = 0; i < SEGMENTS; i++) {
+        const struct segment *segment = &table->parts[part].segments[i];
+        for (size_t slot = 0; slot < segment->slot_count; slot++) {
+            if (slot_free(table, segment, slot))
                 continue;
-            slot_state(table, shelf, slot, state);
+            slot_state(table, segment, slot, state);
             each(context, state);
         }
     }
@@ -466,8 +467,8 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
     if (!table_make(cpu))
         return fail_memory(error);
     struct table *table = cpu->table;
-    uint32_t *locals = cpu->scenes[0].here_locals;
-    uint64_t *state = cpu->scenes[0].here, put = 0;
+    uint32_t *locals = cpu->views[0].here_locals;
+    uint64_t *state = cpu->views[0].here, put = 0;
     initial_first(cpu->circuit, locals);
     do {
         pack_state(&cpu->packing, locals, state);
@@ -483,7 +484,7 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
         cpu->stuck = 0; /* this may be the second run */
         for (unsigned p = 0; p < cpu->table->part_count; p++)
             cpu->stuck += cpu->table->parts[p].stuck;
-        if (!cpu->table->turn || cpu_halted(cpu) || table_to_bitmap(cpu))
+        if (!cpu->table->to_bitmap || cpu_halted(cpu) || table_to_bitmap(cpu))
             return GORDIAN_OK;
         cpu->table->no_bitmap = true;
     }
@@ -514,7 +515,7 @@ gordian_status cpu_sort(struct cpu *cpu, gordian_error *error)
     if (!gathering.states)
         return fail_memory(error);
     for (unsigned p = 0; p < table->part_count; p++)
-        table_each(table, p, cpu->scenes[0].here, gather_state, &gathering);
+        table_each(table, p, cpu->views[0].here, gather_state, &gathering);
     table_free(cpu);
     sort_words(gathering.states, count, gathering.words);
     cpu->space = (struct space){.kind = SPACE_SORTED,

@@ -109,17 +109,17 @@ struct taking {
     uint64_t looked, counted;
 };
 
-static bool take_transition(void *context, const struct scene *scene)
+static bool take_transition(void *context, const struct firing_view *view)
 {
     struct taking *taking = context;
     struct page *page = taking->page;
     const gordian_allocator *memory = &taking->delivering->cpu->meter.memory;
-    size_t words = scene->packing->circuit->label_words;
+    size_t words = view->packing->circuit->label_words;
     if (++taking->looked % 65536 == 0 && cpu_halted(taking->delivering->cpu)) {
         taking->cut = true;
         return false;
     }
-    uint64_t number = space_number(taking->delivering->space, scene->to);
+    uint64_t number = space_number(taking->delivering->space, view->to);
     if (number == UINT64_MAX)
         return true;
     taking->counted++;
@@ -132,18 +132,18 @@ static bool take_transition(void *context, const struct scene *scene)
         return false;
     }
     page->to[page->used] = number;
-    memcpy(page->labels + page->used++ * words, scene->label, words * sizeof *page->labels);
+    memcpy(page->labels + page->used++ * words, view->label, words * sizeof *page->labels);
     return true;
 }
 
 /* May the joint firings of this state be enumerated to count some of them? *cut: no, there are too
  * many. False: out of memory. */
-static bool may_count(struct delivering *delivering, struct scene *scene, bool *cut)
+static bool may_count(struct delivering *delivering, struct firing_view *view, bool *cut)
 {
     uint64_t joint = 0;
     if (delivering->keep || delivering->cpu->options->indivisible)
         return true;
-    if (!scene_count(scene, &joint))
+    if (!firing_view_count(view, &joint))
         return false;
     if (joint > COMPOSE_AMONG_MOST ||
         atomic_fetch_add(&delivering->joint, joint) + joint > COMPOSE_AMONG_MOST) {
@@ -159,9 +159,9 @@ static bool make_page_rows(struct delivering *delivering, unsigned member, struc
 {
     struct cpu *cpu = delivering->cpu;
     const gordian_allocator *memory = &cpu->meter.memory;
-    struct scene *scene = &cpu->scenes[member];
-    uint64_t *state = scene->here;
-    uint32_t *locals = scene->here_locals;
+    struct firing_view *view = &cpu->views[member];
+    uint64_t *state = view->here;
+    uint32_t *locals = view->here_locals;
     struct taking taking = {.delivering = delivering, .page = page};
     size_t factors = cpu->circuit->factor_count;
     struct space_walk walk;
@@ -169,12 +169,12 @@ static bool make_page_rows(struct delivering *delivering, unsigned member, struc
     for (uint64_t n = 0; n < count; n++) {
         size_t start = page->used;
         bool short_of_memory;
-        if (!scene_look(scene, state) || !may_count(delivering, scene, &page->cut))
+        if (!firing_view_find(view, state) || !may_count(delivering, view, &page->cut))
             return false;
         if (page->cut)
             break;
-        if (!scene_each(scene, state, cpu->options->indivisible, take_transition, &taking,
-                        &short_of_memory) &&
+        if (!firing_view_each(view, state, cpu->options->indivisible, take_transition, &taking,
+                              &short_of_memory) &&
             (short_of_memory || taking.failed))
             return false;
         page->cut = taking.cut;

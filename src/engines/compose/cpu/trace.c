@@ -67,10 +67,10 @@ static void trace_initial(struct tracing *tracing)
     } while (initial_next(cpu->circuit, tracing->locals));
 }
 
-static bool trace_step(void *context, const struct scene *scene)
+static bool trace_step(void *context, const struct firing_view *view)
 {
     struct tracing *tracing = context;
-    uint64_t number = space_number(tracing->space, scene->to);
+    uint64_t number = space_number(tracing->space, view->to);
     if (++tracing->steps % 65536 == 0 && !cpu_report(tracing->cpu))
         return false;
     return number == UINT64_MAX || reach_number(tracing, number, tracing->from + 1);
@@ -80,7 +80,7 @@ static bool trace_step(void *context, const struct scene *scene)
  * False: out of memory or stopped. */
 static bool go_through(struct tracing *tracing, bool fire)
 {
-    struct scene *scene = &tracing->cpu->scenes[0];
+    struct firing_view *view = &tracing->cpu->views[0];
     struct space_walk walk;
     for (size_t i = 0; i < tracing->level_count && tracing->found_count < tracing->wanted; i++) {
         bool memory;
@@ -88,15 +88,15 @@ static bool go_through(struct tracing *tracing, bool fire)
         space_seek(&walk, tracing->space, tracing->from, tracing->state, tracing->locals);
         if (!fire && cpu_can_fire(tracing->cpu, tracing->state))
             continue;
-        if (!scene_look(scene, tracing->state)) {
+        if (!firing_view_find(view, tracing->state)) {
             tracing->failed = true;
             return false;
         }
         bool counts =
             !tracing->numbers || space_number(tracing->numbers, tracing->state) != UINT64_MAX;
-        if (!fire && scene->count == 0 && counts)
+        if (!fire && view->count == 0 && counts)
             tracing->found[tracing->found_count++] = tracing->from;
-        if (fire && !scene_each(scene, tracing->state, false, trace_step, tracing, &memory)) {
+        if (fire && !firing_view_each(view, tracing->state, false, trace_step, tracing, &memory)) {
             tracing->failed |= memory;
             return false;
         }
@@ -123,17 +123,17 @@ static void search_levels(struct tracing *tracing)
     }
 }
 
-/* ------------------------------------------------------------------ the way back */
+/* ------------------------------------------------------------------ backtracking */
 
-static bool compare_label(void *context, const struct scene *scene)
+static bool compare_label(void *context, const struct firing_view *view)
 {
     struct tracing *tracing = context;
     const gordian_circuit *circuit = tracing->cpu->circuit;
-    if (packed_compare(scene->to, tracing->goal, tracing->cpu->packing.words) != 0)
+    if (packed_compare(view->to, tracing->goal, tracing->cpu->packing.words) != 0)
         return true;
-    if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
+    if (!tracing->has_label || label_compare(view->label, tracing->label, circuit->label_words,
                                              circuit->name_count, circuit->value_bits) < 0)
-        memcpy(tracing->label, scene->label, circuit->label_words * sizeof *scene->label);
+        memcpy(tracing->label, view->label, circuit->label_words * sizeof *view->label);
     tracing->has_label = true;
     return true;
 }
@@ -141,7 +141,7 @@ static bool compare_label(void *context, const struct scene *scene)
 /* Finds the smallest label of a step between two states. */
 static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint64_t *label)
 {
-    struct scene *scene = &tracing->cpu->scenes[0];
+    struct firing_view *view = &tracing->cpu->views[0];
     struct space_walk walk;
     bool memory;
     tracing->label = label;
@@ -149,8 +149,8 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
     space_seek(&walk, tracing->space, to, tracing->state, tracing->locals);
     memcpy(tracing->goal, tracing->state, tracing->cpu->packing.words * sizeof *tracing->goal);
     space_seek(&walk, tracing->space, from, tracing->state, tracing->locals);
-    return scene_look(scene, tracing->state) &&
-           scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
+    return firing_view_find(view, tracing->state) &&
+           firing_view_each(view, tracing->state, false, compare_label, tracing, &memory);
 }
 
 static gordian_status describe_traced_deadlock(struct tracing *tracing, uint64_t number,
@@ -183,8 +183,8 @@ static struct tracing start_tracing(struct cpu *cpu, const struct space *space)
     return (struct tracing){.cpu = cpu,
                             .space = space,
                             .wanted = cpu_described(cpu),
-                            .state = cpu->scenes[0].here,
-                            .locals = cpu->scenes[0].here_locals};
+                            .state = cpu->views[0].here,
+                            .locals = cpu->views[0].here_locals};
 }
 
 /* Describes all deadlocks found. Out of memory: none. */
@@ -237,7 +237,7 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
     return status;
 }
 
-/* ------------------------------------------------------------------ deadlocks that are near */
+/* ------------------------------------------------------------------ nearest deadlocks */
 
 /* Paths to near deadlocks: explores the states near the initial ones once more and stores the
  * predecessor of each. The states found by the engine need not be sorted for this, nor be on this
@@ -274,19 +274,19 @@ static bool add_near_state(struct nearby *nearby, const uint64_t *state)
     return !nearby->failed;
 }
 
-static bool take_near_step(void *context, const struct scene *scene)
+static bool take_near_step(void *context, const struct firing_view *view)
 {
     struct nearby *nearby = context;
     nearby->far = ++nearby->steps > NEAR_STEPS || nearby->states.count > NEAR_STATES ||
                   (nearby->steps % 65536 == 0 && !cpu_report(nearby->cpu));
-    return !nearby->far && add_near_state(nearby, scene->to);
+    return !nearby->far && add_near_state(nearby, view->to);
 }
 
 static void add_initial(struct nearby *nearby)
 {
     const struct cpu *cpu = nearby->cpu;
-    uint64_t *state = cpu->scenes[0].here;
-    uint32_t *locals = cpu->scenes[0].here_locals;
+    uint64_t *state = cpu->views[0].here;
+    uint32_t *locals = cpu->views[0].here_locals;
     nearby->far = cpu->circuit->initial > NEAR_STATES;
     if (nearby->far)
         return;
@@ -311,10 +311,10 @@ static size_t number_in_order(const struct nearby *nearby, uint64_t *states, siz
 /* Fires the states from `first` to `last`. */
 static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
 {
-    struct scene *scene = &nearby->cpu->scenes[0];
+    struct firing_view *view = &nearby->cpu->views[0];
     const gordian_allocator *memory = &nearby->cpu->meter.memory;
     size_t words = nearby->words, count = last - first;
-    uint64_t *order = memory_alloc(memory, count * words * sizeof *order), *here = scene->here;
+    uint64_t *order = memory_alloc(memory, count * words * sizeof *order), *here = view->here;
     nearby->failed = !order;
     if (order) {
         memcpy(order, (uint64_t *)nearby->states.list + first * words,
@@ -325,8 +325,9 @@ static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
         bool no_memory = false;
         nearby->from = (uint32_t)order[i];
         memcpy(here, (uint64_t *)nearby->states.list + order[i] * words, words * sizeof *here);
-        nearby->failed |= !scene_look(scene, here);
-        if (!nearby->failed && !scene_each(scene, here, false, take_near_step, nearby, &no_memory))
+        nearby->failed |= !firing_view_find(view, here);
+        if (!nearby->failed &&
+            !firing_view_each(view, here, false, take_near_step, nearby, &no_memory))
             nearby->failed |= no_memory;
     }
     memory_free(memory, order);
@@ -340,7 +341,7 @@ static void go_around(struct nearby *nearby, size_t wanted)
     for (; first < nearby->states.count && !nearby->far && !nearby->failed; first = last) {
         last = nearby->states.count;
         /* Finds the deadlocks among the states from `first` on. */
-        struct scene *scene = &nearby->cpu->scenes[0];
+        struct firing_view *view = &nearby->cpu->views[0];
         const gordian_allocator *memory = &nearby->cpu->meter.memory;
         size_t words = nearby->words, count = 0, room = 0;
         uint64_t *stuck = NULL;
@@ -348,8 +349,8 @@ static void go_around(struct nearby *nearby, size_t wanted)
             const uint64_t *state = (uint64_t *)nearby->states.list + i * words;
             if (cpu_can_fire(nearby->cpu, state))
                 continue;
-            nearby->failed = !scene_look(scene, state);
-            if (nearby->failed || scene->count > 0)
+            nearby->failed = !firing_view_find(view, state);
+            if (nearby->failed || view->count > 0)
                 continue;
             nearby->failed =
                 !memory_grow(memory, &stuck, &room, (count + 1) * words, sizeof *stuck);

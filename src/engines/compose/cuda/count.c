@@ -38,11 +38,11 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ stuck states */
+/* ------------------------------------------------------------------ states without successors */
 
 /* Scans the set once: counts the deadlocks below the limit, and stores as many as `found` has
  * capacity for, in any order. */
-static gordian_status look_for_dead(struct compose_device *device,
+static gordian_status scan_for_dead(struct compose_device *device,
                                     const struct dead_question *question, uint64_t limit,
                                     struct gpu_array *found, uint64_t *count, gordian_error *error)
 {
@@ -77,7 +77,7 @@ static gordian_status narrow_down(struct compose_device *device,
     uint64_t low = 0, high = question->below, count;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        TRY(look_for_dead(device, question, middle, found, &count, error));
+        TRY(scan_for_dead(device, question, middle, found, &count, error));
         if (count < wanted)
             low = middle;
         else
@@ -101,7 +101,7 @@ static gordian_status read_dead(struct compose_device *device, const struct dead
         return fail_memory(error);
     if (count > enough) {
         status = narrow_down(device, question, room, enough, found, &limit, error);
-        THEN(status, look_for_dead(device, question, limit, found, &there, error));
+        THEN(status, scan_for_dead(device, question, limit, found, &there, error));
     }
     if (there > enough)
         there = enough;
@@ -126,7 +126,7 @@ gordian_status device_dead(struct compose_device *device, const struct dead_ques
     uint64_t bytes = options.capacity * sizeof *first;
     TRY(device_take(device, bytes, error));
     gordian_status status = gpu_array_create(&found, device->gpu, &options, error);
-    THEN(status, look_for_dead(device, question, question->below, found, count, error));
+    THEN(status, scan_for_dead(device, question, question->below, found, count, error));
     if (status == GORDIAN_OK && bytes && *count)
         status = read_dead(device, question, found, first, room, enough, *count, error);
     gpu_array_destroy(found);
@@ -137,12 +137,12 @@ gordian_status device_dead(struct compose_device *device, const struct dead_ques
 /* ------------------------------------------------------------------ distances */
 
 /* The search for paths to deadlocks. */
-struct ways {
+struct search {
     struct compose_device *device;
     gpu_address distances, states, answers; /* capacity of the last two: BATCH */
     uint64_t places;
     uint64_t *asked;
-    uint32_t *told;
+    uint32_t *read;
     size_t waiting; /* queries without an answer yet */
 
     /* The current path, from its end. */
@@ -156,203 +156,207 @@ struct ways {
     gordian_error *error;
 };
 
-static gordian_status ask_distances(struct ways *ways, uint32_t count, uint32_t mark,
+static gordian_status ask_distances(struct search *search, uint32_t count, uint32_t mark,
                                     gordian_error *error)
 {
-    struct compose_device *device = ways->device;
+    struct compose_device *device = search->device;
     struct compose_distance_arguments arguments = {.set = device->set,
-                                                   .distances = ways->distances,
-                                                   .states = ways->states,
-                                                   .out = ways->answers,
+                                                   .distances = search->distances,
+                                                   .states = search->states,
+                                                   .out = search->answers,
                                                    .count = count,
                                                    .mark = mark};
     if (count == 0)
         return GORDIAN_OK;
-    TRY(gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error));
+    TRY(gpu_write(device->gpu, search->states, search->asked, count * sizeof *search->asked,
+                  error));
     TRY(device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error));
-    return gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error);
+    return gpu_read(device->gpu, search->read, search->answers, count * sizeof *search->read,
+                    error);
 }
 
-static gordian_status mark_initial(struct ways *ways, gordian_error *error)
+static gordian_status mark_initial(struct search *search, gordian_error *error)
 {
-    const struct packed *packed = ways->device->packed;
+    const struct packed *packed = search->device->packed;
     for (uint64_t i = 0; i < packed->circuit->initial;) {
         uint32_t count = 0;
         for (; count < BATCH && i < packed->circuit->initial; i++)
-            ways->asked[count++] = packed_initial(packed, i);
-        TRY(ask_distances(ways, count, 1, error));
+            search->asked[count++] = packed_initial(packed, i);
+        TRY(ask_distances(search, count, 1, error));
     }
     return GORDIAN_OK;
 }
 
-static gordian_status step_distances(struct ways *ways, uint32_t now, bool *changed, bool *many,
+static gordian_status step_distances(struct search *search, uint32_t now, bool *changed, bool *many,
                                      gordian_error *error)
 {
-    struct compose_device *device = ways->device;
+    struct compose_device *device = search->device;
     struct compose_step_arguments arguments = {.firings = device->view,
                                                .set = device->set,
-                                               .distances = ways->distances,
+                                               .distances = search->distances,
                                                .changed = CONTROL(device, changed),
                                                .now = now};
     uint32_t flag = 0;
     TRY(gpu_zero(device->gpu, CONTROL(device, changed), sizeof flag, error));
-    TRY(device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments, error));
+    TRY(device_launch(device, "compose_step", search->places, &arguments, sizeof arguments, error));
     TRY(gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error));
     *changed = (flag & COMPOSE_CHANGED) != 0;
     *many = (flag & COMPOSE_TOO_MANY) != 0;
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the way back */
+/* ------------------------------------------------------------------ backtracking */
 
 /* Keeps the lowest predecessor at the right distance, with its first label. */
-static void keep_first_step(struct ways *ways, uint64_t from, const uint32_t *chosen)
+static void keep_first_step(struct search *search, uint64_t from, const uint32_t *chosen)
 {
-    const gordian_circuit *circuit = ways->device->packed->circuit;
-    if (ways->found && from > ways->best)
+    const gordian_circuit *circuit = search->device->packed->circuit;
+    if (search->found && from > search->best)
         return;
-    packed_label(ways->device->packed, chosen + 1, chosen[0], ways->label);
-    if (ways->found && from == ways->best &&
-        label_compare(ways->label, ways->best_label, circuit->label_words, circuit->name_count,
+    packed_label(search->device->packed, chosen + 1, chosen[0], search->label);
+    if (search->found && from == search->best &&
+        label_compare(search->label, search->best_label, circuit->label_words, circuit->name_count,
                       circuit->value_bits) >= 0)
         return;
-    ways->found = true;
-    ways->best = from;
-    memcpy(ways->best_label, ways->label, circuit->label_words * sizeof *ways->label);
+    search->found = true;
+    search->best = from;
+    memcpy(search->best_label, search->label, circuit->label_words * sizeof *search->label);
 }
 
-static void look_at_answers(struct ways *ways)
+static void read_answers(struct search *search)
 {
-    ways->status = ask_distances(ways, (uint32_t)ways->waiting, 0, ways->error);
-    if (ways->status == GORDIAN_OK)
-        for (size_t i = 0; i < ways->waiting; i++)
-            if (ways->told[i] == ways->wanted)
-                keep_first_step(ways, ways->asked[i], ways->chosen + i * (COMPOSE_DEPTH + 1));
-    ways->waiting = 0;
+    search->status = ask_distances(search, (uint32_t)search->waiting, 0, search->error);
+    if (search->status == GORDIAN_OK)
+        for (size_t i = 0; i < search->waiting; i++)
+            if (search->read[i] == search->wanted)
+                keep_first_step(search, search->asked[i], search->chosen + i * (COMPOSE_DEPTH + 1));
+    search->waiting = 0;
 }
 
 static bool consider_before(void *context, uint64_t from, const uint32_t *chosen, uint32_t count)
 {
-    struct ways *ways = context;
-    if (++ways->considered > COMPOSE_WALK_MOST && ways->found)
+    struct search *search = context;
+    if (++search->considered > COMPOSE_WALK_MOST && search->found)
         return false; /* enough: this path is as short as any */
-    if (ways->found && from > ways->best)
+    if (search->found && from > search->best)
         return true;
-    uint32_t *kept = ways->chosen + ways->waiting * (COMPOSE_DEPTH + 1);
+    uint32_t *kept = search->chosen + search->waiting * (COMPOSE_DEPTH + 1);
     kept[0] = count;
     memcpy(kept + 1, chosen, count * sizeof *chosen);
-    ways->asked[ways->waiting++] = from;
-    if (ways->waiting == BATCH)
-        look_at_answers(ways);
-    return ways->status == GORDIAN_OK;
+    search->asked[search->waiting++] = from;
+    if (search->waiting == BATCH)
+        read_answers(search);
+    return search->status == GORDIAN_OK;
 }
 
 /* Fills the labels from last to first. */
-static gordian_status trace_path_back(struct ways *ways, uint64_t state, uint32_t distance,
+static gordian_status trace_path_back(struct search *search, uint64_t state, uint32_t distance,
                                       gordian_compose_deadlock *deadlock, gordian_error *error)
 {
-    size_t words = ways->device->packed->circuit->label_words;
+    size_t words = search->device->packed->circuit->label_words;
     for (size_t i = deadlock->step_count; i-- > 0;) {
-        ways->wanted = --distance;
-        ways->found = false;
-        ways->considered = 0;
-        ways->status = GORDIAN_OK;
-        ways->error = error;
-        packed_walk_back(ways->device->packed, state, consider_before, ways);
-        if (ways->status == GORDIAN_OK)
-            look_at_answers(ways);
-        if (ways->status != GORDIAN_OK)
-            return ways->status;
-        if (!ways->found)
-            return fail(error, GORDIAN_STATUS_IO, "the device lost the way to a deadlock");
-        memcpy(deadlock->labels + i * words, ways->best_label, words * sizeof(uint64_t));
-        state = ways->best;
+        search->wanted = --distance;
+        search->found = false;
+        search->considered = 0;
+        search->status = GORDIAN_OK;
+        search->error = error;
+        packed_walk_back(search->device->packed, state, consider_before, search);
+        if (search->status == GORDIAN_OK)
+            read_answers(search);
+        if (search->status != GORDIAN_OK)
+            return search->status;
+        if (!search->found)
+            return fail(error, GORDIAN_STATUS_IO,
+                        "internal error on the device: a path to a deadlock is missing");
+        memcpy(deadlock->labels + i * words, search->best_label, words * sizeof(uint64_t));
+        state = search->best;
     }
     return GORDIAN_OK;
 }
 
-static void ways_close(struct ways *ways)
+static void search_close(struct search *search)
 {
-    struct compose_device *device = ways->device;
-    device_free(device, &ways->distances, ways->places * sizeof(uint32_t));
-    device_free(device, &ways->states, BATCH * sizeof(uint64_t));
-    device_free(device, &ways->answers, BATCH * sizeof(uint32_t));
-    memory_free_all(&device->memory, ways->asked, ways->told, ways->chosen, ways->label,
-                    ways->best_label);
+    struct compose_device *device = search->device;
+    device_free(device, &search->distances, search->places * sizeof(uint32_t));
+    device_free(device, &search->states, BATCH * sizeof(uint64_t));
+    device_free(device, &search->answers, BATCH * sizeof(uint32_t));
+    memory_free_all(&device->memory, search->asked, search->read, search->chosen, search->label,
+                    search->best_label);
 }
 
-static gordian_status ways_open(struct ways *ways, struct compose_device *device,
-                                gordian_error *error)
+static gordian_status search_open(struct search *search, struct compose_device *device,
+                                  gordian_error *error)
 {
     size_t words = device->packed->circuit->label_words;
-    *ways = (struct ways){.device = device};
-    ways->places = device->set.kind == COMPOSE_LIST ? device->set.slots : device->set.words * 64;
-    ways->asked = memory_alloc(&device->memory, BATCH * sizeof *ways->asked);
-    ways->told = memory_alloc(&device->memory, BATCH * sizeof *ways->told);
-    ways->chosen =
-        memory_alloc(&device->memory, BATCH * (COMPOSE_DEPTH + 1) * sizeof *ways->chosen);
-    ways->label = memory_alloc(&device->memory, (words + 1) * sizeof *ways->label);
-    ways->best_label = memory_alloc(&device->memory, (words + 1) * sizeof *ways->label);
-    if (!ways->asked || !ways->told || !ways->chosen || !ways->label || !ways->best_label)
+    *search = (struct search){.device = device};
+    search->places = device->set.kind == COMPOSE_LIST ? device->set.slots : device->set.words * 64;
+    search->asked = memory_alloc(&device->memory, BATCH * sizeof *search->asked);
+    search->read = memory_alloc(&device->memory, BATCH * sizeof *search->read);
+    search->chosen =
+        memory_alloc(&device->memory, BATCH * (COMPOSE_DEPTH + 1) * sizeof *search->chosen);
+    search->label = memory_alloc(&device->memory, (words + 1) * sizeof *search->label);
+    search->best_label = memory_alloc(&device->memory, (words + 1) * sizeof *search->label);
+    if (!search->asked || !search->read || !search->chosen || !search->label || !search->best_label)
         return fail_memory(error);
-    TRY(device_alloc(device, &ways->distances, ways->places * sizeof(uint32_t), error));
-    TRY(device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error));
-    TRY(device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error));
-    return gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error);
+    TRY(device_alloc(device, &search->distances, search->places * sizeof(uint32_t), error));
+    TRY(device_alloc(device, &search->states, BATCH * sizeof(uint64_t), error));
+    TRY(device_alloc(device, &search->answers, BATCH * sizeof(uint32_t), error));
+    return gpu_zero(device->gpu, search->distances, search->places * sizeof(uint32_t), error);
 }
 
 /* ------------------------------------------------------------------ describing */
 
 /* The number of states of the set below this one. */
-static gordian_status rank_state(struct compose_device *device, struct ways *ways, uint64_t state,
-                                 bool full, uint64_t *number, gordian_error *error)
+static gordian_status rank_state(struct compose_device *device, struct search *search,
+                                 uint64_t state, bool full, uint64_t *number, gordian_error *error)
 {
     struct compose_below_arguments arguments = {.set = device->set,
-                                                .targets = ways->states,
+                                                .targets = search->states,
                                                 .counts = CONTROL(device, taken),
                                                 .target_count = 1};
     *number = full ? packed_number(device->packed, state) : 0;
     if (full)
         return GORDIAN_OK;
-    TRY(gpu_write(device->gpu, ways->states, &state, sizeof state, error));
+    TRY(gpu_write(device->gpu, search->states, &state, sizeof state, error));
     TRY(gpu_zero(device->gpu, CONTROL(device, taken), sizeof *number, error));
     TRY(device_launch(device, "compose_below", device_items(device), &arguments, sizeof arguments,
                       error));
     return gpu_read(device->gpu, number, CONTROL(device, taken), sizeof *number, error);
 }
 
-static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t distance, bool full,
-                                   gordian_compose_result *result, gordian_error *error)
+static gordian_status describe_one(struct search *search, uint64_t state, uint32_t distance,
+                                   bool full, gordian_compose_result *result, gordian_error *error)
 {
-    struct compose_device *device = ways->device;
+    struct compose_device *device = search->device;
     const gordian_circuit *circuit = device->packed->circuit;
     gordian_compose_deadlock *deadlock = &result->found[result->found_count];
     if (!compose_deadlock_alloc(result, circuit, distance - 1, deadlock))
         return fail_memory(error);
     result->found_count++; /* gordian_compose_result_free frees it */
     unpack_state(&device->packed->packing, &state, deadlock->state);
-    TRY(rank_state(device, ways, state, full, &deadlock->number, error));
-    return trace_path_back(ways, state, distance, deadlock, error);
+    TRY(rank_state(device, search, state, full, &deadlock->number, error));
+    return trace_path_back(search, state, distance, deadlock, error);
 }
 
 /* Describes deadlocks distance by distance until there are enough or nothing more is reachable. In
  * a stopped run, some may only be reachable by paths that were cut off. */
-static gordian_status describe_nearest(struct ways *ways, uint64_t *states, size_t wanted,
+static gordian_status describe_nearest(struct search *search, uint64_t *states, size_t wanted,
                                        bool full, uint64_t below, gordian_compose_result *result,
                                        gordian_error *error)
 {
     bool changed = true, many = false;
-    gordian_status status = mark_initial(ways, error);
+    gordian_status status = mark_initial(search, error);
     for (uint32_t now = 1; status == GORDIAN_OK && changed; now++) {
-        struct dead_question question = {below, ways->distances, now};
+        struct dead_question question = {below, search->distances, now};
         size_t left = wanted - result->found_count;
         uint64_t count = 0;
-        status = device_dead(ways->device, &question, states, left, &count, error);
+        status = device_dead(search->device, &question, states, left, &count, error);
         for (size_t i = 0; i < left && i < count && status == GORDIAN_OK; i++)
-            status = describe_one(ways, states[i], now, full, result, error);
-        if (status != GORDIAN_OK || result->found_count == wanted || !device_goes_on(ways->device))
+            status = describe_one(search, states[i], now, full, result, error);
+        if (status != GORDIAN_OK || result->found_count == wanted ||
+            !device_goes_on(search->device))
             break;
-        status = step_distances(ways, now, &changed, &many, error);
+        status = step_distances(search, now, &changed, &many, error);
         if (many) {
             snprintf(result->note, sizeof result->note, "%s", COMPOSE_WAYS_LEFT_OUT);
             break;
@@ -377,17 +381,17 @@ gordian_status device_describe(struct compose_device *device, uint64_t deadlocks
 {
     uint64_t most = device->options->max_deadlocks;
     size_t wanted = (size_t)(deadlocks < most ? deadlocks : most);
-    struct ways ways = {.device = device};
+    struct search search = {.device = device};
     if (wanted == 0)
         return GORDIAN_OK;
     uint64_t *states = memory_alloc(&device->memory, wanted * sizeof *states);
     result->found = memory_zeroed(&result->allocator, wanted * sizeof *result->found);
     gordian_status status = states && result->found ? GORDIAN_OK : fail_memory(error);
-    THEN(status, ways_open(&ways, device, error));
-    THEN(status, describe_nearest(&ways, states, wanted, full, below, result, error));
+    THEN(status, search_open(&search, device, error));
+    THEN(status, describe_nearest(&search, states, wanted, full, below, result, error));
     if (status == GORDIAN_OK && result->found_count == 0)
         status = describe_any(device, below, result, error);
-    ways_close(&ways);
+    search_close(&search);
     memory_free(&device->memory, states);
     return status;
 }

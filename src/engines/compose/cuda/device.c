@@ -19,7 +19,7 @@ gordian_status device_take(struct compose_device *device, uint64_t bytes, gordia
 {
     uint64_t limit = device->options->max_memory;
     if (limit && device->held + bytes > limit)
-        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more memory needed than the limit of %llu bytes",
                     (unsigned long long)limit);
     device->held += bytes;
     if (device->held > device->most)
@@ -91,7 +91,7 @@ bool device_goes_on(struct compose_device *device)
     return false;
 }
 
-/* ------------------------------------------------------------------ the circuit there */
+/* ------------------------------------------------------------------ the circuit on the device */
 
 static gordian_status send_word_firings(struct compose_device *device, gordian_error *error)
 {

@@ -118,7 +118,7 @@ static gordian_status grow_state_list(struct compose_device *device, uint64_t ro
     uint64_t limit = device->options->max_memory;
     uint64_t before = gpu_range_mapped(device->list), bytes = room * sizeof(uint64_t);
     if (limit && bytes > before && device->held + bytes - before > limit)
-        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more memory needed than the limit of %llu bytes",
                     (unsigned long long)limit);
     gordian_status status = gpu_range_grow(device->list, bytes, error);
     device->held += gpu_range_mapped(device->list) - before;
@@ -322,15 +322,15 @@ static gordian_status make_more_room(struct compose_device *device, uint64_t siz
 static gordian_status run_search_levels(struct compose_device *device, struct level *level,
                                         gordian_error *error)
 {
-    uint64_t told[2 * COMPOSE_LEVELS], limit = device->options->max_states;
+    uint64_t counts[2 * COMPOSE_LEVELS], limit = device->options->max_states;
     /* Beyond this number the launch ends: the limit is reached, or a bitmap is better. */
     uint64_t most = limit && limit < device->dense ? limit : device->dense;
     TRY(launch_levels(device, level, most, error));
-    TRY(gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error));
+    TRY(gpu_read(device->gpu, counts, CONTROL(device, level_found), sizeof counts, error));
     /* Replays the decisions that all blocks made. */
     for (uint32_t i = 0; i < COMPOSE_LEVELS && level->first < level->last; i++) {
-        uint64_t size = device->set.count + told[i];
-        if (told[COMPOSE_LEVELS + i] || size > device->room)
+        uint64_t size = device->set.count + counts[i];
+        if (counts[COMPOSE_LEVELS + i] || size > device->room)
             return make_more_room(device, size, error);
         device->set.count = size;
         *level = (struct level){level->last, size};
@@ -467,7 +467,8 @@ gordian_status compose_device_take_all(struct compose_device *device, uint64_t m
     const gordian_circuit *circuit = device->packed->circuit;
     device_forget(device);
     if (!circuit->whole_fits)
-        return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the number of possible states does not fit 64 bits");
     device->progress = (gordian_compose_progress){.pass = 1};
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->set.kind = COMPOSE_ALL;

@@ -85,7 +85,7 @@ static gordian_status number_list(struct writer *writer, gordian_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ capacity */
 
 static uint64_t label_words(const struct writer *writer)
 {

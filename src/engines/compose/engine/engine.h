@@ -14,7 +14,7 @@
  * - The local states of the moving factors decide whether an indivisible firing is enabled.
  * - Two indivisible firings without a common moving factor never conflict.
  * - The joint firings of a state are exactly the non-empty sets of its indivisible firings with
- * disjoint moving factors.
+ *   disjoint moving factors.
  *
  * Firing such a set at once leads to the same state as firing its members in any order. So states
  * and deadlocks need only the indivisible firings, and these are few: about n for a chain of n,
@@ -75,7 +75,7 @@ gordian_status compose_whole_graph(gordian_graph **out, const gordian_circuit *c
                                    const gordian_allocator *allocator,
                                    gordian_compose_result *result, gordian_error *error);
 
-/* ------------------------------------------------------------------ among engines */
+/* ------------------------------------------------------------------ choice of engine */
 
 extern const struct compose_engine compose_dense; /* dense.c: the reference implementation */
 extern const struct compose_engine compose_cpu;   /* cpu/cpu.c */

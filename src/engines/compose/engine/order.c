@@ -19,7 +19,7 @@ bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, 
             return false;
         }
     }
-    *why = "a factor is there twice";
+    *why = "a factor is listed twice";
     uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
     bool twice = false;
     for (size_t i = 0; i < count && !twice; i++) {
@@ -190,7 +190,7 @@ gordian_status compose_take_order(const gordian_circuit *circuit,
     return status;
 }
 
-/* ------------------------------------------------------------------ what an order costs */
+/* ------------------------------------------------------------------ cost of an order */
 
 /* The cost of composing pairwise: measures the prefixes of an order. */
 /* A prefix of an order as a circuit. It borrows everything from the whole circuit except what

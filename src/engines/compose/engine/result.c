@@ -13,7 +13,7 @@ void gordian_compose_options_init(gordian_compose_options *options)
 void compose_leave_out(gordian_compose_result *result)
 {
     static const char why[] =
-        "stopped with too many transitions to find those among the states: they are left out";
+        "stopped early; transitions are omitted because there are too many to filter";
     _Static_assert(sizeof why <= sizeof result->note, "it fits");
     result->transitions = 0;
     result->uncounted = true;

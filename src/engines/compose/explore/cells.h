@@ -11,8 +11,7 @@
  * - Firings that stay within a word are followed until nothing new is found, before others are
  *   tried.
  * - Words fire in the order of discovery, which is the order of the list. The longer a word waits,
- *   the
- * more of its states fire at once, and few words have to fire again.
+ *   the more of its states fire at once, and few words have to fire again.
  * - Pairs are entered in batches, so that the cells of some are prefetched while others are
  *   processed.
  */

@@ -3,7 +3,7 @@
  * joint firing is a non-empty set of enabled firings that move different factors. Each such set is
  * one transition of the product, and different sets are different transitions.
  *
- * A scene belongs to one thread, which reuses it for many states.
+ * A view belongs to one thread, which reuses it for many states.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct enabled {
     uint32_t patch_count, move_count;
 };
 
-struct scene {
+struct firing_view {
     gordian_allocator memory;
     const struct packing *packing;
-    struct seeker *seeker; /* if the firings are not listed */
+    struct firing_finder *finder; /* if the firings are not listed */
     struct enabled *enabled;
     size_t count, room;
     bool rivals; /* some of them may move the same factor: `apart` is computed when it is needed */
@@ -32,7 +32,7 @@ struct scene {
     uint64_t *work;     /* sets of enabled firings, for counting and choosing */
     size_t work_room;
 
-    /* Buffers for firings found by the seeker. */
+    /* Buffers for firings found by the finder. */
     uint32_t *locals;
     struct firing_move *moves;
     size_t move_count, move_room;
@@ -46,24 +46,24 @@ struct scene {
     uint64_t *to;    /* the state a joint firing leads to */
     uint64_t *label; /* its label */
 
-    /* Buffers for the owner of the scene: a state, packed and unpacked. */
+    /* Buffers for the owner of the view: a state, packed and unpacked. */
     uint64_t *here;
     uint32_t *here_locals;
 };
 
-gordian_status scene_open(struct scene *scene, const struct packing *packing,
-                          const gordian_allocator *memory, gordian_error *error);
-void scene_close(struct scene *scene);
+gordian_status firing_view_open(struct firing_view *view, const struct packing *packing,
+                                const gordian_allocator *memory, gordian_error *error);
+void firing_view_close(struct firing_view *view);
 
 /* Finds the enabled firings. False: out of memory. */
-bool scene_look(struct scene *scene, const uint64_t *state);
+bool firing_view_find(struct firing_view *view, const uint64_t *state);
 
 /* Counts the joint firings; UINT64_MAX: that many or more. False: out of memory. */
-bool scene_count(struct scene *scene, uint64_t *count);
+bool firing_view_count(struct firing_view *view, uint64_t *count);
 
-/* Calls `take` for every joint firing, or for every enabled one if `indivisible`. scene->to and
- * scene->label describe it. Stops when `take` returns false. Returns false if it did, or if memory
+/* Calls `take` for every joint firing, or for every enabled one if `indivisible`. view->to and
+ * view->label describe it. Stops when `take` returns false. Returns false if it did, or if memory
  * ran out (*memory). */
-bool scene_each(struct scene *scene, const uint64_t *state, bool indivisible,
-                bool (*take)(void *context, const struct scene *scene), void *context,
-                bool *memory);
+bool firing_view_each(struct firing_view *view, const uint64_t *state, bool indivisible,
+                      bool (*take)(void *context, const struct firing_view *view), void *context,
+                      bool *memory);

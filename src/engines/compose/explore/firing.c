@@ -17,7 +17,7 @@ struct asked {
                             before it have none */
 };
 
-struct seeker {
+struct firing_finder {
     gordian_allocator memory;
     const gordian_circuit *circuit;
     const uint32_t *locals; /* NULL: all states */
@@ -25,76 +25,76 @@ struct seeker {
     size_t count, room;
     uint8_t *moves_now;   /* by factor: it has to move */
     uint32_t *settled_by; /* by name: the factor in `asked` that settled it, from 1; 0: none */
-    uint64_t *says;       /* by name, if settled: 0: does not fire, otherwise 1 + its datum */
+    uint64_t *value;      /* by name, if settled: 0: does not fire, otherwise 1 + its datum */
     struct firing_move *moves;
     size_t move_room;
 };
 
-void seeker_close(struct seeker *seeker)
+void firing_finder_close(struct firing_finder *finder)
 {
-    if (!seeker)
+    if (!finder)
         return;
-    gordian_allocator memory = seeker->memory;
-    memory_free_all(&memory, seeker->asked, seeker->moves_now, seeker->settled_by, seeker->says,
-                    seeker->moves, seeker);
+    gordian_allocator memory = finder->memory;
+    memory_free_all(&memory, finder->asked, finder->moves_now, finder->settled_by, finder->value,
+                    finder->moves, finder);
 }
 
-gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
-                           const gordian_allocator *memory, gordian_error *error)
+gordian_status firing_finder_open(struct firing_finder **out, const gordian_circuit *circuit,
+                                  const gordian_allocator *memory, gordian_error *error)
 {
-    struct seeker *seeker = memory_zeroed(memory, sizeof *seeker);
+    struct firing_finder *finder = memory_zeroed(memory, sizeof *finder);
     *out = NULL;
-    if (!seeker)
+    if (!finder)
         return fail_memory(error);
-    seeker->memory = *memory;
-    seeker->circuit = circuit;
-    seeker->moves_now = memory_zeroed(memory, circuit->factor_count);
-    seeker->settled_by = memory_zeroed(memory, circuit->name_count * sizeof(uint32_t));
-    seeker->says = memory_alloc(memory, circuit->name_count * sizeof(uint64_t));
-    if (!seeker->moves_now || !seeker->settled_by || !seeker->says) {
-        seeker_close(seeker);
+    finder->memory = *memory;
+    finder->circuit = circuit;
+    finder->moves_now = memory_zeroed(memory, circuit->factor_count);
+    finder->settled_by = memory_zeroed(memory, circuit->name_count * sizeof(uint32_t));
+    finder->value = memory_alloc(memory, circuit->name_count * sizeof(uint64_t));
+    if (!finder->moves_now || !finder->settled_by || !finder->value) {
+        firing_finder_close(finder);
         return fail_memory(error);
     }
-    *out = seeker;
+    *out = finder;
     return GORDIAN_OK;
 }
 
 /* What a transition requires of a port. 0: it does not fire; otherwise 1 + its datum. */
-static uint64_t port_says(const gordian_circuit *circuit, const struct shape *shape,
-                          const uint64_t *label, uint32_t port)
+static uint64_t port_value(const gordian_circuit *circuit, const struct shape *shape,
+                           const uint64_t *label, uint32_t port)
 {
     size_t at = shape->port_count + (size_t)port * circuit->value_bits;
     return bits_test(label, port) ? 1 + label_bits(label, at, circuit->value_bits) : 0;
 }
 
 /* Undoes what asked[which] has settled. */
-static void unsettle_names(struct seeker *seeker, size_t which)
+static void unsettle_names(struct firing_finder *finder, size_t which)
 {
-    const gordian_circuit *circuit = seeker->circuit;
-    const struct factor *factor = &circuit->factors[seeker->asked[which].factor];
+    const gordian_circuit *circuit = finder->circuit;
+    const struct factor *factor = &circuit->factors[finder->asked[which].factor];
     uint32_t ports = circuit->shapes[factor->shape].port_count;
     for (uint32_t p = 0; p < ports; p++)
-        if (seeker->settled_by[factor->names[p]] == which + 1)
-            seeker->settled_by[factor->names[p]] = 0;
+        if (finder->settled_by[factor->names[p]] == which + 1)
+            finder->settled_by[factor->names[p]] = 0;
 }
 
 /* Settles the names of the transition of asked[which]. Returns false if it contradicts settled
  * names. */
-static bool settle_names(struct seeker *seeker, size_t which)
+static bool settle_names(struct firing_finder *finder, size_t which)
 {
-    const gordian_circuit *circuit = seeker->circuit;
-    const struct asked *asked = &seeker->asked[which];
+    const gordian_circuit *circuit = finder->circuit;
+    const struct asked *asked = &finder->asked[which];
     const struct factor *factor = &circuit->factors[asked->factor];
     const struct shape *shape = &circuit->shapes[factor->shape];
     const uint64_t *label = shape->labels + asked->transition * shape->label_words;
     for (uint32_t p = 0; p < shape->port_count; p++) {
         uint32_t name = factor->names[p];
-        uint64_t says = port_says(circuit, shape, label, p);
-        if (seeker->settled_by[name] == 0) {
-            seeker->settled_by[name] = (uint32_t)which + 1;
-            seeker->says[name] = says;
-        } else if (seeker->says[name] != says) {
-            unsettle_names(seeker, which);
+        uint64_t value = port_value(circuit, shape, label, p);
+        if (finder->settled_by[name] == 0) {
+            finder->settled_by[name] = (uint32_t)which + 1;
+            finder->value[name] = value;
+        } else if (finder->value[name] != value) {
+            unsettle_names(finder, which);
             return false;
         }
     }
@@ -103,46 +103,46 @@ static bool settle_names(struct seeker *seeker, size_t which)
 
 /* Returns a factor that has a firing name of this one and does not move yet; NONE: there is
  * none. */
-static uint32_t next_unanswered(const struct seeker *seeker, const struct asked *asked)
+static uint32_t next_unanswered(const struct firing_finder *finder, const struct asked *asked)
 {
-    const gordian_circuit *circuit = seeker->circuit;
+    const gordian_circuit *circuit = finder->circuit;
     const struct factor *factor = &circuit->factors[asked->factor];
     uint32_t ports = circuit->shapes[factor->shape].port_count;
     for (uint32_t p = 0; p < ports; p++) {
         uint32_t name = factor->names[p];
-        if (seeker->says[name] == 0)
+        if (finder->value[name] == 0)
             continue;
         for (size_t u = circuit->users_first[name]; u < circuit->users_first[name + 1]; u++)
-            if (!seeker->moves_now[circuit->users[u]])
+            if (!finder->moves_now[circuit->users[u]])
                 return circuit->users[u];
     }
     return GORDIAN_NONE;
 }
 
 /* Adds a factor that has to move. It has no transition yet. */
-static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
+static bool ask_factor(struct firing_finder *finder, uint32_t factor, size_t answered)
 {
-    if (!memory_extend(&seeker->memory, seeker->asked, seeker->room, seeker->count) ||
-        !memory_extend(&seeker->memory, seeker->moves, seeker->move_room, seeker->count))
+    if (!memory_extend(&finder->memory, finder->asked, finder->room, finder->count) ||
+        !memory_extend(&finder->memory, finder->moves, finder->move_room, finder->count))
         return false;
-    const struct shape *shape = factor_shape(seeker->circuit, factor);
-    uint32_t first = seeker->locals ? seeker->locals[factor] : 0;
-    uint32_t last = seeker->locals ? first : shape->state_count - 1;
-    seeker->asked[seeker->count++] =
+    const struct shape *shape = factor_shape(finder->circuit, factor);
+    uint32_t first = finder->locals ? finder->locals[factor] : 0;
+    uint32_t last = finder->locals ? first : shape->state_count - 1;
+    finder->asked[finder->count++] =
         (struct asked){factor, first, last, shape->first[first] - 1, answered};
-    seeker->moves_now[factor] = 1;
+    finder->moves_now[factor] = 1;
     return true;
 }
 
 /* Advances the last factor to its next matching transition. Returns false if there is none; the
  * factor is then removed. */
-static bool advance_last(struct seeker *seeker, bool settled, uint64_t *work)
+static bool advance_last(struct firing_finder *finder, bool settled, uint64_t *work)
 {
-    size_t which = seeker->count - 1;
-    struct asked *asked = &seeker->asked[which];
-    const struct shape *shape = factor_shape(seeker->circuit, asked->factor);
+    size_t which = finder->count - 1;
+    struct asked *asked = &finder->asked[which];
+    const struct shape *shape = factor_shape(finder->circuit, asked->factor);
     if (settled)
-        unsettle_names(seeker, which);
+        unsettle_names(finder, which);
     for (;;) {
         asked->transition++;
         while (asked->transition == shape->first[asked->state + 1] &&
@@ -154,75 +154,76 @@ static bool advance_last(struct seeker *seeker, bool settled, uint64_t *work)
             break;
         if (work)
             --*work;
-        if (settle_names(seeker, which))
+        if (settle_names(finder, which))
             return true;
     }
-    seeker->moves_now[asked->factor] = 0;
-    seeker->count--;
+    finder->moves_now[asked->factor] = 0;
+    finder->count--;
     return false;
 }
 
-static gordian_status tell_firing(struct seeker *seeker, firing_found *found, void *context,
+static gordian_status emit_firing(struct firing_finder *finder, firing_found *found, void *context,
                                   gordian_error *error)
 {
-    for (size_t i = 0; i < seeker->count; i++) {
-        const struct asked *asked = &seeker->asked[i];
-        const struct shape *shape = factor_shape(seeker->circuit, asked->factor);
-        seeker->moves[i] = (struct firing_move){asked->factor, asked->state,
+    for (size_t i = 0; i < finder->count; i++) {
+        const struct asked *asked = &finder->asked[i];
+        const struct shape *shape = factor_shape(finder->circuit, asked->factor);
+        finder->moves[i] = (struct firing_move){asked->factor, asked->state,
                                                 shape->to[asked->transition], asked->transition};
     }
-    return found(context, seeker->moves, seeker->count, error);
+    return found(context, finder->moves, finder->count, error);
 }
 
 /* Finds all firings whose lowest moving factor is `lowest`. */
-static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t *work,
+static gordian_status find_from(struct firing_finder *finder, uint32_t lowest, uint64_t *work,
                                 firing_found *found, void *context, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     bool settled = false; /* the last factor has a transition */
-    if (!ask_factor(seeker, lowest, 0))
+    if (!ask_factor(finder, lowest, 0))
         return fail_memory(error);
-    while (seeker->count > 0) {
-        if (!advance_last(seeker, settled, work)) {
+    while (finder->count > 0) {
+        if (!advance_last(finder, settled, work)) {
             settled = true; /* the factor before it has one */
             continue;
         }
         settled = true;
-        struct asked *last = &seeker->asked[seeker->count - 1];
+        struct asked *last = &finder->asked[finder->count - 1];
         uint32_t next = GORDIAN_NONE;
         size_t at = last->answered;
-        while (at < seeker->count &&
-               (next = next_unanswered(seeker, &seeker->asked[at])) == GORDIAN_NONE)
+        while (at < finder->count &&
+               (next = next_unanswered(finder, &finder->asked[at])) == GORDIAN_NONE)
             at++;
         if (next != GORDIAN_NONE && next < lowest)
             continue; /* found from that factor */
         if (next != GORDIAN_NONE) {
             settled = false;
-            if (!ask_factor(seeker, next, at))
+            if (!ask_factor(finder, next, at))
                 status = fail_memory(error);
         } else {
-            status = tell_firing(seeker, found, context, error);
+            status = emit_firing(finder, found, context, error);
         }
         if (status != GORDIAN_OK)
             break;
     }
-    while (seeker->count > 0) { /* after a failure: resets everything for the next search */
-        unsettle_names(seeker, seeker->count - 1);
-        seeker->moves_now[seeker->asked[--seeker->count].factor] = 0;
+    while (finder->count > 0) { /* after a failure: resets everything for the next search */
+        unsettle_names(finder, finder->count - 1);
+        finder->moves_now[finder->asked[--finder->count].factor] = 0;
     }
     return status;
 }
 
-gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64_t *work,
-                           firing_found *found, void *context, gordian_error *error)
+gordian_status firing_finder_find(struct firing_finder *finder, const uint32_t *locals,
+                                  uint64_t *work, firing_found *found, void *context,
+                                  gordian_error *error)
 {
-    seeker->locals = locals;
-    for (uint32_t f = 0; f < seeker->circuit->factor_count; f++)
-        TRY(find_from(seeker, f, work, found, context, error));
+    finder->locals = locals;
+    for (uint32_t f = 0; f < finder->circuit->factor_count; f++)
+        TRY(find_from(finder, f, work, found, context, error));
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of a circuit */
+/* ------------------------------------------------------------------ whole circuit */
 
 static bool move_before(const void *context, const void *left, const void *right)
 {
@@ -242,12 +243,12 @@ void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves,
         const struct shape *shape = &circuit->shapes[factor->shape];
         const uint64_t *mine = shape->labels + kept[i].transition * shape->label_words;
         for (uint32_t p = 0; p < shape->port_count; p++) {
-            uint64_t says = port_says(circuit, shape, mine, p);
-            if (says == 0)
+            uint64_t value = port_value(circuit, shape, mine, p);
+            if (value == 0)
                 continue;
             bits_set(label, factor->names[p]);
             size_t at = circuit->name_count + (size_t)factor->names[p] * circuit->value_bits;
-            label_set_bits(label, at, circuit->value_bits, says - 1);
+            label_set_bits(label, at, circuit->value_bits, value - 1);
         }
     }
 }
@@ -309,15 +310,15 @@ static gordian_status make_buckets(struct firings *firings, gordian_error *error
 gordian_status firings_open(struct firings *firings, const gordian_circuit *circuit,
                             const gordian_allocator *memory, gordian_error *error)
 {
-    struct seeker *seeker;
+    struct firing_finder *finder;
     uint64_t work = WORK_MAX;
     *firings = (struct firings){.memory = *memory, .circuit = circuit, .complete = true};
-    TRY(seeker_open(&seeker, circuit, memory, error));
+    TRY(firing_finder_open(&finder, circuit, memory, error));
     bool fine = memory_grow_zeroed(memory, &firings->first, &firings->first_room, 1,
                                    sizeof *firings->first);
     gordian_status status = fine ? GORDIAN_OK : fail_memory(error);
-    THEN(status, seeker_find(seeker, NULL, &work, list_firing, firings, error));
-    seeker_close(seeker);
+    THEN(status, firing_finder_find(finder, NULL, &work, list_firing, firings, error));
+    firing_finder_close(finder);
     bool too_many = !firings->complete || (status == GORDIAN_OK && work == 0);
     if (status == GORDIAN_OK && !too_many)
         status = make_buckets(firings, error);

@@ -6,7 +6,7 @@
  * firing is found once, from the lowest of its moving factors.
  *
  * There are two uses: all firings of a circuit at once (firings_open), or the firings of one state
- * on demand (seeker_find with locals), for circuits with too many firings to list.
+ * on demand (firing_finder_find with locals), for circuits with too many firings to list.
  */
 #pragma once
 
@@ -52,20 +52,21 @@ static inline const uint64_t *firing_label(const struct firings *firings, size_t
 
 /* ------------------------------------------------------------------ one state at a time */
 
-struct seeker;
+struct firing_finder;
 
 /* Called for every firing found, with the moves in any order. A status other than GORDIAN_OK ends
  * the search and is returned. */
 typedef gordian_status firing_found(void *context, const struct firing_move *moves, size_t count,
                                     gordian_error *error);
 
-gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
-                           const gordian_allocator *memory, gordian_error *error);
-void seeker_close(struct seeker *seeker); /* may be NULL */
+gordian_status firing_finder_open(struct firing_finder **out, const gordian_circuit *circuit,
+                                  const gordian_allocator *memory, gordian_error *error);
+void firing_finder_close(struct firing_finder *finder); /* may be NULL */
 /* Finds the firings of the state `locals`; NULL: of all states. `work`, if not NULL, limits the
  * number of transitions tried; it is decremented, and the search ends at 0. */
-gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64_t *work,
-                           firing_found *found, void *context, gordian_error *error);
+gordian_status firing_finder_find(struct firing_finder *finder, const uint32_t *locals,
+                                  uint64_t *work, firing_found *found, void *context,
+                                  gordian_error *error);
 
 /* Copies the moves, sorted by factor, to `kept`, which has capacity for them, and makes their
  * label: label_words words. */

@@ -176,7 +176,7 @@ static gordian_status packed_find_firings(struct packed *packed, gordian_error *
     return status;
 }
 
-/* ------------------------------------------------------------------ which of them clash */
+/* ------------------------------------------------------------------ conflicts */
 
 /* Finds conflicting firings: divides the firings into parts without conflicts between them. Within
  * a part, every factor that two firings need gets a bit. */
@@ -291,7 +291,7 @@ static gordian_status sort_into_parts(struct conflicts *c, gordian_error *error)
                     can_both_fire(c->packed, c->members[i], c->members[k]) &&
                     !give_use(c, root_of(c, c->members[i])))
                     return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                                "firings that get into each other's way at more than 64 places");
+                                "firings conflict at more than 64 places");
     }
     for (uint32_t i = 0; i < n; i++)
         c->sizes[root_of(c, i)]++;

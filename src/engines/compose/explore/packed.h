@@ -70,7 +70,7 @@ void packed_label(const struct packed *packed, const uint32_t *chosen, uint32_t 
 
 /* The note of a result if a state on a path has more than COMPOSE_WALK_MOST joint firings. */
 #define COMPOSE_WAYS_LEFT_OUT                                                                      \
-    "ways to deadlocks are left out: a state on the way can fire in too many ways at once"
+    "paths to deadlocks are omitted: a state on the path has too many joint firings"
 
 /* A row of the product under construction: transitions in any order, then sorted as sinks
  * require. */

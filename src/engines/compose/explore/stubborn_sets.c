@@ -174,7 +174,7 @@ static gordian_status reach_initial_locals(struct reduction *r)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what can fire */
+/* ------------------------------------------------------------------ enabled firings */
 
 static void find_enabled_firings(struct reduction *r)
 {
@@ -261,7 +261,7 @@ static void try_seed(struct reduction *r, uint32_t seed)
             r->best[r->best_count++] = r->work[at];
 }
 
-/* ------------------------------------------------------------------ the way to a deadlock */
+/* ------------------------------------------------------------------ paths to deadlocks */
 
 static void fire_at(const struct reduction *r, uint32_t t, uint32_t *locals)
 {

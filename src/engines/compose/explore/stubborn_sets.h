@@ -4,10 +4,9 @@
  * In every state only the enabled firings of a stubborn set S are followed, where
  * - some firing of S is enabled;
  * - for every enabled firing of S, S has all firings that need one of its automata in its current
- * state. So no firing outside of S can disable it, nor the other way round;
+ *   state. So no firing outside of S can disable it, nor the other way round;
  * - for every other firing of S, S has all firings that bring one of its automata, which is in a
- *   wrong
- * state, to the state it needs. So no firing outside of S can enable it.
+ *   wrong state, to the state it needs. So no firing outside of S can enable it.
  *
  * Every sequence that leads to a deadlock contains a firing of S, which may as well come first. So
  * all deadlocks are found with fewer states. The paths are valid, but not always shortest. Of

@@ -253,7 +253,7 @@ static bool seek_image(struct colours *c, uint32_t from, uint32_t to)
     return keep_image(c);
 }
 
-/* ------------------------------------------------------------------ those that are looked for */
+/* ------------------------------------------------------------------ search targets */
 
 /* Merges the automata that known permutations map to each other. Uses the permutations that fix the
  * first `fixed` automata. */

@@ -65,7 +65,7 @@ static gordian_status read_aut_state(struct text_scan *reader, uint64_t states, 
     const char *start = reader->at;
     TRY(read_aut_number(reader, &number));
     if (number >= states)
-        return scan_complain(reader, start, "the header says that there are fewer states");
+        return scan_complain(reader, start, "more states than the header says");
     *state = (uint32_t)number;
     return GORDIAN_OK;
 }
@@ -84,7 +84,7 @@ static gordian_status read_aut_label(struct text_scan *reader, const char **labe
             if (*c == '"')
                 stop = c;
         if (!stop)
-            return scan_complain(reader, start, "this label has no end");
+            return scan_complain(reader, start, "this label is not terminated");
         *label = start + 1;
         *length = (size_t)(stop - start) - 1;
         reader->at = stop + 1;
@@ -131,7 +131,7 @@ static gordian_status read_aut_header(struct text_scan *reader, struct aut_lines
     TRY(read_aut_char(reader, ')'));
     lines->unfinished = reader->at < reader->end && *reader->at == PADDING;
     if (lines->states > GRAPH_STATES_MAX)
-        return scan_complain(reader, start, "so many states do not fit a graph in memory");
+        return scan_complain(reader, start, "too many states for a graph in memory");
     if (lines->first >= lines->states)
         return scan_complain(reader, start, "the first state is not among the states");
     return GORDIAN_OK;

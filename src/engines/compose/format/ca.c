@@ -77,7 +77,7 @@ static gordian_status name_ports(struct ca_reader *reader, const struct componen
         ports[p] = (struct atom_port){formal->variable->name, formal->way};
         for (size_t q = 0; q < p; q++)
             if (strcmp(ports[q].key, ports[p].key) == 0)
-                return treo_complain(treo, 0, formal->token, "the port '%s' is there twice",
+                return treo_complain(treo, 0, formal->token, "the port '%s' is listed twice",
                                      ports[p].key);
         gordian_status status =
             circuit_name(treo->circuit, ports[p].key, strlen(ports[p].key), &names[p], &why);

@@ -38,8 +38,10 @@ static char *fresh_name(const struct joining *joining, size_t own, const char *n
                                      names_find(names, fresh, length) != GORDIAN_NONE))
         length += (size_t)snprintf(fresh + length, sizeof fresh - length, "@");
     if (length >= sizeof fresh) {
-        fail(joining->error, GORDIAN_STATUS_INPUT,
-             "'%.100s' is inside of several files and too long to tell them apart", name);
+        fail(
+            joining->error, GORDIAN_STATUS_INPUT,
+            "the internal name '%.100s' is in several files and too long to make unique: rename it",
+            name);
         return NULL;
     }
     char *copy = memory_alloc(&joining->memory, length + 1);

@@ -485,7 +485,7 @@ static gordian_status mention_graph_labels(struct mentioned *mentioned, const go
     for (size_t i = 0; i < graph->arc_count; i++) {
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(mentioned->error, GORDIAN_STATUS_INPUT,
-                        "a step that shows nothing cannot be written as .ca; --hide removes it");
+                        "a hidden step cannot be written as .ca: remove it with --hide");
         TRY(mention_graph_label(mentioned, labels_text(&graph->labels, graph->arcs[i].label)));
     }
     if (mentioned->bare && mentioned->data.count > 0)

@@ -1,3 +1,4 @@
+/* Writes Graphviz files (dot.h). */
 #include "engines/compose/format/dot.h"
 
 #include "foundation/base/error.h"
@@ -5,7 +6,7 @@
 
 #include <string.h>
 
-/* A text inside quotes. */
+/* Escapes a text for use inside quotes. */
 static void write_dot_escaped(struct output *out, const char *text)
 {
     for (; *text; text++) {
@@ -39,7 +40,7 @@ static void write_attributes(struct output *out, bool initial, bool deadlock)
     output_text(out, "];\n");
 }
 
-/* All arcs of state s to the same state, from arc i on, as one. */
+/* Writes all arcs of state s to the same state, from arc i on, as one arc. */
 static void write_arcs(const gordian_graph *graph, uint32_t s, size_t i, struct output *out)
 {
     uint32_t to = graph->arcs[i].to;

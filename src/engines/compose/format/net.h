@@ -1,5 +1,5 @@
 /*
- * A place/transition net, and the equivalent circuit.
+ * A Petri net (place/transition net), and the equivalent circuit.
  *
  * Every place is an automaton with two states ("none", "one"). Every transition is a name that all
  * adjacent places agree on. Two transitions without a common place can fire at once, as in every

@@ -130,7 +130,7 @@ static gordian_status add_net_node(struct pnml *pnml, struct label_table *table)
         return xml_complain(&pnml->xml, "this id has a blank, a quote, '#', '=' or '|' in it");
     if (labels_find(&net->places, id, strlen(id)) != GORDIAN_NONE ||
         labels_find(&net->transitions, id, strlen(id)) != GORDIAN_NONE)
-        return xml_complain(&pnml->xml, "this id is there twice");
+        return xml_complain(&pnml->xml, "this id is used twice");
     return labels_put(table, id, strlen(id), &number, pnml->error);
 }
 
@@ -486,7 +486,7 @@ static gordian_status resolve_arcs(struct pnml *pnml)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ entry points */
 
 gordian_status pnml_read(gordian_circuit **out, const struct text *text,
                          const gordian_circuit_options *options, gordian_fault *fault,

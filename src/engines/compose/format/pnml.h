@@ -1,5 +1,5 @@
 /*
- * PNML: place/transition nets with at most one token per place, read as circuits (net.h).
+ * PNML: Petri nets with at most one token per place (1-safe nets), read as circuits (net.h).
  *
  * A circuit can be written as a net: a place for every state of every automaton, and a transition
  * for every indivisible firing. A graph becomes a net with one token.

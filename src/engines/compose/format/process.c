@@ -334,7 +334,7 @@ gordian_status treo_write(const gordian_graph *graph, const char *title, struct 
     for (size_t i = 0; i < graph->arc_count; i++)
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(error, GORDIAN_STATUS_INPUT,
-                        "a step that shows nothing cannot be written as .treo; --hide removes it");
+                        "a hidden step cannot be written as .treo: remove it with --hide");
     gordian_status status = mention_process_labels(&mentioned, graph, out, error);
     if (status == GORDIAN_OK) {
         output_text(out, "// ");

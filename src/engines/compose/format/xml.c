@@ -53,7 +53,7 @@ static gordian_status skip_past(struct xml *xml, const char *end, struct xml_sli
         xml->scan.at += length;
         return GORDIAN_OK;
     }
-    return xml_complain(xml, "this has no end");
+    return xml_complain(xml, "this is not terminated");
 }
 
 static struct xml_slice read_xml_name(struct xml *xml)
@@ -106,7 +106,7 @@ static gordian_status read_xml_close(struct xml *xml)
     xml->scan.at++;
     if (xml->depth == 0 || xml->open[xml->depth - 1].length != name.length ||
         memcmp(xml->open[xml->depth - 1].text, name.text, name.length) != 0)
-        return xml_complain(xml, "this closes an element that is not the one that was opened last");
+        return xml_complain(xml, "this end tag does not match the element that was opened last");
     xml->depth--;
     xml->name = without_prefix(name);
     return GORDIAN_OK;
@@ -190,7 +190,7 @@ bool xml_is(const struct xml *xml, const char *name)
     return xml->name.length == strlen(name) && memcmp(xml->name.text, name, xml->name.length) == 0;
 }
 
-/* ------------------------------------------------------------------ what texts stand for */
+/* ------------------------------------------------------------------ text expansion */
 
 static size_t encode_utf8(uint32_t code, char bytes[4])
 {

@@ -141,7 +141,7 @@ static bool split_set(struct sets *sets, const gordian_allocator *memory, uint32
     return true;
 }
 
-/* ------------------------------------------------------------------ arcs follow blocks */
+/* ------------------------------------------------------------------ arcs between blocks */
 
 static bool queue_bunch(struct refining *refining, uint32_t bunch)
 {
@@ -198,7 +198,7 @@ static bool split_block(struct refining *refining, uint32_t block, bool arcs, ui
     return !arcs || slice_arcs(refining, *other);
 }
 
-/* ------------------------------------------------------------------ one bunch */
+/* ------------------------------------------------------------------ one group */
 
 /* Splits off the smaller of the first and the last slice. */
 static bool split_bunch(struct refining *refining, uint32_t number, size_t *begin, size_t *end)
@@ -289,7 +289,7 @@ static bool split_touched(struct refining *refining, const size_t *rest, bool ar
     return true;
 }
 
-/* ------------------------------------------------------------------ the beginning and the end */
+/* ------------------------------------------------------------------ begin and end */
 
 static const gordian_graph_arc *arc_at(const struct refining *refining, size_t i)
 {

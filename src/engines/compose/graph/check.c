@@ -149,7 +149,7 @@ static gordian_status evaluate_node(struct check *check, uint32_t number)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ ways */
+/* ------------------------------------------------------------------ paths */
 
 gordian_status check_add_arc(struct check *check, bool to_cycle, gordian_graph_arc arc)
 {
@@ -164,7 +164,7 @@ gordian_status check_add_arc(struct check *check, bool to_cycle, gordian_graph_a
 }
 
 /* Appends the arcs in `by` from `start` to `end`. */
-static gordian_status add_way(struct check *check, uint32_t start, uint32_t end)
+static gordian_status add_path(struct check *check, uint32_t start, uint32_t end)
 {
     const gordian_graph *graph = check->graph;
     size_t length = 0;
@@ -191,7 +191,7 @@ static gordian_status walk_until(struct check *check, uint32_t start, const uint
         uint32_t s = check->queue[at];
         if (g[s]) {
             *end = s;
-            return add_way(check, start, s);
+            return add_path(check, start, s);
         }
         for (size_t i = graph->first[s]; i < graph->first[s + 1] && f[s]; i++) {
             uint32_t to = graph->arcs[i].to;
@@ -254,15 +254,16 @@ static gordian_status explain_next(struct check *check, const struct formula_nod
 }
 
 /* Can a path explain part of the formula? */
-static bool has_way(const struct check *check, uint32_t number, bool wanted)
+static bool has_witness_path(const struct check *check, uint32_t number, bool wanted)
 {
     const struct formula_node *node = &check->formula->nodes[number];
     switch ((enum formula_kind)node->kind) {
     case FORMULA_NOT:
-        return has_way(check, node->left, !wanted);
+        return has_witness_path(check, node->left, !wanted);
     case FORMULA_AND:
     case FORMULA_OR:
-        return has_way(check, node->left, wanted) || has_way(check, node->right, wanted);
+        return has_witness_path(check, node->left, wanted) ||
+               has_witness_path(check, node->right, wanted);
     case FORMULA_EX:
     case FORMULA_EG:
     case FORMULA_EU:
@@ -279,7 +280,7 @@ static gordian_status explain_pair(struct check *check, const struct formula_nod
 {
     bool both = (node->kind == FORMULA_AND) == wanted; /* both operands have the wanted value */
     bool left = check->holds[node->left][state] == wanted;
-    uint32_t part = both   ? (has_way(check, node->right, wanted) ? node->right : node->left)
+    uint32_t part = both ? (has_witness_path(check, node->right, wanted) ? node->right : node->left)
                     : left ? node->left
                            : node->right;
     return explain_node(check, part, state, wanted);
@@ -314,7 +315,7 @@ static gordian_status explain_node(struct check *check, uint32_t number, uint32_
     }
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ entry points */
 
 static gordian_status list_before(struct check *check)
 {
@@ -409,7 +410,8 @@ gordian_status gordian_graph_check(const gordian_graph *graph, const gordian_que
     struct formula formula;
     *result = (gordian_check){.allocator = graph->memory};
     if (question->semiring)
-        return fail(error, GORDIAN_STATUS_INPUT, "a graph does not say what its steps cost");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a graph has no step costs: check the circuit instead");
     gordian_status status =
         formula_read(&formula, question->formula, question->linear, NULL, &graph->memory, error);
     THEN(status, check_formula(graph, &formula, question, NULL, NULL, result, error));

@@ -52,7 +52,7 @@ static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *lef
     return status;
 }
 
-/* ------------------------------------------------------------------ telling them apart */
+/* ------------------------------------------------------------------ distinguishing states */
 
 /* Partitions by the number of rounds of the bisimulation game: two states are in the same class of
  * round k if no k steps distinguish them. */
@@ -203,8 +203,8 @@ static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint3
 }
 
 /* Does the last round distinguish `one` from all others? */
-static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t *others,
-                       size_t count, const uint32_t *number)
+static bool is_distinguished(const struct rounds *rounds, uint32_t one, const uint32_t *others,
+                             size_t count, const uint32_t *number)
 {
     const uint32_t *last = rounds->classes[rounds->count - 1];
     for (size_t i = 0; i < count; i++)
@@ -214,9 +214,10 @@ static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t
 }
 
 /* `one` is not bisimilar to any of `others`: plays against the one that takes the most rounds. */
-static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const uint32_t *others,
-                                 size_t count, const uint32_t *number, bool left_first,
-                                 gordian_difference *difference, gordian_error *error)
+static gordian_status distinguish_states(const gordian_graph *both, uint32_t one,
+                                         const uint32_t *others, size_t count,
+                                         const uint32_t *number, bool left_first,
+                                         gordian_difference *difference, gordian_error *error)
 {
     struct rounds rounds = {.graph = both};
     /* Computes rounds until `one` differs from all others. This ends because the graph is
@@ -232,7 +233,7 @@ static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const 
         rounds.count = rounds.classes[0] != NULL;
         fine = rounds.count;
     }
-    while (fine && !told_apart(&rounds, one, others, count, number))
+    while (fine && !is_distinguished(&rounds, one, others, count, number))
         fine = next_round(&rounds, shows);
     memory_free(memory, shows);
     gordian_status status = fine ? GORDIAN_OK : fail_memory(error);
@@ -255,9 +256,9 @@ static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const 
 
 /* Returns the index of the first initial state without a bisimilar one on the other side; `count`:
  * there is none. `met`: buffer with one element per class. */
-static size_t first_lonely(const uint32_t *ones, size_t count, const uint32_t *others,
-                           size_t other_count, const uint32_t *class_of, uint32_t class_count,
-                           bool *met)
+static size_t first_unmatched(const uint32_t *ones, size_t count, const uint32_t *others,
+                              size_t other_count, const uint32_t *class_of, uint32_t class_count,
+                              bool *met)
 {
     size_t at = 0;
     memset(met, 0, class_count * sizeof *met);
@@ -294,8 +295,9 @@ static gordian_status compare_initial(const gordian_graph *both, size_t left_cou
     bool *met = memory_alloc(&both->memory, class_count * sizeof *met);
     if (!met)
         return fail_memory(error);
-    size_t at = first_lonely(left, left_count, right, right_count, class_of, class_count, met);
-    size_t other = first_lonely(right, right_count, left, left_count, class_of, class_count, met);
+    size_t at = first_unmatched(left, left_count, right, right_count, class_of, class_count, met);
+    size_t other =
+        first_unmatched(right, right_count, left, left_count, class_of, class_count, met);
     gordian_graph *classes = NULL;
     memory_free(&both->memory, met);
     *equal = at == left_count && other == right_count;
@@ -303,10 +305,10 @@ static gordian_status compare_initial(const gordian_graph *both, size_t left_cou
         return GORDIAN_OK;
     bool by_left = at < left_count;
     gordian_status status = quotient_graph(&classes, both, class_of, error);
-    THEN(status, by_left ? tell_apart(classes, class_of[left[at]], right, right_count, class_of,
-                                      true, difference, error)
-                         : tell_apart(classes, class_of[right[other]], left, left_count, class_of,
-                                      false, difference, error));
+    THEN(status, by_left ? distinguish_states(classes, class_of[left[at]], right, right_count,
+                                              class_of, true, difference, error)
+                         : distinguish_states(classes, class_of[right[other]], left, left_count,
+                                              class_of, false, difference, error));
     gordian_graph_close(classes);
     return status;
 }

@@ -43,7 +43,7 @@ static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t 
     return true;
 }
 
-/* ------------------------------------------------------------------ the work */
+/* ------------------------------------------------------------------ work */
 
 struct finishing {
     struct explicit_product *product;

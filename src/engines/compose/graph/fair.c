@@ -192,7 +192,7 @@ static void runs_close(struct runs *runs)
     *runs = (struct runs){.memory = runs->memory};
 }
 
-/* ------------------------------------------------------------------ what is looked for */
+/* ------------------------------------------------------------------ search goals */
 
 struct node_set {
     uint32_t *nodes; /* ascending in the first set */
@@ -269,7 +269,7 @@ static const uint64_t *edge_fires(const struct fair *fair, uint32_t node,
     return fair->fires + graph->arcs[arc].label * fair->words;
 }
 
-/* ------------------------------------------------------------------ what a set has */
+/* ------------------------------------------------------------------ members of a set */
 
 static void clear_totals(struct fair *fair)
 {
@@ -469,7 +469,7 @@ static gordian_status judge_runs(struct fair *fair)
     return status;
 }
 
-/* ------------------------------------------------------------------ the run that is shown */
+/* ------------------------------------------------------------------ the printed run */
 
 static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
                        const struct run_edge *edge)
@@ -491,8 +491,8 @@ static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
 }
 
 /* Appends edges to the cycle, from last to first. `by`: by index in the best component. */
-static gordian_status append_way(struct fair *fair, const uint32_t *by, const uint32_t *from,
-                                 uint32_t node, uint32_t last)
+static gordian_status append_path(struct fair *fair, const uint32_t *by, const uint32_t *from,
+                                  uint32_t node, uint32_t last)
 {
     size_t begin = fair->cycle_count, length = 1;
     for (uint32_t n = node; from[fair->place[n] - 1] != GORDIAN_NONE; n = from[fair->place[n] - 1])
@@ -530,7 +530,7 @@ static gordian_status walk_goal(struct fair *fair, struct goal goal, uint32_t *a
                 continue;
             if (meets_goal(fair, goal, node, &runs->edges[e])) {
                 *at = to;
-                return append_way(fair, by, from, node, (uint32_t)e);
+                return append_path(fair, by, from, node, (uint32_t)e);
             }
             uint32_t place = fair->place[to] - 1;
             if (to == queue[0] || from[place] != GORDIAN_NONE)
@@ -540,7 +540,8 @@ static gordian_status walk_goal(struct fair *fair, struct goal goal, uint32_t *a
             queue[found++] = to;
         }
     }
-    return fail(fair->error, GORDIAN_STATUS_UNAVAILABLE, "a run that is there is not found");
+    return fail(fair->error, GORDIAN_STATUS_UNAVAILABLE,
+                "internal error: no run found for the formula");
 }
 
 /* Makes a cycle from `start` through everything that must happen infinitely often. */
@@ -582,17 +583,17 @@ static gordian_status show_path(struct fair *fair, uint32_t end)
     size_t length = 0;
     for (uint32_t n = end; nodes[n].from != GORDIAN_NONE; n = nodes[n].from)
         length++;
-    uint32_t *way = memory_alloc(&fair->memory, (length + 1) * sizeof *way);
-    gordian_status status = way ? GORDIAN_OK : fail_memory(fair->error);
-    for (size_t i = length + 1; way && i-- > 0;) {
-        way[i] = end;
+    uint32_t *path = memory_alloc(&fair->memory, (length + 1) * sizeof *path);
+    gordian_status status = path ? GORDIAN_OK : fail_memory(fair->error);
+    for (size_t i = length + 1; path && i-- > 0;) {
+        path[i] = end;
         end = nodes[end].from;
     }
-    if (way)
-        fair->check->result->start = nodes[way[0]].state;
+    if (path)
+        fair->check->result->start = nodes[path[0]].state;
     for (size_t i = 1; i <= length && status == GORDIAN_OK; i++)
-        status = show_edge(fair, false, way[i - 1], nodes[way[i]].by);
-    memory_free(&fair->memory, way);
+        status = show_edge(fair, false, path[i - 1], nodes[path[i]].by);
+    memory_free(&fair->memory, path);
     return status;
 }
 
@@ -609,7 +610,7 @@ static gordian_status show_run(struct fair *fair)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ entry points */
 
 /* Finds which names fire with each label. */
 static gordian_status list_fired_names(struct fair *fair)

@@ -186,10 +186,9 @@ static uint32_t find_factor(struct reader *reader, const char *cell)
     }
     if (count != 1)
         complain_here(reader,
-                      count
-                          ? "%u automata have a cell '%.60s': say which, $%.60s#N, with its number "
-                            "as --explain shows it"
-                          : "%u automata have a cell '%.60s'%.0s",
+                      count ? "%u automata have a cell '%.60s': write $%.60s#N with the number "
+                              "that --explain shows"
+                            : "%u automata have a cell '%.60s'%.0s",
                       count, cell, cell);
     return found;
 }

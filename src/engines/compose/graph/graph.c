@@ -181,7 +181,7 @@ gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ other ways to make one */
+/* ------------------------------------------------------------------ other constructors */
 
 gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint32_t state_count,
                            uint32_t initial, const uint32_t *from, const gordian_graph_arc *arcs,

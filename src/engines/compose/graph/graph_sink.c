@@ -1,3 +1,4 @@
+/* A sink that stores the product as a graph (graph_sink.h). */
 #include "engines/compose/graph/graph_sink.h"
 
 #include "engines/compose/circuit/circuit.h"

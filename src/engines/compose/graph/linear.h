@@ -1,5 +1,5 @@
 /*
- * Translates LTL formulas to automata on infinite runs.
+ * Translates LTL formulas to generalized Büchi automata, which accept infinite runs.
  *
  * A state of the automaton is a set of formulas that the rest of the run must satisfy. A move has
  * literals that must hold now (in the current state, or for the next step), and leads to the

@@ -28,7 +28,7 @@ static double multiply(gordian_semiring semiring, double a, double b)
                                                  : a * b;
 }
 
-/* ------------------------------------------------------------------ the product goes by */
+/* ------------------------------------------------------------------ sinks */
 
 gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit,
                            gordian_semiring semiring, const gordian_allocator *memory,
@@ -53,7 +53,7 @@ gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit
     }
     if (prices->factor_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "nothing here says what it costs: #SCA atoms do, 'p -> q : {a}, 3'");
+                    "no step has a cost: give costs in #SCA atoms, as in 'p -> q : {a}, 3'");
     return GORDIAN_OK;
 }
 
@@ -102,7 +102,7 @@ void prices_close(struct prices *prices)
     *prices = (struct prices){.memory = prices->memory};
 }
 
-/* ------------------------------------------------------------------ what a step costs */
+/* ------------------------------------------------------------------ cost of a step */
 
 static const uint64_t *priced_label(const struct prices *prices, const gordian_graph_arc *arc)
 {
@@ -182,7 +182,7 @@ static void move_up(struct search *search, uint32_t place, uint32_t state)
 }
 
 /* Offers a path to a state with this cost. */
-static void offer_way(struct search *search, uint32_t state, double cost, uint32_t from, size_t by)
+static void offer_path(struct search *search, uint32_t state, double cost, uint32_t from, size_t by)
 {
     uint32_t place = search->place[state];
     if (place == UINT32_MAX ||
@@ -201,7 +201,7 @@ static uint32_t search_best(struct search *search)
     const gordian_graph *graph = search->check->graph;
     const uint8_t *wanted = search->check->holds[search->check->formula->top];
     for (size_t i = 0; i < graph->initial_count; i++)
-        offer_way(search, graph->initial[i], best_of(prices->semiring), GORDIAN_NONE, SIZE_MAX);
+        offer_path(search, graph->initial[i], best_of(prices->semiring), GORDIAN_NONE, SIZE_MAX);
     while (search->waiting > 0) {
         uint32_t first = search->heap[0], last = search->heap[--search->waiting], place = 0;
         search->place[first] = UINT32_MAX;
@@ -224,7 +224,7 @@ static uint32_t search_best(struct search *search)
             double step = step_cost(prices, state, &prices->arcs[i], search->own, search->mask);
             double cost = multiply(prices->semiring, search->costs[state], step);
             if (prices->semiring == GORDIAN_SEMIRING_WEIGHTED || cost > 0)
-                offer_way(search, prices->arcs[i].to, cost, state, i);
+                offer_path(search, prices->arcs[i].to, cost, state, i);
         }
     }
     return GORDIAN_NONE;
@@ -247,7 +247,7 @@ static gordian_status show_step(struct search *search, uint32_t state, struct ou
     return check_add_arc(check, false, (gordian_graph_arc){label, arc->to});
 }
 
-static gordian_status show_way(struct search *search, uint32_t end)
+static gordian_status show_path(struct search *search, uint32_t end)
 {
     gordian_check *result = search->check->result;
     gordian_status status = GORDIAN_OK;
@@ -299,7 +299,7 @@ gordian_status prices_best(const struct prices *prices, struct check *check)
         check->result->start = check->graph->initial[0];
         check->result->cost = check->result->holds ? search.costs[end] : 0;
         if (check->result->holds)
-            status = show_way(&search, end);
+            status = show_path(&search, end);
     }
     memory_free_all(memory, search.own, search.mask, search.costs, search.by, search.from,
                     search.heap, search.place);

@@ -84,7 +84,7 @@ uint64_t job_of_number(const struct job *job, uint64_t number)
     return compose_state(job, number, false);
 }
 
-uint64_t job_ways(const struct job *job, uint64_t state)
+uint64_t job_count_transitions(const struct job *job, uint64_t state)
 {
     return compose_ways(job->firings, (uint32_t)job->order.singles, job->ends,
                         (uint32_t)job->order.part_count, state);
@@ -108,8 +108,9 @@ static void count_rank_word(const struct job *job, uint64_t word, uint64_t state
     if (!job->order.joint || free)
         return;
     for (; any; any &= any - 1)
-        compose_count_ways(&sums->counts,
-                           job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
+        compose_count_ways(
+            &sums->counts,
+            job_count_transitions(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
 }
 
 /* Counts the block of numbers of this rank. Consecutive numbers are mostly neighbouring states. */
@@ -168,19 +169,19 @@ void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint
 gordian_status job_number(const struct job *job, uint64_t *states, size_t count, uint64_t *numbers,
                           gordian_error *error)
 {
-    uint64_t told = count;
-    MPI_Bcast(&told, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    uint64_t *room = memory_alloc(&job->memory, 2 * told * sizeof *room);
-    bool all = ranks_agree(room != NULL);
-    if (room && all) {
+    uint64_t asked = count;
+    MPI_Bcast(&asked, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    uint64_t *pairs = memory_alloc(&job->memory, 2 * asked * sizeof *pairs);
+    bool all = ranks_agree(pairs != NULL);
+    if (pairs && all) {
         if (job->rank == 0)
-            memcpy(room, states, told * sizeof *room);
-        MPI_Bcast(room, (int)told, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-        for (uint64_t i = 0; i < told; i++)
-            room[told + i] = cells_before(&job->cells, room[i]);
-        MPI_Reduce(room + told, numbers, (int)told, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+            memcpy(pairs, states, asked * sizeof *pairs);
+        MPI_Bcast(pairs, (int)asked, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+        for (uint64_t i = 0; i < asked; i++)
+            pairs[asked + i] = cells_before(&job->cells, pairs[i]);
+        MPI_Reduce(pairs + asked, numbers, (int)asked, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     }
-    memory_free(&job->memory, room);
+    memory_free(&job->memory, pairs);
     return all ? GORDIAN_OK : fail_memory(error);
 }
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ what all do */
+/* ------------------------------------------------------------------ shared steps */
 
 /* A rank's part of a run: explores or counts, and reports the result to rank 0. All ranks make the
  * same calls in the same order: rank 0 makes every decision and broadcasts it. */
@@ -317,7 +317,8 @@ static gordian_status run_mpi_full(struct run *run, gordian_error *error)
     struct space reached = {0};
     struct mpi_order order = mpi_order_of(run, MPI_COMMAND_FULL);
     if (!circuit->whole_fits)
-        return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the number of possible states does not fit 64 bits");
     if (most && most < circuit->whole) {
         order.whole = most;
         run->result->stop = GORDIAN_COMPOSE_STOP_STATES;

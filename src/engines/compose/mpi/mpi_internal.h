@@ -55,7 +55,7 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
 void job_free(struct job *job);
 uint64_t job_initial(const struct job *job, uint64_t i);
 uint64_t job_of_number(const struct job *job, uint64_t number);
-uint64_t job_ways(const struct job *job, uint64_t state);
+uint64_t job_count_transitions(const struct job *job, uint64_t state);
 
 /* Collective call: is `fine` true on every rank? */
 static inline bool ranks_agree(bool fine)
@@ -65,7 +65,7 @@ static inline bool ranks_agree(bool fine)
     return all;
 }
 
-/* ------------------------------------------------------------------ talking (explore.c) */
+/* ------------------------------------------------------------------ messages (explore.c) */
 
 /* Called on rank 0 from time to time with the number of known states. False: stop. */
 typedef bool mpi_watch(void *context, uint64_t states, uint64_t memory);

@@ -181,7 +181,7 @@ static gordian_status bind_parameter(void *context, const char *key)
     if (matching->formal->component && value->kind != VALUE_COMPONENT &&
         value->kind != VALUE_PRIMITIVE)
         return fail(matching->place->treo->error, GORDIAN_STATUS_INPUT,
-                    "the parameter '%s' wants a component", key);
+                    "the parameter '%s' must be a component", key);
     matching->place->scope = scope_bind(matching->place->treo, matching->place->scope, key, value);
     return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
@@ -209,8 +209,7 @@ gordian_status formals_bind_parameters(struct place *place, const struct actuals
     TRY(formals_find_size(place, formals, actuals->value_count, &total));
     if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
         return treo_complain(treo, callee->module, callee->component->token,
-                             "'%s' takes %" PRIu64 " parameter%s: say %s with the main component, "
-                             "--main '%s<%s>'",
+                             "'%s' takes %" PRIu64 " parameter%s: give %s with --main '%s<%s>'",
                              callee->name, total, total == 1 ? "" : "s", total == 1 ? "it" : "them",
                              callee->name, parameter_names(formals, names, sizeof names));
     if (total != actuals->value_count)
@@ -250,7 +249,7 @@ static gordian_status bind_port(void *context, const char *key)
     size_t before = treo->binding_count;
     TRY(bind_node_variable(treo, matching->instance, key, &bound, &meaning));
     if (treo->binding_count == before)
-        return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is there twice", key);
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is listed twice", key);
     return GORDIAN_OK;
 }
 
@@ -258,8 +257,8 @@ static gordian_status bind_port(void *context, const char *key)
  * reads, is declared wrongly. Published circuits do that and mean the direction in the body. A
  * reader of a port that is written gets what the outside gets, because nodes replicate their
  * data. */
-gordian_status formals_check_way(const struct actuals *actuals, const struct set *set,
-                                 const char *callee, size_t port, uint8_t way)
+gordian_status formals_check_direction(const struct actuals *actuals, const struct set *set,
+                                       const char *callee, size_t port, uint8_t way)
 {
     struct treo *treo = actuals->place->treo;
     uint8_t outer = actuals->ports[port].way;
@@ -273,7 +272,7 @@ gordian_status formals_check_way(const struct actuals *actuals, const struct set
         return GORDIAN_OK;
     node->way = PORT_UNKNOWN; /* the body decides the direction */
     return treo_note(treo, actuals->place->module, set->token,
-                     "'%s' %s '%s', a port declared '%s': taken for what it is inside", callee,
+                     "'%s' %s '%s', a port declared '%s': the body decides its direction", callee,
                      writes ? "writes to" : "reads", node->name, writes ? "?" : "!");
 }
 
@@ -292,9 +291,10 @@ gordian_status formals_bind_ports(struct matching *matching, const struct set *s
         else
             status = treo_complain(treo, callee->module, formal->token, "this port needs a name");
         if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
-            status = treo_complain(treo, callee->module, formal->token, "this port is there twice");
+            status =
+                treo_complain(treo, callee->module, formal->token, "this port is listed twice");
         for (size_t p = first; p < matching->next && status == GORDIAN_OK; p++)
-            status = formals_check_way(actuals, set, callee->name, p, formal->way);
+            status = formals_check_direction(actuals, set, callee->name, p, formal->way);
     }
     return status;
 }

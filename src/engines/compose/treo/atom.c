@@ -159,14 +159,14 @@ static uint32_t find_atom_state(struct building *building, const struct token *t
     return building->status == GORDIAN_OK ? state : 0;
 }
 
-/* ------------------------------------------------------------------ chances */
+/* ------------------------------------------------------------------ probabilities */
 
 /* [0.9 : a, 0.1 : null]: the probability of each outcome. The search is for possible behaviour, so
  * every outcome with a probability above 0 counts. */
 static gordian_status no_chance(const struct place *place, const struct expr *expr)
 {
     return place_complain(place, expr->token,
-                          "expected a chance: a number from 0 to 1, such as 0.5");
+                          "expected a probability: a number from 0 to 1, such as 0.5");
 }
 
 static gordian_status chance_of(const struct place *place, const struct expr *expr, double *chance);
@@ -218,7 +218,8 @@ static gordian_status chances_read(const struct place *place, const struct expr 
         sum += chance;
     }
     if (sum < 1 - 1e-6 || sum > 1 + 1e-6)
-        return place_complain(place, chances->token, "the chances add up to %g, not to 1", sum);
+        return place_complain(place, chances->token, "the probabilities add up to %g, not to 1",
+                              sum);
     return GORDIAN_OK;
 }
 
@@ -283,7 +284,7 @@ static uint32_t make_name(struct building *building, const struct expr *expr)
         return constant_term(building, expr->token, bound);
     if (!building->atom->bare_cells) {
         complain_at(building, expr->token,
-                    expr->primed ? "'%s'' is no memory cell: cells are written $m, $m'"
+                    expr->primed ? "'%s'' is not a memory cell: cells are written $m, $m'"
                                  : "'%s' is neither a port nor a parameter",
                     key);
         return GUARD_NONE;
@@ -319,7 +320,7 @@ static uint32_t make_arithmetic(struct building *building, const struct expr *ex
     gordian_status status =
         data_builtin(&building->treo->circuit->data, name, 1, &function, building->treo->error);
     if (status == GORDIAN_STATUS_END)
-        complain_at(building, expr->token, "'%s' cannot be done with data", name);
+        complain_at(building, expr->token, "'%s' is not supported for data", name);
     else
         building->status = status;
     uint32_t list = guard_node(building, TERM_LIST, right, GUARD_NONE, 0);
@@ -530,13 +531,13 @@ static void make_bare_rule(struct building *building, const struct rule *rule)
     size_t words = automaton_words(automaton);
     if (open > BARE_OPEN_MAX)
         complain_at(building, rule->token, "%s",
-                    "too many ports of which this rule does not say whether they fire");
+                    "too many ports that this rule leaves free to fire");
     forget_firing(building);
     bare_ports(automaton, guard, building->fires, building->blocked);
     if (building->status == GORDIAN_OK && !bits_any(building->fires, words) &&
         !bits_any(building->blocked, words))
         complain_at(building, rule->token, "%s",
-                    "this rule is about no port; a cell's first value is written $m = 0;");
+                    "this rule has no port: write the initial value of a cell as $m = 0;");
     for (uint32_t choice = 0; choice >> open == 0 && building->status == GORDIAN_OK; choice++) {
         if (!bare_choice(automaton, guard, choice, building->fires) ||
             !bits_any(building->fires, words))
@@ -602,7 +603,7 @@ static void make_rules(struct building *building)
     for (const struct rule *rule = atom->rules; rule; rule = rule->next)
         if (rule->bare && building->automaton->port_count > BARE_PORTS_MAX) {
             complain_at(building, rule->token, "%s",
-                        "too many ports for a rule that does not say in braces who fires");
+                        "too many ports for a rule without the firing ports in braces");
             return;
         }
     if (atom->kind == ATOM_RULES)

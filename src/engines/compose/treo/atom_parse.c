@@ -333,8 +333,8 @@ static void parse_one(struct parser *parser, struct atom *atom)
 {
     struct atom other = {0};
     const struct token *token = parser_token(parser);
-    bool told = atom->kind != ATOM_NONE && atom->kind != ATOM_FOREIGN;
-    struct atom *target = told ? &other : atom;
+    bool taken = atom->kind != ATOM_NONE && atom->kind != ATOM_FOREIGN;
+    struct atom *target = taken ? &other : atom;
     if (is_foreign_atom(token)) {
         if (atom->kind == ATOM_NONE)
             atom->kind = ATOM_FOREIGN;

@@ -7,23 +7,23 @@
 #include <string.h>
 
 /* What the conjuncts of a guard imply for a port. */
-enum said {
-    SAID_NOTHING,
-    SAID_FIRES,
-    SAID_NULL,
-    SAID_BOTH, /* a contradiction */
+enum implied {
+    IMPLIED_NOTHING,
+    IMPLIED_FIRES,
+    IMPLIED_NULL,
+    IMPLIED_BOTH, /* a contradiction */
 };
 
 struct bare {
     const struct automaton *automaton;
     uint32_t parent[BARE_PORTS_MAX]; /* ports joined by = */
-    uint8_t said[BARE_PORTS_MAX];    /* enum said; of a root */
+    uint8_t implied[BARE_PORTS_MAX]; /* enum said; of a root */
     bool mentioned[BARE_PORTS_MAX];
 };
 
-static void say_about(struct bare *bare, uint32_t port, enum said said)
+static void note_implied(struct bare *bare, uint32_t port, enum implied implied)
 {
-    bare->said[union_find_root(bare->parent, port)] |= (uint8_t)said;
+    bare->implied[union_find_root(bare->parent, port)] |= (uint8_t)implied;
 }
 
 /* Derives what an equality with a port implies for the port. */
@@ -39,14 +39,14 @@ static void take_equality(struct bare *bare, const struct guard_node *node, bool
     if (port->kind != TERM_PORT)
         return;
     if (other->kind == TERM_NULL)
-        say_about(bare, port->symbol, holds ? SAID_NULL : SAID_FIRES);
+        note_implied(bare, port->symbol, holds ? IMPLIED_NULL : IMPLIED_FIRES);
     else if (holds && (other->kind == TERM_CONSTANT || other->kind == TERM_APPLY))
-        say_about(bare, port->symbol, SAID_FIRES);
+        note_implied(bare, port->symbol, IMPLIED_FIRES);
     else if (holds && other->kind == TERM_PORT) {
         uint32_t left = union_find_root(bare->parent, port->symbol);
         uint32_t right = union_find_root(bare->parent, other->symbol);
         bare->parent[left] = right;
-        bare->said[right] |= bare->said[left];
+        bare->implied[right] |= bare->implied[left];
     }
 }
 
@@ -65,7 +65,7 @@ static void take_conjuncts(struct bare *bare, uint32_t guard)
     else if (node->kind == GUARD_PREDICATE)
         for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
             if (nodes[nodes[list].left].kind == TERM_PORT)
-                say_about(bare, nodes[nodes[list].left].symbol, SAID_FIRES);
+                note_implied(bare, nodes[nodes[list].left].symbol, IMPLIED_FIRES);
 }
 
 static void mention_ports(struct bare *bare, uint32_t guard)
@@ -78,7 +78,7 @@ static void mention_ports(struct bare *bare, uint32_t guard)
     }
 }
 
-static void look_at_guard(struct bare *bare, const struct automaton *automaton, uint32_t guard)
+static void read_guard(struct bare *bare, const struct automaton *automaton, uint32_t guard)
 {
     *bare = (struct bare){.automaton = automaton};
     for (uint32_t p = 0; p < automaton->port_count; p++)
@@ -91,10 +91,10 @@ void bare_ports(const struct automaton *automaton, uint32_t guard, uint64_t *fir
                 uint64_t *blocked)
 {
     struct bare bare;
-    look_at_guard(&bare, automaton, guard);
+    read_guard(&bare, automaton, guard);
     for (uint32_t p = 0; p < automaton->port_count; p++) {
-        uint8_t said = bare.said[union_find_root(bare.parent, p)];
-        if (bare.mentioned[p] && said == SAID_NULL)
+        uint8_t implied = bare.implied[union_find_root(bare.parent, p)];
+        if (bare.mentioned[p] && implied == IMPLIED_NULL)
             bits_set(blocked, p);
         else if (bare.mentioned[p])
             bits_set(fires, p);
@@ -106,8 +106,8 @@ static uint32_t open_classes(const struct bare *bare, uint32_t *roots, bool *con
 {
     uint32_t count = 0;
     for (uint32_t p = 0; p < bare->automaton->port_count; p++) {
-        *contradiction |= bare->said[p] == SAID_BOTH && bare->parent[p] == p;
-        if (bare->mentioned[p] && bare->parent[p] == p && bare->said[p] == SAID_NOTHING)
+        *contradiction |= bare->implied[p] == IMPLIED_BOTH && bare->parent[p] == p;
+        if (bare->mentioned[p] && bare->parent[p] == p && bare->implied[p] == IMPLIED_NOTHING)
             roots[count++] = p;
     }
     return count;
@@ -119,15 +119,15 @@ bool bare_choice(const struct automaton *automaton, uint32_t guard, uint32_t cho
     struct bare bare;
     uint32_t roots[BARE_PORTS_MAX];
     bool contradiction = false;
-    look_at_guard(&bare, automaton, guard);
+    read_guard(&bare, automaton, guard);
     uint32_t count = open_classes(&bare, roots, &contradiction);
     if (contradiction || count > BARE_OPEN_MAX || choice >> count)
         return false;
     memset(fires, 0, (bits_words(automaton->port_count) + 1) * sizeof *fires);
     for (uint32_t i = 0; i < count; i++)
-        bare.said[roots[i]] = choice >> i & 1 ? SAID_FIRES : SAID_NULL;
+        bare.implied[roots[i]] = choice >> i & 1 ? IMPLIED_FIRES : IMPLIED_NULL;
     for (uint32_t p = 0; p < automaton->port_count; p++)
-        if (bare.mentioned[p] && bare.said[union_find_root(bare.parent, p)] == SAID_FIRES)
+        if (bare.mentioned[p] && bare.implied[union_find_root(bare.parent, p)] == IMPLIED_FIRES)
             bits_set(fires, p);
     return true;
 }
@@ -137,6 +137,6 @@ uint32_t bare_open(const struct automaton *automaton, uint32_t guard)
     struct bare bare;
     uint32_t roots[BARE_PORTS_MAX];
     bool contradiction = false;
-    look_at_guard(&bare, automaton, guard);
+    read_guard(&bare, automaton, guard);
     return open_classes(&bare, roots, &contradiction);
 }

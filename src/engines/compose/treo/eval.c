@@ -113,7 +113,8 @@ static gordian_status instantiate_primitive(struct actuals *actuals, const struc
     TRY(primitive_argument(actuals, set, primitive, &argument));
     uint32_t ins = primitive->more_ins ? (uint32_t)ports - primitive->outs : primitive->ins;
     for (size_t p = 0; p < ports; p++)
-        TRY(formals_check_way(actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT));
+        TRY(formals_check_direction(actuals, set, primitive->name, p,
+                                    p < ins ? PORT_IN : PORT_OUT));
     snprintf(key, sizeof key, "%s %zu %u", primitive->name, ports, argument);
     number = treo_made(treo, key);
     if (number == GORDIAN_NONE) {
@@ -276,8 +277,8 @@ static gordian_status instantiate_atom(struct actuals *actuals, const struct set
     uint32_t number;
     if (atom->kind == ATOM_NONE)
         return treo_complain(treo, callee->module, callee->component->token,
-                             "'%s' is told as #%.*s, which is not read: #RBA, #CA, #CAM, #PA, #P, "
-                             "#PR, #WA and #SCA are",
+                             "'%s' has the semantics #%.*s, which is not supported: use #RBA, #CA, "
+                             "#CAM, #PA, #P, #PR, #WA or #SCA",
                              callee->name, (int)atom->unsupported->length, atom->unsupported->text);
     matching.ports = arena_alloc(&treo->arena, (actuals->port_count + 1) * sizeof *matching.ports);
     if (!matching.ports)
@@ -289,7 +290,7 @@ static gordian_status instantiate_atom(struct actuals *actuals, const struct set
         return instantiate_built_in(&matching, callee);
     if (atom->timed)
         TRY(treo_note(treo, callee->module, callee->component->token,
-                      "'%s': how far jobs have come (#WA) is not looked at", callee->name));
+                      "'%s': the progress of jobs (#WA) is ignored", callee->name));
     atom_key(callee, actuals, key, sizeof key);
     number = *key ? treo_made(treo, key) : GORDIAN_NONE;
     if (number == GORDIAN_NONE) {
@@ -321,9 +322,10 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
     uint32_t parent = caller->instance;
     uint32_t depth = parent == GORDIAN_NONE ? 0 : treo->instances[parent].depth + 1;
     if (depth > TREO_DEPTH_MAX)
-        return treo_complain(treo, caller->module, token,
-                             "components are nested more than %u deep: does the recursion end?",
-                             TREO_DEPTH_MAX);
+        return treo_complain(
+            treo, caller->module, token,
+            "components are nested more than %u deep: check that the recursion ends",
+            TREO_DEPTH_MAX);
     if (treo->instance_count >= treo->most)
         return treo_complain(treo, caller->module, token, "more than %u instances", treo->most);
     if (!memory_extend(&treo->memory, treo->instances, treo->instance_room, treo->instance_count))
@@ -511,7 +513,7 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
     TRY(formals_count(place, callee->component->ports, &total, &unbound));
     if (unbound)
         return place_complain(place, unbound->token,
-                              "how large is '%s'? Say it with the main component: --main '%s(%s)'",
+                              "the size of '%s' is unknown: give it with --main '%s(%s)'",
                               unbound->name, callee->name,
                               port_examples(callee->component->ports, ports, sizeof ports));
     for (const struct formal *formal = callee->component->ports; formal; formal = formal->next) {

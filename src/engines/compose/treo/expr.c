@@ -184,7 +184,7 @@ static struct expr *parse_chances(struct parser *parser, struct expr *chance)
     struct expr *chances = new_expr(parser, EXPR_CHANCES, chance->token);
     struct expr **last = chances ? &chances->first : NULL;
     while (chances) {
-        parser_expect(parser, ':', "':' and what has this chance");
+        parser_expect(parser, ':', "':' and the outcome with this probability");
         struct expr *outcome = parse_expr(parser, LEVEL_TERM);
         if (!outcome)
             return NULL;

@@ -100,7 +100,7 @@ static bool can_bind(const struct place *place, const struct expr *variable,
     return value_unbound(place, variable) == variable;
 }
 
-/* Tries a conjunct. *ready: it could be evaluated, and so were all after it. */
+/* Tries a conjunct. *ready: it could be evaluated, and so could all after it. */
 static gordian_status try_part(struct solving *solving, const struct place *place,
                                const struct expr *part, bool *ready)
 {
@@ -134,7 +134,7 @@ static gordian_status try_part(struct solving *solving, const struct place *plac
     return status == GORDIAN_OK && truth ? solve_formula(solving, place) : status;
 }
 
-/* The next part that can be dealt with; when none is left, a solution. */
+/* Evaluates the next part that is ready. If none is left, this is a solution. */
 static gordian_status solve_formula(struct solving *solving, const struct place *place)
 {
     const struct expr *stuck = NULL;

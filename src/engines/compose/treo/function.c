@@ -1,4 +1,4 @@
-/* Values as data, functions and predicates. */
+/* Converts values to data, functions and predicates. */
 #include "engines/compose/treo/treo_internal.h"
 
 #include <stdio.h>
@@ -17,16 +17,16 @@ gordian_status value_symbol(struct treo *treo, uint32_t module, const struct tok
     return status == GORDIAN_OK ? status : fail_memory(treo->error);
 }
 
-/* What a function is made from. */
+/* The context in which a function is built. */
 struct making {
     struct treo *treo;
     uint32_t module;
     bool predicate;
     struct mentions *found;
-    uint32_t arity; /* arguments that it is given */
+    uint32_t arity; /* number of arguments in the call */
 };
 
-/* A symbol of a table or a list. */
+/* Adds a symbol of a table or a list. */
 static gordian_status found_symbol(const struct making *making, const struct value *value,
                                    uint32_t *symbol)
 {
@@ -43,7 +43,7 @@ static gordian_status found_symbol(const struct making *making, const struct val
     return GORDIAN_OK;
 }
 
-/* Room for all that a table can mention. */
+/* Allocates space for all symbols that a table can mention. */
 static bool found_room(const struct making *making, size_t most)
 {
     making->found->symbols =
@@ -51,7 +51,7 @@ static bool found_room(const struct making *making, size_t most)
     return making->found->symbols != NULL;
 }
 
-/* What a predicate's table says in the end is no datum: it does not come into the domain. */
+/* The results in the table of a predicate are not data, so they are not added to the domain. */
 static gordian_status truth_symbol(const struct making *making, const struct value *value,
                                    uint32_t *symbol)
 {
@@ -64,7 +64,7 @@ static gordian_status truth_symbol(const struct making *making, const struct val
     return data_symbol(&treo->circuit->data, text, strlen(text), symbol, treo->error);
 }
 
-/* One row of a table: [a,b], [[a,b],c]; `width` symbols. */
+/* Reads a row of a table: [a,b], [[a,b],c]; `width` symbols. */
 static gordian_status table_row(const struct making *making, const struct value *row, size_t width,
                                 uint32_t *symbols)
 {
@@ -86,8 +86,8 @@ static gordian_status table_row(const struct making *making, const struct value 
     return GORDIAN_OK;
 }
 
-/* A predicate may also be a table whose results are true and false: keeps the rows that say true.
- */
+/* A predicate may also be a table whose results are true and false: keeps the rows that are
+ * true. */
 static void keep_true_rows(const struct data *data, struct function *function)
 {
     uint32_t kept = 0, arity = function->arity;
@@ -125,7 +125,7 @@ static gordian_status table_function(const struct making *making, const struct v
     return data_function(&treo->circuit->data, &function, number, treo->error);
 }
 
-/* <0,2>: the predicate that holds for these. */
+/* <0,2>: the predicate that holds for these data. */
 static gordian_status list_predicate(const struct making *making, const struct value *list,
                                      uint32_t *number)
 {
@@ -149,15 +149,15 @@ static gordian_status named_function(const struct making *making, const char *na
 {
     struct treo *treo = making->treo;
     const struct value *defined = scope_find(treo->defines, name);
-    /* A name that stands for a name is one of what is built in. */
+    /* A name that is defined as a name must be the name of a built-in function. */
     if (defined && defined->kind != VALUE_TEXT)
         return function_of(making, defined, number);
     name = defined ? defined->text : name;
     gordian_status status =
         data_builtin(&treo->circuit->data, name, strlen(name), number, treo->error);
     if (status == GORDIAN_STATUS_END) {
-        /* How it could be said what a name stands for: f={[[0,0],0] [[1,1],1]}, of as many
-         * arguments as it is given. */
+        /* The message suggests a definition with the right number of arguments: f={[[0,0],0]
+         * [[1,1],1]}. */
         bool plain = true, several = making->arity > 1;
         char table[120] = "", row[2][40] = {"0", "1"};
         for (const char *at = name; *at; at++)
@@ -174,7 +174,7 @@ static gordian_status named_function(const struct making *making, const char *na
             snprintf(table, sizeof table, several ? "{[[%s],0] [[%s],1]}" : "{[%s,1] [%s,0]}",
                      row[0], row[1]);
         return treo_complain(making->treo, making->module, making->found->token,
-                             "there is no built-in %s '%.60s': say what it is with --define "
+                             "there is no built-in %s '%.60s': define it with --define "
                              "'%s%.60s%s=%s' (%s)",
                              making->predicate ? "predicate" : "function", name, plain ? "" : "\"",
                              name, plain ? "" : "\"", table,

@@ -1,3 +1,4 @@
+/* The lexer for Treo: blanks, comments, names, numbers and operators (lex.h). */
 #include "engines/compose/treo/lex.h"
 
 #include <stdio.h>
@@ -29,10 +30,10 @@ static gordian_status skip_treo_comment(struct text_scan *lexer)
         if (*lexer->at == '\n')
             scan_new_line(lexer);
     }
-    return scan_complain(&start, start.at, "this comment has no end");
+    return scan_complain(&start, start.at, "this comment is not terminated");
 }
 
-/* Blanks and comments. */
+/* Skips blanks and comments. */
 static gordian_status skip_treo_blanks(struct text_scan *lexer)
 {
     while (lexer->at < lexer->end) {
@@ -115,13 +116,13 @@ static gordian_status lex_token(struct text_scan *lexer, struct token *token)
     } else if (is_ascii_digit(*start)) {
         token->kind = lex_number(lexer);
     } else if (*start == '"' || *start == '`') {
-        /* "text" is a string, `text` a name. */
+        /* "text" is a string, `text` is a name. */
         const char *quote = lexer->at++;
         token->text = lexer->at;
         while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
             lexer->at++;
         if (lexer->at == lexer->end || *lexer->at == '\n')
-            return scan_complain(lexer, quote, "this quote has no end");
+            return scan_complain(lexer, quote, "this quote is not terminated");
         token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
         if (token->kind == TOKEN_NAME && lexer->at == token->text)
             return scan_complain(lexer, quote, "a name cannot be empty");

@@ -103,7 +103,7 @@ static gordian_status parse_module(struct treo *treo, uint32_t number)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ imports that are files */
+/* ------------------------------------------------------------------ imported files */
 
 /* If a component is defined as rules and in other forms, each has its own file: c.rba.treo. */
 static void import_path(const char *path, bool rules, char *buffer, size_t size)
@@ -144,8 +144,8 @@ static gordian_status open_import(const char *folder, size_t length, const char 
     return status;
 }
 
-static gordian_status open_beside(const char *file, const char *path, gordian_import *import,
-                                  gordian_error *error)
+static gordian_status open_in_folder_of(const char *file, const char *path, gordian_import *import,
+                                        gordian_error *error)
 {
     const char *slash = strrchr(file, '/');
     return open_import(file, slash ? (size_t)(slash - file) + 1 : 0, path, import, error);
@@ -156,9 +156,9 @@ static gordian_status open_beside(const char *file, const char *path, gordian_im
 static gordian_status import_file(const char *folders, const char *first, const char *from,
                                   const char *path, gordian_import *import, gordian_error *error)
 {
-    gordian_status status = open_beside(from, path, import, error);
+    gordian_status status = open_in_folder_of(from, path, import, error);
     if (status == GORDIAN_STATUS_END)
-        status = open_beside(first, path, import, error);
+        status = open_in_folder_of(first, path, import, error);
     for (const char *folder = folders; folder && status == GORDIAN_STATUS_END;) {
         char name[700];
         size_t length = strcspn(folder, ":");
@@ -366,15 +366,17 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
         name_definitions(treo, names, sizeof names);
         if (module->definition_count == 0)
             return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
-        return fail(treo->error, GORDIAN_STATUS_INPUT,
-                    "which component is the main one? --main NAME says it. There are %s", names);
+        return fail(
+            treo->error, GORDIAN_STATUS_INPUT,
+            "more than one main component is possible: choose one with --main NAME. There are %s",
+            names);
     }
     TRY(parse_given(treo, "main component", wanted, &parser));
     gordian_status status = parse_instance_only(&parser, main);
     return status == GORDIAN_OK ? circuit_title(treo->circuit, wanted, treo->error) : status;
 }
 
-/* ------------------------------------------------------------------ everything */
+/* ------------------------------------------------------------------ definitions and files */
 
 /* f = {[0,1] [1,0]}; P = <0,2> */
 static gordian_status read_defines(struct treo *treo, const char *defines)

@@ -76,7 +76,7 @@ struct place {
     uint32_t instance;
 };
 
-/* ------------------------------------------------------------------ the circuit as it grows */
+/* ------------------------------------------------------------------ building the circuit */
 
 /* A composite instance. */
 struct instance {
@@ -199,7 +199,7 @@ gordian_status value_expand_count(const struct place *place, const struct expr *
 /* Writes a datum: 1, true, token. False: the value is not a datum. */
 bool value_as_text(const struct value *value, char *buffer, size_t size);
 
-/* ------------------------------------------------------------------ the others */
+/* ------------------------------------------------------------------ formulas and functions */
 
 /* treo/formula.c: calls `each` with a scope for every solution of the formula. */
 gordian_status formula_solve(const struct place *place, const struct expr *formula,

@@ -450,7 +450,7 @@ gordian_status value_evaluate(const struct place *place, const struct expr *expr
     case EXPR_EXISTS:
         return evaluate_quantified(place, expr, value);
     default:
-        return place_complain(place, expr->token, "this cannot stand here");
+        return place_complain(place, expr->token, "this is not allowed here");
     }
 }
 

@@ -1,4 +1,4 @@
-/* One chain of annealing on a CPU. */
+/* One simulated annealing chain on a CPU. */
 #include "engines/makespan/anneal/anneal.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ bool anneal_chain_over(const struct anneal_chain *chain)
     return chain->step >= chain->options->evaluations;
 }
 
-/* Both kinds of steps: try a move, then keep it or not. */
+/* Used by both kinds of steps: tries a move, then keeps or rejects it. */
 static uint32_t try_move(struct anneal_chain *chain, const struct chain_move *move)
 {
     if (!chain->options->published) {

@@ -1,4 +1,4 @@
-/* A run of an engine on CPU threads, from beginning to end. */
+/* Start and end of an engine run on CPU threads. */
 #include "engines/makespan/anneal/job.h"
 
 #include "engines/makespan/anneal/anneal.h"

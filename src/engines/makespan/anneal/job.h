@@ -1,4 +1,4 @@
-/* What the engines on CPU threads begin and end with: the same for all of them. */
+/* What the engines on CPU threads do first and last, in one place. */
 #pragma once
 
 #include "engines/makespan/anneal/run_state.h"
@@ -8,15 +8,15 @@ struct job {
     const struct makespan_model *model;
     const gordian_makespan_options *options;
     struct makespan_result *result;
-    struct meter meter; /* all memory of the run comes from there */
+    struct meter meter; /* accounts for all memory of the run */
     struct watch watch;
     struct thread_pool *workers;
-    uint8_t *order; /* model->work entries, to work in */
+    uint8_t *order; /* scratch, model->work entries */
 };
 
-/* Checks the options and opens the job. thread_job_close closes it, also after a failure: copies
- * what the watch knows to the result, which holds a schedule unless `status` says that the run
- * failed. The result of a failure is empty. Returns `status`. */
+/* Checks the options and opens the job. thread_job_close closes it, also after a failure, and
+ * copies what the watch knows to the result. The result has a schedule unless `status` says that
+ * the run failed; the result of a failure is empty. Returns `status`. */
 gordian_status thread_job_open(struct job *job, const struct makespan_model *model,
                                const gordian_makespan_options *options,
                                struct makespan_result *result, gordian_error *error);

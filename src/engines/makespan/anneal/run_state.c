@@ -1,3 +1,4 @@
+/* Limits, interval and progress of a run (run_state.h). */
 #include "engines/makespan/anneal/run_state.h"
 
 #include "engines/makespan/anneal/anneal.h"
@@ -26,7 +27,7 @@ void watch_stop(struct watch *watch, gordian_makespan_stop why)
     atomic_compare_exchange_strong(&watch->stop, &none, (int)why);
 }
 
-void watch_look(void *context)
+void watch_poll(void *context)
 {
     struct watch *watch = context;
     const gordian_makespan_options *options = watch->options;
@@ -51,7 +52,7 @@ void watch_raise(struct watch *watch, uint32_t lower)
     uint32_t old = atomic_load(&watch->lower);
     while (old < lower && !atomic_compare_exchange_weak(&watch->lower, &old, lower))
         continue;
-    assert(lower <= atomic_load(&watch->upper)); /* if not, one of the two is a false proof */
+    assert(lower <= atomic_load(&watch->upper)); /* otherwise one of the two proofs is wrong */
 }
 
 void watch_lower(struct watch *watch, uint32_t upper)

@@ -1,4 +1,4 @@
-/* Chains of annealing on a GPU: their memory there, and advancing them (cuda/chains.h). */
+/* Simulated annealing chains on a GPU: their device memory, and advancing them (cuda/chains.h). */
 #include "engines/makespan/cuda/chains.h"
 
 #include "engines/makespan/anneal/anneal.h"
@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#define SLICE_NS     UINT64_C(50000000) /* a launch should take about so long */
+#define SLICE_NS     UINT64_C(50000000) /* target duration of a launch */
 #define WARP_LANES   32u
-#define SHARED_WARPS 12u /* so many chains of a multiprocessor are worth its shared memory */
+#define SHARED_WARPS 12u /* fewest chains per multiprocessor that shared memory is used for */
 
 struct gpu_chains {
     gordian_allocator memory;
@@ -23,14 +23,15 @@ struct gpu_chains {
     bool shared;
     gpu_address heads, places, best, string;
     struct chains_head *copy; /* of the heads */
-    uint32_t *told;           /* the best of each that was logged, 0: nothing; NULL: nobody asks */
-    uint64_t held;            /* bytes on the device */
+    uint32_t
+        *logged;   /* the last best of each chain that was logged, 0: none; NULL: there is no log */
+    uint64_t held; /* bytes on the device */
 };
 
 /* ------------------------------------------------------------------ cells */
 
-/* A field that counts `most` up to its top bit: its width. None is needed for as many as there are
- * warps. */
+/* Returns the width of a field that counts to `most` below its top bit. A limit of at least the
+ * number of warps needs no field. */
 static uint32_t field_bits(uint32_t most, uint32_t warps)
 {
     uint32_t bits = 1;
@@ -49,7 +50,8 @@ static uint32_t cell_bits(const struct makespan_model *model)
     return bits;
 }
 
-/* One more field from bit `at` on: what one instruction adds, and when it is full. */
+/* Adds one field that starts at bit `at`: the increment of one instruction, and the value when
+ * full. */
 static uint32_t add_field(struct chains_arguments *arguments, struct chains_type *type,
                           uint32_t most, uint32_t warps, uint32_t at)
 {
@@ -95,7 +97,7 @@ static uint32_t next_offset(uint64_t *at, uint64_t bytes)
     return (uint32_t)here;
 }
 
-/* Where everything is in a place, and how much that is. */
+/* Computes the layout of a chain's memory and its size. */
 static void layout_chain(struct chains_arguments *arguments, const struct makespan_model *model)
 {
     uint64_t at = 0, work = model->work, records = work / CHAINS_STRIDE + 1;
@@ -133,7 +135,7 @@ static void mark_cycles(const struct makespan_model *model, const uint8_t *order
     }
 }
 
-/* A chain's place and head as they are before its first step. */
+/* Writes the memory and head of a chain as they are before its first step. */
 static void place_chain(struct gpu_chains *chains, struct evaluator *evaluator, uint32_t number,
                         uint8_t *place, uint8_t *best)
 {
@@ -176,7 +178,7 @@ static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
         fail_memory(error);
     for (uint32_t from = 0; from < count && status == GORDIAN_OK; from += batch) {
         uint32_t to = count - from < batch ? count : from + batch;
-        /* Chains from..to of them, by way of two lists. */
+        /* Copies the chains from..to through two staging buffers. */
         uint64_t stride = arguments->stride, best_stride = arguments->best_stride;
         for (uint32_t i = from; i < to; i++)
             place_chain(chains, evaluator, i, places + (i - from) * stride,
@@ -200,7 +202,7 @@ static gordian_status allocate_chain_memory(struct gpu_chains *chains, gpu_addre
 {
     uint64_t most = chains->options->max_memory;
     if (most && chains->held + bytes > most)
-        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more memory needed than the limit of %llu bytes",
                     (unsigned long long)most);
     TRY(gpu_alloc(chains->gpu, out, bytes, error));
     chains->held += bytes;
@@ -214,8 +216,8 @@ static gordian_status make_memory(struct gpu_chains *chains, gordian_error *erro
     uint64_t count = chains->options->chains;
     chains->copy = memory_alloc(&chains->memory, count * sizeof *chains->copy);
     if (chains->options->improved)
-        chains->told = memory_zeroed(&chains->memory, count * sizeof *chains->told);
-    if (!chains->copy || (chains->options->improved && !chains->told))
+        chains->logged = memory_zeroed(&chains->memory, count * sizeof *chains->logged);
+    if (!chains->copy || (chains->options->improved && !chains->logged))
         return fail_memory(error);
     gordian_status status =
         allocate_chain_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
@@ -263,8 +265,8 @@ gordian_status gpu_chains_open(struct gpu_chains **out, struct gpu *gpu,
     chains->arguments.wide = tuning->wide || cell_bits(model) > CHAINS_FIELDS4;
     make_fields(&chains->arguments, model);
     layout_chain(&chains->arguments, model);
-    /* A few warps a block. Shared memory is faster, but few of its chains make no good use of the
-     * device. */
+    /* A few warps per block. Shared memory is faster, but if only few chains fit into it, it leaves
+     * the device underused. */
     uint64_t most = chains->info.shared_most / chains->arguments.stride;
     uint32_t warps = chains->info.emulated ? 2 : 4;
     if (tuning->warps)
@@ -286,7 +288,7 @@ void gpu_chains_close(struct gpu_chains *chains)
         return;
     gpu_free_all(chains->gpu, chains->heads, chains->places, chains->best, chains->string);
     gordian_allocator memory = chains->memory;
-    memory_free_all(&memory, chains->copy, chains->told, chains);
+    memory_free_all(&memory, chains->copy, chains->logged, chains);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -323,7 +325,7 @@ uint64_t gpu_chains_memory(const struct gpu_chains *chains)
     return chains->held;
 }
 
-/* The chain that is ahead, the lowest among equals. */
+/* Returns the best chain, and the lowest among equals. */
 static uint32_t leading_chain(const struct gpu_chains *chains)
 {
     uint32_t best = 0;
@@ -338,16 +340,16 @@ static void report_chains(const struct gpu_chains *chains, struct watch *watch, 
                           uint64_t begin)
 {
     uint32_t best = chains->copy[leading_chain(chains)].best;
-    /* Chains that are better than when they were logged last. */
-    for (uint32_t i = 0; chains->told && i < chains->arguments.chains; i++) {
+    /* Logs the chains that improved since they were logged last. */
+    for (uint32_t i = 0; chains->logged && i < chains->arguments.chains; i++) {
         const struct chains_head *head = &chains->copy[i];
-        if (chains->told[i] != head->best)
+        if (chains->logged[i] != head->best)
             watch_improved(watch, chains->first + i, begin, head->step, head->best);
-        chains->told[i] = head->best;
+        chains->logged[i] = head->best;
     }
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
     watch_found(watch, chains->options->goal, best);
-    watch_look(watch);
+    watch_poll(watch);
 }
 
 gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, uint8_t *order,

@@ -1,4 +1,4 @@
-/* The cuda engine as the table of engines sees it (cuda.h). */
+/* The cuda engine as an entry of the table of engines (cuda.h). */
 #include "engines/makespan/cuda/cuda.h"
 
 #include "engines/makespan/anneal/anneal.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Systems of so many states are swept before the chains start: that takes some seconds. Before
- * larger ones the chains get another, longer try. */
+/* Systems of up to this many states are swept before the chains start: that takes some seconds.
+ * Before larger sweeps the chains run again, for longer. */
 #define SWEEP_FIRST (UINT64_C(1) << 32)
 #define LONGER      8u
 
@@ -21,7 +21,7 @@ static bool cuda_supports(const void *model, const char **why)
     return makespan_is_plain(model, why) && gpu_chains_possible(model, why);
 }
 
-/* A run. */
+/* The state of a run. */
 struct makespan_job {
     struct gpu *gpu;
     const struct makespan_model *model;
@@ -29,12 +29,12 @@ struct makespan_job {
     struct watch watch;
     struct makespan_result *result;
     uint8_t *order;  /* model->work entries */
-    uint64_t states; /* of the sweeps before the one at hand */
-    bool too_large;  /* a closer bound would take more memory than there is */
-    bool own;        /* chains and evaluations are the engine's own */
+    uint64_t states; /* of the completed sweeps */
+    bool too_large;  /* a closer bound needs more memory than there is */
+    bool own;        /* the engine chose the chains and evaluations */
 };
 
-/* Takes job->order over, if it is better, and tells. */
+/* Takes job->order as the result if it is better, and reports it. */
 static gordian_status take_device_order(struct makespan_job *job, gordian_error *error)
 {
     TRY(makespan_result_take(job->result, job->model, job->options, job->order, error));
@@ -50,7 +50,7 @@ static bool sweep_goes_on(void *context, uint64_t done, uint64_t states)
     struct makespan_job *job = context;
     (void)states;
     atomic_store(&job->watch.states, job->states + done);
-    watch_look(&job->watch);
+    watch_poll(&job->watch);
     return !watch_stopped(&job->watch);
 }
 
@@ -60,7 +60,7 @@ static void remember_memory(struct makespan_job *job, uint64_t bytes)
         job->result->most_memory = bytes;
 }
 
-/* It would take more memory than there is: the interval stays as it is. */
+/* Notes that the next sweep needs too much memory: the interval stays as it is. */
 static gordian_status too_large(struct makespan_job *job, uint64_t states)
 {
     snprintf(job->result->note, sizeof job->result->note,
@@ -69,7 +69,7 @@ static gordian_status too_large(struct makespan_job *job, uint64_t states)
     return GORDIAN_OK;
 }
 
-/* Bytes of a sweep that the device has, and that are allowed. */
+/* Returns whether the memory of a sweep is on the device and within the limit. */
 static bool sweep_fits(const struct makespan_job *job, uint64_t states)
 {
     struct gpu_info info;
@@ -78,7 +78,7 @@ static bool sweep_fits(const struct makespan_job *job, uint64_t states)
     return states <= info.memory_free && (most == 0 || states <= most);
 }
 
-/* A bound by sweeping in this detail, if it can be had. */
+/* Computes a bound by a sweep at this level of detail, if that is possible. */
 static gordian_status sweep_on_device(struct makespan_job *job, enum sweep_detail detail,
                                       gordian_error *error)
 {
@@ -127,7 +127,7 @@ static gordian_status anneal_on_device(struct makespan_job *job, gordian_error *
     return status == GORDIAN_OK ? take_device_order(job, error) : status;
 }
 
-/* Once, if nobody said how many evaluations there are to be. */
+/* Runs once, if the options do not set the number of evaluations. */
 static gordian_status anneal_longer(struct makespan_job *job, gordian_error *error)
 {
     const gordian_makespan_options *usual = job->options;
@@ -142,9 +142,9 @@ static gordian_status anneal_longer(struct makespan_job *job, gordian_error *err
     return status;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ the whole run */
 
-/* Finer and finer, from one detail on. */
+/* Repeats the sweep with more and more detail, from one level on. */
 static gordian_status close_in(struct makespan_job *job, unsigned detail, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -170,7 +170,7 @@ static gordian_status run_phases(struct makespan_job *job, gordian_error *error)
     const char *why;
     uint64_t states = 0;
     unsigned detail = SWEEP_WORK;
-    /* A schedule to start from, so that there is one whenever it is stopped. */
+    /* The initial schedule: a run that is stopped early has at least this one. */
     order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
     gordian_status status = take_device_order(job, error);
     if (status == GORDIAN_OK && sweep_possible(job->model, SWEEP_WORK, &states, &why) &&
@@ -193,7 +193,7 @@ gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *mo
     TRY(anneal_check_options(options, error));
     gpu_get_info(gpu, &info);
     struct makespan_job job = {.gpu = gpu, .model = model, .result = result};
-    /* The engine's own numbers in place of the defaults. */
+    /* Replaces the defaults by the engine's own numbers. */
     gordian_makespan_options own = *options, defaults;
     gordian_makespan_options_init(&defaults);
     job.own = own.chains == defaults.chains && own.evaluations == defaults.evaluations;

@@ -1,14 +1,16 @@
 /*
  * The cuda engine: makespans on a GPU, or on the emulator (GORDIAN_EMULATE_GPU=1).
  *
- * Thousands of chains of annealing (cuda/chains.h) give the schedule, sweeps over abstract systems
- * (cuda/sweep.h) the other end of the interval: a coarse one first, so that the chains know when
- * they are done, then finer ones until the interval closes or the device's memory ends.
+ * Thousands of simulated annealing chains (cuda/chains.h) provide the schedule, and sweeps over
+ * abstract systems (cuda/sweep.h) the other end of the interval. A coarse sweep comes first, so
+ * that the chains know when they can stop. Finer ones follow until the interval closes or the
+ * device memory is too small.
  *
- * With the chains and evaluations left at their defaults, the engine takes its own: many chains of
- * fewer evaluations. Asked for others, it runs just those; the same chains as everywhere.
+ * If the chains and evaluations have their default values, the engine replaces them by many chains
+ * of fewer evaluations. Otherwise it runs the chains in the options, which are the same in every
+ * engine.
  *
- * A device may fail while it works: the exact engine then does it all, and the note tells.
+ * If the device fails during the run, the exact engine does all the work, and the note says so.
  */
 #pragma once
 
@@ -18,7 +20,7 @@
 #define MAKESPAN_CUDA_CHAINS      8192u
 #define MAKESPAN_CUDA_EVALUATIONS 20000u
 
-/* The engine's run on a device of the caller's, without falling back. */
+/* Runs the engine on the caller's device, without falling back. */
 gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *model,
                                 const gordian_makespan_options *options,
                                 struct makespan_result *result, gordian_error *error);

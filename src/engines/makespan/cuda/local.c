@@ -5,7 +5,8 @@
 
 /* ------------------------------------------------------------------ numbering */
 
-/* The ways to give `items` equal warps `kinds` different remainders; 0: 2^32 or more. */
+/* Returns in how many combinations `items` equal warps can have `kinds` different remainders; 0:
+ * 2^32 or more. */
 static uint64_t count_multisets(uint32_t items, uint32_t kinds)
 {
     uint64_t count = 1;
@@ -17,7 +18,8 @@ static uint64_t count_multisets(uint32_t items, uint32_t kinds)
     return count;
 }
 
-/* Local states with that work and that largest remainder; in order of work, then largest. */
+/* Whether local states with that work and that largest remainder exist. They are ordered by work,
+ * then by the largest remainder. */
 static bool largest_fits(uint32_t warps, uint32_t work, uint32_t largest)
 {
     return largest + warps - 1 <= work && work <= largest * warps;
@@ -40,7 +42,7 @@ uint64_t local_count(const struct local_run *run, uint32_t warps)
     return 0;
 }
 
-/* How many have less work than that, warps not being 0. */
+/* Returns how many have less work than that; warps is not 0. */
 static uint64_t largest_before(uint32_t length, uint32_t warps, uint32_t work)
 {
     uint64_t sum = 0;
@@ -69,7 +71,7 @@ static struct local_state largest_at(uint32_t length, uint32_t warps, uint64_t r
     return (struct local_state){.warps = warps, .work = low, .largest = largest};
 }
 
-/* Those with the fewest warps at one instruction left come first, and so on. */
+/* States with the fewest warps at one instruction left come first, and so on. */
 static struct local_state full_at(uint32_t length, uint32_t warps, uint64_t rank)
 {
     struct local_state state = {.warps = warps};
@@ -143,27 +145,27 @@ struct local_state local_arrive(const struct local_run *run, const struct local_
 
 /* ------------------------------------------------------------------ steps */
 
-/* The most advanced one leaves, or the most advanced of those not at the end goes on. */
-static void packed_step(uint32_t length, const struct local_state *state, local_tell *tell,
+/* Either the most advanced warp leaves, or the most advanced of those not at the end continues. */
+static void packed_step(uint32_t length, const struct local_state *state, local_emit *emit,
                         void *context)
 {
     struct local_state next = *state;
     uint32_t done = length * state->warps - state->work;
     if (done < (length - 1) * state->warps) {
         next.work = state->work - 1;
-        tell(context, 0, &next);
+        emit(context, 0, &next);
     }
     if (done >= length - 1) {
         next.warps = state->warps - 1;
         next.work = state->work - 1;
-        tell(context, 1, &next);
+        emit(context, 1, &next);
     }
 }
 
-/* `leave` warps with one instruction left, k - leave with more, and the others with anything: does
- * the sum fit? */
+/* `leave` warps with one instruction left run, k - leave with more, and the other warps have any
+ * remainder: is the sum possible? */
 static void work_steps(uint32_t length, const struct local_state *state, uint32_t k,
-                       local_tell *tell, void *context)
+                       local_emit *emit, void *context)
 {
     uint32_t n = state->warps;
     for (uint32_t leave = 0; leave <= k; leave++) {
@@ -172,19 +174,19 @@ static void work_steps(uint32_t length, const struct local_state *state, uint32_
             state->work > leave + length * (on + n - k))
             continue;
         struct local_state next = {.warps = n - leave, .work = state->work - k};
-        tell(context, leave, &next);
+        emit(context, leave, &next);
     }
 }
 
-/* The same with one of them at the largest remainder m, and none above: it, or one of several,
- * stays where it is; or all of these go on. */
-static void largest_steps(const struct local_state *state, uint32_t k, local_tell *tell,
+/* The same if one warp has the largest remainder m and none has more. Either one warp with m stays
+ * in place, or all of them continue. */
+static void largest_steps(const struct local_state *state, uint32_t k, local_emit *emit,
                           void *context)
 {
     uint32_t n = state->warps, m = state->largest, work = state->work;
-    if (m <= 1) { /* nobody has more than one instruction left */
+    if (m <= 1) { /* no warp has more than one instruction left */
         struct local_state next = {.warps = n - k, .work = work - k, .largest = n > k};
-        tell(context, k, &next);
+        emit(context, k, &next);
         return;
     }
     for (uint32_t leave = 0; leave <= k; leave++) {
@@ -192,29 +194,29 @@ static void largest_steps(const struct local_state *state, uint32_t k, local_tel
         struct local_state next = {.warps = n - leave, .work = work - k, .largest = m};
         if (others && work >= leave + m + 2 * on + (others - 1) &&
             work <= leave + m + m * (on + others - 1))
-            tell(context, leave, &next);
+            emit(context, leave, &next);
         next.largest = m - 1;
         if (on && work >= leave + m + 2 * (on - 1) + others &&
             work <= leave + m + m * (on - 1) + (m - 1) * others)
-            tell(context, leave, &next);
+            emit(context, leave, &next);
     }
 }
 
 struct full_steps {
-    local_tell *tell;
+    local_emit *emit;
     void *context;
     struct local_state next;
     uint32_t length, leave;
 };
 
-/* So many of those with i + 1 instructions left go on, in every way, and k more of those with
- * more. */
+/* Tries every number of warps with i + 1 instructions left that run. The rest of the k run among
+ * those with more. */
 static void full_from(struct full_steps *steps, const struct local_state *state, uint32_t i,
                       uint32_t k)
 {
     if (i == steps->length) {
         if (k == 0)
-            steps->tell(steps->context, steps->leave, &steps->next);
+            steps->emit(steps->context, steps->leave, &steps->next);
         return;
     }
     struct local_state before = steps->next;
@@ -234,27 +236,27 @@ static void full_from(struct full_steps *steps, const struct local_state *state,
 }
 
 void local_steps(const struct local_run *run, const struct local_state *state, uint32_t k,
-                 local_tell *tell, void *context)
+                 local_emit *emit, void *context)
 {
     if (k > state->warps)
         return;
     if (k == 0) {
-        tell(context, 0, state);
+        emit(context, 0, state);
         return;
     }
     switch (run->kind) {
     case LOCAL_PACKED:
         if (k == 1)
-            packed_step(run->length, state, tell, context);
+            packed_step(run->length, state, emit, context);
         break;
     case LOCAL_WORK:
-        work_steps(run->length, state, k, tell, context);
+        work_steps(run->length, state, k, emit, context);
         break;
     case LOCAL_LARGEST:
-        largest_steps(state, k, tell, context);
+        largest_steps(state, k, emit, context);
         break;
     case LOCAL_FULL: {
-        struct full_steps steps = {tell, context, *state, run->length, 0};
+        struct full_steps steps = {emit, context, *state, run->length, 0};
         steps.next.work -= k;
         full_from(&steps, state, 0, k);
         break;

@@ -1,4 +1,4 @@
-/* A schedule from the values of a sweep (cuda/path.h). */
+/* Reconstructs a schedule from the values of a sweep (cuda/path.h). */
 #include "engines/makespan/cuda/path.h"
 
 #include "foundation/base/error.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A warp: where it is. */
+/* The position of a warp. */
 struct path_warp {
     uint32_t run;  /* run_count: done */
     uint32_t left; /* of that run */
@@ -14,12 +14,12 @@ struct path_warp {
 
 struct path {
     const struct sweep_tables *tables;
-    path_look *look;
+    path_reader *read_value;
     void *context;
     gordian_error *error;
     gordian_status status;
     uint32_t ids[SWEEP_RUNS];  /* the state */
-    uint32_t gone[SWEEP_RUNS]; /* of the step: local states before others arrive */
+    uint32_t gone[SWEEP_RUNS]; /* in the step: local states before other warps arrive */
     uint32_t next[SWEEP_RUNS]; /* and after */
     uint32_t value;            /* that the next state must have */
     struct path_warp *warps;
@@ -27,7 +27,7 @@ struct path {
     uint32_t entries;
 };
 
-/* What remains to be shared out among the runs from one on, as in
+/* What remains to be distributed over the runs from one on, as in
  * foundation/gpu/kernels/makespan/makespan_sweep.cu. */
 struct path_rest {
     uint64_t index;
@@ -42,7 +42,7 @@ uint64_t path_start(const struct sweep_tables *tables, uint32_t *id)
     *id = run->base[warps];
     while (run->work[*id] != tables->model->work)
         ++*id;
-    /* All warps are in the first run: nobody is left for the others. */
+    /* All warps are in the first run: none is left for the others. */
     return tables->before[warps * (warps + 1) + warps] + (*id - run->base[warps]);
 }
 
@@ -58,7 +58,8 @@ static uint32_t usable_warps(const struct makespan_model *model, const struct pa
 
 static bool find_next_state(struct path *path, uint32_t r, const struct path_rest *rest);
 
-/* Run r takes this option, of k instructions: does the rest lead where it should? */
+/* Run r takes this option, of k instructions. Returns whether the rest can reach the wanted
+ * value. */
 static bool take_option(struct path *path, uint32_t r, uint32_t k, uint64_t option,
                         const struct path_rest *rest)
 {
@@ -79,14 +80,14 @@ static bool take_option(struct path *path, uint32_t r, uint32_t k, uint64_t opti
     return find_next_state(path, r + 1, &after);
 }
 
-/* True: path->next is a state with the value wanted. False also when looking failed. */
+/* True: path->next is a state with the wanted value. False also if reading failed. */
 static bool find_next_state(struct path *path, uint32_t r, const struct path_rest *rest)
 {
     const struct sweep_tables *tables = path->tables;
     const struct run_tables *run = &tables->runs[r];
     if (r == tables->run_count) {
         uint32_t value;
-        path->status = path->look(path->context, rest->index, &value, path->error);
+        path->status = path->read_value(path->context, rest->index, &value, path->error);
         return path->status == GORDIAN_OK && value == path->value;
     }
     struct path_rest own = *rest;
@@ -123,7 +124,7 @@ static struct path_rest begin_path_step(const struct path *path)
 
 /* ------------------------------------------------------------------ the warps */
 
-/* How many warps of the run have `left` instructions of it left. */
+/* Returns how many warps of the run have `left` instructions of it left. */
 static uint32_t count_warps_with(const struct run_tables *run, uint32_t id, uint32_t left)
 {
     uint32_t n = run->warps[id], length = run->length;
@@ -142,7 +143,7 @@ static uint32_t count_warps_with(const struct run_tables *run, uint32_t id, uint
     return left == 2 ? state.work - n : length == 1 ? n : 2 * n - state.work;
 }
 
-/* So many warps of run r with so much left run an instruction. */
+/* Runs one instruction of `count` warps of run r that have `left` instructions left. */
 static void run_some(struct path *path, uint32_t r, uint32_t left, uint32_t count)
 {
     const struct sweep_tables *tables = path->tables;
@@ -159,30 +160,33 @@ static void run_some(struct path *path, uint32_t r, uint32_t left, uint32_t coun
     }
 }
 
-gordian_status path_find(const struct sweep_tables *tables, path_look *look, void *context,
+gordian_status path_find(const struct sweep_tables *tables, path_reader *read_value, void *context,
                          uint8_t *order, gordian_error *error)
 {
     const struct makespan_model *model = tables->model;
-    struct path path = {
-        .tables = tables, .look = look, .context = context, .error = error, .order = order};
+    struct path path = {.tables = tables,
+                        .read_value = read_value,
+                        .context = context,
+                        .error = error,
+                        .order = order};
     path.warps = memory_zeroed(&tables->memory, model->warps * sizeof *path.warps);
     if (!path.warps)
         return fail_memory(error);
     for (uint32_t w = 0; w < model->warps; w++)
         path.warps[w].left = tables->runs[0].length;
-    path.status = look(context, path_start(tables, &path.ids[0]), &path.value, error);
+    path.status = read_value(context, path_start(tables, &path.ids[0]), &path.value, error);
     while (path.status == GORDIAN_OK && path.value > 0) {
         struct path_rest rest = begin_path_step(&path);
         path.value--;
         if (!find_next_state(&path, 0, &rest)) {
             if (path.status == GORDIAN_OK)
-                path.status =
-                    fail(error, GORDIAN_STATUS_IO, "the device's values contradict each other");
+                path.status = fail(error, GORDIAN_STATUS_IO,
+                                   "internal error on the device: values contradict each other");
             break;
         }
-        /* The cycle's entries. Later runs first, so that nobody who enters one runs twice; within a
-         * run first those who leave it, then those with more and more left: as many as come to
-         * where there would be too few otherwise. */
+        /* The entries of the cycle. Later runs come first, so that a warp that enters a run does
+         * not run twice. Within a run, warps that leave it come first, then those with more and
+         * more instructions left: as many as arrive where there would be too few otherwise. */
         for (uint32_t r = path.tables->run_count; r-- > 0;) {
             const struct run_tables *run = &path.tables->runs[r];
             uint32_t id = path.ids[r], gone = path.gone[r];

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#define LISTS    (SWEEP_RUNS * 6 + 16) /* tables on the device, at most */
-#define COUNTERS 16000000u             /* for sorting prefixes, about, at most */
-#define MOST_NS  50000000u             /* between looks whether to go on, about */
+#define LISTS    (SWEEP_RUNS * 6 + 16) /* most tables on the device */
+#define COUNTERS 16000000u             /* counters for sorting prefixes, approximate limit */
+#define MOST_NS  50000000u             /* approximate time between two calls of go_on */
 
 struct sweep {
     struct gpu *gpu;
@@ -25,7 +25,7 @@ struct sweep {
     uint32_t *starts; /* by work: where its prefixes begin in the list; one more at the end */
     uint32_t works;   /* of prefixes: 0 .. works - 1 */
     bool wide;
-    uint64_t looked; /* when */
+    uint64_t polled; /* time of the last call of go_on */
 };
 
 /* ------------------------------------------------------------------ device memory */
@@ -35,7 +35,7 @@ static gordian_status allocate_sweep_memory(struct sweep *sweep, gpu_address *ou
 {
     uint64_t most = sweep->options->max_memory;
     if (most && sweep->held + bytes > most)
-        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more memory needed than the limit of %llu bytes",
                     (unsigned long long)most);
     TRY(gpu_alloc(sweep->gpu, out, bytes, error));
     sweep->held += bytes;
@@ -137,7 +137,7 @@ static gordian_status launch_sweep(struct sweep *sweep, const char *kernel, uint
     return gpu_launch(sweep->gpu, &launch, error);
 }
 
-/* With counters here and there. */
+/* Sorts by counting, with counters on both sides. */
 static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t buckets,
                               gordian_error *error)
 {
@@ -152,7 +152,7 @@ static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t bu
     TRY(launch_sweep(sweep, "makespan_weigh", tables->prefixes, &arguments, sizeof arguments,
                      error));
     TRY(gpu_read(sweep->gpu, counts, sweep->counts, bytes, error));
-    /* Sums up: where the prefixes of each work and bucket begin. */
+    /* Prefix sums: where the prefixes of each work and bucket begin. */
     uint32_t sum = 0;
     for (size_t work = 0; work < sweep->works; work++) {
         sweep->starts[work] = sum;
@@ -187,8 +187,8 @@ static gordian_status sort_prefixes(struct sweep *sweep, gordian_error *error)
 
 /* ------------------------------------------------------------------ layers */
 
-/* Threads that share a prefix: two, unless there are too few prefixes to keep the device busy. (One
- * layer in three or so has states of a prefix.) */
+/* Chooses how many threads share a prefix: two, unless too few prefixes would leave the device
+ * idle. (About one layer in three has states of a given prefix.) */
 static uint32_t choose_lanes(const struct sweep *sweep)
 {
     uint64_t each = 3 * sweep->tables->prefixes / sweep->works + 1; /* prefixes of a layer */
@@ -231,21 +231,21 @@ static gordian_status run_layer(struct sweep *sweep, uint32_t work, uint32_t lan
                         sizeof arguments, error);
 }
 
-/* Launches run ahead of the device: waits for it, and asks whether to go on. The next time after
- * so many layers that it is some times a second. */
-static gordian_status look_at_layer(struct sweep *sweep, uint32_t layer, uint32_t *batch,
-                                    bool *stopped, gordian_error *error)
+/* Launches run ahead of the device: this waits for the device and calls go_on. It adapts the number
+ * of layers until the next call, so that there are a few calls per second. */
+static gordian_status poll_layer(struct sweep *sweep, uint32_t layer, uint32_t *batch,
+                                 bool *stopped, gordian_error *error)
 {
     const struct sweep_options *options = sweep->options;
     uint64_t states = sweep->tables->states;
     uint64_t done = (uint64_t)((double)states * layer / sweep->tables->model->work);
     TRY(gpu_wait(sweep->gpu, error));
-    uint64_t now = clock_ns(), taken = now - sweep->looked;
+    uint64_t now = clock_ns(), taken = now - sweep->polled;
     if (taken > MOST_NS && *batch > 1)
         *batch /= 2;
     else if (taken < MOST_NS / 4 && *batch < 64)
         *batch *= 2;
-    sweep->looked = now;
+    sweep->polled = now;
     *stopped = !options->go_on(options->context, done, states);
     return GORDIAN_OK;
 }
@@ -255,14 +255,14 @@ static gordian_status run_layers(struct sweep *sweep, bool *stopped, gordian_err
     uint32_t work = sweep->tables->model->work, lanes = choose_lanes(sweep);
     uint32_t batch = 8, since = 0;
     TRY(gpu_zero(sweep->gpu, sweep->overflow, sizeof(uint32_t), error));
-    TRY(gpu_zero(sweep->gpu, sweep->values, 2, error)); /* state 0: all is done, in no time */
-    sweep->looked = clock_ns();
+    TRY(gpu_zero(sweep->gpu, sweep->values, 2, error)); /* state 0: all done, 0 cycles left */
+    sweep->polled = clock_ns();
     for (uint32_t layer = 1; layer <= work && !*stopped; layer++) {
         TRY(run_layer(sweep, layer, lanes, error));
         if (!sweep->options->go_on || ++since < batch)
             continue;
         since = 0;
-        TRY(look_at_layer(sweep, layer, &batch, stopped, error));
+        TRY(poll_layer(sweep, layer, &batch, stopped, error));
     }
     return GORDIAN_OK;
 }
@@ -281,7 +281,7 @@ static gordian_status read_state_value(void *context, uint64_t index, uint32_t *
     return GORDIAN_OK;
 }
 
-/* The value of the state in which nothing is done yet; *fits: no value had to be cut. */
+/* Reads the value of the initial state; *fits: no value was cut off. */
 static gordian_status read_value(struct sweep *sweep, uint32_t *value, bool *fits,
                                  gordian_error *error)
 {

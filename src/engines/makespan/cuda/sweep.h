@@ -1,9 +1,9 @@
 /*
- * The longest, or the shortest, way through an abstract system (cuda/tables.h), layer by layer of
- * equal work on a GPU: an upper bound of the longest schedule, a lower bound of the shortest, and
- * the exact value where the tables lose nothing.
+ * Finds the longest or shortest path through an abstract system (cuda/tables.h) on a GPU, layer by
+ * layer of equal work. The result is an upper bound of the longest schedule or a lower bound of the
+ * shortest, and the exact value if the tables are lossless.
  *
- * A byte a state; two where the makespan asks for them.
+ * A state takes one byte, or two if the makespan needs them.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include "foundation/gpu/gpu.h"
 
 struct sweep_options {
-    bool least; /* the shortest way */
-    bool wide;  /* two bytes a state from the start: for tests */
+    bool least; /* find the shortest path */
+    bool wide;  /* two bytes per state from the start: for tests */
     uint32_t lanes;
     uint64_t max_memory; /* bytes on the device; 0: no limit */
-    uint8_t *order;      /* gets a schedule if the tables lose nothing; NULL: not wanted */
-    /* Called between layers, at least some times a second: how many of so many states are done.
-     * False stops. NULL: never. */
+    uint8_t *order;      /* gets a schedule if the tables are lossless; NULL: not wanted */
+    /* Called between layers, at least a few times per second, with the number of states done and of
+     * all states. False stops the sweep. NULL: never called. */
     bool (*go_on)(void *context, uint64_t done, uint64_t states);
     void *context;
 };
@@ -26,8 +26,8 @@ struct sweep_outcome {
     uint32_t value;
     uint64_t states;
     uint64_t memory; /* bytes on the device */
-    bool stopped;    /* there is no value */
-    bool found;      /* the order is there */
+    bool stopped;    /* no value was computed */
+    bool found;      /* `order` has a schedule */
 };
 
 /* GORDIAN_STATUS_MEMORY: over the limit, or more than the device has. */

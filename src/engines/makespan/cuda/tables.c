@@ -1,4 +1,5 @@
-/* The tables of an abstract system: counting its states, and filling them (cuda/tables.h). */
+/* Builds the tables of an abstract system: counts its states and fills the tables
+ * (cuda/tables.h). */
 #include "engines/makespan/cuda/tables.h"
 
 #include "foundation/base/error.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 
 #define MOST_IDS     (1u << 24) /* local states of a run */
-#define MOST_OPTIONS (1u << 28) /* ways on of all of them */
+#define MOST_OPTIONS (1u << 28) /* options of all local states */
 #define MOST_STATES  (UINT64_C(1) << 62)
 
 /* ------------------------------------------------------------------ counting */
@@ -24,7 +25,7 @@ static struct local_run run_of(const struct makespan_model *model, enum sweep_de
     return (struct local_run){most == 1 ? LOCAL_PACKED : kinds[detail], run->length, most};
 }
 
-/* Local states of the run, of all numbers of warps; 0: too many. */
+/* Returns the number of local states of the run, for all numbers of warps; 0: too many. */
 static uint64_t count_ids(const struct local_run *run, uint32_t warps)
 {
     uint64_t ids = 0;
@@ -37,7 +38,8 @@ static uint64_t count_ids(const struct local_run *run, uint32_t warps)
     return ids;
 }
 
-/* rooms[t]: of the runs from r on, from that of the runs after it, in place. False: too many. */
+/* rooms[t]: number of states of the runs from r on with t warps, computed in place from that of the
+ * later runs. False: too many. */
 static bool add_run(const struct local_run *run, uint32_t warps, uint64_t *rooms)
 {
     for (uint32_t t = warps + 1; t-- > 0;) {
@@ -106,7 +108,7 @@ static uint32_t id_of(const struct filling *filling, const struct local_state *s
     return filling->tables->base[state->warps] + (uint32_t)local_rank(filling->run, state);
 }
 
-/* Counts an option, and stores it if there is an array for them already. */
+/* Counts an option, and stores it if its array exists already. */
 static void add_option(void *context, uint32_t leave, const struct local_state *next)
 {
     struct filling *filling = context;
@@ -115,7 +117,7 @@ static void add_option(void *context, uint32_t leave, const struct local_state *
     filling->count++;
 }
 
-/* Everything but the options, which are counted. */
+/* Fills everything except the options, which are only counted. */
 static void fill_local_states(struct filling *filling, uint32_t warps)
 {
     struct run_tables *tables = filling->tables;
@@ -182,7 +184,7 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
     fill_local_states(&filling, model->warps);
     to->option_count = filling.count;
     if (filling.count >= MOST_OPTIONS)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a run has too many ways on");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a run has too many successors");
     to->options = memory_alloc(&tables->memory, filling.count * sizeof *to->options);
     if (!to->options)
         return fail_memory(error);
@@ -190,10 +192,10 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ the whole's tables */
+/* ------------------------------------------------------------------ tables of the whole circuit */
 
-/* room and before over the first `runs` of them: what comes after is one way. `alike`: local states
- * with the same number of warps count as one. */
+/* Fills room and before over the first `runs` runs, as if the later ones had one state. `alike`:
+ * local states with the same number of warps count as one. */
 static void fill_rooms(const struct sweep_tables *tables, uint32_t runs, bool alike, uint64_t *room,
                        uint64_t *before)
 {
@@ -240,7 +242,7 @@ static gordian_status make_rooms(struct sweep_tables *tables, gordian_error *err
     return GORDIAN_OK;
 }
 
-/* The last run's local states by work, those with fewer warps first. */
+/* Sorts the local states of the last run by work, those with fewer warps first. */
 static gordian_status make_last(struct sweep_tables *tables, gordian_error *error)
 {
     const struct run_tables *run = &tables->runs[tables->run_count - 1];

@@ -1,21 +1,21 @@
 /*
- * An abstract system of warps, as tables: what the sweep (cuda/sweep.h) goes through.
+ * An abstract system of warps, as the tables that the sweep (cuda/sweep.h) reads.
  *
- * The string is cut into runs of one type. A state says for each run how many warps are in it and,
- * in one of four ways, how far they are: its *local state*.
+ * The string is cut into runs of one type. For each run, a state has the number of warps in it and,
+ * in one of four representations, how far they are: its *local state*.
  *
- *   packed   instructions done by all of them. With one start a cycle that is enough and loses
- *            nothing: whoever leaves is the most advanced, and a step that lets nobody leave may as
- *            well advance the most advanced one that is not at its last instruction, because then
- *            as many as possible are ready to leave.
- *   work     instructions left to all of them. What leaves nothing out: a step may do whatever it
- *            could do to some warps with that sum.
- *   largest  the same, and the most that is left to one of them.
- *   full     how many have 1, 2, 3, ... left: nothing is lost.
+ * - packed: the instructions done by all of them together. With one start per cycle this is
+ *   lossless: the warp that leaves is always the most advanced one. In a step in which none leaves,
+ *   it is best to advance the most advanced warp that is not at its last instruction, because then
+ *   as many warps as possible are ready to leave.
+ * - work: the instructions left to all of them together. A step may do whatever it could do to some
+ *   warps with that sum.
+ * - largest: the same, and the most that one of them has left.
+ * - full: how many have 1, 2, 3, ... left: lossless.
  *
- * In a coarser way every real step is still possible, so the longest way is an upper bound of the
- * longest schedule and the shortest way a lower bound of the shortest; with packed and full runs
- * only, they are the schedules' own.
+ * In a coarser representation every real step is still possible. So the longest path is an upper
+ * bound of the longest schedule, and the shortest path a lower bound of the shortest. With packed
+ * and full runs only, the paths are exactly the schedules.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum sweep_detail {
     SWEEP_DETAILS,
 };
 
-/* A run's way of telling how far its warps are. */
+/* How a run represents the progress of its warps. */
 enum local_kind {
     LOCAL_PACKED,
     LOCAL_WORK,
@@ -38,20 +38,20 @@ enum local_kind {
     LOCAL_FULL,
 };
 
-#define LOCAL_FULL_LENGTH 32u /* the longest run that is told in full */
+#define LOCAL_FULL_LENGTH 32u /* the longest run with full local states */
 
 struct local_run {
     enum local_kind kind;
     uint32_t length; /* of the run */
-    uint32_t most;   /* instructions a cycle */
+    uint32_t most;   /* instructions per cycle */
 };
 
-/* Addresses of struct sweep_run as lists here. */
+/* Addresses of struct sweep_run, as host arrays. */
 struct run_tables {
     struct local_run local;
     uint32_t *base; /* warps + 2 */
     uint32_t *warps, *first, *arrive;
-    uint32_t *work; /* left, that of later runs included */
+    uint32_t *work; /* left, including that of later runs */
     uint64_t *options;
     uint32_t ids;
     uint64_t option_count;
@@ -61,21 +61,21 @@ struct run_tables {
 
 struct sweep_tables {
     gordian_allocator memory;
-    const struct makespan_model *model; /* the caller's */
-    bool lossless;                      /* the way's length is a schedule's */
+    const struct makespan_model *model; /* owned by the caller */
+    bool lossless;                      /* the length of a path is that of a schedule */
     struct run_tables runs[SWEEP_RUNS];
     uint32_t run_count;
     /* As in struct sweep_system. */
     uint64_t *room, *before, *prefix_room, *prefix_before, *class_room, *class_before;
-    uint64_t states;   /* in all */
+    uint64_t states;   /* total number */
     uint64_t prefixes; /* below 2^32 */
     uint64_t classes;  /* of prefixes */
     /* Of the last run, as in struct sweep_layer_arguments. */
     uint32_t *last_states, *last_first, *last_count;
 };
 
-/* Can it be swept in that detail at all, and how many states are there? `why`: what is in the way.
- * Counts only: takes no time. */
+/* Returns whether the model can be swept at that level of detail, and the number of states; `why`:
+ * the reason if not. It only counts, and takes no noticeable time. */
 bool sweep_possible(const struct makespan_model *model, enum sweep_detail detail, uint64_t *states,
                     const char **why);
 
@@ -83,29 +83,27 @@ bool sweep_possible(const struct makespan_model *model, enum sweep_detail detail
 gordian_status sweep_tables_open(struct sweep_tables **out, const struct makespan_model *model,
                                  enum sweep_detail detail, const gordian_allocator *memory,
                                  gordian_error *error);
-void sweep_tables_close(struct sweep_tables *tables); /* NULL is fine */
+void sweep_tables_close(struct sweep_tables *tables); /* accepts NULL */
 
 /* ------------------------------------------------------------------ local states */
 
-/* cuda/local.c */
-
 struct local_state {
     uint32_t warps;
-    uint32_t work;                     /* instructions left; packed: the same */
+    uint32_t work;                     /* instructions left to all warps together */
     uint32_t largest;                  /* of LOCAL_LARGEST; 0 without warps */
-    uint8_t counts[LOCAL_FULL_LENGTH]; /* of LOCAL_FULL: those with i + 1 instructions left */
+    uint8_t counts[LOCAL_FULL_LENGTH]; /* of LOCAL_FULL: warps with i + 1 instructions left */
 };
 
-/* How many there are with that many warps; 0: too many to count. */
+/* Returns the number of local states with that many warps; 0: too many to count. */
 uint64_t local_count(const struct local_run *run, uint32_t warps);
-/* Number `rank` of these, and back. */
+/* Returns the local state number `rank`, and the rank of a local state. */
 struct local_state local_at(const struct local_run *run, uint32_t warps, uint64_t rank);
 uint64_t local_rank(const struct local_run *run, const struct local_state *state);
-/* After `comers` more warps came, all their instructions before them. */
+/* Returns the local state after `comers` more warps arrived, with all their instructions left. */
 struct local_state local_arrive(const struct local_run *run, const struct local_state *state,
                                 uint32_t comers);
-/* Calls `tell` for every outcome of exactly k instructions: the warps that leave, and what
- * remains. */
-typedef void local_tell(void *context, uint32_t leave, const struct local_state *next);
+/* Calls `emit` for every outcome of exactly k instructions, with the warps that leave and the local
+ * state that remains. */
+typedef void local_emit(void *context, uint32_t leave, const struct local_state *next);
 void local_steps(const struct local_run *run, const struct local_state *state, uint32_t k,
-                 local_tell *tell, void *context);
+                 local_emit *emit, void *context);

@@ -1,3 +1,4 @@
+/* Plans and states of the abstraction of a model (abstraction.h). */
 #include "engines/makespan/exact/abstraction.h"
 
 #include "foundation/base/error.h"
@@ -68,7 +69,8 @@ static uint64_t *before_at(const struct abstraction *abstraction, uint32_t block
     return abstraction->before + ((size_t)block * (width - 1) + left) * width;
 }
 
-/* Ways to put `left` warps into the blocks from `block` on, or to have them done; saturates. */
+/* Counts the distributions of `left` warps over the blocks from `block` on and the finished ones;
+ * saturates. */
 static bool count_boxes(struct abstraction *abstraction, uint64_t most)
 {
     uint32_t warps = abstraction->model->warps;
@@ -140,7 +142,7 @@ uint64_t abstraction_state(const struct abstraction *abstraction, const uint32_t
     return abstraction->offsets[abstraction_box(abstraction, warps)] + place;
 }
 
-/* Where each box begins; false: more than `most` states. */
+/* Computes where each box begins; false: more than `most` states. */
 static bool layout_boxes(struct abstraction *abstraction, uint64_t most)
 {
     uint32_t warps[ABSTRACTION_MAX_BLOCKS];
@@ -164,7 +166,8 @@ static bool layout_boxes(struct abstraction *abstraction, uint64_t most)
     return true;
 }
 
-/* About how many steps a box can have, for the leaves alone: starts shared out evenly. */
+/* Estimates how many steps a box can have: the choices of leaves alone, with the starts distributed
+ * evenly. */
 static double count_leaves(const struct abstraction_plan *plan, const struct makespan_model *model)
 {
     uint32_t starts[ABSTRACTION_MAX_BLOCKS] = {0}, used[MAKESPAN_TYPES] = {0};
@@ -202,7 +205,7 @@ gordian_status abstraction_open(struct abstraction **out, const struct makespan_
     abstraction->block_count = plan->block_count;
     abstraction->pool_count = plan->pool_count;
     memcpy(abstraction->blocks, plan->blocks, sizeof plan->blocks);
-    /* Long rows are fast rows: the pool with the most work comes last. */
+    /* Long rows are faster: the pool with the most work comes last. */
     uint32_t work[ABSTRACTION_MAX_BLOCKS] = {0}, best = 0, last = abstraction->pool_count - 1;
     for (uint32_t b = 0; b < abstraction->block_count; b++)
         work[abstraction->blocks[b].pool] += abstraction->blocks[b].length;
@@ -254,8 +257,8 @@ struct choice {
     const struct abstraction *abstraction;
     const uint32_t *warps;
     uint32_t filled[ABSTRACTION_MAX_BLOCKS], filled_count; /* blocks with warps */
-    uint32_t units[MAKESPAN_TYPES];                        /* left to use */
-    uint32_t ready[MAKESPAN_TYPES];                        /* warps in blocks still to choose */
+    uint32_t units[MAKESPAN_TYPES];                        /* not used yet */
+    uint32_t ready[MAKESPAN_TYPES]; /* warps in blocks that are not chosen yet */
     uint32_t types;
     struct abstraction_step step;
     void (*take)(void *context, const struct abstraction_step *step);
@@ -264,7 +267,7 @@ struct choice {
 
 static void choose_starts(struct choice *choice, uint32_t at, uint32_t left)
 {
-    uint32_t runnable = 0; /* by the blocks still to choose */
+    uint32_t runnable = 0; /* by the blocks that are not chosen yet */
     for (uint32_t t = 0; t < choice->types; t++)
         runnable += choice->ready[t] < choice->units[t] ? choice->ready[t] : choice->units[t];
     if (runnable < left)
@@ -283,7 +286,7 @@ static void choose_starts(struct choice *choice, uint32_t at, uint32_t left)
     for (uint32_t starts = 0; starts <= most; starts++) {
         choice->units[block->type] -= starts;
         choice->step.starts[b] = (uint16_t)starts;
-        /* In a block of one instruction whoever runs leaves. */
+        /* In a block of one instruction, every warp that runs leaves. */
         for (uint32_t leaves = block->length == 1 ? starts : 0; leaves <= starts; leaves++) {
             choice->step.leaves[b] = (uint16_t)leaves;
             choose_starts(choice, at + 1, left - starts);

@@ -1,3 +1,5 @@
+/* Finds the states that may still improve the result, and stores them in a hash table
+ * (candidates.h). */
 #include "engines/makespan/exact/candidates.h"
 
 #include "foundation/base/error.h"
@@ -5,7 +7,7 @@
 
 #include <string.h>
 
-/* With the time a word may have more than 64 bits; a key has not. */
+/* A word with the time may have more than 64 bits, but a key has at most 64. */
 #define WORD_BITS 128
 #define WORD      word_128
 #define NAME(x)   x##_candidates
@@ -14,7 +16,7 @@ __extension__ typedef unsigned __int128 word_128;
 
 #include "engines/makespan/exact/largest_body.h"
 
-#define LOOKS 1024u /* states between two looks at the watch */
+#define POLL_STATES 1024u /* states between two checks of the watch */
 
 /* ------------------------------------------------------------------ the table */
 
@@ -25,7 +27,7 @@ static void rehash_candidates(const void *context, struct hash *table)
         hash_put(table, hash_word(candidates->entries[i].key), i);
 }
 
-/* The entry of a state, or CANDIDATES_NONE. */
+/* Returns the entry of a state, or CANDIDATES_NONE. */
 static uint32_t find_candidate(const struct candidates *candidates, uint64_t key)
 {
     struct hash_probe probe = hash_probe(&candidates->table, hash_word(key));
@@ -42,20 +44,20 @@ uint32_t candidates_rest(const struct candidates *candidates, const struct large
     for (uint32_t b = 0; b < count; b++)
         key |= (uint64_t)NAME(put_run)(&candidates->layout.fields[b], &runs[b]);
     if (key == 0)
-        return 0; /* all is done */
+        return 0; /* all warps are done */
     uint32_t slot = find_candidate(candidates, key);
     return slot == CANDIDATES_NONE ? CANDIDATES_NONE : candidates->entries[slot].rest;
 }
 
-/* ------------------------------------------------------------------ filling it */
+/* ------------------------------------------------------------------ filling */
 
 struct filling {
     const struct search *search;
     struct candidates *candidates;
     struct NAME(expansion) expansion;
-    uint32_t *heads; /* of the states of each progress */
+    uint32_t *heads; /* first state of each progress */
     uint64_t most;
-    uint32_t layer, best; /* at hand: its progress; of backwards: the best that can follow */
+    uint32_t layer, best; /* the current progress; the best remainder, in the backward pass */
     bool full, failed;
 };
 
@@ -115,7 +117,7 @@ static void note_rest(void *context, word_128 word, uint32_t bound)
         filling->best = rest + 1;
 }
 
-/* All states of a progress. False: there was a reason to stop. */
+/* Expands all states of a progress. False: the run must stop. */
 static bool expand_layer(struct filling *filling, uint32_t layer, bool backwards)
 {
     struct NAME(expansion) *x = &filling->expansion;
@@ -128,7 +130,7 @@ static bool expand_layer(struct filling *filling, uint32_t layer, bool backwards
         NAME(expand)(x, (word_128)entry.key << x->time_bits | entry.time);
         if (backwards)
             filling->candidates->entries[at].rest = filling->best;
-        if (x->quit || (++looks % LOOKS == 0 && watch_stopped(filling->search->watch)))
+        if (x->quit || (++looks % POLL_STATES == 0 && watch_stopped(filling->search->watch)))
             return false;
     }
     return !watch_stopped(filling->search->watch);
@@ -137,7 +139,7 @@ static bool expand_layer(struct filling *filling, uint32_t layer, bool backwards
 static void fill_all_layers(void *context, unsigned member)
 {
     struct filling *filling = context;
-    if (member > 0) /* the states are few: one thread is enough */
+    if (member > 0) /* there are few states: one thread is enough */
         return;
     struct NAME(expansion) *x = &filling->expansion;
     const struct makespan_model *model = filling->search->model;
@@ -166,7 +168,7 @@ static gordian_status fill_candidates(struct filling *filling, gordian_error *er
     filling->expansion.context = filling;
     filling->candidates->layout = filling->expansion.layout;
     thread_pool_start(search->workers, fill_all_layers, filling);
-    thread_pool_wait(search->workers, watch_look, search->watch);
+    thread_pool_wait(search->workers, watch_poll, search->watch);
     memory_free(&search->memory, filling->heads);
     if (filling->failed)
         return fail_memory(error);

@@ -1,8 +1,8 @@
 /*
- * The states of largest.h that may still lead to something better than what is known, each with
- * the best that can follow. A search through real states keeps to those that one of these stands
- * for: where sums allow a hundred million real states and only some thousands of these are left,
- * that is what makes it short.
+ * The states of largest.h that may still lead to a better result than the best known, each with the
+ * best remainder. A search through real states visits only those that one of these states
+ * represents. Where sums allow a hundred million real states and only some thousand candidates are
+ * left, that makes the search short.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 
 struct candidate {
     uint64_t key;  /* the state as a word, without the time */
-    uint32_t next; /* of the same progress */
-    uint32_t time; /* the best it can be reached at */
-    uint32_t rest; /* the best that can follow; CANDIDATES_NONE: no end that is wanted */
+    uint32_t next; /* next state of the same progress */
+    uint32_t time; /* the best time at which it is reached */
+    uint32_t rest; /* the best remainder; CANDIDATES_NONE: no useful end can follow */
 };
 
 #define CANDIDATES_NONE UINT32_MAX
@@ -27,12 +27,13 @@ struct candidates {
     struct hash table; /* of entries */
 };
 
-/* Those that may lead to better than what the watch has. GORDIAN_STATUS_END: there are more than
- * `most`, 64 bits are too few for a state, or the watch said stop; *out is NULL then. */
+/* Finds the states that may lead to a better result than the watch has. GORDIAN_STATUS_END, with
+ * *out NULL: there are more than `most`, 64 bits are too few for a state, or the watch stopped
+ * it. */
 gordian_status candidates_open(struct candidates **out, const struct search *search, uint64_t most,
                                gordian_error *error);
-void candidates_close(struct candidates *candidates); /* NULL is fine */
+void candidates_close(struct candidates *candidates); /* accepts NULL */
 
-/* The best that can follow; CANDIDATES_NONE: nothing that is wanted. */
+/* Returns the best remainder; CANDIDATES_NONE: no useful end can follow. */
 uint32_t candidates_rest(const struct candidates *candidates, const struct largest_run *runs,
                          uint32_t count);

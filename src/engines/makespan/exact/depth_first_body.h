@@ -1,4 +1,4 @@
-/* The dive, for one size of words: included after expand_body.h. */
+/* The depth-first search, for one word size: included after expand_body.h. */
 
 enum { NAME(MOST_CHILDREN) = 1 << 20 };
 
@@ -7,43 +7,43 @@ struct NAME(child) {
     uint32_t bound;
 };
 
-/* A state being looked at, and its children. */
+/* A state on the stack, with its children. */
 struct NAME(frame) {
     WORD word;
-    size_t begin, next; /* in `children`; the frame's end is the next frame's begin */
+    size_t begin, next; /* in `children`; a frame ends where the next one begins */
 };
 
-struct NAME(dive) {
+struct NAME(dfs) {
     const struct search *search;
     struct NAME(expansion) expansion;
     struct NAME(frame) * frames;
     size_t depth, frame_room;
     struct NAME(child) * children;
     size_t child_count, child_room;
-    WORD *memo; /* states that failed, with the best time they did at; may be NULL */
+    WORD *memo; /* states that failed, with the best time at which they did; may be NULL */
     size_t memo_room;
     uint64_t states;
     bool failed;
 };
 
-static void NAME(dive_emit)(void *context, WORD word, uint32_t bound)
+static void NAME(dfs_emit)(void *context, WORD word, uint32_t bound)
 {
-    struct NAME(dive) *dive = context;
-    /* A state with so many ways on is not for diving. */
-    if (dive->child_count - dive->frames[dive->depth - 1].begin >= NAME(MOST_CHILDREN) ||
-        watch_stopped(dive->search->watch))
-        dive->expansion.quit = true;
-    if (dive->expansion.quit)
+    struct NAME(dfs) *dfs = context;
+    /* The depth-first search gives up at a state with this many successors. */
+    if (dfs->child_count - dfs->frames[dfs->depth - 1].begin >= NAME(MOST_CHILDREN) ||
+        watch_stopped(dfs->search->watch))
+        dfs->expansion.quit = true;
+    if (dfs->expansion.quit)
         return;
-    if (dive->failed || !memory_grow(&dive->search->memory, &dive->children, &dive->child_room,
-                                     dive->child_count + 1, sizeof *dive->children)) {
-        dive->failed = true;
+    if (dfs->failed || !memory_grow(&dfs->search->memory, &dfs->children, &dfs->child_room,
+                                    dfs->child_count + 1, sizeof *dfs->children)) {
+        dfs->failed = true;
         return;
     }
-    dive->children[dive->child_count++] = (struct NAME(child)){word, bound};
+    dfs->children[dfs->child_count++] = (struct NAME(child)){word, bound};
 }
 
-/* The most promising first. */
+/* The most promising child comes first. */
 static bool NAME(child_before)(const void *context, const void *left, const void *right)
 {
     const struct NAME(child) *a = left, *b = right;
@@ -54,77 +54,77 @@ static bool NAME(child_before)(const void *context, const void *left, const void
     return a->word < b->word;
 }
 
-/* Failed from here before, with no worse a time? */
-static bool NAME(known_failure)(const struct NAME(dive) * dive, WORD word)
+/* Returns whether the search failed from this state before, at a time that was no worse. */
+static bool NAME(known_failure)(const struct NAME(dfs) * dfs, WORD word)
 {
-    if (!dive->memo)
+    if (!dfs->memo)
         return false;
-    const struct NAME(expansion) *x = &dive->expansion;
-    WORD old = dive->memo[NAME(hash)(x, word) & (dive->memo_room - 1)];
+    const struct NAME(expansion) *x = &dfs->expansion;
+    WORD old = dfs->memo[NAME(hash)(x, word) & (dfs->memo_room - 1)];
     if (old == 0 || (old ^ word) >> x->time_bits)
         return false;
-    return dive->search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? word <= old : word >= old;
+    return dfs->search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? word <= old : word >= old;
 }
 
-static void NAME(note_failure)(struct NAME(dive) * dive, WORD word)
+static void NAME(note_failure)(struct NAME(dfs) * dfs, WORD word)
 {
-    if (dive->memo)
-        dive->memo[NAME(hash)(&dive->expansion, word) & (dive->memo_room - 1)] = word;
+    if (dfs->memo)
+        dfs->memo[NAME(hash)(&dfs->expansion, word) & (dfs->memo_room - 1)] = word;
 }
 
-static bool NAME(enter)(struct NAME(dive) * dive, WORD word)
+static bool NAME(enter)(struct NAME(dfs) * dfs, WORD word)
 {
-    if (!memory_grow(&dive->search->memory, &dive->frames, &dive->frame_room, dive->depth + 1,
-                     sizeof *dive->frames))
+    if (!memory_grow(&dfs->search->memory, &dfs->frames, &dfs->frame_room, dfs->depth + 1,
+                     sizeof *dfs->frames))
         return false;
-    size_t begin = dive->child_count;
-    dive->frames[dive->depth++] = (struct NAME(frame)){word, begin, begin};
-    dive->states++;
-    atomic_fetch_add_explicit(&dive->search->watch->states, 1, memory_order_relaxed);
-    NAME(expand)(&dive->expansion, word);
-    sort_in_place(dive->children + begin, dive->child_count - begin, sizeof *dive->children,
-                  NAME(child_before), &dive->search->table->goal);
-    return !dive->failed;
+    size_t begin = dfs->child_count;
+    dfs->frames[dfs->depth++] = (struct NAME(frame)){word, begin, begin};
+    dfs->states++;
+    atomic_fetch_add_explicit(&dfs->search->watch->states, 1, memory_order_relaxed);
+    NAME(expand)(&dfs->expansion, word);
+    sort_in_place(dfs->children + begin, dfs->child_count - begin, sizeof *dfs->children,
+                  NAME(child_before), &dfs->search->table->goal);
+    return !dfs->failed;
 }
 
-/* Until a schedule is found (true: its last state is *end) or there is nothing left to look at. */
-static bool NAME(go_deep)(struct NAME(dive) * dive, uint64_t most, WORD *end, bool *cut)
+/* Searches until a schedule is found (true: its last state is *end) or no state is left. */
+static bool NAME(continue_dfs)(struct NAME(dfs) * dfs, uint64_t most, WORD *end, bool *cut)
 {
-    while (dive->depth > 0) {
-        struct NAME(frame) *frame = &dive->frames[dive->depth - 1];
-        if (dive->expansion.quit || watch_stopped(dive->search->watch) ||
-            (most && dive->states >= most)) {
+    while (dfs->depth > 0) {
+        struct NAME(frame) *frame = &dfs->frames[dfs->depth - 1];
+        if (dfs->expansion.quit || watch_stopped(dfs->search->watch) ||
+            (most && dfs->states >= most)) {
             *cut = true;
             return false;
         }
-        if (frame->next == dive->child_count) {
-            NAME(note_failure)(dive, frame->word);
-            dive->child_count = frame->begin;
-            dive->depth--;
+        if (frame->next == dfs->child_count) {
+            NAME(note_failure)(dfs, frame->word);
+            dfs->child_count = frame->begin;
+            dfs->depth--;
             continue;
         }
-        /* The children after this one's are its frame's: they end where the next frame begins. */
-        WORD word = dive->children[frame->next++].word;
-        if (NAME(finished)(&dive->expansion, word)) {
+        /* The children after this one belong to its frame: they end where the next frame begins. */
+        WORD word = dfs->children[frame->next++].word;
+        if (NAME(finished)(&dfs->expansion, word)) {
             *end = word;
             return true;
         }
-        if (NAME(known_failure)(dive, word))
+        if (NAME(known_failure)(dfs, word))
             continue;
-        if (!NAME(enter)(dive, word)) {
-            dive->failed = true;
+        if (!NAME(enter)(dfs, word)) {
+            dfs->failed = true;
             return false;
         }
     }
     return false;
 }
 
-/* One cycle from a state to the next: which warps went on. */
-static size_t NAME(name_warps)(struct NAME(dive) * dive, WORD from, WORD to, uint32_t *places,
+/* Finds which warps moved in the cycle from one state to the next. */
+static size_t NAME(name_warps)(struct NAME(dfs) * dfs, WORD from, WORD to, uint32_t *places,
                                uint8_t *order)
 {
-    const struct makespan_model *model = dive->search->model;
-    struct NAME(expansion) *x = &dive->expansion;
+    const struct makespan_model *model = dfs->search->model;
+    struct NAME(expansion) *x = &dfs->expansion;
     uint32_t moving[NAME(MOST_PLACES)];
     size_t count = 0;
     NAME(read_places)(x, from);
@@ -143,65 +143,65 @@ static size_t NAME(name_warps)(struct NAME(dive) * dive, WORD from, WORD to, uin
     return count;
 }
 
-static void NAME(write_order)(struct NAME(dive) * dive, WORD end, uint8_t *order)
+static void NAME(write_order)(struct NAME(dfs) * dfs, WORD end, uint8_t *order)
 {
     uint32_t places[MAKESPAN_MAX_WARPS] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < dive->depth; i++) {
-        WORD to = i + 1 < dive->depth ? dive->frames[i + 1].word : end;
-        count += NAME(name_warps)(dive, dive->frames[i].word, to, places, order + count);
+    for (size_t i = 0; i < dfs->depth; i++) {
+        WORD to = i + 1 < dfs->depth ? dfs->frames[i + 1].word : end;
+        count += NAME(name_warps)(dfs, dfs->frames[i].word, to, places, order + count);
     }
 }
 
-static void NAME(run_dive)(struct NAME(dive) * dive, uint64_t most, uint8_t *order, bool *found,
-                           bool *cut)
+static void NAME(run_dfs)(struct NAME(dfs) * dfs, uint64_t most, uint8_t *order, bool *found,
+                          bool *cut)
 {
     WORD end = 0;
-    if (!NAME(enter)(dive, NAME(first_word)(dive->search->model))) {
-        dive->failed = true;
+    if (!NAME(enter)(dfs, NAME(first_word)(dfs->search->model))) {
+        dfs->failed = true;
         return;
     }
-    *found = NAME(go_deep)(dive, most, &end, cut);
+    *found = NAME(continue_dfs)(dfs, most, &end, cut);
     if (*found)
-        NAME(write_order)(dive, end, order);
+        NAME(write_order)(dfs, end, order);
 }
 
-struct NAME(dive_job) {
-    struct NAME(dive) dive;
+struct NAME(dfs_job) {
+    struct NAME(dfs) dfs;
     uint64_t most;
     uint8_t *order;
     bool found, cut;
 };
 
-/* One thread is enough: it is about luck, not strength. */
-static void NAME(dive_work)(void *context, unsigned member)
+/* One thread is enough, because a depth-first search finds a schedule quickly or not at all. */
+static void NAME(dfs_work)(void *context, unsigned member)
 {
-    struct NAME(dive_job) *job = context;
+    struct NAME(dfs_job) *job = context;
     if (member == 0)
-        NAME(run_dive)(&job->dive, job->most, job->order, &job->found, &job->cut);
+        NAME(run_dfs)(&job->dfs, job->most, job->order, &job->found, &job->cut);
 }
 
-gordian_status NAME(search_dive)(const struct search *search, uint32_t target, uint64_t most,
-                                 uint8_t *order, bool *found, gordian_error *error)
+gordian_status NAME(search_dfs)(const struct search *search, uint32_t target, uint64_t most,
+                                uint8_t *order, bool *found, gordian_error *error)
 {
     const gordian_allocator *memory = &search->memory;
-    struct NAME(dive_job) job = {.most = most, .order = order};
-    job.dive.search = search;
+    struct NAME(dfs_job) job = {.most = most, .order = order};
+    job.dfs.search = search;
     bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-    NAME(begin_expansion)(&job.dive.expansion, search, worst ? target - 1 : target + 1);
-    job.dive.expansion.emit = NAME(dive_emit);
-    job.dive.expansion.context = &job.dive;
-    /* Without a memo it is slower, and as right. */
-    job.dive.memo_room = 1024;
-    while (job.dive.memo_room < search->table->abstraction->states / 4 &&
-           job.dive.memo_room < (most ? 1 << 16 : 1 << 22))
-        job.dive.memo_room *= 2;
-    job.dive.memo = memory_zeroed(memory, job.dive.memo_room * sizeof *job.dive.memo);
-    thread_pool_start(search->workers, NAME(dive_work), &job);
-    thread_pool_wait(search->workers, watch_look, search->watch);
-    memory_free_all(memory, job.dive.memo, job.dive.frames, job.dive.children);
+    NAME(begin_expansion)(&job.dfs.expansion, search, worst ? target - 1 : target + 1);
+    job.dfs.expansion.emit = NAME(dfs_emit);
+    job.dfs.expansion.context = &job.dfs;
+    /* The memo only saves time: the result is the same without it. */
+    job.dfs.memo_room = 1024;
+    while (job.dfs.memo_room < search->table->abstraction->states / 4 &&
+           job.dfs.memo_room < (most ? 1 << 16 : 1 << 22))
+        job.dfs.memo_room *= 2;
+    job.dfs.memo = memory_zeroed(memory, job.dfs.memo_room * sizeof *job.dfs.memo);
+    thread_pool_start(search->workers, NAME(dfs_work), &job);
+    thread_pool_wait(search->workers, watch_poll, search->watch);
+    memory_free_all(memory, job.dfs.memo, job.dfs.frames, job.dfs.children);
     *found = job.found;
-    if (job.dive.failed)
+    if (job.dfs.failed)
         return fail_memory(error);
     return job.cut ? GORDIAN_STATUS_END : GORDIAN_OK;
 }

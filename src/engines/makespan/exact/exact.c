@@ -1,13 +1,15 @@
 /*
- * The exact engine: an interval that closes.
+ * The exact engine: it narrows the interval until the bounds meet. It is a branch and bound method.
  *
- * From one side annealing brings schedules, from the other tables (table.h) bring bounds: first of
- * coarse abstractions, then of finer ones, each some times as large as the one before. The table of
- * whole runs is followed by a sweep through what it leaves of finer states (largest.h), and if
- * these are few, by a dive that keeps to them (candidates.h). Between two tables the search
- * (search.h) gets a try, with about as much work as the next table will be: first a dive for a
- * schedule that reaches the bound, then a sweep that would settle it. When no finer table fits into
- * the memory the last sweep goes on for as long as it is let.
+ * Simulated annealing finds schedules for one end. Tables (table.h) give bounds for the other:
+ * first those of coarse abstractions, then of finer ones, each several times as large as the one
+ * before. After the table of whole runs, a sweep goes through what the table leaves of finer states
+ * (largest.h). If few of these remain, a depth-first search visits only them (candidates.h).
+ *
+ * Between two tables the search (search.h) runs, with about as much work as the next table needs.
+ * It starts with a depth-first search for a schedule that reaches the bound, and then sweeps
+ * through the states to settle the interval. When no finer table fits into memory, the last sweep
+ * has no limit of its own.
  */
 #include "engines/makespan/anneal/anneal.h"
 #include "engines/makespan/anneal/job.h"
@@ -20,9 +22,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A table of so many states takes seconds: a coarse one is worth having before. */
+/* A table of this many states takes seconds, so a coarse one comes first. */
 #define MANY_STATES UINT64_C(200000000)
-/* A table that is only passing may have so many states for a byte there is room for. */
+/* States per byte of memory that a table may have if only some of its levels are kept. */
 #define PASSING_STATES 16
 
 struct proof {
@@ -30,13 +32,13 @@ struct proof {
     uint64_t budget; /* bytes for tables */
     struct abstraction_plan plan;
     bool coarse;                     /* the plan is coarser than the runs */
-    struct abstraction *abstraction; /* the finest yet, and its table; NULL: none */
+    struct abstraction *abstraction; /* the finest so far, and its table; NULL: none */
     struct table *table;
     struct candidates *candidates; /* NULL: none yet */
-    uint64_t annealed;             /* steps a chain */
+    uint64_t annealed;             /* steps per chain */
 };
 
-/* Is there nothing more to do? */
+/* Returns whether no work is left. */
 static bool proof_is_settled(struct proof *proof)
 {
     return watch_closed(&proof->job.watch) || watch_stopped(&proof->job.watch);
@@ -47,7 +49,7 @@ static bool proof_is_settled(struct proof *proof)
 static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_error *error)
 {
     gordian_makespan_options options = *proof->job.options;
-    /* A step costs up to all of the work. */
+    /* A step costs at most model->work. */
     uint64_t affordable = 800000000 / proof->job.model->work + 10;
     steps = steps < affordable ? steps : affordable;
     if (proof_is_settled(proof) || steps <= proof->annealed)
@@ -65,8 +67,8 @@ static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_
 
 /* ------------------------------------------------------------------ bounds */
 
-/* Bytes for a table beside the one there is. */
-static uint64_t memory_room(const struct proof *proof)
+/* Returns the bytes that are free for another table. */
+static uint64_t memory_left(const struct proof *proof)
 {
     uint64_t taken = 0;
     if (proof->table)
@@ -76,19 +78,19 @@ static uint64_t memory_room(const struct proof *proof)
 
 static bool fits_whole(const struct proof *proof, const struct abstraction *abstraction)
 {
-    return abstraction->states <= memory_room(proof) / table_width(proof->job.model);
+    return abstraction->states <= memory_left(proof) / table_width(proof->job.model);
 }
 
-/* The abstraction of the plan, if its table fits beside the one there is, whole or passing. *out
- * NULL: it does not. */
+/* Opens the abstraction of the plan if its table fits into memory next to the current one, complete
+ * or in part. *out NULL: it does not fit. */
 static gordian_status open_abstraction(struct proof *proof, struct abstraction **out,
                                        gordian_error *error)
 {
-    uint64_t most = memory_room(proof) * PASSING_STATES;
+    uint64_t most = memory_left(proof) * PASSING_STATES;
     gordian_status status = abstraction_open(out, proof->job.model, &proof->plan, most,
                                              &proof->job.meter.memory, error);
     if (status == GORDIAN_OK && !fits_whole(proof, *out) &&
-        table_passing_size(*out) > memory_room(proof)) {
+        table_passing_size(*out) > memory_left(proof)) {
         abstraction_close(*out);
         *out = NULL;
     }
@@ -98,11 +100,11 @@ static gordian_status open_abstraction(struct proof *proof, struct abstraction *
     return status;
 }
 
-/* Fills its table, which takes the place of the one there is, unless it is only passing. The
- * abstraction is the proof's from now on. GORDIAN_STATUS_END: stopped, or the limit on memory: the
- * old one stays. */
-static gordian_status climb_bounds(struct proof *proof, struct abstraction *abstraction,
-                                   gordian_error *error)
+/* Fills the table of the abstraction and takes ownership of the abstraction. A complete table
+ * replaces the current one; a partial one only gives a bound. GORDIAN_STATUS_END: stopped, or out
+ * of memory; the current table stays. */
+static gordian_status compute_table_bound(struct proof *proof, struct abstraction *abstraction,
+                                          gordian_error *error)
 {
     gordian_makespan_goal goal = proof->job.options->goal;
     struct table *table = NULL;
@@ -131,11 +133,11 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
 
 /* ------------------------------------------------------------------ search */
 
-static gordian_status dive_for(struct proof *proof, const struct search *search, uint32_t target,
-                               uint64_t most, gordian_error *error)
+static gordian_status find_schedule_of(struct proof *proof, const struct search *search,
+                                       uint32_t target, uint64_t most, gordian_error *error)
 {
     bool found = false, worst = proof->job.options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-    gordian_status status = search_dive(search, target, most, proof->job.order, &found, error);
+    gordian_status status = search_dfs(search, target, most, proof->job.order, &found, error);
     if (status == GORDIAN_OK && !found)
         watch_bound(&proof->job.watch, proof->job.options->goal, worst ? target - 1 : target + 1);
     if (!found)
@@ -148,7 +150,7 @@ static gordian_status dive_for(struct proof *proof, const struct search *search,
     return GORDIAN_OK;
 }
 
-/* A limit that ends a search is no failure; no memory without a limit is. */
+/* A limit that ends a search is no failure. Lack of memory without a limit is. */
 static gordian_status forgive_memory(struct proof *proof, gordian_status status)
 {
     if (status == GORDIAN_STATUS_END ||
@@ -164,8 +166,8 @@ static struct search search_of(struct proof *proof)
                            proof->job.meter.memory, proof->candidates};
 }
 
-/* A bound between the table's and the truth, and a dive for a schedule that keeps to the states it
- * is made of; each of at most so many states. */
+/* Computes a bound between that of the table and the exact value, then searches depth first through
+ * the states that the bound leaves. Each search has at most `most` states. */
 static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_error *error)
 {
     if (proof_is_settled(proof) || !proof->table || proof->coarse || proof->candidates)
@@ -180,14 +182,14 @@ static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_
     if (status == GORDIAN_OK && proof->candidates) {
         search.candidates = proof->candidates;
         proof->job.watch.phase = "searching";
-        status = dive_for(proof, &search, watch_limit(&proof->job.watch, proof->job.options->goal),
-                          most, error);
+        status = find_schedule_of(
+            proof, &search, watch_limit(&proof->job.watch, proof->job.options->goal), most, error);
     }
     return forgive_memory(proof, status);
 }
 
-/* `most` 0: until it is settled. */
-static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error *error)
+/* `most` 0: until the interval is settled. */
+static gordian_status find_schedule(struct proof *proof, uint64_t most, gordian_error *error)
 {
     if (proof_is_settled(proof) || !proof->table || search_bits(proof->job.model) == 0)
         return GORDIAN_OK;
@@ -195,25 +197,25 @@ static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error
     uint32_t value = 0;
     proof->job.watch.phase = "searching";
     uint32_t target = watch_limit(&proof->job.watch, proof->job.options->goal);
-    gordian_status status =
-        dive_for(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
+    gordian_status status = find_schedule_of(
+        proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
     status = forgive_memory(proof, status);
     if (status != GORDIAN_OK || proof_is_settled(proof))
         return status;
     status = search_sweep(&search, most, &value, error);
     if (status == GORDIAN_OK && value)
-        status = dive_for(proof, &search, value, 0, error);
+        status = find_schedule_of(proof, &search, value, 0, error);
     bool limited = status == GORDIAN_STATUS_END || (status && proof->job.meter.refused);
     if (limited && most == 0)
         watch_stop(&proof->job.watch, GORDIAN_MAKESPAN_STOP_MEMORY);
     return forgive_memory(proof, status);
 }
 
-/* ------------------------------------------------------------------ the ladder */
+/* ------------------------------------------------------------------ refinement */
 
-/* The first table: the runs' or, where they have very many states, a coarser one. */
-static gordian_status first_rung(struct proof *proof, struct abstraction **out,
-                                 gordian_error *error)
+/* Opens the first abstraction: that of the runs or, if it has very many states, a coarser one. */
+static gordian_status open_first_abstraction(struct proof *proof, struct abstraction **out,
+                                             gordian_error *error)
 {
     *out = NULL;
     if (!abstraction_plan_runs(&proof->plan, proof->job.model))
@@ -235,14 +237,14 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
     struct abstraction *next = NULL;
     gordian_status status = anneal_first(proof, 2000, error);
     if (status == GORDIAN_OK && !proof_is_settled(proof))
-        status = first_rung(proof, &next, error);
+        status = open_first_abstraction(proof, &next, error);
     if (status == GORDIAN_OK && !next)
         status = anneal_first(proof, proof->job.options->evaluations, error);
     while (status == GORDIAN_OK && next) {
-        /* A state of the search takes as long as some dozens of a table of parts of runs, and some
-         * hundreds of coarser ones. */
+        /* A state of the search takes as long as some dozens of states of a table of parts of runs,
+         * and as some hundreds of a coarser table. */
         uint64_t states = next->states, share = proof->coarse ? 1000 : 50;
-        status = forgive_memory(proof, climb_bounds(proof, next, error));
+        status = forgive_memory(proof, compute_table_bound(proof, next, error));
         next = NULL;
         if (status == GORDIAN_OK && states > 1000000)
             status = anneal_first(proof, 200000, error);
@@ -257,14 +259,14 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         }
         if (status == GORDIAN_OK && !next && states > 1000000)
             status = anneal_first(proof, proof->job.options->evaluations, error);
-        THEN(status, look_for(proof, next ? next->states / share + 1000 : 0, error));
+        THEN(status, find_schedule(proof, next ? next->states / share + 1000 : 0, error));
         if (status != GORDIAN_OK || proof_is_settled(proof)) {
             abstraction_close(next);
             next = NULL;
         }
     }
     if (status == GORDIAN_OK && !proof_is_settled(proof)) {
-        /* Why an interval is still open though nothing stopped it. */
+        /* The reason why an interval is still open although no limit stopped the run. */
         const char *why = "";
         if (!proof->table)
             why = "too large for tables: the bound is the one in closed form";
@@ -277,7 +279,7 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
     return status;
 }
 
-/* Three quarters of the limit, or half of the machine: the search needs some, too. */
+/* Three quarters of the limit, or half of the machine's memory: the search needs the rest. */
 static uint64_t table_budget(const gordian_makespan_options *options)
 {
     if (options->max_memory)
@@ -295,7 +297,7 @@ static gordian_status run_exact(const struct makespan_model *model,
     struct job *job = &proof.job;
     gordian_status status = thread_job_open(job, model, options, result, error);
     THEN(status, prove_bounds(&proof, error));
-    /* Whatever stopped it: there is a schedule. */
+    /* A schedule exists, whatever stopped the run. */
     if (status == GORDIAN_OK && !result->order) {
         order_fill(model, ORDER_ROUND_ROBIN, NULL, job->order);
         status = makespan_result_take(result, model, options, job->order, error);
@@ -310,7 +312,7 @@ const struct makespan_engine makespan_exact = {
     .about =
         {
             .name = "exact",
-            .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+            .summary = "certified bounds by abstraction and exact search on CPU threads",
             .supports = makespan_is_plain,
         },
     .run = run_exact,

@@ -1,27 +1,27 @@
-/* The steps from a state, for one size of words: included by search.c, which
- * defines WORD and NAME(x). See search.h for how a state is a word. */
+/* Computes the successors of a state, for one word size. Included by search.c, which defines WORD
+ * and NAME(x). search.h describes how a word encodes a state. */
 
 enum { NAME(MOST_PLACES) = 128 };
 
-/* A state taken apart, and a step in the making. */
+/* A decoded state, and a step under construction. */
 struct NAME(expansion) {
     const struct search *search;
     const struct abstraction *abstraction;
     unsigned time_bits;
-    uint32_t known; /* only what may lead to better than this is wanted */
+    uint32_t known; /* only results better than this are wanted */
     void (*emit)(void *context, WORD word, uint32_t bound);
     void *context;
-    bool quit; /* emit has had enough */
+    bool quit; /* emit wants no more states */
 
     WORD word;
     uint32_t time, progress;           /* progress: K, what a step adds to it */
     uint32_t count[NAME(MOST_PLACES)]; /* warps at each instruction */
-    uint32_t zero[NAME(MOST_PLACES)];  /* where its zero is, without the time's bits */
+    uint32_t zero[NAME(MOST_PLACES)];  /* position of its zero bit, without the bits of the time */
     uint32_t warps[ABSTRACTION_MAX_BLOCKS], work[ABSTRACTION_MAX_BLOCKS]; /* of blocks, of pools */
     uint32_t filled[ABSTRACTION_MAX_BLOCKS], filled_count;                /* blocks with warps */
     uint32_t units[MAKESPAN_TYPES], ready[MAKESPAN_TYPES];                /* left, while choosing */
     uint32_t starts[ABSTRACTION_MAX_BLOCKS], leaves[ABSTRACTION_MAX_BLOCKS];
-    uint32_t bound; /* of the step chosen: time and what may follow */
+    uint32_t bound; /* of the chosen step: time and remainder */
 };
 
 static uint32_t NAME(trailing_ones)(WORD word)
@@ -36,7 +36,7 @@ static uint32_t NAME(trailing_ones)(WORD word)
 #endif
 }
 
-/* The beginning: all warps before the first instruction, time 0. */
+/* The initial state: all warps before the first instruction, time 0. */
 static WORD NAME(first_word)(const struct makespan_model *model)
 {
     return (((WORD)1 << model->warps) - 1) << search_time_bits(model);
@@ -57,7 +57,7 @@ static uint32_t NAME(time_of)(const struct NAME(expansion) * x, WORD word)
     return (uint32_t)(word & (((WORD)1 << x->time_bits) - 1));
 }
 
-/* Warps at each instruction. */
+/* Counts the warps at each instruction. */
 static void NAME(read_places)(struct NAME(expansion) * x, WORD word)
 {
     WORD state = word >> x->time_bits;
@@ -97,7 +97,7 @@ static void NAME(take_apart)(struct NAME(expansion) * x, WORD word)
     x->progress = abstraction_progress(abstraction, x->warps);
 }
 
-/* The word's change when `warps` move on from an instruction. */
+/* Returns the change of the word when `warps` move on from an instruction. */
 static WORD NAME(moving)(const struct NAME(expansion) * x, uint32_t place, uint32_t warps)
 {
     unsigned at = x->zero[place] + x->time_bits;
@@ -106,7 +106,8 @@ static WORD NAME(moving)(const struct NAME(expansion) * x, uint32_t place, uint3
 
 static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word);
 
-/* `left` of the block's warps that run but stay, from place `place` on: in every way. */
+/* Distributes `left` of the block's warps that run and stay over the places from `place` on, in
+ * every combination. */
 static void NAME(spread_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t place,
                                uint32_t left, WORD word)
 {
@@ -128,7 +129,7 @@ static void NAME(spread_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t
         NAME(spread_stays)(x, at, place + 1, left - m, word + NAME(moving)(x, place, m));
 }
 
-/* The state's runs, as candidates.h has them. */
+/* Returns the remainder of the state by its runs, as candidates.h stores them. */
 static uint32_t NAME(candidate_rest)(const struct NAME(expansion) * x, WORD word)
 {
     const struct makespan_model *model = x->search->model;
@@ -148,7 +149,7 @@ static uint32_t NAME(candidate_rest)(const struct NAME(expansion) * x, WORD word
     return candidates_rest(x->search->candidates, runs, model->run_count);
 }
 
-/* To the next state, if a closer look does not rule it out. */
+/* Emits the next state unless the candidates rule it out. */
 static void NAME(emit_word)(const struct NAME(expansion) * x, WORD word)
 {
     uint32_t bound = x->bound, rest = x->search->candidates ? NAME(candidate_rest)(x, word) : 0;
@@ -160,7 +161,7 @@ static void NAME(emit_word)(const struct NAME(expansion) * x, WORD word)
         x->emit(x->context, word, bound);
 }
 
-/* Which warps of the filled blocks from `at` on: every choice that matters. */
+/* Chooses which warps of the filled blocks from `at` on run: every choice that matters. */
 static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word)
 {
     if (at == x->filled_count) {
@@ -173,7 +174,7 @@ static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word)
     if (x->leaves[b])
         word += NAME(moving)(x, last, x->leaves[b]);
     if (stays && x->search->model->units[block->type] == 1) {
-        /* Only the furthest that is not at the end. */
+        /* Only the furthest warp that is not at the end. */
         uint32_t place = last;
         while (x->count[--place] == 0)
             continue;
@@ -183,7 +184,7 @@ static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word)
     NAME(spread_stays)(x, at, block->first, stays, word);
 }
 
-/* What may follow the abstract step that was chosen; false: not worth it. */
+/* Computes what may follow the chosen abstract step; false: it cannot improve the result. */
 static bool NAME(step_worth)(struct NAME(expansion) * x)
 {
     const struct abstraction *abstraction = x->abstraction;
@@ -208,7 +209,7 @@ static bool NAME(can_start)(const struct NAME(expansion) * x, uint32_t wanted)
     return most >= wanted;
 }
 
-/* How many of each filled block from `at` on run, and how many of them leave. */
+/* Chooses how many warps of each filled block from `at` on run, and how many of them leave. */
 static void NAME(choose)(struct NAME(expansion) * x, uint32_t at, uint32_t left)
 {
     if (!NAME(can_start)(x, left))
@@ -239,7 +240,7 @@ static void NAME(choose)(struct NAME(expansion) * x, uint32_t at, uint32_t left)
     x->starts[b] = x->leaves[b] = 0;
 }
 
-/* Emits every state one cycle on that is worth it; `word` is one with warps left. */
+/* Emits every successor that may improve the result; `word` is a state with warps left. */
 static void NAME(expand)(struct NAME(expansion) * x, WORD word)
 {
     NAME(take_apart)(x, word);

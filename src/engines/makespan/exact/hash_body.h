@@ -1,5 +1,5 @@
-/* Where a word's state goes in a hash table, whatever its time: for one size of words, included
- * after expand_body.h or largest_body.h. */
+/* The hash table slot of a word's state, independent of its time, for one word size. Included after
+ * expand_body.h or largest_body.h. */
 
 static uint64_t NAME(hash)(const struct NAME(expansion) * x, WORD word)
 {

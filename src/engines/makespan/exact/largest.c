@@ -1,3 +1,4 @@
+/* Encodes states of runs as words (largest.h). */
 #include "engines/makespan/exact/largest.h"
 
 static uint32_t bits_to_hold(uint32_t most)

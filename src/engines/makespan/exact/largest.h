@@ -1,13 +1,13 @@
 /*
- * States between the tables' and the real ones.
+ * States that are finer than those of the tables and coarser than real ones.
  *
- * A run tells how many warps are in it, how many instructions they have left together and, if its
- * type has several units, the most that one of them has left. That is what sums alone forget: that
- * warps which run side by side stay together, and none of them is left over with all its work. For
- * a type with one unit the sums tell all (abstraction.h).
+ * A run has the number of its warps, the number of instructions they have left together and, if its
+ * type has several units, the largest number that one of them has left. The sums alone lose that
+ * number: warps that run in parallel stay together, and none of them is left over with all its
+ * work. For a type with one unit the sums are lossless (abstraction.h).
  *
- * Every real step is a step here, so the longest way is a bound. There are many more of these
- * states than of sums, but those that the table of sums still allows are few (search_tighten).
+ * Every real step is a step here, so the longest path is a bound. There are many more of these
+ * states than of sums, but the table of sums still allows only few of them (search_tighten).
  */
 #pragma once
 
@@ -22,24 +22,24 @@ struct largest_step {
     uint32_t starts, leaves;
 };
 
-/* Where in a word a run's numbers are; work without one instruction of each warp, largest less 1.
- */
+/* Bit positions of a run's numbers in a word. Work is stored less one instruction per warp, and the
+ * largest less 1. */
 struct largest_field {
     uint32_t warps_at, warps_bits, work_at, work_bits, largest_at, largest_bits;
 };
 
 struct largest_layout {
     struct largest_field fields[ABSTRACTION_MAX_BLOCKS];
-    uint32_t bits; /* of all; UINT32_MAX: too many runs */
+    uint32_t bits; /* total; UINT32_MAX: too many runs */
 };
 
 void largest_lay_out(struct largest_layout *layout, const struct makespan_model *model);
 
-/* Are there warps that such a step may be of, with any largest left; with that one?
- *
- * Those who leave have 1 left. Others that run have 2 or more, and those that do not 1 or more. The
- * largest stays if one that has it does not run: all the others are free then. It becomes one less
- * if all who have it run. In between every sum is possible. */
+/* Returns whether some warps allow this step, with any largest remainder afterwards or with the
+ * given one. Warps that leave have 1 left, others that run have 2 or more, and those that do not
+ * run have 1 or more. The largest remainder stays if a warp that has it does not run; all the
+ * others are unconstrained then. It falls by one if all warps that have it run. Every sum between
+ * the limits is possible. */
 static inline bool largest_may_be(const struct largest_run *run, const struct largest_step *step,
                                   uint32_t largest)
 {
@@ -56,7 +56,7 @@ static inline bool largest_may_be(const struct largest_run *run, const struct la
            run->work <= leave + most * stay + (most - 1) * rest;
 }
 
-/* At most so many have one instruction left. */
+/* Returns the largest number of warps that can have one instruction left. */
 static inline uint32_t largest_leavers(const struct largest_run *run, uint32_t length)
 {
     const uint32_t most = run->largest ? run->largest : length;
@@ -64,9 +64,9 @@ static inline uint32_t largest_leavers(const struct largest_run *run, uint32_t l
 }
 
 static inline bool largest_can(const struct largest_run *run, const struct largest_step *step,
-                               uint32_t length, bool told)
+                               uint32_t length, bool with_largest)
 {
-    if (told)
+    if (with_largest)
         return largest_may_be(run, step, run->largest) ||
                (run->largest > 0 && largest_may_be(run, step, run->largest - 1));
     uint32_t warps = run->warps - step->leaves, work = run->work - step->starts;

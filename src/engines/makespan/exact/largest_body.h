@@ -1,23 +1,23 @@
-/* The steps between states that are told by sums, for one size of words: included by
+/* Computes the steps between states of sums and largest remainders, for one word size. Included by
  * search.c and candidates.c, which define WORD and NAME(x). See search.h. */
 
-/* A state taken apart, and a step in the making. */
+/* A decoded state, and a step under construction. */
 struct NAME(expansion) {
     const struct search *search;
     const struct abstraction *abstraction;
     unsigned time_bits;
     struct largest_layout layout;
-    uint32_t known; /* only what may lead to better than this is wanted */
+    uint32_t known; /* only results better than this are wanted */
     void (*emit)(void *context, WORD word, uint32_t bound);
     void *context;
-    bool quit; /* emit has had enough */
+    bool quit; /* emit wants no more states */
 
     uint32_t time, progress; /* progress: K, what a step adds to it */
     struct largest_run runs[ABSTRACTION_MAX_BLOCKS];
     uint32_t filled[ABSTRACTION_MAX_BLOCKS], filled_count;
     uint32_t units[MAKESPAN_TYPES], ready[MAKESPAN_TYPES]; /* left, while choosing */
     uint32_t starts[ABSTRACTION_MAX_BLOCKS], leaves[ABSTRACTION_MAX_BLOCKS];
-    /* what a start of the block is to the state's number */
+    /* the change of the state's number per start of the block */
     uint64_t stride[ABSTRACTION_MAX_BLOCKS];
     uint64_t number; /* of the table's state, as chosen so far */
     uint32_t bound;
@@ -47,7 +47,7 @@ static struct largest_run NAME(get_run)(const struct largest_field *field, WORD 
     return run;
 }
 
-/* The beginning: all warps before the first instruction, time 0. */
+/* The initial state: all warps before the first instruction, time 0. */
 static WORD NAME(first_word)(const struct makespan_model *model)
 {
     struct largest_layout layout;
@@ -97,7 +97,7 @@ static void NAME(take_apart)(struct NAME(expansion) * x, WORD word)
     x->progress = abstraction_progress(x->abstraction, warps);
 }
 
-/* The table's state if only those start who leave. */
+/* Computes the table's state if only the leaving warps start. */
 static void NAME(number_leaves)(struct NAME(expansion) * x)
 {
     const struct abstraction *abstraction = x->abstraction;
@@ -120,7 +120,7 @@ static void NAME(number_leaves)(struct NAME(expansion) * x)
         x->stride[b] = strides[abstraction->blocks[b].pool];
 }
 
-/* What may follow the sums that were chosen; false: not worth it. */
+/* Computes what may follow the chosen sums; false: it cannot improve the result. */
 static bool NAME(step_worth)(struct NAME(expansion) * x)
 {
     uint32_t rest = table_at(x->search->table, x->number);
@@ -128,7 +128,7 @@ static bool NAME(step_worth)(struct NAME(expansion) * x)
     return search_worth(x->search->table->goal, x->bound, x->known);
 }
 
-/* The largest of each run from `b` on after the step: every one that may be. */
+/* Tries every possible largest remainder after the step, for each run from `b` on. */
 static void NAME(spread)(struct NAME(expansion) * x, uint32_t b, uint32_t coming, WORD state)
 {
     const struct makespan_model *model = x->search->model;
@@ -155,7 +155,7 @@ static void NAME(spread)(struct NAME(expansion) * x, uint32_t b, uint32_t coming
         after.largest = coming ? length : largest;
         NAME(spread)(x, b + 1, step.leaves, state | NAME(put_run)(field, &after));
         if (coming)
-            break; /* the same for every one */
+            break; /* the same for all */
     }
 }
 
@@ -167,7 +167,8 @@ static bool NAME(can_start)(const struct NAME(expansion) * x, uint32_t wanted)
     return most >= wanted;
 }
 
-/* How many of each filled run from `at` on start and stay in it; those who leave are known. */
+/* Chooses how many warps of each filled run from `at` on start and stay in it; the leaving ones are
+ * chosen already. */
 static void NAME(choose_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t left)
 {
     if (x->quit || !NAME(can_start)(x, left))
@@ -188,7 +189,7 @@ static void NAME(choose_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t
         if (largest_can(&x->runs[b], &step, x->search->model->runs[b].length,
                         x->layout.fields[b].largest_bits != 0))
             NAME(choose_stays)(x, at + 1, left - stays);
-        x->units[type]--; /* the last one is one too many, and put right below */
+        x->units[type]--; /* the last decrement is one too many, and is undone below */
         x->number -= x->stride[b];
     }
     x->units[type] += stays;
@@ -197,7 +198,7 @@ static void NAME(choose_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t
     x->starts[b] = 0;
 }
 
-/* How many of each filled run from `at` on leave it. */
+/* Chooses how many warps of each filled run from `at` on leave it. */
 static void NAME(choose_leaves)(struct NAME(expansion) * x, uint32_t at, uint32_t left)
 {
     if (x->quit)
@@ -222,7 +223,7 @@ static void NAME(choose_leaves)(struct NAME(expansion) * x, uint32_t at, uint32_
     x->leaves[b] = 0;
 }
 
-/* Emits every state one cycle on that is worth it; `word` is one with warps left. */
+/* Emits every successor that may improve the result; `word` is a state with warps left. */
 static void NAME(expand)(struct NAME(expansion) * x, WORD word)
 {
     NAME(take_apart)(x, word);

@@ -1,5 +1,5 @@
-/* The exact search for words of 64 and 128 bits, over real states and over those told by sums and
- * largest ones (search.h, largest.h): the templates for each. */
+/* The exact search for words of 64 and 128 bits, over real states and over states of sums and
+ * largest remainders (search.h, largest.h): instantiates the templates. */
 #include "engines/makespan/exact/search.h"
 
 #include "engines/makespan/exact/candidates.h"
@@ -51,7 +51,7 @@ __extension__ typedef unsigned __int128 word_128;
 
 #include "engines/makespan/exact/sweep_body.h"
 
-/* The time needs the bits of the longest schedule. */
+/* The time needs enough bits for the longest schedule. */
 unsigned search_time_bits(const struct makespan_model *model)
 {
     uint32_t most = model_upper_bound(model);
@@ -73,14 +73,14 @@ gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t
                                             : search_sweep_128(search, most, value, error);
 }
 
-gordian_status search_dive(const struct search *search, uint32_t target, uint64_t most,
-                           uint8_t *order, bool *found, gordian_error *error)
+gordian_status search_dfs(const struct search *search, uint32_t target, uint64_t most,
+                          uint8_t *order, bool *found, gordian_error *error)
 {
     if (search_bits(search->model) == 0)
         return GORDIAN_STATUS_END;
     return search_bits(search->model) == 64
-               ? search_dive_64(search, target, most, order, found, error)
-               : search_dive_128(search, target, most, order, found, error);
+               ? search_dfs_64(search, target, most, order, found, error)
+               : search_dfs_128(search, target, most, order, found, error);
 }
 
 static unsigned largest_bits(const struct makespan_model *model)

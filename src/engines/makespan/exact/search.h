@@ -1,21 +1,23 @@
 /*
- * The exact search: through real states, pruned by a table's bounds.
+ * The exact search: branch and bound through real states, pruned by the bounds of a table.
  *
- * A state is how many warps stand at each instruction: warps are alike. It is written as a word of
- * (warps + length) bits: for each instruction a one for every warp there, then a zero. Moving m
- * warps on from an instruction moves its zero by m places, whatever moves elsewhere: a step adds a
- * constant for each. Beside the state stands the time at which it was reached. Words have 64 or 128
- * bits; larger systems have no search.
+ * A state is the number of warps at each instruction, because warps are identical. It is encoded as
+ * a word of (warps + length) bits: for each instruction a one per warp there, then a zero. If m
+ * warps move on from an instruction, its zero moves by m positions, independent of other moves: so
+ * a step adds a constant for each. The time at which the state was reached is stored in the same
+ * word. Words have 64 or 128 bits; larger systems cannot be searched.
  *
- * Every cycle runs K instructions, and K is known from the state: so a state's progress, the
- * instructions run so far, says where it stands, and a *sweep* goes through the states in order of
- * their progress, keeping for each the latest time it can be reached at (worst case; the earliest
- * for the best). Only those are kept that may still lead to something better than what is known.
- * What remains when all work is done is the answer; while it runs, the best bound of what is
- * waiting holds for all. A *dive* looks for one schedule of a given makespan, depth first, the most
- * promising step first, remembering states it has failed from.
+ * Every cycle runs K instructions, and K depends only on the state. So the progress of a state, the
+ * number of instructions run so far, orders the states. There are two searches:
  *
- * Which warps of a block run matters; for a type with one unit see abstraction.h.
+ * - A *sweep* is a dynamic program: it visits the states in order of their progress, and keeps for
+ *   each the latest time at which it is reached (worst case), or the earliest (best case). It keeps
+ *   only states that may still improve on the best result. The result is known when all work is
+ *   done; until then the best bound of the waiting states is a bound for all.
+ * - A *depth-first search* looks for one schedule of a given makespan. It takes the most promising
+ *   step first, and remembers states from which it failed.
+ *
+ * It matters which warps of a block run; for a type with one unit see abstraction.h.
  */
 #pragma once
 
@@ -26,36 +28,37 @@ struct candidates; /* candidates.h */
 
 struct search {
     const struct makespan_model *model;
-    const struct table *table; /* its goal is the search's */
+    const struct table *table; /* has the goal of the search */
     struct thread_pool *workers;
     struct watch *watch;
-    gordian_allocator memory; /* may be used by several threads at once */
-    /* of real states: only those it has are wanted; NULL: all */
+    gordian_allocator memory; /* must allow use by several threads at once */
+    /* only real states that these represent are visited; NULL: all */
     const struct candidates *candidates;
 };
 
-/* Bits of a word that hold the state and a time: 64, 128, or 0: too large. */
+/* Returns the bits of a word for the state and a time: 64, 128, or 0: too large. */
 unsigned search_bits(const struct makespan_model *model);
 
-/* Looks for anything better than what the watch has, and moves the watch's other end as the sweep
- * goes on. *value: the best makespan there is, if it is better than that, else 0.
- * GORDIAN_STATUS_END: more than `most` states (0: no limit), no more memory, or the watch said
- * stop: nothing is known but the watch's interval. */
+/* Looks for a result better than that of the watch, and moves the other end of the watch's interval
+ * during the sweep. *value: the best makespan if it is better than that of the watch, else 0.
+ * GORDIAN_STATUS_END: more than `most` states (0: no limit), out of memory, or stopped by the
+ * watch; only the watch's interval is known then. */
 gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t *value,
                             gordian_error *error);
 
-/* The same through the states of largest.h, of which there are fewer: moves the watch's other end
- * to the best that there can be, and finds no schedule. Its table must be one of whole runs. */
+/* The same through the states of largest.h, of which there are fewer: moves the other end of the
+ * watch's interval to the best bound, and finds no schedule. The table must be one of whole
+ * runs. */
 gordian_status search_tighten(const struct search *search, uint64_t most, gordian_error *error);
-/* Can it be done? */
+/* Returns whether search_tighten is possible. */
 bool search_tightens(const struct search *search);
 
-/* Looks for a schedule of `target` cycles or better. *found: `order` has it. GORDIAN_STATUS_END:
- * not found within `most` states (0: no limit), or the watch said stop. */
-gordian_status search_dive(const struct search *search, uint32_t target, uint64_t most,
-                           uint8_t *order, bool *found, gordian_error *error);
+/* Looks for a schedule of `target` cycles or better. *found: it is in `order`. GORDIAN_STATUS_END:
+ * not found within `most` states (0: no limit), or stopped by the watch. */
+gordian_status search_dfs(const struct search *search, uint32_t target, uint64_t most,
+                          uint8_t *order, bool *found, gordian_error *error);
 
-/* For search.c: the same for one size of words each. */
+/* For search.c: the same for each word size. */
 gordian_status search_sweep_64(const struct search *search, uint64_t most, uint32_t *value,
                                gordian_error *error);
 gordian_status search_sweep_128(const struct search *search, uint64_t most, uint32_t *value,
@@ -64,16 +67,15 @@ gordian_status search_sweep_largest_64(const struct search *search, uint64_t mos
                                        gordian_error *error);
 gordian_status search_sweep_largest_128(const struct search *search, uint64_t most, uint32_t *value,
                                         gordian_error *error);
-gordian_status search_dive_64(const struct search *search, uint32_t target, uint64_t most,
+gordian_status search_dfs_64(const struct search *search, uint32_t target, uint64_t most,
+                             uint8_t *order, bool *found, gordian_error *error);
+gordian_status search_dfs_128(const struct search *search, uint32_t target, uint64_t most,
                               uint8_t *order, bool *found, gordian_error *error);
-gordian_status search_dive_128(const struct search *search, uint32_t target, uint64_t most,
-                               uint8_t *order, bool *found, gordian_error *error);
 
-/* Bits of a word below the state: for the time. */
+/* Returns the number of low bits of a word that hold the time. */
 unsigned search_time_bits(const struct makespan_model *model);
 
-/* Is a makespan of `bound` or better (of a state's best continuation) worth having, when only those
- * better than `known` are wanted? */
+/* Returns whether `bound`, the best makespan that a state can lead to, is better than `known`. */
 static inline bool search_worth(gordian_makespan_goal goal, uint32_t bound, uint32_t known)
 {
     return goal == GORDIAN_MAKESPAN_GOAL_WORST ? bound > known : bound < known;

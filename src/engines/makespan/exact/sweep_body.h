@@ -1,6 +1,7 @@
-/* The sweep, for one size of words: included after expand_body.h. */
+/* The sweep, for one word size: included after expand_body.h. */
 
-/* States are dealt to shards by their hash; a shard has a table for each layer within reach. */
+/* States are distributed over shards by their hash. A shard has a table for each layer that a step
+ * can reach. */
 enum { NAME(SHARDS) = 64, NAME(BATCH) = 256 };
 
 struct NAME(slots) {
@@ -13,11 +14,11 @@ struct NAME(shard) {
     struct NAME(slots) * layers; /* `reach` of them: progress modulo reach */
 };
 
-/* What a thread has found for a shard, until there is enough to be worth its lock. */
+/* States that a thread has found for a shard, collected to amortize the shard's lock. */
 struct NAME(batch) {
     uint32_t count;
     WORD words[NAME(BATCH)];
-    uint16_t steps[NAME(BATCH)]; /* layers on from the one at hand */
+    uint16_t steps[NAME(BATCH)]; /* layers after the current one */
 };
 
 struct NAME(sweep);
@@ -25,7 +26,7 @@ struct NAME(sweep);
 struct NAME(sweeper) {
     struct NAME(sweep) * sweep;
     struct NAME(expansion) expansion;
-    struct NAME(batch) * batches; /* one a shard */
+    struct NAME(batch) * batches; /* one per shard */
 };
 
 struct NAME(sweep) {
@@ -34,15 +35,15 @@ struct NAME(sweep) {
     uint64_t most;
     struct NAME(shard) * shards;
     struct NAME(sweeper) * sweepers;
-    uint64_t layer;           /* at hand: its progress */
-    _Atomic uint32_t *bounds; /* the best bound of each layer within reach */
-    _Atomic uint32_t next;    /* shard to take */
+    uint64_t layer;           /* current progress */
+    _Atomic uint32_t *bounds; /* the best bound of each layer that a step can reach */
+    _Atomic uint32_t next;    /* next shard to take */
     _Atomic uint64_t states;  /* kept so far */
     _Atomic uint32_t value;   /* of the best schedule found; 0: none */
-    _Atomic bool failed;      /* no more memory, or more states than `most` */
-    uint64_t states_before;   /* that the watch had */
-    bool over;                /* member 0's word for all, between meetings */
-    bool locks;               /* are there */
+    _Atomic bool failed;      /* out of memory, or more states than `most` */
+    uint64_t states_before;   /* the states of the watch at the start */
+    bool over;                /* set by member 0 for all, between two barriers */
+    bool locks;               /* the locks are initialized */
 };
 
 static bool NAME(better)(const struct NAME(sweep) * sweep, uint32_t a, uint32_t b)
@@ -60,7 +61,7 @@ static void NAME(improve)(const struct NAME(sweep) * sweep, _Atomic uint32_t *be
 
 /* ------------------------------------------------------------------ tables of states */
 
-/* Not foundation/base/hash.h: the words are the slots, as many as memory holds. */
+/* Not foundation/base/hash.h: the words are the slots, as many as fit into memory. */
 
 static WORD *NAME(find_slot)(const struct NAME(expansion) * x, const struct NAME(slots) * slots,
                              WORD word)
@@ -89,7 +90,7 @@ static bool NAME(make_room)(const struct NAME(expansion) * x, struct NAME(slots)
     return true;
 }
 
-/* With the shard's lock held. */
+/* The shard's lock is held. */
 static bool NAME(keep_state)(struct NAME(sweep) * sweep, const struct NAME(expansion) * x,
                              struct NAME(slots) * slots, WORD word)
 {
@@ -164,7 +165,7 @@ static void NAME(expand_shard)(struct NAME(sweeper) * sweeper, uint32_t number)
     }
 }
 
-/* The best bound of everything that waits is a bound for all. */
+/* The best bound of all waiting states is a bound for the whole search. */
 static void NAME(report_bound)(struct NAME(sweep) * sweep)
 {
     const struct search *search = sweep->search;
@@ -182,7 +183,7 @@ static void NAME(report_bound)(struct NAME(sweep) * sweep)
     atomic_store(&search->watch->states, atomic_load(&sweep->states) + sweep->states_before);
 }
 
-/* Member 0 between two meetings: the layer is done. */
+/* Member 0, between two barriers: the layer is complete. */
 static void NAME(next_layer)(struct NAME(sweep) * sweep)
 {
     uint64_t at = sweep->layer % sweep->reach;
@@ -214,7 +215,7 @@ static void NAME(sweep_work)(void *context, unsigned member)
         for (uint32_t s = 0; s < NAME(SHARDS); s++)
             NAME(flush)(sweeper, s);
         thread_pool_meet(workers);
-        /* Between the meetings nobody changes these. */
+        /* These do not change between the barriers. */
         bool over = watch_stopped(sweep->search->watch) || atomic_load(&sweep->failed);
         if (member == 0)
             sweep->over = over;
@@ -297,7 +298,7 @@ gordian_status NAME(search_sweep)(const struct search *search, uint64_t most, ui
         status = fail_memory(error);
     } else {
         thread_pool_start(search->workers, NAME(sweep_work), &sweep);
-        thread_pool_wait(search->workers, watch_look, search->watch);
+        thread_pool_wait(search->workers, watch_poll, search->watch);
         if (watch_stopped(search->watch) || atomic_load(&sweep.failed))
             status = GORDIAN_STATUS_END;
         *value = atomic_load(&sweep.value);

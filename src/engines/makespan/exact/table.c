@@ -1,3 +1,4 @@
+/* Fills the table of an abstraction, level by level (table.h). */
 #include "engines/makespan/exact/table.h"
 
 #include "foundation/base/error.h"
@@ -5,17 +6,17 @@
 
 #include <string.h>
 
-/* A step of the box at hand: from the states whose works lie within [least, most] to those that
- * follow, whose numbers are linear in the works. */
+/* A step of the current box: from the states whose works lie within [least, most] to their
+ * successors, whose numbers are linear in the works. */
 struct move {
     uint32_t least[ABSTRACTION_MAX_BLOCKS], most[ABSTRACTION_MAX_BLOCKS]; /* of the outer pools */
     uint64_t stride[ABSTRACTION_MAX_BLOCKS];
-    uint64_t base;         /* place of the state that follows, less the parts for outer works; for
-                              the row's first state. Modulo 2^64 */
+    uint64_t base; /* of the row's first state: place of its successor less the terms of the outer
+                      works, modulo 2^64 */
     uint32_t first, count; /* states of the row that can take it */
 };
 
-/* What a thread needs to fill boxes. */
+/* The state of a thread that fills boxes. */
 struct filling {
     const struct abstraction *abstraction;
     gordian_makespan_goal goal;
@@ -60,16 +61,16 @@ static bool outer_works_fit(const struct filling *filling, const struct move *mo
 
 /* ------------------------------------------------------------------ the steps of a box */
 
-/* What a step does to each pool. */
+/* The effect of a step on each pool. */
 struct flow {
     uint32_t used[ABSTRACTION_MAX_BLOCKS];     /* instructions run */
-    uint32_t entering[ABSTRACTION_MAX_BLOCKS]; /* work that comes with the warps that enter */
+    uint32_t entering[ABSTRACTION_MAX_BLOCKS]; /* work of the warps that enter */
     uint32_t least[ABSTRACTION_MAX_BLOCKS], most[ABSTRACTION_MAX_BLOCKS]; /* works that allow it */
     uint32_t after[ABSTRACTION_MAX_BLOCKS]; /* warps in each block afterwards */
     bool leaves;
 };
 
-/* Within the row: nobody leaves, and only the last pool runs. */
+/* Within the row: no warp leaves, and only the last pool runs. */
 static bool within_row(const struct filling *filling, const struct flow *flow)
 {
     for (uint32_t p = 0; p + 1 < filling->pools; p++)
@@ -117,8 +118,8 @@ static void add_move(void *context, const struct abstraction_step *step)
         uint32_t staying = filling->warps[b] - leaves;
         flow.used[p] += starts;
         flow.entering[p] += coming * block->length;
-        /* Who leaves had one instruction left; who stays has from 1 to the length afterwards, one
-         * less if it ran. */
+        /* A warp that leaves had one instruction left. A warp that stays has from 1 to the length
+         * afterwards, and one less if it ran. */
         flow.least[p] += starts + staying;
         flow.most[p] += starts + staying * block->length - (starts - leaves);
         flow.after[b] = staying + coming;
@@ -133,7 +134,7 @@ static void add_move(void *context, const struct abstraction_step *step)
     struct move *fresh = &filling->moves[filling->move_count];
     if (!make_move(filling, &flow, fresh))
         return;
-    /* Pools of several blocks make the same move of different steps. */
+    /* With pools of several blocks, different steps can make the same move. */
     if (filling->pools < filling->abstraction->block_count) {
         for (size_t m = 0; m < filling->move_count; m++) {
             const struct move *a = &filling->moves[m];
@@ -200,8 +201,8 @@ static void fill_box(struct filling *filling, uint64_t box)
 
 /* ------------------------------------------------------------------ all boxes */
 
-/* Boxes by level: one needs those of lower levels only, and no further down than the most warps
- * that can leave their blocks in a cycle. */
+/* Boxes by level: a box depends only on boxes of lower levels, at most as many levels down as warps
+ * can leave their blocks in a cycle. */
 struct levels {
     size_t count;
     uint64_t *order;  /* boxes, by level */
@@ -209,7 +210,7 @@ struct levels {
     uint64_t *states; /* of each level */
 };
 
-struct campaign {
+struct build {
     const struct abstraction *abstraction;
     struct thread_pool *workers;
     struct watch *watch;
@@ -218,7 +219,7 @@ struct campaign {
     struct levels levels;
     struct filling *fillings;
     uint64_t *places;
-    void **buffers; /* of each level, when only some are kept; NULL: all are */
+    void **buffers; /* of each level, if only some are kept; NULL: all are */
     _Atomic uint64_t next;
     _Atomic bool failed;
 };
@@ -255,111 +256,109 @@ static bool sort_levels(struct levels *levels, const struct abstraction *abstrac
     return true;
 }
 
-/* Member 0, while the others wait: makes room for a level where not all are kept, and gives the one
- * back that nobody needs any more. */
-static void prepare_level(struct campaign *campaign, size_t level)
+/* Member 0, while the others wait: if only some levels are kept, allocates the next one and frees
+ * the one that is not needed any more. */
+static void prepare_level(struct build *build, size_t level)
 {
-    const struct levels *levels = &campaign->levels;
-    const uint64_t *offsets = campaign->abstraction->offsets;
-    if (!campaign->buffers || atomic_load(&campaign->failed))
+    const struct levels *levels = &build->levels;
+    const uint64_t *offsets = build->abstraction->offsets;
+    if (!build->buffers || atomic_load(&build->failed))
         return;
-    size_t needed = (size_t)campaign->abstraction->model->sigma + 1; /* with this level */
+    size_t needed = (size_t)build->abstraction->model->sigma + 1; /* including this level */
     if (level >= needed) {
-        memory_free(&campaign->memory, campaign->buffers[level - needed]);
-        campaign->buffers[level - needed] = NULL;
+        memory_free(&build->memory, build->buffers[level - needed]);
+        build->buffers[level - needed] = NULL;
     }
     if (levels->states[level] == 0)
         return;
-    campaign->buffers[level] =
-        memory_alloc(&campaign->memory, levels->states[level] * campaign->width);
-    if (!campaign->buffers[level]) {
-        atomic_store(&campaign->failed, true);
+    build->buffers[level] = memory_alloc(&build->memory, levels->states[level] * build->width);
+    if (!build->buffers[level]) {
+        atomic_store(&build->failed, true);
         return;
     }
-    uint64_t place = (uintptr_t)campaign->buffers[level] / campaign->width;
+    uint64_t place = (uintptr_t)build->buffers[level] / build->width;
     for (uint64_t i = levels->first[level]; i < levels->first[level + 1]; i++) {
         uint64_t box = levels->order[i];
-        campaign->places[box] = place;
+        build->places[box] = place;
         place += offsets[box + 1] - offsets[box];
     }
 }
 
 static void work_boxes(void *context, unsigned member)
 {
-    struct campaign *campaign = context;
-    for (size_t level = 0; level < campaign->levels.count; level++) {
+    struct build *build = context;
+    for (size_t level = 0; level < build->levels.count; level++) {
         if (member == 0)
-            prepare_level(campaign, level);
-        thread_pool_meet(campaign->workers);
-        struct filling *filling = &campaign->fillings[member];
-        uint64_t end = campaign->levels.first[level + 1];
-        const uint64_t *offsets = campaign->abstraction->offsets;
-        while (!watch_stopped(campaign->watch) && !atomic_load(&campaign->failed)) {
-            uint64_t i = atomic_load(&campaign->next);
-            while (i < end && !atomic_compare_exchange_weak(&campaign->next, &i, i + 1))
+            prepare_level(build, level);
+        thread_pool_meet(build->workers);
+        struct filling *filling = &build->fillings[member];
+        uint64_t end = build->levels.first[level + 1];
+        const uint64_t *offsets = build->abstraction->offsets;
+        while (!watch_stopped(build->watch) && !atomic_load(&build->failed)) {
+            uint64_t i = atomic_load(&build->next);
+            while (i < end && !atomic_compare_exchange_weak(&build->next, &i, i + 1))
                 continue;
             if (i >= end)
                 break;
-            uint64_t box = campaign->levels.order[i];
+            uint64_t box = build->levels.order[i];
             fill_box(filling, box);
             if (filling->failed)
-                atomic_store(&campaign->failed, true);
-            atomic_fetch_add(&campaign->watch->states, offsets[box + 1] - offsets[box]);
+                atomic_store(&build->failed, true);
+            atomic_fetch_add(&build->watch->states, offsets[box + 1] - offsets[box]);
         }
-        thread_pool_meet(campaign->workers);
+        thread_pool_meet(build->workers);
     }
 }
 
-/* `values` NULL: only the levels that are needed are kept. */
-static bool begin_campaign(struct campaign *campaign, gordian_makespan_goal goal, void *values)
+/* `values` NULL: only the levels that are still needed are kept. */
+static bool begin_build(struct build *build, gordian_makespan_goal goal, void *values)
 {
-    const struct abstraction *abstraction = campaign->abstraction;
-    const gordian_allocator *memory = &campaign->memory;
-    atomic_init(&campaign->next, 0);
-    atomic_init(&campaign->failed, false);
-    campaign->places = memory_alloc(memory, abstraction->box_count * sizeof *campaign->places);
-    if (!campaign->places || !sort_levels(&campaign->levels, abstraction, memory))
+    const struct abstraction *abstraction = build->abstraction;
+    const gordian_allocator *memory = &build->memory;
+    atomic_init(&build->next, 0);
+    atomic_init(&build->failed, false);
+    build->places = memory_alloc(memory, abstraction->box_count * sizeof *build->places);
+    if (!build->places || !sort_levels(&build->levels, abstraction, memory))
         return false;
     for (uint64_t box = 0; values && box < abstraction->box_count; box++)
-        campaign->places[box] = (uintptr_t)values / campaign->width + abstraction->offsets[box];
+        build->places[box] = (uintptr_t)values / build->width + abstraction->offsets[box];
     if (!values) {
-        campaign->buffers =
-            memory_zeroed(memory, campaign->levels.count * sizeof *campaign->buffers);
-        if (!campaign->buffers)
+        build->buffers = memory_zeroed(memory, build->levels.count * sizeof *build->buffers);
+        if (!build->buffers)
             return false;
     }
-    unsigned size = thread_pool_size(campaign->workers);
-    campaign->fillings = memory_zeroed(&campaign->memory, size * sizeof *campaign->fillings);
-    if (!campaign->fillings)
+    unsigned size = thread_pool_size(build->workers);
+    build->fillings = memory_zeroed(&build->memory, size * sizeof *build->fillings);
+    if (!build->fillings)
         return false;
     for (unsigned i = 0; i < size; i++)
-        campaign->fillings[i] = (struct filling){.abstraction = abstraction,
-                                                 .goal = goal,
-                                                 .memory = *memory,
-                                                 .width = campaign->width,
-                                                 .places = campaign->places,
-                                                 .pools = abstraction->pool_count};
+        build->fillings[i] = (struct filling){.abstraction = abstraction,
+                                              .goal = goal,
+                                              .memory = *memory,
+                                              .width = build->width,
+                                              .places = build->places,
+                                              .pools = abstraction->pool_count};
     return true;
 }
 
-static void end_campaign(struct campaign *campaign)
+static void end_campaign(struct build *build)
 {
-    const gordian_allocator *memory = &campaign->memory;
-    for (unsigned i = 0; campaign->fillings && i < thread_pool_size(campaign->workers); i++)
-        memory_free(memory, campaign->fillings[i].moves);
-    for (size_t level = 0; campaign->buffers && level < campaign->levels.count; level++)
-        memory_free(memory, campaign->buffers[level]);
-    memory_free_all(memory, campaign->buffers, campaign->fillings, campaign->places,
-                    campaign->levels.order, campaign->levels.first, campaign->levels.states);
+    const gordian_allocator *memory = &build->memory;
+    for (unsigned i = 0; build->fillings && i < thread_pool_size(build->workers); i++)
+        memory_free(memory, build->fillings[i].moves);
+    for (size_t level = 0; build->buffers && level < build->levels.count; level++)
+        memory_free(memory, build->buffers[level]);
+    memory_free_all(memory, build->buffers, build->fillings, build->places, build->levels.order,
+                    build->levels.first, build->levels.states);
 }
 
-static gordian_status run_campaign(struct campaign *campaign, gordian_error *error)
+static gordian_status run_campaign(struct build *build, gordian_error *error)
 {
-    thread_pool_start(campaign->workers, work_boxes, campaign);
-    thread_pool_wait(campaign->workers, watch_look, campaign->watch);
-    if (atomic_load(&campaign->failed))
+    thread_pool_start(build->workers, work_boxes, build);
+    thread_pool_wait(build->workers, watch_poll, build->watch);
+    if (atomic_load(&build->failed))
         return fail_memory(error);
-    return watch_stopped(campaign->watch) ? GORDIAN_STATUS_END : GORDIAN_OK;
+    return watch_stopped(build->watch) ? GORDIAN_STATUS_END : GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -383,15 +382,15 @@ gordian_status table_open(struct table **out, const struct abstraction *abstract
     table->memory = *memory;
     table->width = table_width(abstraction->model);
     table->values = memory_alloc(memory, abstraction->states * table->width);
-    struct campaign campaign = {.abstraction = abstraction,
-                                .workers = workers,
-                                .watch = watch,
-                                .memory = *memory,
-                                .width = table->width};
-    gordian_status status = table->values && begin_campaign(&campaign, goal, table->values)
-                                ? run_campaign(&campaign, error)
+    struct build build = {.abstraction = abstraction,
+                          .workers = workers,
+                          .watch = watch,
+                          .memory = *memory,
+                          .width = table->width};
+    gordian_status status = table->values && begin_build(&build, goal, table->values)
+                                ? run_campaign(&build, error)
                                 : fail_memory(error);
-    end_campaign(&campaign);
+    end_campaign(&build);
     if (status == GORDIAN_OK)
         *out = table;
     else
@@ -407,7 +406,7 @@ void table_close(struct table *table)
     memory_free_all(&memory, table->values, table);
 }
 
-/* The first state is the last of all: everybody at the start. */
+/* The initial state is the last one: all warps are at the start. */
 uint32_t table_bound(const struct table *table)
 {
     return table_at(table, table->abstraction->states - 1);
@@ -418,18 +417,18 @@ gordian_status table_passing(const struct abstraction *abstraction, gordian_make
                              gordian_error *error)
 {
     struct table table = {.goal = goal, .width = table_width(abstraction->model)};
-    struct campaign campaign = {.abstraction = abstraction,
-                                .workers = workers,
-                                .watch = watch,
-                                .memory = abstraction->memory,
-                                .width = table.width};
+    struct build build = {.abstraction = abstraction,
+                          .workers = workers,
+                          .watch = watch,
+                          .memory = abstraction->memory,
+                          .width = table.width};
     gordian_status status =
-        begin_campaign(&campaign, goal, NULL) ? run_campaign(&campaign, error) : fail_memory(error);
+        begin_build(&build, goal, NULL) ? run_campaign(&build, error) : fail_memory(error);
     if (status == GORDIAN_OK) {
-        table.values = campaign.buffers[campaign.levels.count - 1];
-        *bound = table_at(&table, campaign.levels.states[campaign.levels.count - 1] - 1);
+        table.values = build.buffers[build.levels.count - 1];
+        *bound = table_at(&table, build.levels.states[build.levels.count - 1] - 1);
     }
-    end_campaign(&campaign);
+    end_campaign(&build);
     return status;
 }
 

@@ -1,12 +1,12 @@
 /*
- * For every abstract state (abstraction.h) the longest way to the end (worst case) or the shortest
- * (best case): a bound for every real state it stands for.
+ * For every abstract state (abstraction.h), the longest path to the end (worst case) or the
+ * shortest (best case). It is a bound for every real state that the abstract state represents.
  *
- * A box's steps depend on its numbers of warps only, and each of them leads from a part of the box
- * that is a box again to one of the same shape: so a box is computed row by row, each row the
- * maximum (or minimum) over a few dozen rows of one byte or two a state, which compilers turn into
- * vector instructions. Steps in which somebody leaves a block lead to boxes further on: boxes with
- * the same sum of (block number * warps in it) do not need each other, and threads share them.
+ * The steps of a box depend only on its numbers of warps, and each of them maps a sub-box to one of
+ * the same shape. So a box is computed row by row: a row is the maximum (or minimum) over a few
+ * dozen rows of one or two bytes per state, which compilers vectorize. Steps in which a warp leaves
+ * a block lead to later boxes. Boxes with the same sum of (block number * warps in it) do not
+ * depend on each other, and are distributed over threads.
  */
 #pragma once
 
@@ -18,23 +18,24 @@ struct table {
     const struct abstraction *abstraction;
     gordian_makespan_goal goal;
     gordian_allocator memory;
-    unsigned width; /* bytes a state: 1 or 2 */
+    unsigned width; /* bytes per state: 1 or 2 */
     void *values;
 };
 
-/* Not known: no bound. */
+/* Unknown: no bound. */
 #define TABLE_UNKNOWN UINT32_MAX
 
-/* Bytes a state: values that do not fit are not known (worst), or cut off (best). */
+/* Bytes per state. Values that do not fit are unknown (worst) or cut off (best). */
 unsigned table_width(const struct makespan_model *model);
 
 /* GORDIAN_STATUS_END: the watch stopped it. The abstraction must outlive the table. */
 gordian_status table_open(struct table **out, const struct abstraction *abstraction,
                           gordian_makespan_goal goal, struct thread_pool *workers,
                           struct watch *watch, gordian_error *error);
-void table_close(struct table *table); /* NULL is fine */
+void table_close(struct table *table); /* accepts NULL */
 
-/* The bound of state number `state`: no more cycles than this follow (worst), no fewer (best). */
+/* Returns the bound of state number `state`: at most this many cycles follow (worst), or at least
+ * (best). */
 static inline uint32_t table_at(const struct table *table, uint64_t state)
 {
     if (table->width == 1) {
@@ -47,13 +48,14 @@ static inline uint32_t table_at(const struct table *table, uint64_t state)
                                                                              : value;
 }
 
-/* The bound of the whole: all warps before their first instruction. */
+/* Returns the bound of the initial state: all warps before their first instruction. */
 uint32_t table_bound(const struct table *table);
 
-/* That bound alone: no more boxes are kept than still needed, which takes a fraction of the memory.
- * GORDIAN_STATUS_END: the watch stopped it. */
+/* Computes that bound alone. It keeps only the boxes that are still needed, which takes a fraction
+ * of the memory. GORDIAN_STATUS_END: the watch stopped it. */
 gordian_status table_passing(const struct abstraction *abstraction, gordian_makespan_goal goal,
                              struct thread_pool *workers, struct watch *watch, uint32_t *bound,
                              gordian_error *error);
-/* Bytes that takes; UINT64_MAX: not even enough to tell. */
+/* Returns the bytes that table_passing needs; UINT64_MAX: there is not even enough memory to
+ * compute the size. */
 uint64_t table_passing_size(const struct abstraction *abstraction);

@@ -1,7 +1,7 @@
-/* Rows of a table, for one kind of values: included by table.c for each. VALUE, VALUE_MOST and
- * NAME(x) are defined there. */
+/* Rows of a table, for one type of values: table.c includes this for each type, and defines VALUE,
+ * VALUE_MOST and NAME(x). */
 
-/* Places are addresses, counted in values: boxes may lie anywhere. */
+/* Places are addresses, counted in values: boxes may be in separate buffers. */
 static VALUE *NAME(values_at)(uint64_t place)
 {
     return (VALUE *)(uintptr_t)(place * sizeof(VALUE));
@@ -19,14 +19,14 @@ static void NAME(row_min)(VALUE *restrict row, const VALUE *restrict from, uint3
         row[i] = from[i] < row[i] ? from[i] : row[i];
 }
 
-/* One cycle more. */
+/* Adds one cycle. */
 static void NAME(row_next)(VALUE *row, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         row[i] = (VALUE)(row[i] + (row[i] < VALUE_MOST));
 }
 
-/* A step within the row: each value may need one before it. */
+/* Applies a step within the row: each value may depend on an earlier one. */
 static void NAME(row_self)(VALUE *row, uint32_t first, uint32_t last, uint32_t back, bool most)
 {
     for (uint32_t i = first; i < last; i++) {
@@ -36,7 +36,7 @@ static void NAME(row_self)(VALUE *row, uint32_t first, uint32_t last, uint32_t b
     }
 }
 
-/* The row of the box whose outer works are `work`; `at` is its place. */
+/* Computes the row of the box with the outer works `work`, at place `at`. */
 static void NAME(compute_row)(const struct filling *filling, uint64_t at, const uint32_t *work)
 {
     uint32_t inner = filling->pools - 1, extent = filling->extent[inner];

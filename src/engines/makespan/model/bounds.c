@@ -1,4 +1,4 @@
-/* Bounds in closed form: model.h says why they hold. */
+/* Bounds in closed form; model.h proves them. */
 #include "engines/makespan/model/model.h"
 
 static uint32_t smaller_of(uint32_t a, uint32_t b)
@@ -13,7 +13,7 @@ uint32_t model_upper_bound(const struct makespan_model *model)
         uint64_t work = others * model->counts[type];
         uint32_t units = model->units[type];
         uint32_t starts = model->bounded ? smaller_of(units, model->sigma) : units;
-        /* So many others are needed to keep the last one waiting. */
+        /* That many other warps are needed to delay the last one. */
         uint64_t cycles = starts <= others * model->issue ? work / starts : 0;
         held += cycles;
         rest += work - cycles * starts;
@@ -23,8 +23,8 @@ uint32_t model_upper_bound(const struct makespan_model *model)
     return (uint32_t)(model->length + held);
 }
 
-/* A warp alone, and nothing but what is not optional: as many instructions a cycle as may be. In
- * order, more now is never worse later. */
+/* The cycles of one warp alone, without optional pieces, with as many instructions per cycle as
+ * allowed. In order, running more now is never worse later. */
 static uint32_t alone_relaxed(const struct makespan_model *model)
 {
     uint32_t cycles = 0, issued = 0, used[MAKESPAN_TYPES] = {0};
@@ -49,8 +49,8 @@ static uint32_t alone_relaxed(const struct makespan_model *model)
 uint32_t model_lower_bound(const struct makespan_model *model)
 {
     if (model->relaxed) {
-        /* No schedule is shorter than a warp alone, all work over what a cycle can do, or a type's
-         * over its units; with the shortest latencies. */
+        /* No schedule is shorter than a warp alone, than all work over what a cycle can do, or than
+         * a type's work over its units, with the shortest latencies. */
         uint64_t starts = (uint64_t)model->sigma * model->issue, bound = alone_relaxed(model);
         uint64_t work = (uint64_t)model->warps * model->least_length;
         if (bound < (work + starts - 1) / starts)
@@ -67,8 +67,8 @@ uint32_t model_lower_bound(const struct makespan_model *model)
     if (bound < model->length)
         bound = model->length;
     for (uint32_t type = 0; type < model->types; type++) {
-        /* A type's work takes so long, after what every warp has before it and before what comes
-         * after. */
+        /* The work of a type takes this long, after what every warp has before it and before what
+         * comes after it. */
         uint32_t before = 0, after = 0;
         while (model->string[before] != type)
             before++;

@@ -1,12 +1,13 @@
-/* Presets: what the multiprocessors of real chips have, and who says so. docs/guide/makespan.md has
- * the sources figure by figure. */
+/* Presets: the units per multiprocessor of real chips, and their sources. docs/guide/makespan.md
+ * has the source of each figure. */
 #include <gordian/gordian.h>
 
 /*
- * Lanes a multiprocessor: L load/store, C cores, S special functions, D FP64, T tensor cores: 32
- * for each quarter of the multiprocessor that takes a warp's instruction (a T is 512 multiply-adds:
- * data/ptx-units.tsv). C is what integers and logic have: on Hopper FP32 alone has twice as many,
- * and since Volta both can run at once; so no bound is too low.
+ * Lanes per multiprocessor: L load/store, C cores, S special functions, D FP64, T tensor cores: 32
+ * for each quarter of the multiprocessor that accepts a warp's instruction (a T is 512
+ * multiply-adds: data/ptx-units.tsv). C is the number of lanes for integers and logic: on Hopper
+ * FP32 alone has twice as many, and since Volta both can run at the same time, so no bound is too
+ * low.
  *
  * Latencies: cycles until a result can be used. L 1: loads always hit, as in the paper.
  */

@@ -1,3 +1,4 @@
+/* Evaluates orders with a bit-parallel table of the starts in each cycle (evaluate.h). */
 #include "engines/makespan/model/evaluate.h"
 
 #include "foundation/base/error.h"
@@ -5,23 +6,22 @@
 
 #include <string.h>
 
-/* So many entries from one record of the warps' progress to the next. */
+/* The warps' progress is recorded every STRIDE entries. */
 enum { STRIDE = 16 };
-/* So many words are cleared at a time. */
+/* Words that are cleared at a time. */
 enum { CLEAR = 4 };
 
-/* Cells of the schedule from the cycle `base` on, cleared some words at a time as they are needed.
- *
- * A word counts the starts in 8 cycles, or in 4 where there are more than 128 warps: a byte (or
- * two) each, a *lane*, offset so that its highest bit is set when no more fits. So one look tells
- * which of the cycles have room, and one addition takes it. Every placement waits for the one
- * before: this is the shortest way from one to the next. */
+/* The table of the schedule's cycles from `base` on, cleared a few words at a time as they are
+ * needed. A word counts the starts in 8 cycles, or in 4 if there are more than 128 warps: a byte
+ * (or two) each, a *lane*, offset so that its highest bit is set when it is full. So one test finds
+ * the cycles with free capacity, and one addition uses it. Every placement depends on the one
+ * before, so this path is kept short. */
 struct cells {
-    uint32_t types, words;               /* words: there is room for, of each type and of all */
-    uint32_t cleared;                    /* words that are in use */
+    uint32_t types, words;               /* words: allocated, for each type and for all */
+    uint32_t cleared;                    /* words in use */
     bool wide;                           /* lanes of two bytes */
-    uint64_t *starts;                    /* [types + 1][words], the last ones for all */
-    uint64_t none[MAKESPAN_TYPES + 1];   /* words of cycles in which nothing starts */
+    uint64_t *starts;                    /* [types + 1][words], the last ones for all types */
+    uint64_t none[MAKESPAN_TYPES + 1];   /* words of cycles without starts */
     uint64_t counts[MAKESPAN_TYPES + 1]; /* all ones; 0: never full, need not count */
 };
 
@@ -35,20 +35,20 @@ struct evaluator {
     uint32_t *cycles;
     uint32_t *progress; /* [entry / STRIDE][warp]: instructions before that entry */
     uint32_t makespan;
-    /* What was tried: entries first .. last-1 in their new order and cycles; those from last on
-     * move by `shift`. */
+    /* The candidate: entries first .. last-1 in their new order and cycles; those from last on move
+     * by `shift`. */
     uint32_t first, last;
     int64_t shift;
     uint8_t *new_order;
     uint32_t *new_cycles;
-    uint32_t *counts; /* for sorting: one a cycle, and one */
+    uint32_t *counts; /* for sorting: one per cycle, plus one */
 };
 
 #define TOPS_NARROW UINT64_C(0x8080808080808080)
 #define TOPS_WIDE   UINT64_C(0x8000800080008000)
 
-/* A lane starts so full that `limit` starts fill it. More than there are warps cannot start: then
- * it need not count. */
+/* The initial value of a lane is such that `limit` starts fill it. At most one start per warp is
+ * possible: with a larger limit the lane need not count. */
 static void set_lanes(struct cells *cells, uint32_t type, uint32_t limit, uint32_t warps)
 {
     uint64_t full = cells->wide ? 0x8000 : 0x80;
@@ -66,7 +66,7 @@ static bool make_cells(struct evaluator *evaluator)
     for (uint32_t type = 0; type < model->types; type++)
         set_lanes(cells, type, model->units[type], model->warps);
     set_lanes(cells, model->types, model->bounded ? model->sigma : model->warps, model->warps);
-    /* The first cycle of a window may be anywhere, and a search looks one word too far. */
+    /* The first cycle of a window may be anywhere, and a search reads one word past the end. */
     cells->words = model_upper_bound(model) / (cells->wide ? 4 : 8) + 2 + CLEAR;
     cells->starts = memory_alloc(&evaluator->memory,
                                  (size_t)cells->words * (model->types + 1) * sizeof(uint64_t));
@@ -119,24 +119,24 @@ static void clear_words(struct cells *cells)
     cells->cleared += CLEAR;
 }
 
-/* What kind of cells there are: known when this is compiled. */
+/* The kind of cells, a compile-time constant. */
 struct kind {
     bool wide;    /* lanes of two bytes */
-    bool bounded; /* fewer can start in all than of the types together */
+    bool bounded; /* all types together are limited */
 };
 
-/* The lanes of a word in which there is room, by their highest bits. */
-static inline uint64_t room_in(const uint64_t *starts, const uint64_t *all, uint32_t word,
-                               struct kind kind)
+/* Returns the lanes of a word with free capacity, by their highest bits. */
+static inline uint64_t free_lanes(const uint64_t *starts, const uint64_t *all, uint32_t word,
+                                  struct kind kind)
 {
     return ~(kind.bounded ? starts[word] | all[word] : starts[word]) &
            (kind.wide ? TOPS_WIDE : TOPS_NARROW);
 }
 
-/* The first word from that of the cycle `from` on that has room for the type; and where in it, as
- * the highest bits of lanes. */
-static inline uint64_t find_room(struct cells *cells, uint32_t type, uint32_t from, uint32_t *word,
-                                 struct kind kind)
+/* Finds the first word, from that of the cycle `from` on, with free capacity for the type. Returns
+ * its free lanes by their highest bits. */
+static inline uint64_t find_free_lanes(struct cells *cells, uint32_t type, uint32_t from,
+                                       uint32_t *word, struct kind kind)
 {
     const uint32_t per_word = kind.wide ? 2 : 3, lane_bits = kind.wide ? 4 : 3;
     const uint64_t *starts = cells->starts + (size_t)type * cells->words;
@@ -144,26 +144,27 @@ static inline uint64_t find_room(struct cells *cells, uint32_t type, uint32_t fr
     uint32_t at = from >> per_word, lane = from & ((1u << per_word) - 1);
     while (at >= cells->cleared)
         clear_words(cells);
-    uint64_t room = room_in(starts, all, at, kind) & ~UINT64_C(0) << (lane << lane_bits);
-    while (!room) {
+    uint64_t lanes = free_lanes(starts, all, at, kind) & ~UINT64_C(0) << (lane << lane_bits);
+    while (!lanes) {
         if (++at == cells->cleared)
             clear_words(cells);
-        room = room_in(starts, all, at, kind);
+        lanes = free_lanes(starts, all, at, kind);
     }
     *word = at;
-    return room;
+    return lanes;
 }
 
-static inline uint32_t cycle_of(uint32_t word, uint64_t room, struct kind kind)
+static inline uint32_t cycle_of(uint32_t word, uint64_t lanes, struct kind kind)
 {
-    return (word << (kind.wide ? 2 : 3)) + ((uint32_t)__builtin_ctzll(room) >> (kind.wide ? 4 : 3));
+    return (word << (kind.wide ? 2 : 3)) +
+           ((uint32_t)__builtin_ctzll(lanes) >> (kind.wide ? 4 : 3));
 }
 
-/* A start in the first of these lanes. */
-static inline void take_room(const struct cells *cells, uint32_t type, uint32_t word, uint64_t room,
-                             struct kind kind)
+/* Adds a start to the first of these lanes. */
+static inline void fill_lane(const struct cells *cells, uint32_t type, uint32_t word,
+                             uint64_t lanes, struct kind kind)
 {
-    uint64_t one = (room & -room) >> (kind.wide ? 15 : 7);
+    uint64_t one = (lanes & -lanes) >> (kind.wide ? 15 : 7);
     cells->starts[(size_t)type * cells->words + word] += one & cells->counts[type];
     if (kind.bounded)
         cells->starts[(size_t)cells->types * cells->words + word] +=
@@ -180,9 +181,9 @@ place_kind(struct evaluator *evaluator, const uint8_t *entries, uint32_t count, 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t warp = entries[i], type = string[done[warp]++];
         uint32_t word;
-        uint64_t room = find_room(cells, type, ready[warp], &word, kind);
-        uint32_t cycle = cycle_of(word, room, kind);
-        take_room(cells, type, word, room, kind);
+        uint64_t lanes = find_free_lanes(cells, type, ready[warp], &word, kind);
+        uint32_t cycle = cycle_of(word, lanes, kind);
+        fill_lane(cells, type, word, lanes, kind);
         ready[warp] = cycle + 1;
         to[i] = base + cycle;
         end = cycle >= end ? cycle + 1 : end;
@@ -190,8 +191,8 @@ place_kind(struct evaluator *evaluator, const uint8_t *entries, uint32_t count, 
     return end;
 }
 
-/* Places so many entries, one after another, each in the earliest cycle that fits; where they went
- * is told from `base` on. `end`: the cycles used so far; and afterwards. */
+/* Places `count` entries one after another, each in the earliest cycle that fits. Their cycles,
+ * counted from `base`, go to `to`. `end`: the cycles used so far; returns the same afterwards. */
 static uint32_t place_window(struct evaluator *evaluator, const uint8_t *entries, uint32_t count,
                              uint32_t base, uint32_t *to, uint32_t end)
 {
@@ -202,7 +203,7 @@ static uint32_t place_window(struct evaluator *evaluator, const uint8_t *entries
     return place_kind(evaluator, entries, count, base, to, end, (struct kind){false, false});
 }
 
-/* No instruction has run. */
+/* Resets to the state in which no instruction has run. */
 static void start_empty(struct evaluator *evaluator)
 {
     memset(evaluator->ready, 0, evaluator->model->warps * sizeof(uint32_t));
@@ -222,7 +223,7 @@ uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, 
 {
     const struct makespan_model *model = evaluator->model;
     start_empty(evaluator);
-    /* Puts the first entries where they were. The cycles used by them. */
+    /* Puts the first entries where they were. Returns the cycles used by them. */
     const struct kind kind = {evaluator->cells.wide, true};
     uint32_t end = 0;
     for (uint32_t i = 0; i < common; i++) {
@@ -230,7 +231,7 @@ uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, 
         uint32_t word = cycle >> (kind.wide ? 2 : 3), lane = cycle & (kind.wide ? 3 : 7);
         while (word >= evaluator->cells.cleared)
             clear_words(&evaluator->cells);
-        take_room(&evaluator->cells, evaluator->model->string[evaluator->done[warp]++], word,
+        fill_lane(&evaluator->cells, evaluator->model->string[evaluator->done[warp]++], word,
                   UINT64_C(1) << (kind.wide ? lane * 16 + 15 : lane * 8 + 7), kind);
         evaluator->ready[warp] = cycle + 1;
         end = cycle >= end ? cycle + 1 : end;
@@ -249,7 +250,7 @@ void evaluator_keep_plain(struct evaluator *evaluator)
 
 /* ------------------------------------------------------------------ the current order */
 
-/* Entries new_order[first .. last-1], in cycles base and later, sorted by cycle into the current
+/* Sorts the entries new_order[first .. last-1], in cycles base and later, by cycle into the current
  * order. */
 static void sort_into(struct evaluator *evaluator, uint32_t base)
 {
@@ -315,13 +316,14 @@ uint32_t evaluator_makespan(const struct evaluator *evaluator)
 
 /* ------------------------------------------------------------------ windows */
 
-/* The cycle that a window starting at entry `first` may still use: of the entry before. */
+/* Returns the first cycle that a window starting at entry `first` may use: that of the entry
+ * before. */
 static uint32_t base_of(const struct evaluator *evaluator, uint32_t first)
 {
     return first ? evaluator->cycles[first - 1] : 0;
 }
 
-/* The state before entry `first`; cycles count from the base. */
+/* Restores the state before entry `first`; cycles count from the base. */
 static void begin_at(struct evaluator *evaluator, uint32_t first)
 {
     const struct makespan_model *model = evaluator->model;
@@ -336,14 +338,14 @@ static void begin_at(struct evaluator *evaluator, uint32_t first)
     clear_words(&evaluator->cells);
     for (uint32_t i = first; i > 0 && evaluator->cycles[i - 1] == base; i--) {
         uint32_t warp = evaluator->order[i - 1];
-        take_room(&evaluator->cells, model->string[evaluator->done[warp] - 1], 0,
+        fill_lane(&evaluator->cells, model->string[evaluator->done[warp] - 1], 0,
                   evaluator->cells.wide ? TOPS_WIDE : TOPS_NARROW,
                   (struct kind){evaluator->cells.wide, true});
         evaluator->ready[warp] = 1;
     }
 }
 
-/* Could the warp's next instruction run before `end`? */
+/* Returns whether the warp's next instruction could run before `end`. */
 static inline bool fits_before(struct evaluator *evaluator, uint32_t warp, uint32_t end,
                                struct kind kind)
 {
@@ -352,38 +354,38 @@ static inline bool fits_before(struct evaluator *evaluator, uint32_t warp, uint3
         return false;
     uint32_t type = model->string[evaluator->done[warp]];
     uint32_t word;
-    uint64_t room = find_room(&evaluator->cells, type, evaluator->ready[warp], &word, kind);
-    return cycle_of(word, room, kind) < end;
+    uint64_t lanes = find_free_lanes(&evaluator->cells, type, evaluator->ready[warp], &word, kind);
+    return cycle_of(word, lanes, kind) < end;
 }
 
-/* Does nothing that is left fit before `end`? Looks first at the warp that was in the way before.
- */
-static bool closed_before(struct evaluator *evaluator, uint32_t end, uint32_t *in_the_way)
+/* Returns whether no remaining instruction fits before `end`. Tests first the warp that fitted in
+ * the last call. */
+static bool closed_before(struct evaluator *evaluator, uint32_t end, uint32_t *fitting)
 {
     const struct kind kind = {evaluator->cells.wide, true};
-    if (fits_before(evaluator, *in_the_way, end, kind))
+    if (fits_before(evaluator, *fitting, end, kind))
         return false;
     for (uint32_t warp = 0; warp < evaluator->model->warps; warp++)
         if (fits_before(evaluator, warp, end, kind)) {
-            *in_the_way = warp;
+            *fitting = warp;
             return false;
         }
     return true;
 }
 
-/* Places entries from `last` on until the rest is as it was, but for a shift. `end`: the cycles
- * used so far, from the base. The makespan. */
+/* Places entries from `last` on until the rest is the same as before except for a shift. `end`: the
+ * cycles used so far, from the base. Returns the makespan. */
 static uint32_t place_until_same(struct evaluator *evaluator, uint32_t last, uint32_t base,
                                  uint32_t end)
 {
     const struct makespan_model *model = evaluator->model;
     const uint32_t *cycles = evaluator->cycles;
-    uint32_t i = last, wait = 0, step = 0, in_the_way = 0;
+    uint32_t i = last, wait = 0, step = 0, fitting = 0;
     while (i < model->work) {
         if (i > 0 && cycles[i] != cycles[i - 1]) {
-            if (wait == 0 && closed_before(evaluator, end, &in_the_way))
+            if (wait == 0 && closed_before(evaluator, end, &fitting))
                 break;
-            /* Look again soon, then less and less often. */
+            /* Tests again soon, then less and less often. */
             wait = wait ? wait - 1 : step++ / 2;
         }
         uint32_t next = i + 1;

@@ -1,3 +1,4 @@
+/* Builds the normalised model from a problem (model.h). */
 #include "engines/makespan/model/model.h"
 
 #include "foundation/base/error.h"
@@ -5,15 +6,15 @@
 
 #include <string.h>
 
-/* One letter's figures after normalisation. */
+/* The normalised figures of a letter. */
 struct kind {
-    uint32_t units;  /* starts a cycle; 0: none */
-    uint64_t repeat; /* instructions for one in the kernel, at most */
-    uint64_t least;  /* and at least */
+    uint32_t units;  /* starts per cycle; 0: none */
+    uint64_t repeat; /* most instructions for one in the kernel */
+    uint64_t least;  /* and fewest */
     bool known;
 };
 
-/* Both ends of its latency. */
+/* The bounds of a unit's latency. */
 static uint32_t least_latency(const gordian_unit *unit)
 {
     return unit->latency ? unit->latency : 1;
@@ -54,7 +55,7 @@ static gordian_status take_unit(struct kind *kinds, const gordian_unit *unit, ui
     return GORDIAN_OK;
 }
 
-/* Checks the kernel's letters; its length once normalised. */
+/* Checks the letters of the kernel and measures its normalised length. */
 static gordian_status measure_kinds(const struct kind *kinds,
                                     const gordian_makespan_problem *problem, uint64_t *length,
                                     gordian_error *error)
@@ -113,7 +114,7 @@ static bool allocate_strings(struct makespan_model *model, uint32_t length)
     return model->string && model->text && model->marks && model->runs;
 }
 
-/* Types are numbered in order of their letters, among those that occur. */
+/* Types are numbered in the order of their letters, among those that occur. */
 static void number_types(struct makespan_model *model, const struct kind *kinds,
                          const gordian_makespan_problem *problem, uint8_t *number)
 {
@@ -132,7 +133,8 @@ static void number_types(struct makespan_model *model, const struct kind *kinds,
         model->units[type] = kinds[letter].units < most ? kinds[letter].units : most;
         sum += model->units[type];
     }
-    if (model->issue > 1) /* schedulers are for warps, and a warp may need but one unit a cycle */
+    if (model->issue >
+        1) /* schedulers are for warps, and a warp may need only one unit per cycle */
         sum = model->warps;
     model->schedulers = problem->schedulers;
     model->bounded = problem->schedulers && problem->schedulers < sum;

@@ -1,10 +1,11 @@
+/* Writes the makespan as an integer linear program in LP format (program.h). */
 #include "engines/makespan/model/program.h"
 
 #include "engines/makespan/model/schedule.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
-/* So many terms a line: some readers take no more than about 500 characters. */
+/* Terms per line: some readers accept only about 500 characters. */
 #define TERMS 12u
 
 struct program {
@@ -12,9 +13,9 @@ struct program {
     struct output *out;
     uint32_t horizon; /* T */
     uint64_t rows;
-    /* The row at hand. */
+    /* The current row. */
     uint32_t terms;
-    int64_t known; /* what the y that are no variables come to on its left side */
+    int64_t known; /* sum of the fixed y on its left side */
 };
 
 /* ------------------------------------------------------------------ rows */
@@ -32,8 +33,8 @@ static void space_term(struct program *program)
         output_text(program->out, "\n  ");
 }
 
-/* What y_w_i_t is, for any warp. Warps, instructions and cycles count from 1; instruction 0 is one
- * that every warp has run. */
+/* The value of y_w_i_t, for any warp. Warps, instructions and cycles count from 1. Every warp has
+ * run instruction 0. */
 enum known { KNOWN_NO, KNOWN_YES, KNOWN_OPEN };
 
 static enum known what_is(const struct program *program, uint32_t i, uint32_t t)
@@ -72,9 +73,9 @@ static void end_row(struct program *program, const char *relation, int64_t value
     output_format(program->out, " %s %lld\n", relation, (long long)(value - program->known));
 }
 
-/* ------------------------------------------------------------------ what a schedule is */
+/* ------------------------------------------------------------------ definition of a schedule */
 
-/* One y is at least another, where that says anything. */
+/* Writes that one y is at least another, unless that is always true. */
 static void not_behind(struct program *program, uint32_t warp, uint32_t i, uint32_t t,
                        uint32_t other, uint32_t j, uint32_t s)
 {
@@ -89,7 +90,7 @@ static void not_behind(struct program *program, uint32_t warp, uint32_t i, uint3
 static void write_order_rows(struct program *program)
 {
     const struct makespan_model *model = program->model;
-    output_text(program->out, "\\ What has been run stays so; in order; nobody passes.\n");
+    output_text(program->out, "\\ Instructions stay run, in order; no warp passes another.\n");
     for (uint32_t w = 1; w <= model->warps; w++) {
         for (uint32_t i = 1; i <= model->length; i++) {
             for (uint32_t t = i; t <= program->horizon; t++) {
@@ -102,7 +103,7 @@ static void write_order_rows(struct program *program)
     }
 }
 
-/* What starts in cycle t, of one type or (model->types) of all. */
+/* Adds the instructions that start in cycle t, of one type or (model->types) of all types. */
 static void add_starts(struct program *program, uint32_t type, uint32_t t)
 {
     const struct makespan_model *model = program->model;
@@ -116,7 +117,7 @@ static void add_starts(struct program *program, uint32_t type, uint32_t t)
     }
 }
 
-/* Is there a variable among these? */
+/* Returns whether there is a variable among these. */
 static bool has_starts(const struct program *program, uint32_t type, uint32_t t)
 {
     const struct makespan_model *model = program->model;
@@ -130,7 +131,7 @@ static bool has_starts(const struct program *program, uint32_t type, uint32_t t)
 static void write_capacities(struct program *program)
 {
     const struct makespan_model *model = program->model;
-    output_text(program->out, "\\ Units and schedulers: no more than there are; all where full.\n");
+    output_text(program->out, "\\ Capacities of units and schedulers; all in use where full.\n");
     for (uint32_t t = 1; t <= program->horizon; t++) {
         for (uint32_t type = 0; type <= model->types; type++) {
             bool all = type == model->types;
@@ -153,11 +154,12 @@ static void write_capacities(struct program *program)
     }
 }
 
-/* Whoever waits in cycle t though it is its turn finds everything taken. */
+/* If a warp waits in cycle t although its next instruction is ready, all units or schedulers are in
+ * use. */
 static void write_conserving(struct program *program)
 {
     const struct makespan_model *model = program->model;
-    output_text(program->out, "\\ Whoever could run does.\n");
+    output_text(program->out, "\\ Work-conserving: a warp that could run does.\n");
     for (uint32_t w = 1; w <= model->warps; w++) {
         for (uint32_t i = 1; i <= model->length; i++) {
             for (uint32_t t = i; t <= program->horizon; t++) {
@@ -176,7 +178,8 @@ static void write_conserving(struct program *program)
     }
 }
 
-/* The last warp ends in cycle makespan: that and all later cycles find it done. */
+/* The last warp ends in cycle makespan: it is done at the end of that cycle and of all later
+ * ones. */
 static void write_makespan_row(struct program *program)
 {
     const struct makespan_model *model = program->model;
@@ -206,9 +209,9 @@ static void write_binaries(struct program *program)
     }
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ the whole run */
 
-/* The worst case ends within the bound in closed form, the best one within any schedule. */
+/* The worst case ends within the bound in closed form, and the best case within any schedule. */
 static gordian_status find_horizon(struct program *program, gordian_makespan_goal goal,
                                    gordian_error *error)
 {
@@ -233,7 +236,7 @@ static void write_objective(struct program *program, gordian_makespan_goal goal)
     output_format(program->out,
                   "\\ The %s work-conserving schedule of %u warps, %u instructions each.\n"
                   "\\ y1_2_3: warp 1 has run instruction 2 by the end of cycle 3.\n"
-                  "\\ fL_3, b_3: in cycle 3 all units L are taken, all schedulers are busy.\n"
+                  "\\ fL_3, b_3: in cycle 3 all units L are in use, all schedulers are busy.\n"
                   "%s\n obj: makespan\nSubject To\n",
                   worst ? "longest" : "shortest", model->warps, model->length,
                   worst ? "Maximize" : "Minimize");

@@ -1,3 +1,4 @@
+/* Builds and sorts schedules, and makes the initial orders (schedule.h). */
 #include "engines/makespan/model/schedule.h"
 
 #include "foundation/base/error.h"
@@ -12,11 +13,12 @@ bool order_valid(const struct makespan_model *model, const uint8_t *order)
         if (order[i] >= model->warps || ++counts[order[i]] > model->length)
             return false;
     }
-    return true; /* work entries, none too often: all exactly as often as they must */
+    return true; /* the list has work entries and no warp too often, so each warp has exactly the
+                    right number */
 }
 
-/* Each entry into the first cycle that fits. `used` has types + 1 counters a cycle, the last one
- * for all types. */
+/* Puts each entry into the first cycle that fits. `used` has types + 1 counters per cycle, the last
+ * one for all types. */
 static uint32_t place_order(const struct makespan_model *model, const uint8_t *order,
                             uint32_t *cycles, uint32_t *used)
 {
@@ -43,7 +45,7 @@ static uint32_t place_order(const struct makespan_model *model, const uint8_t *o
 gordian_status schedule_build(const struct makespan_model *model, const uint8_t *order,
                               uint32_t *cycles, uint32_t *makespan)
 {
-    /* What is placed stays: no cell lies beyond the end of the whole schedule. */
+    /* Placed entries do not move, so no cell is beyond the end of the whole schedule. */
     size_t size = (size_t)model_upper_bound(model) * (model->types + 1) * sizeof(uint32_t);
     uint32_t *used = memory_zeroed(&model->memory, size);
     if (!used)
@@ -53,7 +55,7 @@ gordian_status schedule_build(const struct makespan_model *model, const uint8_t 
     return GORDIAN_OK;
 }
 
-/* By cycle, then by warp: a warp has one entry in a cycle at most. */
+/* Sorts by cycle, then by warp: a warp has at most one entry per cycle. */
 static bool sort_by_warp(const struct makespan_model *model, uint8_t *order, uint32_t *cycles,
                          uint32_t *key)
 {
@@ -92,7 +94,8 @@ gordian_status schedule_canonical(const struct makespan_model *model, uint8_t *o
     return sorted ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
-/* Cycle by cycle, those with the most instructions left first, the lower number among equals. */
+/* Cycle by cycle, warps with the most instructions left first, and the lower number among
+ * equals. */
 static void most_pending(const struct makespan_model *model, uint8_t *order)
 {
     uint32_t left[MAKESPAN_MAX_WARPS], entries = 0;

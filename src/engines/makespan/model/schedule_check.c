@@ -1,5 +1,5 @@
-/* The independent check of a schedule, plain or relaxed: simulates it cycle by cycle, as the
- * hardware would run it, and shares no code with what builds schedules. */
+/* The independent check of a schedule, plain or relaxed. It simulates the schedule cycle by cycle,
+ * as the hardware would run it, and shares no code with the functions that build schedules. */
 #include "engines/makespan/relax/relax.h"
 
 #include "foundation/base/error.h"
@@ -10,11 +10,11 @@
 struct check {
     const struct makespan_model *model;
     const struct relax_schedule *schedule;
-    /* The pieces of each warp in order of their cycles: [first[w], first[w + 1]) of `own`. */
+    /* The pieces of each warp, ordered by cycle: [first[w], first[w + 1]) of `own`. */
     uint32_t first[MAKESPAN_MAX_WARPS + 1];
     uint32_t *own;
-    uint32_t next[MAKESPAN_MAX_WARPS]; /* of these, the one that is to run */
-    uint32_t ran[MAKESPAN_MAX_WARPS];  /* how many in this cycle */
+    uint32_t next[MAKESPAN_MAX_WARPS]; /* of these, the next one to run */
+    uint32_t ran[MAKESPAN_MAX_WARPS];  /* number of pieces run in this cycle */
     uint32_t used[MAKESPAN_TYPES], warps;
 };
 
@@ -28,8 +28,8 @@ static uint32_t cycle_at(const struct check *check, uint32_t entry)
     return check->schedule->cycles[check->own[entry]];
 }
 
-/* Every entry names a warp, a piece and a cycle of the model, and each warp runs its entries in
- * order: each after the one before it, unless a warp may issue several in a cycle. */
+/* Every entry has a warp, a piece and a cycle of the model. Each warp runs its entries in order:
+ * each in a later cycle than the one before it, unless a warp may issue several per cycle. */
 static gordian_status check_entries(const struct check *check, gordian_error *why)
 {
     const struct relax_schedule *schedule = check->schedule;
@@ -54,7 +54,7 @@ static gordian_status check_entries(const struct check *check, gordian_error *wh
     return GORDIAN_OK;
 }
 
-/* Entries by warp; as many of one as there are must be in order. */
+/* Groups the entries by warp. If each warp has all of its pieces, they must be in order. */
 static void gather_own(struct check *check)
 {
     const struct relax_schedule *schedule = check->schedule;
@@ -69,8 +69,8 @@ static void gather_own(struct check *check)
     memcpy(check->next, check->first, sizeof check->next);
 }
 
-/* May `piece` follow when `wanted` is the next in the string? Only the end of an instruction may be
- * left out, and only what is optional of it. */
+/* Returns whether `piece` may follow if `wanted` is the next in the string. Only the end of an
+ * instruction may be left out, and only its optional pieces. */
 static bool may_follow(const struct makespan_model *model, uint32_t wanted, uint32_t piece)
 {
     if (piece == wanted)
@@ -81,7 +81,7 @@ static bool may_follow(const struct makespan_model *model, uint32_t wanted, uint
     return piece == model->length || (piece > wanted && (model->marks[piece] & MODEL_FIRST));
 }
 
-/* A warp's pieces: all that must be, in order. */
+/* Checks that a warp runs all pieces that are not optional, in order. */
 static gordian_status check_warp(const struct check *check, uint32_t warp, gordian_error *why)
 {
     uint32_t wanted = 0;
@@ -96,7 +96,7 @@ static gordian_status check_warp(const struct check *check, uint32_t warp, gordi
     return GORDIAN_OK;
 }
 
-/* What runs in this cycle is within every capacity. */
+/* Checks that this cycle is within every capacity. */
 static gordian_status run_cycle(struct check *check, uint32_t cycle, gordian_error *why)
 {
     const struct makespan_model *model = check->model;
@@ -127,7 +127,7 @@ static gordian_status run_cycle(struct check *check, uint32_t cycle, gordian_err
     return GORDIAN_OK;
 }
 
-/* Nothing waits that could have run beside the others. */
+/* Checks that no waiting piece could have run in addition to the others. */
 static gordian_status nothing_left_out(const struct check *check, uint32_t cycle,
                                        gordian_error *why)
 {

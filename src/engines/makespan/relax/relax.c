@@ -1,8 +1,9 @@
 /*
- * The engine for relaxed models (relax.h); it can do the plain one, too.
+ * The engine for relaxed models (relax.h), which also accepts plain ones.
  *
- * From one side annealing brings schedules, from the other stands the bound in closed form, which
- * holds with both relaxations (model/model.h); where all states fit, going through them is exact.
+ * Simulated annealing provides the schedule at one end of the interval. The other end is the bound
+ * in closed form, which holds with both relaxations (model/model.h). If all states fit into memory,
+ * enumerating them gives the exact value.
  */
 #include "engines/makespan/relax/relax.h"
 
@@ -13,10 +14,10 @@
 
 #include <stdio.h>
 
-#define FIRST_STEPS UINT64_C(1000) /* of a chain, before the states are tried */
-/* States that are kept at most: some hundred MB. */
+#define FIRST_STEPS UINT64_C(1000) /* per chain, before the states are enumerated */
+/* The most states that are kept: some hundred MB. */
 #define MOST_STATES UINT64_C(4000000)
-/* Of a limit on the time they get this part, a third; the rest is for schedules. */
+/* The enumeration gets a third of the time limit; the rest is for schedules. */
 #define STATES_SHARE 3
 
 struct relax_run {
@@ -27,13 +28,13 @@ struct relax_run {
     struct relax_schedule best;
 };
 
-/* Is there nothing more to do? */
+/* Returns whether no work is left. */
 static bool interval_is_settled(struct relax_run *run)
 {
     return watch_closed(&run->watch) || watch_stopped(&run->watch);
 }
 
-/* Both ends from the states, if they can be gone through. */
+/* Computes both ends by enumerating the states, if that is possible. */
 static gordian_status close_interval(struct relax_run *run, struct relax_schedule *found,
                                      gordian_error *error)
 {
@@ -61,15 +62,15 @@ static gordian_status close_interval(struct relax_run *run, struct relax_schedul
 
 static gordian_status anneal_plans(struct relax_run *run, uint64_t steps, gordian_error *error)
 {
-    /* A step costs all of the work. */
+    /* A step costs model->work. */
     uint64_t affordable = UINT64_C(400000000) / run->model->work + 10;
     run->watch.phase = "annealing";
     return relax_anneal(run->model, run->options, steps < affordable ? steps : affordable,
                         &run->watch, &run->meter.memory, &run->best, error);
 }
 
-/* Steps of a chain that all chains can make in the time that is left: cooled down to the end they
- * find more than when they are stopped on the way. `taken`: nanoseconds of the first steps. */
+/* The steps per chain that fit into the time left. Chains that cool down to the end find better
+ * schedules than chains that are stopped early. `taken`: nanoseconds of the first steps. */
 static uint64_t steps_in_time(const struct relax_run *run, uint64_t wanted, uint64_t taken)
 {
     uint64_t deadline = run->watch.deadline, now = clock_ns();
@@ -127,7 +128,7 @@ const struct makespan_engine makespan_relax = {
     .about =
         {
             .name = "relax",
-            .summary = "several instructions of a warp a cycle, latencies within intervals",
+            .summary = "several instructions of a warp per cycle, latencies within intervals",
         },
     .run = run_relax,
 };

@@ -1,8 +1,9 @@
 /*
- * Annealing over plans of a relaxed model: the moves of the other chains
- * (foundation/gpu/kernels/makespan/makespan_chain.h) for the string of warps, and one more for what
- * is left out. Unless it is the published search the string is kept sorted by cycle, so that a
- * window of it is a window of time.
+ * Simulated annealing over plans of a relaxed model.
+ *
+ * It uses the moves of the other chains (foundation/gpu/kernels/makespan/makespan_chain.h) for the
+ * string of warps, and one more for the pieces that are left out. Except in the published search,
+ * the string is kept sorted by cycle, so that a window of it is a window of time.
  */
 #include "engines/makespan/relax/relax.h"
 
@@ -13,16 +14,16 @@
 
 #include <string.h>
 
-#define SLICE UINT64_C(400000) /* pieces placed between looks at the watch */
+#define SLICE UINT64_C(400000) /* pieces placed between two checks of the watch */
 
 struct relax_chain {
     const struct makespan_model *model;
     const gordian_makespan_options *options;
-    struct relax_room *room;
+    struct relax_buffers *buffers;
     struct chain_random random;
     struct relax_plan plan, candidate;
-    struct relax_schedule schedule; /* of what was tried last */
-    uint32_t *optional;             /* pieces of the string that are */
+    struct relax_schedule schedule; /* of the last candidate */
+    uint32_t *optional;             /* the optional pieces of the string */
     uint32_t optional_count;
     uint32_t now, best;
 };
@@ -33,7 +34,7 @@ static gordian_status open_chain(struct relax_chain *chain, const gordian_alloca
                                  gordian_error *error)
 {
     const struct makespan_model *model = chain->model;
-    TRY(relax_room_open(&chain->room, model, memory, error));
+    TRY(relax_buffers_open(&chain->buffers, model, memory, error));
     struct relax_plan *plans[] = {&chain->plan, &chain->candidate};
     bool all = relax_schedule_open(&chain->schedule, model->work, memory);
     for (unsigned i = 0; i < 2; i++) {
@@ -52,8 +53,8 @@ static gordian_status open_chain(struct relax_chain *chain, const gordian_alloca
 
 /* ------------------------------------------------------------------ moves */
 
-/* Piece p and those of its instruction after it are left out; or, if it is, it and those before are
- * run. */
+/* Leaves out piece p and the later ones of its instruction. If p is left out already, runs it and
+ * the earlier ones. */
 static void toggle_piece(const struct makespan_model *model, uint8_t *skips, uint32_t piece)
 {
     if (skips[piece]) {
@@ -83,7 +84,7 @@ static void draw_candidate(struct relax_chain *chain)
     chain_apply(&move, chain->plan.order + move.first, chain->candidate.order + move.first);
 }
 
-/* The string of a schedule that is sorted by cycle; entries that do nothing come last. */
+/* Writes the string of a schedule that is sorted by cycle; entries without effect come last. */
 static void write_plan_order(const struct makespan_model *model,
                              const struct relax_schedule *schedule, uint8_t *order)
 {
@@ -105,19 +106,19 @@ static void keep_candidate(struct relax_chain *chain, uint32_t value)
     chain->plan = chain->candidate;
     chain->candidate = plan;
     chain->now = value;
-    relax_sort(chain->room, &chain->schedule);
+    relax_sort(chain->buffers, &chain->schedule);
     if (!chain->options->published)
         write_plan_order(chain->model, &chain->schedule, chain->plan.order);
 }
 
 /* ------------------------------------------------------------------ chains */
 
-/* The candidate's schedule, if it is kept, is in chain->schedule, sorted. */
+/* If the candidate is kept, its schedule is in chain->schedule, sorted. */
 static bool step_chain(struct relax_chain *chain, uint32_t heat)
 {
     const gordian_makespan_options *options = chain->options;
     draw_candidate(chain);
-    uint32_t value = relax_build(chain->room, &chain->candidate, &chain->schedule);
+    uint32_t value = relax_build(chain->buffers, &chain->candidate, &chain->schedule);
     uint32_t loss = makespan_loss(options->goal, chain->now, value);
     if (loss && !chain_accepts(&chain->random, options->published, heat, loss))
         return false;
@@ -128,7 +129,7 @@ static bool step_chain(struct relax_chain *chain, uint32_t heat)
     return true;
 }
 
-/* The chain's best, which is its schedule now, against that of all. */
+/* Compares the chain's best, which is in its schedule now, with the best of all. */
 static void offer_best(const struct relax_chain *chain, struct watch *watch,
                        struct relax_schedule *best)
 {
@@ -150,7 +151,8 @@ static void run_chain(struct relax_chain *chain, uint64_t number, uint64_t steps
     uint64_t begin = clock_ns(), slice = SLICE / chain->model->work + 1;
     uint32_t start =
         chain_start(anneal_temperature(chain->options), chain->options->published, number);
-    /* Some leave nothing out, some all that can be, some by chance. */
+    /* Some chains start without leaving out a piece, some leave out all optional ones, and some a
+     * random choice. */
     const struct makespan_model *model = chain->model;
     anneal_begin(model, chain->options, number, &chain->random, chain->candidate.order);
     memset(chain->candidate.skips, 0, model->work);
@@ -163,14 +165,14 @@ static void run_chain(struct relax_chain *chain, uint64_t number, uint64_t steps
                 toggle_piece(model, skips, piece);
         }
     }
-    keep_candidate(chain, relax_build(chain->room, &chain->candidate, &chain->schedule));
+    keep_candidate(chain, relax_build(chain->buffers, &chain->candidate, &chain->schedule));
     chain->best = chain->now;
     atomic_fetch_add(&watch->evaluations, 1);
     watch_improved(watch, number, begin, 0, chain->best);
     offer_best(chain, watch, best);
     for (uint64_t step = 0; step < steps && !watch_closed(watch); step++) {
         if (step % slice == 0)
-            watch_look(watch);
+            watch_poll(watch);
         if (watch_stopped(watch))
             break;
         atomic_fetch_add_explicit(&watch->evaluations, 1, memory_order_relaxed);
@@ -193,7 +195,7 @@ gordian_status relax_anneal(const struct makespan_model *model,
             break;
         run_chain(&chain, number, steps, watch, best);
     }
-    relax_room_close(chain.room);
+    relax_buffers_close(chain.buffers);
     relax_schedule_close(&chain.schedule, memory);
     memory_free_all(memory, chain.plan.order, chain.plan.skips, chain.candidate.order,
                     chain.candidate.skips, chain.optional);

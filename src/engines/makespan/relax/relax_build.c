@@ -1,4 +1,4 @@
-/* Schedules of relaxed models from strings of warps. */
+/* Builds schedules of relaxed models from strings of warps. */
 #include "engines/makespan/relax/relax.h"
 
 #include "foundation/base/error.h"
@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-struct relax_room {
+struct relax_buffers {
     const struct makespan_model *model;
     gordian_allocator memory;
     uint32_t longest; /* cycles */
-    uint32_t dirty;   /* of which so many have been used */
+    uint32_t dirty;   /* number of cycles in use */
     uint32_t *used;   /* [cycle][types + 1]: starts of each type; the last one: warps that run */
-    uint32_t *counts; /* to sort with: longest + 1, or warps + 1 */
-    uint8_t *warps;   /* to sort into: model->work of each */
+    uint32_t *counts; /* for sorting: longest + 1, or warps + 1 */
+    uint8_t *warps;   /* sort buffers: model->work of each */
     uint32_t *pieces, *cycles;
 };
 
@@ -41,60 +41,61 @@ void relax_schedule_close(struct relax_schedule *schedule, const gordian_allocat
     memory_free_all(memory, schedule->warps, schedule->pieces, schedule->cycles);
 }
 
-gordian_status relax_room_open(struct relax_room **out, const struct makespan_model *model,
-                               const gordian_allocator *memory, gordian_error *error)
+gordian_status relax_buffers_open(struct relax_buffers **out, const struct makespan_model *model,
+                                  const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
-    struct relax_room *room = memory_zeroed(memory, sizeof *room);
-    if (!room)
+    struct relax_buffers *buffers = memory_zeroed(memory, sizeof *buffers);
+    if (!buffers)
         return fail_memory(error);
-    room->model = model;
-    room->memory = *memory;
-    room->longest = model_upper_bound(model);
-    size_t most = room->longest > model->warps ? room->longest : model->warps;
-    room->used =
-        memory_zeroed(memory, (size_t)room->longest * (model->types + 1) * sizeof(uint32_t));
-    room->counts = memory_alloc(memory, (most + 2) * sizeof(uint32_t));
-    room->warps = memory_alloc(memory, model->work);
-    room->pieces = memory_alloc(memory, model->work * sizeof(uint32_t));
-    room->cycles = memory_alloc(memory, model->work * sizeof(uint32_t));
-    if (!room->used || !room->counts || !room->warps || !room->pieces || !room->cycles) {
-        relax_room_close(room);
+    buffers->model = model;
+    buffers->memory = *memory;
+    buffers->longest = model_upper_bound(model);
+    size_t most = buffers->longest > model->warps ? buffers->longest : model->warps;
+    buffers->used =
+        memory_zeroed(memory, (size_t)buffers->longest * (model->types + 1) * sizeof(uint32_t));
+    buffers->counts = memory_alloc(memory, (most + 2) * sizeof(uint32_t));
+    buffers->warps = memory_alloc(memory, model->work);
+    buffers->pieces = memory_alloc(memory, model->work * sizeof(uint32_t));
+    buffers->cycles = memory_alloc(memory, model->work * sizeof(uint32_t));
+    if (!buffers->used || !buffers->counts || !buffers->warps || !buffers->pieces ||
+        !buffers->cycles) {
+        relax_buffers_close(buffers);
         return fail_memory(error);
     }
-    *out = room;
+    *out = buffers;
     return GORDIAN_OK;
 }
 
-void relax_room_close(struct relax_room *room)
+void relax_buffers_close(struct relax_buffers *buffers)
 {
-    if (!room)
+    if (!buffers)
         return;
-    gordian_allocator memory = room->memory;
-    memory_free_all(&memory, room->used, room->counts, room->warps, room->pieces, room->cycles,
-                    room);
+    gordian_allocator memory = buffers->memory;
+    memory_free_all(&memory, buffers->used, buffers->counts, buffers->warps, buffers->pieces,
+                    buffers->cycles, buffers);
 }
 
-/* A warp on its way. */
+/* The progress of a warp. */
 struct walker {
     uint32_t piece;  /* the next one, unless it is left out */
     uint32_t cycle;  /* of the last one, + 1; 0: none yet */
     uint32_t issued; /* pieces in that cycle */
 };
 
-/* Puts the walker's next piece into the earliest cycle that fits. */
-static uint32_t place_piece(struct relax_room *room, struct walker *walker)
+/* Puts the warp's next piece into the earliest cycle that fits. */
+static uint32_t place_piece(struct relax_buffers *buffers, struct walker *walker)
 {
-    const struct makespan_model *model = room->model;
+    const struct makespan_model *model = buffers->model;
     uint32_t width = model->types + 1, type = model->string[walker->piece];
     bool joins = walker->cycle > 0 && walker->issued < model->issue &&
                  (model->marks[walker->piece] & MODEL_FIRST);
     uint32_t cycle = joins ? walker->cycle - 1 : walker->cycle;
-    uint32_t *at = room->used + (size_t)cycle * width;
+    uint32_t *at = buffers->used + (size_t)cycle * width;
     joins = joins && at[type] < model->units[type];
     if (!joins) {
         cycle = walker->cycle;
-        at = room->used + (size_t)cycle * width;
+        at = buffers->used + (size_t)cycle * width;
         while (at[type] == model->units[type] || at[model->types] == model->sigma) {
             at += width;
             cycle++;
@@ -109,13 +110,13 @@ static uint32_t place_piece(struct relax_room *room, struct walker *walker)
     return cycle;
 }
 
-uint32_t relax_build(struct relax_room *room, const struct relax_plan *plan,
+uint32_t relax_build(struct relax_buffers *buffers, const struct relax_plan *plan,
                      struct relax_schedule *schedule)
 {
-    const struct makespan_model *model = room->model;
+    const struct makespan_model *model = buffers->model;
     struct walker walkers[MAKESPAN_MAX_WARPS];
     memset(walkers, 0, model->warps * sizeof *walkers);
-    memset(room->used, 0, (size_t)room->dirty * (model->types + 1) * sizeof(uint32_t));
+    memset(buffers->used, 0, (size_t)buffers->dirty * (model->types + 1) * sizeof(uint32_t));
     schedule->count = schedule->makespan = 0;
     for (uint32_t i = 0; i < model->work; i++) {
         uint32_t warp = plan->order[i];
@@ -128,20 +129,20 @@ uint32_t relax_build(struct relax_room *room, const struct relax_plan *plan,
         uint32_t n = schedule->count++;
         schedule->warps[n] = (uint8_t)warp;
         schedule->pieces[n] = walker->piece;
-        schedule->cycles[n] = place_piece(room, walker);
+        schedule->cycles[n] = place_piece(buffers, walker);
         if (schedule->makespan <= schedule->cycles[n])
             schedule->makespan = schedule->cycles[n] + 1;
     }
-    room->dirty = schedule->makespan;
+    buffers->dirty = schedule->makespan;
     return schedule->makespan;
 }
 
-/* One pass of counting, stable, from one list of three to another. */
-static void sort_entries_by(struct relax_room *room, uint32_t count, const uint32_t *keys,
+/* One pass of a stable counting sort, from one set of three lists to another. */
+static void sort_entries_by(struct relax_buffers *buffers, uint32_t count, const uint32_t *keys,
                             uint32_t most, const uint8_t *warps, const uint32_t *pieces,
                             const uint32_t *cycles, struct relax_schedule *to)
 {
-    uint32_t *counts = room->counts;
+    uint32_t *counts = buffers->counts;
     memset(counts, 0, ((size_t)most + 2) * sizeof *counts);
     for (uint32_t i = 0; i < count; i++)
         counts[(keys ? keys[i] : warps[i]) + 1]++;
@@ -155,13 +156,13 @@ static void sort_entries_by(struct relax_room *room, uint32_t count, const uint3
     }
 }
 
-void relax_sort(struct relax_room *room, struct relax_schedule *schedule)
+void relax_sort(struct relax_buffers *buffers, struct relax_schedule *schedule)
 {
-    /* A warp's pieces are in order already: by warp, then by cycle. */
+    /* A warp's pieces are in order already, so sort by warp, then by cycle. */
     struct relax_schedule by_warp = {
-        .warps = room->warps, .pieces = room->pieces, .cycles = room->cycles};
-    sort_entries_by(room, schedule->count, NULL, room->model->warps - 1, schedule->warps,
+        .warps = buffers->warps, .pieces = buffers->pieces, .cycles = buffers->cycles};
+    sort_entries_by(buffers, schedule->count, NULL, buffers->model->warps - 1, schedule->warps,
                     schedule->pieces, schedule->cycles, &by_warp);
-    sort_entries_by(room, schedule->count, by_warp.cycles, schedule->makespan - 1, by_warp.warps,
+    sort_entries_by(buffers, schedule->count, by_warp.cycles, schedule->makespan - 1, by_warp.warps,
                     by_warp.pieces, by_warp.cycles, schedule);
 }

@@ -1,11 +1,11 @@
 /*
- * All states of a relaxed system that can be reached, cycle by cycle.
+ * Enumerates all reachable states of a relaxed system, cycle by cycle (breadth first).
  *
- * A state is where each warp stands: the piece it runs next, what is to be left out decided. Warps
- * are alike, so states are sorted. A level has the states after so many cycles, each once, with one
- * state of the level before that leads to it. The longest schedule is as long as there are levels
- * with somebody who is not done; the shortest ends at the first level with the state in which all
- * are.
+ * A state is the next piece of each warp, after the decision what to leave out. Warps are
+ * identical, so states are sorted. A level contains the states after the same number of cycles,
+ * each once, with one predecessor in the level before. The longest schedule has as many cycles as
+ * there are levels with a warp that is not done. The shortest ends at the first level with the
+ * state in which all warps are done.
  */
 #include "engines/makespan/relax/relax.h"
 
@@ -19,7 +19,7 @@
 #define NONE UINT32_MAX
 
 struct level {
-    uint16_t *states; /* [count][warps], those of a state falling */
+    uint16_t *states; /* [count][warps], each state in falling order */
     uint32_t *parents;
     uint32_t count, room;
 };
@@ -30,26 +30,26 @@ struct levels {
     gordian_allocator memory;
     struct level *list;
     uint32_t count, room;
-    struct hash table; /* of the states of the last level, which is being made */
+    struct hash table; /* of the states of the last level, which is under construction */
     uint64_t kept, most, until;
-    uint32_t parent; /* that is being expanded */
+    uint32_t parent; /* the state that is being expanded */
     gordian_status status;
 };
 
-/* One cycle from one state, choice by choice. */
+/* A choice of what runs in one cycle, made warp by warp. */
 struct step {
     const struct makespan_model *model;
     const uint16_t *from;
-    uint32_t piece[MAKESPAN_MAX_WARPS]; /* where each stands afterwards */
+    uint32_t piece[MAKESPAN_MAX_WARPS]; /* the next piece of each afterwards */
     uint32_t ran[MAKESPAN_MAX_WARPS];
-    uint32_t units[MAKESPAN_TYPES], schedulers;           /* left */
-    bool (*take)(void *context, const struct step *step); /* false: enough */
+    uint32_t units[MAKESPAN_TYPES], schedulers;           /* not used yet */
+    bool (*take)(void *context, const struct step *step); /* false: stop */
     void *context;
 };
 
 /* ------------------------------------------------------------------ a cycle */
 
-/* Could anything have run besides? */
+/* Returns whether nothing else could have run. */
 static bool is_maximal(const struct step *step)
 {
     const struct makespan_model *model = step->model;
@@ -65,8 +65,7 @@ static bool is_maximal(const struct step *step)
     return true;
 }
 
-/* Warps that stand at the same place are interchangeable: they are told what to do in falling
- * order. */
+/* Warps at the same place are interchangeable: only choices in falling order are tried. */
 static bool in_order(const struct step *step, uint32_t w)
 {
     if (w == 0 || step->from[w] != step->from[w - 1])
@@ -76,7 +75,7 @@ static bool in_order(const struct step *step, uint32_t w)
     return step->ran[w] <= step->ran[w - 1];
 }
 
-/* Warp w has run so many and stands at this piece: it stops there, or runs on. */
+/* Warp w has run `ran` pieces and is at this piece: it stops there, or runs more. */
 static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t piece)
 {
     const struct makespan_model *model = step->model;
@@ -115,7 +114,7 @@ static void enumerate_steps(const struct makespan_model *model, const uint16_t *
     choose_warp(&step, 0, 0, from[0]);
 }
 
-/* The state after a step; `who`, if not NULL, are moved along. */
+/* Writes the state after a step, sorted; `who`, if not NULL, is permuted in the same way. */
 static void sort_state(const struct step *step, uint16_t *state, uint8_t *who)
 {
     for (uint32_t w = 0; w < step->model->warps; w++) {
@@ -188,7 +187,7 @@ static bool add_next_state(void *context, const struct step *step)
     return levels->status == GORDIAN_OK;
 }
 
-/* An empty level behind the others. */
+/* Appends an empty level. */
 static bool begin_level(struct levels *levels)
 {
     if (!memory_grow32(&levels->memory, &levels->list, &levels->room, levels->count + 1,
@@ -199,14 +198,14 @@ static bool begin_level(struct levels *levels)
     return true;
 }
 
-/* States fall: all are done if the last one is. */
+/* States are in falling order: all warps are done if the last entry is. */
 static bool all_done(const struct levels *levels, const struct level *level, uint32_t number)
 {
     const struct makespan_model *model = levels->model;
     return level->states[(size_t)(number + 1) * model->warps - 1] == model->length;
 }
 
-/* The number of the state in which all are done; NONE: it is not there. */
+/* Returns the number of the state in which all are done; NONE: it is not in the level. */
 static uint32_t find_done(const struct levels *levels, const struct level *level)
 {
     for (uint32_t i = 0; i < level->count; i++)
@@ -222,8 +221,8 @@ static gordian_status next_level(struct levels *levels)
     for (uint32_t i = 0; i < levels->list[levels->count - 2].count; i++) {
         const struct level *level = &levels->list[levels->count - 2];
         if (i % 256 == 0)
-            watch_look(levels->watch);
-        /* Is its time up? Looks at the clock now and then. */
+            watch_poll(levels->watch);
+        /* Checks the time limit now and then. */
         if (watch_stopped(levels->watch) ||
             (i % 256 == 0 && levels->until && clock_ns() >= levels->until))
             return GORDIAN_STATUS_END;
@@ -242,7 +241,7 @@ static gordian_status next_level(struct levels *levels)
 
 /* ------------------------------------------------------------------ the schedule */
 
-/* Looks for the choice that leads from one state to the next on the way. */
+/* Finds the choice that leads from one state of the path to the next. */
 struct trace {
     const uint16_t *to;
     struct step found;
@@ -259,7 +258,8 @@ static bool take_match(void *context, const struct step *step)
     return false;
 }
 
-/* From the last level back to the first, then forth again with names for the warps. */
+/* Follows the predecessors from the last level to the first, then goes forward and assigns names to
+ * the warps. */
 static gordian_status trace_schedule(const struct levels *levels, struct relax_schedule *schedule)
 {
     const struct makespan_model *model = levels->model;
@@ -284,7 +284,7 @@ static gordian_status trace_schedule(const struct levels *levels, struct relax_s
         for (uint32_t w = 0; w < step->model->warps; w++) {
             uint32_t piece = step->from[w];
             for (uint32_t n = 0; n < step->ran[w]; n++) {
-                /* What follows in the same cycle begins an instruction. */
+                /* In the same cycle, only a piece that begins an instruction may follow. */
                 if (n > 0)
                     piece = relax_skip(step->model, piece + 1);
                 schedule->warps[schedule->count] = who[w];
@@ -310,7 +310,7 @@ gordian_status relax_states(const struct makespan_model *model, gordian_makespan
                             .until = limits->until};
     if (model->length > UINT16_MAX || limits->states >= NONE)
         return GORDIAN_STATUS_END;
-    /* Until the answer is there: the last level has it. */
+    /* Until the result is in the last level. */
     uint16_t start[MAKESPAN_MAX_WARPS] = {0};
     levels.parent = NONE;
     gordian_status status =
