@@ -33,8 +33,8 @@ static size_t merge_wants(gordian_want *wants, size_t count)
     return kept + 1;
 }
 
-/* Tells whether events may not name this resource. An await is a resource for the engines only: no
- * event requests, holds or releases it by name. */
+/* Returns whether events may not name this resource. An await is a resource for the engines only:
+ * no event requests, holds or releases it by name. */
 static bool is_unknown(const struct rag *graph, uint32_t resource)
 {
     return !rag_is_resource(graph, resource) || graph->resources_more[resource].flags & RAG_AWAIT;
@@ -180,7 +180,7 @@ static gordian_status apply_hold(gordian_system *system, const gordian_event *ev
 /* ---- serving */
 
 /* Few processes have a path, so this test costs much less than calling the hook every time. */
-static inline void tell_awake(gordian_system *system, uint32_t process)
+static inline void notify_awake(gordian_system *system, uint32_t process)
 {
     if (__builtin_expect(system->graph.processes[process].path != NONE, 0) && system->hooks->awake)
         system->hooks->awake(system->state, process);
@@ -200,7 +200,7 @@ static void serve_process(gordian_system *system, uint32_t process, uint32_t fro
     for (size_t i = 0; i < count; i++)
         rag_grant(graph, process, system->wants[i].resource, system->wants[i].units);
     graph->served[graph->served_count++] = process;
-    tell_awake(system, process);
+    notify_awake(system, process);
     RUN_HOOK(system, serve, process, from, system->wants, count);
 }
 
@@ -272,9 +272,10 @@ void system_serve_queues(gordian_system *system, size_t count, uint32_t from)
     }
 }
 
-/* ---- giving back */
+/* ---- releasing */
 
-/* Tells whether the pending request of `process` fits once `units` more of `resource` are free. */
+/* Returns whether the pending request of `process` fits once `units` more of `resource` are free.
+ */
 static bool hand_over_fits(const struct rag *graph, uint32_t process, uint32_t resource,
                            uint64_t units)
 {
@@ -351,7 +352,7 @@ static gordian_status apply_release(gordian_system *system, const gordian_event 
         unblock_one(graph, next);
         grant_one(graph, next, resource);
         graph->served[graph->served_count++] = next;
-        tell_awake(system, next);
+        notify_awake(system, next);
         if (system->hooks->serve) {
             gordian_want want = {.units = 1, .resource = resource};
             system->hooks->serve(system->state, next, process, &want, 1);

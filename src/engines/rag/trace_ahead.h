@@ -36,14 +36,14 @@ struct trace_ahead {
 };
 
 /* Classifies the lines, without looking any names up. */
-void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead);
+void trace_classify(const struct reader_ahead *lines, struct trace_ahead *ahead);
 
 /* Returns the next line if it is plain, or NULL. *fresh: it is the first of those that have just
  * been looked up. */
 const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct trace_ahead *ahead,
                                            const struct names *processes,
                                            const struct names *resources, bool *fresh);
-/* Tells whether the names found then still have the same ids. */
+/* Returns whether the names found then still have the same ids. */
 static inline bool trace_ahead_holds(const struct trace_ahead *ahead, const struct names *processes,
                                      const struct names *resources)
 {
