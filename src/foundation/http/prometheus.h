@@ -1,4 +1,4 @@
-/* The text format of Prometheus, version 0.0.4. A family has one HELP and one TYPE line and then
+/* The Prometheus text format, version 0.0.4. A family has one HELP line, one TYPE line, and then
  * all its samples. */
 #pragma once
 
@@ -7,12 +7,13 @@
 #define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 void prometheus_family(struct output *out, const char *name, const char *type, const char *help);
-/* Families of one sample. */
+/* Families with one sample. */
 void prometheus_gauge(struct output *out, const char *name, const char *help, double value);
 void prometheus_counter(struct output *out, const char *name, const char *help, uint64_t value);
-/* buckets[0..count]: each alone, the last one without a bound; `sum` in seconds, as the bounds. */
+/* buckets[0..count]: not cumulated, the last one without a bound. `sum` and the bounds are in
+ * seconds. */
 void prometheus_histogram(struct output *out, const char *name, const char *help,
                           const uint64_t *buckets, size_t count, double (*bound)(size_t bucket),
                           double sum);
-/* name="value", with what would end the value escaped. */
+/* Writes name="value" with the value escaped. */
 void prometheus_label(struct output *out, const char *name, const char *value);

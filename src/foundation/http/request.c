@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ------------------------------------------------------------------ where it ends */
+/* ------------------------------------------------------------------ end of the head */
 
 bool http_may_begin(const char *bytes, size_t length)
 {
@@ -39,7 +39,7 @@ size_t http_head_end(const char *bytes, size_t length, size_t *seen)
 
 /* ------------------------------------------------------------------ characters */
 
-/* What methods and names of headers consist of: RFC 9110, token. */
+/* Characters of methods and header names: RFC 9110, token. */
 static bool is_token(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -57,7 +57,7 @@ static int hex_value(char c)
     return -1;
 }
 
-/* Copies text[0..length) to *out, decoded and with a NUL behind it; NULL if it is malformed. */
+/* Copies text[0..length) to *out, decoded and with a NUL; NULL: malformed. */
 static const char *decode_percent(const char *text, size_t length, bool plus_is_blank, char **out)
 {
     char *start = *out, *to = start;
@@ -80,7 +80,7 @@ static const char *decode_percent(const char *text, size_t length, bool plus_is_
     return start;
 }
 
-/* ------------------------------------------------------------------ the first line */
+/* ------------------------------------------------------------------ request line */
 
 static int parse_query(struct http_request *request, const char *text, char **out)
 {
@@ -131,7 +131,7 @@ static enum http_method method_of(const char *text)
     return strcmp(text, "POST") == 0 ? HTTP_POST : HTTP_OTHER;
 }
 
-/* "GET /path?query HTTP/1.1", NUL-terminated, is cut into pieces. */
+/* Splits "GET /path?query HTTP/1.1", which ends in a NUL. */
 static int parse_first_line(struct http_request *request, char *line, char **out)
 {
     char *target = strchr(line, ' ');
@@ -184,7 +184,7 @@ static int take_length(struct http_request *request, const char *value, bool *se
     return 0;
 }
 
-/* Is the word among those between the commas? */
+/* Is the word in the comma-separated list? */
 static bool lists_token(const char *value, const char *word)
 {
     size_t length = strlen(word);
@@ -222,7 +222,7 @@ static int take_header(struct http_request *request, const char *name, const cha
     if (strcasecmp(name, "Content-Length") == 0)
         return take_length(request, value, length_seen);
     if (strcasecmp(name, "Transfer-Encoding") == 0)
-        return 411; /* bodies are small: say how long */
+        return 411; /* chunked bodies are refused: a length is required */
     if (strcasecmp(name, "Connection") == 0) {
         if (lists_token(value, "close"))
             request->keep_alive = false;
@@ -236,7 +236,7 @@ static int take_header(struct http_request *request, const char *name, const cha
     return 0;
 }
 
-/* "Name: value", NUL-terminated. */
+/* Parses "Name: value", which ends in a NUL. */
 static int parse_header(struct http_request *request, char *line, bool *length_seen)
 {
     char *colon = line;
@@ -291,7 +291,7 @@ int http_parse(struct http_request *request, const char *bytes, size_t length)
     return 0;
 }
 
-/* ------------------------------------------------------------------ questions */
+/* ------------------------------------------------------------------ queries */
 
 const char *http_query(const struct http_request *request, const char *key)
 {

@@ -44,7 +44,7 @@ static const char *date_now(char *buffer, size_t size)
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     time_t now = time(NULL);
     struct tm tm;
-    gmtime_r(&now, &tm); /* not strftime: names of days depend on the locale */
+    gmtime_r(&now, &tm); /* not strftime, whose day names depend on the locale */
     snprintf(buffer, size, "%s, %02d %s %d %02d:%02d:%02d GMT", days[tm.tm_wday], tm.tm_mday,
              months[tm.tm_mon], 1900 + tm.tm_year, tm.tm_hour, tm.tm_min, tm.tm_sec);
     return buffer;
