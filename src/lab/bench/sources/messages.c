@@ -133,8 +133,8 @@ static gordian_status add_messages_row(struct bench *bench, const char *name,
 
 static gordian_status measure_jobs(struct bench *bench, struct job *native, struct job *watched)
 {
-    /* Write a long warm-up first: a fixed number of rounds is replayed at the end, and the warm-up
-     * must exceed it. */
+    /* The watching layer begins with recording operations to replay at the end. The warm-up is
+     * longer than that. */
     struct bench_effort effort = {16, 25, 2001, bench->options->quick ? 4 : 20};
     struct bench_side sides[] = {{.context = native, .run = run_mpi_job},
                                  {.context = watched, .run = run_mpi_job}};
