@@ -1,4 +1,4 @@
-/* gordian convert: between text and the packed forms of traces and snapshots. */
+/* gordian convert: converts between text and the packed forms of traces and snapshots. */
 #include "cli/base/commands.h"
 #include "cli/base/input.h"
 
@@ -7,7 +7,7 @@ int cli_convert(struct cli *cli, const gordian_source *source, const char *name,
     gordian_error error = {0};
     gordian_writer writer = cli_writer_out(cli);
     gordian_status status = gordian_convert(source, &writer, (gordian_form)form, NULL, &error);
-    /* A failing write is told by cli_finish. */
+    /* cli_finish reports failed writes. */
     if (status == GORDIAN_OK || cli->out.failure)
         return EXIT_NOTHING;
     return cli_fail(cli, name, &error);

@@ -1,6 +1,6 @@
-/* gordian info --crossover: from which size on which engine is the quickest here, end to end. Every
- * figure is of a process of its own, from its start to its end: the input is read from a file, a
- * device opened, the report written. */
+/* gordian info --crossover: measures from which size on each engine is the fastest, end to end.
+ * Every figure is the time of a process from its start to its end: it reads the input from a file,
+ * opens a device and writes the report. */
 #define _GNU_SOURCE
 #include "cli/crossover.h"
 
@@ -22,15 +22,15 @@
 #define WORDS_MOST   16
 #define ENGINES_MOST 5
 #define SIZES_MOST   8
-#define RUNS         3                    /* of which the middle one counts */
-#define LONG_NS      UINT64_C(1500000000) /* no larger sizes for what takes so long */
+#define RUNS         3                    /* the median counts */
+#define LONG_NS      UINT64_C(1500000000) /* larger sizes are skipped after such a time */
 #define NO_TIME      UINT64_MAX           /* not measured */
 
-/* A family's command, and what it is given. Of the words "#" is the size and "@" the file. */
+/* The command of a family and its arguments. "#" stands for the size and "@" for the file. */
 struct load {
     const char *family;
-    const char *counts;          /* what the size is */
-    const char *gen[WORDS_MOST]; /* makes the file; none: there is no file */
+    const char *counts;          /* what the size counts */
+    const char *gen[WORDS_MOST]; /* generates the file; empty: no file */
     const char *words[WORDS_MOST];
     const char *engines[ENGINES_MOST + 1]; /* in the order of the columns */
     uint32_t sizes[SIZES_MOST];
@@ -76,13 +76,13 @@ struct figures {
     char path[PATH_MAX]; /* of the file */
     size_t sizes;        /* that were measured */
     uint64_t ns[SIZES_MOST][ENGINES_MOST];
-    char taken[SIZES_MOST][24]; /* by auto */
+    char taken[SIZES_MOST][24]; /* engine that auto chose */
     bool usable[ENGINES_MOST];
 };
 
 /* ------------------------------------------------------------------ processes */
 
-/* Fills in the size and the file, and puts the engine behind. */
+/* Fills in the size and the file, and appends the engine. */
 static void fill_words(const struct figures *figures, const char *const *from, uint32_t size,
                        const char *engine, char *number, const char **words)
 {
@@ -101,7 +101,7 @@ static void fill_words(const struct figures *figures, const char *const *from, u
     words[count] = NULL;
 }
 
-/* Runs it with its output in `file`. False: it did not come to an answer. */
+/* Runs a command with its output in `file`. False: it failed. */
 static bool run_words(const char *const *words, int file, uint64_t *ns)
 {
     posix_spawn_file_actions_t actions;
@@ -122,7 +122,7 @@ static bool run_words(const char *const *words, int file, uint64_t *ns)
     return fine && WIFEXITED(status) && WEXITSTATUS(status) <= EXIT_FOUND;
 }
 
-/* The engine that a report in JSON names, which is near its end. */
+/* Finds the engine that a JSON report names, near its end. */
 static void find_engine(FILE *file, char *name, size_t size)
 {
     static const char key[] = "\"engine\":\"";
@@ -137,7 +137,7 @@ static void find_engine(FILE *file, char *name, size_t size)
     snprintf(name, size, "%.*s", found ? (int)strcspn(found, "\"") : 0, found ? found : "");
 }
 
-/* How long a process with this engine takes; NO_TIME: it cannot. */
+/* Returns the time of a process with this engine; NO_TIME: failed. */
 static uint64_t time_once(const struct figures *figures, uint32_t size, const char *engine,
                           char *taken, size_t room)
 {
@@ -161,7 +161,7 @@ static uint64_t time_engine(const struct figures *figures, uint32_t size, const 
     uint64_t ns[RUNS] = {0};
     for (size_t i = 0; i < RUNS; i++) {
         uint64_t now = time_once(figures, size, engine, NULL, 0);
-        if (now >= LONG_NS) /* once is enough, or it cannot */
+        if (now >= LONG_NS) /* once is enough, or it failed */
             return now;
         size_t at = i;
         for (; at > 0 && ns[at - 1] > now; at--)
@@ -199,7 +199,7 @@ static bool make_file(struct figures *figures, uint32_t size, gordian_error *err
     return fine;
 }
 
-/* False: everybody takes too long. */
+/* False: all engines take too long. */
 static bool time_size(struct figures *figures, size_t at)
 {
     const struct load *load = figures->load;
@@ -216,7 +216,7 @@ static bool time_size(struct figures *figures, size_t at)
     return somebody;
 }
 
-/* False: the file could not be made; `error` says why if that was for its place. */
+/* False: the file could not be written; `error` has the reason if there is no space for it. */
 static bool measure_family(struct cli *cli, const struct load *load, uint64_t most,
                            struct figures *figures, gordian_error *error)
 {
@@ -239,9 +239,10 @@ static bool measure_family(struct cli *cli, const struct load *load, uint64_t mo
     return fine;
 }
 
-/* ------------------------------------------------------------------ what it says */
+/* ------------------------------------------------------------------ report */
 
-/* The first one, the usual, unless another takes a tenth less: the rest is noise. */
+/* Returns the fastest engine. The usual engine counts as fastest unless another one is 10 % faster:
+ * smaller differences are noise. */
 static size_t quickest_at(const struct figures *figures, size_t at)
 {
     const uint64_t *ns = figures->ns[at];
@@ -252,7 +253,8 @@ static size_t quickest_at(const struct figures *figures, size_t at)
     return best;
 }
 
-/* The least size from which on this engine was the quickest at all that were measured; 0: none. */
+/* Returns the smallest size from which this engine was the fastest at all measured sizes; 0: none.
+ */
 static uint32_t quickest_from(const struct figures *figures, size_t engine)
 {
     uint32_t from = 0;

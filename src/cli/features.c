@@ -1,5 +1,4 @@
-/* What of Gordian is in this build and installed here, for `gordian info` and `gordian --version`.
- */
+/* Features in this build and installation, for `gordian info` and `gordian --version`. */
 #include "cli/features.h"
 
 #include "cli/parts/part.h"
@@ -14,7 +13,7 @@
 #include "build-info.h"
 #endif
 
-/* Built without Meson: all there is to tell. */
+/* Built without Meson: features are unknown. */
 #ifndef GORDIAN_BUILD_NO_KERNELS
 #define GORDIAN_BUILD_NO_KERNELS  "unknown"
 #define GORDIAN_BUILD_NO_RUN      "unknown"
@@ -28,7 +27,7 @@
 #define GORDIAN_BUILD_NO_IGRAPH   "unknown"
 #endif
 
-/* The layers for MPI are beside the library of `gordian run`, or where they were built. */
+/* The MPI layers are next to the library of `gordian run`, or in the build folder. */
 static bool has_layer(const struct features *features, const char *name)
 {
     static const char *const places[] = {"", "../mpi/"};
@@ -43,8 +42,8 @@ static bool has_layer(const struct features *features, const char *name)
     return false;
 }
 
-/* What is wrong with a feature of another program; "": nothing. `missing` begins with the program.
- */
+/* Returns why a feature of a helper program is missing, or "". `missing` begins with the name of
+ * the program. */
 static const char *no_part(const char *built, const char *missing)
 {
     char program[40], path[4096];

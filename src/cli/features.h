@@ -1,4 +1,4 @@
-/* What of Gordian is in this build and installed here. */
+/* Features in this build and installation. */
 #pragma once
 
 #include "cli/base/cli.h"
@@ -7,18 +7,18 @@
 
 struct feature {
     const char *name;
-    const char *missing; /* why it is not here; "": it is */
-    const char *about;   /* what there is */
+    const char *missing; /* why it is missing; "": it is present */
+    const char *about;   /* description */
 };
 
 struct features {
     struct feature list[FEATURES];
     char library[4096], why[300]; /* of `gordian run` */
-    char layers[64];              /* MPIs whose programs it watches */
+    char layers[64];              /* MPI implementations it can watch */
     char no_stacks[300];
 };
 
-/* Looks for them: they are not only built, but installed. */
+/* Detects the features: built and installed. */
 void features_list(struct features *features);
-/* "with: ..." and "without: ...", for --version. */
+/* Writes "with: ..." and "without: ...", for --version. */
 void features_write(struct output *out);

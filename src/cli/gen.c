@@ -1,5 +1,5 @@
-/* gordian gen: traces, snapshots, circuits and dumps of any size from a seed (the generator is in
- * src/sources/gen). */
+/* gordian gen: generates traces, snapshots, circuits and dumps of any size from a seed
+ * (src/sources/gen). */
 #include "sources/gen/gen.h"
 
 #include "cli/base/commands.h"
@@ -35,7 +35,7 @@ static int generate_kind(struct cli *cli, const struct gen_options *options)
 {
     gordian_error error = {0};
     gordian_status status = gen_write(options, &cli->out, &error);
-    /* A failing write is told by cli_finish. */
+    /* cli_finish reports failed writes. */
     if (status == GORDIAN_OK || cli->out.failure)
         return EXIT_NOTHING;
     int code = cli_fail(cli, NULL, &error);
@@ -57,11 +57,11 @@ static int pack_snapshot(struct cli *cli, const struct gen_options *options)
     gordian_error error = {0};
     const gordian_writer writer = cli_writer_out(cli);
     gordian_status status = gen_pack(options, &writer, &error);
-    /* A failing write is told by cli_finish. */
+    /* cli_finish reports failed writes. */
     return status == GORDIAN_OK || cli->out.failure ? EXIT_NOTHING : cli_fail(cli, NULL, &error);
 }
 
-/* The text of a trace goes through a file that has no name. */
+/* Generates the text of a trace into an unnamed file and packs it. */
 static int generate_packed(struct cli *cli, const struct gen_options *options)
 {
     gordian_error error = {0};

@@ -1,4 +1,5 @@
-/* gordian info: this program and what is in it, this machine, its GPUs, which engines run here. */
+/* gordian info: version and features of this program, the machine, its GPUs, and the available
+ * engines. */
 #include "cli/base/commands.h"
 #include "cli/crossover.h"
 #include "cli/features.h"
@@ -12,17 +13,17 @@
 #include "build-info.h"
 #endif
 
-/* Built without Meson: all there is to tell. */
+/* Built without Meson: unknown. */
 #ifndef GORDIAN_BUILD_COMPILER
 #define GORDIAN_BUILD_COMPILER __VERSION__
 #define GORDIAN_BUILD_FLAGS    "unknown"
 #define GORDIAN_BUILD_COMMIT   "unknown"
 #endif
 
-/* What to measure, if anything. */
+/* What to measure. */
 struct measuring {
     bool crossover;
-    uint64_t most; /* the largest size */
+    uint64_t most; /* the maximum size */
 };
 
 static int write_json(struct cli *cli, const struct machine *machine,
@@ -51,7 +52,7 @@ static int write_json(struct cli *cli, const struct machine *machine,
         json_shut(&json);
     }
     json_shut(&json);
-    /* Devices, or in their place why there is none. */
+    /* Devices, or the reason why there are none. */
     gordian_device_info device;
     json_open(&json, "devices", '[');
     for (size_t i = 0; gordian_device(i, &device) == GORDIAN_OK && device.name[0]; i++) {
@@ -91,7 +92,8 @@ static int write_json(struct cli *cli, const struct machine *machine,
     return code;
 }
 
-/* "available" and what it is, or "not available" and why; `missing` "": it is available. */
+/* Prints "available" and a description, or "not available" and the reason. `missing` "": available.
+ */
 static void write_available(struct cli *cli, const struct style *style, const char *missing,
                             const char *about)
 {
@@ -155,7 +157,7 @@ static void write_text(struct cli *cli, const struct machine *machine)
     write_devices(cli, &style);
 }
 
-/* Asking for an engine here asks whether it is available, to whatever family it belongs. */
+/* Checks --engine: is that engine available in any family? */
 static int check_engine(struct cli *cli)
 {
     gordian_engine_info engine, found = {0};

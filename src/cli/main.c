@@ -1,4 +1,4 @@
-/* gordian, and the programs that do some of its commands: what goes for all commands. */
+/* main function of gordian and of its helper programs. */
 #include "cli/base/commands.h"
 
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COMMANDS_MOST 30 /* that a word is compared with */
+#define COMMANDS_MOST 30 /* compared with a mistyped word */
 
 bool cli_is_mpi(void)
 {
@@ -50,7 +50,7 @@ static const struct command *find_command(struct cli *cli, const char *name)
     return NULL;
 }
 
-/* No command at all: the usage, to where it was not asked for. */
+/* No command: print the usage to stderr. */
 static int without_command(void)
 {
     struct output out;
@@ -60,7 +60,7 @@ static int without_command(void)
     return output_close(&out) ? EXIT_MISUSE : EXIT_BROKEN;
 }
 
-/* Passes over what stands before the command: options, and `help`. Its place; -1: `code`. */
+/* Skips options and `help` before the command. Returns its index; -1: *code is the exit code. */
 static int find_place(struct cli *cli, int argc, char **argv, int *code)
 {
     for (int first = 0;; first++) {
@@ -95,8 +95,8 @@ static int run_command(struct cli *cli, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* A file opened later must not take the place of a standard stream that was closed on us: fill
-     * the gaps, with something that fails when used. */
+    /* Fill closed standard streams with descriptors that fail when used, so that no file opened
+     * later takes their numbers. */
     unsigned filled = 0;
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 &&
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
     cli_init(&cli);
     cli.streams_filled = filled;
     cli.words = argv;
-    /* A failing write is told by its error. */
+    /* Failed writes are reported by their error code. */
     cli.pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     if (!output_open(&cli.out, STDOUT_FILENO))
         return cli_no_memory(&cli);

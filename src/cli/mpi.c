@@ -1,6 +1,6 @@
 /*
- * gordian-mpi: the same commands, under mpirun. Rank 0 is the gordian everybody knows, with the
- * engine `mpi` for composition, for makespans and for snapshots; the other ranks work for it.
+ * gordian-mpi: the same commands under mpirun. Rank 0 runs the command, with an additional engine
+ * `mpi` for composition, makespans and snapshots; the other ranks work for it.
  */
 #include "engines/compose/mpi/mpi.h"
 #include "engines/detect/check/mpi/mpi.h"
@@ -13,10 +13,10 @@
 
 #define EXIT_BROKEN 4
 
-/* main.c, under another name. */
+/* main() of main.c, renamed */
 int gordian_main(int argc, char **argv);
 
-/* Somebody cannot be reached, or MPI itself fails: nobody is left waiting. */
+/* An unreachable rank, or another MPI error: end all ranks, so that none waits. */
 static void on_error(MPI_Comm *comm, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) {
-        /* Our output may go to a terminal that mpirun has made for it, wherever mpirun's goes. */
+        /* The output may go to a pseudo-terminal of mpirun, whatever mpirun's own output is. */
         setenv("NO_COLOR", "1", 0);
         code = gordian_main(argc, argv);
         ranks_call(RANKS_DISMISSED);

@@ -4,5 +4,5 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Its path; false: `why` says what is missing. */
+/* Returns its path; false: `why` is the reason. */
 bool run_library(char *path, size_t size, char *why, size_t why_size);

@@ -1,4 +1,4 @@
-/* gordian: every command there is. */
+/* gordian: the table of its commands. */
 #include "cli/base/commands.h"
 #include "cli/features.h"
 

@@ -1,4 +1,5 @@
-/* gordian avoid: replays requests under declared claims and grants only what stays safe. */
+/* gordian avoid: replays requests under declared claims and grants only what stays safe (banker's
+ * algorithm). */
 #include "cli/avoid/avoid.h"
 
 #include "cli/base/commands.h"
@@ -9,7 +10,7 @@
 
 /* Errors beyond these are only counted, unless --verbose. */
 #define ERRORS_SHOWN 20
-/* The clock is looked at once in so many events: a power of two. */
+/* The clock is read once in this many events, a power of two. */
 #define TICK 1024
 
 static void count_step(struct avoid_tally *tally, const gordian_bank_step *step,
@@ -63,7 +64,7 @@ static void show_progress(struct avoid *avoid)
                   (unsigned long long)avoid->tally.unsafe);
 }
 
-/* Once: a device that failed, and who goes on. */
+/* Prints the note of the engine once, such as a failed device and its replacement. */
 static void tell_note(struct avoid *avoid)
 {
     char note[200];
@@ -107,7 +108,7 @@ static gordian_status summarise_replay(struct avoid *avoid, const struct avoid_r
     return GORDIAN_OK;
 }
 
-/* To the end of the trace, or of whoever reads our output. */
+/* Replays to the end of the trace, or until the output is closed. */
 static gordian_status replay_all(struct avoid *avoid, const char *name,
                                  const struct avoid_reporter *reporter, gordian_error *error)
 {
@@ -166,7 +167,7 @@ static int run_avoid(struct avoid *avoid, const char *path)
     return avoid->tally.unsafe ? EXIT_FOUND : EXIT_NOTHING;
 }
 
-/* Options that go together, or do not. */
+/* Checks combinations of options. */
 static int check_options(struct avoid *avoid, int operands, char **argv)
 {
     struct cli *cli = avoid->cli;

@@ -1,6 +1,5 @@
-/* `gordian avoid` in four parts: the command and its loop (avoid.c), the two ways to report
- * (avoid/json.c, avoid/text.c), and planning, which replays too but answers another question
- * (avoid/plan.c). */
+/* `gordian avoid` in four files: the command and its loop (avoid.c), two reporters (avoid/json.c,
+ * avoid/text.c), and planning, which also replays (avoid/plan.c). */
 #pragma once
 
 #include "cli/base/input.h"
@@ -12,7 +11,7 @@
 struct avoid_tally {
     uint64_t events, granted, unsafe, unavailable, released;
     uint64_t errors;  /* events and declarations that were refused */
-    uint64_t refused; /* events alone */
+    uint64_t refused; /* only events */
     uint64_t served;  /* waiting requests granted later */
 };
 
@@ -30,7 +29,7 @@ struct avoid {
     gordian_answer answer; /* of the current step */
     struct avoid_tally tally;
     struct style style;
-    bool noted; /* the engine's note has been told */
+    bool noted; /* the engine's note was printed */
 
     /* options */
     bool all, queue, strict, brief;
@@ -41,30 +40,30 @@ struct avoid {
     uint64_t workers;          /* AVOID_NO_WORKERS: not given */
     const char *units, *costs; /* "gpu=4,disk=2"; NULL: not given */
 
-    uint32_t *order; /* room for an order of everybody */
+    uint32_t *order; /* capacity for an order of all processes */
     size_t order_room;
 };
 
-/* A way to report. Each writes whole lines. */
+/* A reporter. Each call writes whole lines. */
 struct avoid_reporter {
     void (*step)(struct avoid *avoid, const gordian_bank_step *step);
-    /* `order`: in which everybody can finish now. */
+    /* `order`: in which all processes can finish now */
     void (*summary)(struct avoid *avoid, const uint32_t *order, size_t count);
 };
 
 extern const struct avoid_reporter avoid_json, avoid_text;
 
-/* Is this a line that a person wants to see? Declarations that went well are not. */
+/* Is this line reported? Successful declarations are not. */
 static inline bool avoid_tells(const struct avoid *avoid, const gordian_bank_step *step)
 {
     return step->kind == GORDIAN_LINE_EVENT || avoid->answer.verdict != GORDIAN_VERDICT_CHANGED ||
            avoid->answer.served_count > 0;
 }
 
-/* Opens the bank that the options ask for. */
+/* Opens a bank for the options. */
 gordian_status avoid_open_bank(struct avoid *avoid, gordian_error *error);
-/* Replays a source to its end, told as `name`; the exit code, EXIT_NOTHING if all went well.
- * `reporter` NULL: nothing is reported but errors. */
+/* Replays a source to its end; messages call it `name`. Returns the exit code. `reporter` NULL:
+ * only errors are reported. */
 int avoid_replay(struct avoid *avoid, const gordian_source *source, const char *name,
                  const struct avoid_reporter *reporter);
 

@@ -1,5 +1,5 @@
-/* What `gordian avoid --json` prints: an object for every event and for every declaration that was
- * not simply taken, and the summary. */
+/* What `gordian avoid --json` prints: an object for every event, for every declaration that was
+ * refused or served someone, and a summary. */
 #include "output/show/json.h"
 #include "cli/avoid/avoid.h"
 

@@ -1,8 +1,8 @@
 /* gordian avoid --plan: how many units do these claims need, with avoidance and without?
  *
- * The declarations, from FILE or written out for N equal workers, are read twice: as a plan, which
- * knows what is needed without avoidance, and into a bank, which knows what could be spared with
- * it. */
+ * The declarations come from FILE, or are generated for N equal workers. They are read twice: as a
+ * plan, which computes what is needed without avoidance, and into a bank, which computes the slack
+ * with avoidance. */
 #include "cli/avoid/avoid.h"
 #include "output/show/json.h"
 
@@ -15,20 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A deadlock of more is abbreviated, unless --verbose. */
+/* Larger deadlocks are abbreviated, unless --verbose. */
 #define MEMBERS_MOST 12
-/* Equal workers are written out, one by one. */
+/* Equal workers are generated one by one. */
 #define WORKERS_MOST 10000000
 
 struct planning {
     struct avoid *avoid;
     const char *name;   /* of the input, for messages */
     struct output text; /* the declarations */
-    size_t next;        /* of the text, to be read */
+    size_t next;        /* offset of the text to read next */
     bool units_known;
     gordian_plan *plan;
     gordian_plan_answer answer;
-    uint64_t *slack; /* by resource of the plan; NULL: not known */
+    uint64_t *slack; /* by resource of the plan; NULL: unknown */
     int column;      /* width of a column of the table */
 };
 
@@ -76,7 +76,7 @@ static int take_file(struct planning *planning, const char *path)
     return EXIT_NOTHING;
 }
 
-/* NAME=N; says what is wrong with it. */
+/* Parses NAME=N and reports errors. */
 static bool parse_pair(struct cli *cli, const char *option, const char *text, size_t length,
                        gordian_word *name, uint64_t *value)
 {
@@ -91,8 +91,8 @@ static bool parse_pair(struct cli *cli, const char *option, const char *text, si
     return false;
 }
 
-/* Pairs of a list with commas, one a call; *list moves on, and is NULL after the last. False: the
- * list is wrong, which has been said. */
+/* Parses one pair of a comma-separated list. Moves *list to the next; NULL after the last one.
+ * False: malformed, and reported. */
 static bool next_pair(struct cli *cli, const char *option, const char **list, gordian_word *name,
                       uint64_t *value)
 {
@@ -102,7 +102,7 @@ static bool next_pair(struct cli *cli, const char *option, const char **list, go
     return parse_pair(cli, option, start, length, name, value);
 }
 
-/* What --units says of a resource; without it as many as can be. */
+/* Declares a resource with the units from --units; without the option, as many as possible. */
 static bool put_units(struct planning *planning, const gordian_word *resource)
 {
     struct avoid *avoid = planning->avoid;
@@ -129,7 +129,7 @@ static bool put_units(struct planning *planning, const gordian_word *resource)
     return true;
 }
 
-/* The claims of N equal workers, written out. */
+/* Generates the declarations of N equal workers. */
 static int write_workers(struct planning *planning, int operands, char **argv)
 {
     struct avoid *avoid = planning->avoid;
@@ -163,7 +163,7 @@ static int write_workers(struct planning *planning, int operands, char **argv)
 
 /* ------------------------------------------------------------------ answers */
 
-/* The next pair of a list whose names must be resources. */
+/* Parses a pair whose name must be a resource. */
 static bool next_resource(struct planning *planning, const char *option, const char **list,
                           uint32_t *resource, uint64_t *value)
 {
@@ -182,7 +182,7 @@ static int take_lists(struct planning *planning)
 {
     uint32_t resource;
     uint64_t value;
-    for (const char *list = planning->avoid->units; list;) /* the known ones were written out */
+    for (const char *list = planning->avoid->units; list;) /* the known ones are declared already */
         if (!next_resource(planning, "--units", &list, &resource, &value))
             return EXIT_MISUSE;
     for (const char *list = planning->avoid->costs; list;) {
@@ -221,8 +221,8 @@ static bool claims_fit(const struct planning *planning)
     return true;
 }
 
-/* Replays the same text into a bank and asks it what could be spared. Where a claim does not fit,
- * or the events have errors, the bank is not in the state that was meant: slack is not known. */
+/* Replays the same text into a bank and asks for the slack. It is unknown if a claim does not fit
+ * or the events have errors: then the bank is not in the intended state. */
 static int ask_bank(struct planning *planning)
 {
     struct avoid *avoid = planning->avoid;
@@ -234,7 +234,7 @@ static int ask_bank(struct planning *planning)
     if (avoid_open_bank(avoid, &error) != GORDIAN_OK)
         return cli_fail(avoid->cli, NULL, &error);
     if (avoid->workers != AVOID_NO_WORKERS && (!planning->units_known || !claims_fit(planning)))
-        return EXIT_NOTHING; /* there is no slack, and no file whose lines could be told */
+        return EXIT_NOTHING; /* no slack, and no file for messages */
     int code = avoid_replay(avoid, &source, planning->name, NULL);
     if (code != EXIT_NOTHING || avoid->tally.errors)
         return code;
@@ -312,7 +312,7 @@ static void write_json(struct planning *planning)
 
 /* ------------------------------------------------------------------ text */
 
-/* Columns are so wide, or as wide as the longest number. */
+/* Width of the columns, unless a number is longer. */
 #define COLUMN 11
 
 static int count_digits(uint64_t value)
@@ -320,7 +320,7 @@ static int count_digits(uint64_t value)
     return snprintf(NULL, 0, "%llu", (unsigned long long)value);
 }
 
-/* Nothing else in the table is longer than what there is, what is claimed, or what is to add. */
+/* Returns the width of the longest number: units, claims, or units to add. */
 static int column_width(const struct planning *planning)
 {
     int width = COLUMN;
@@ -420,8 +420,8 @@ static void write_units(struct planning *planning, const gordian_edge *edge)
     output_format(out, "=%llu", (unsigned long long)edge->units);
 }
 
-/* "  ann holds gpu=1 disk=2, waits for gpu=1", for the member whose wait comes first; returns its
- * edges. */
+/* "  ann holds gpu=1 disk=2, waits for gpu=1": writes the member at the start of the edges and
+ * returns its number of edges. */
 static size_t write_member(struct planning *planning, const gordian_edge *edges, size_t count)
 {
     const struct style *style = &planning->avoid->style;

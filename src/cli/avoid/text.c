@@ -1,5 +1,5 @@
-/* What `gordian avoid` prints for people: unsafe requests and why, every event with --all, and a
- * summary with the order in which everybody can finish. */
+/* What `gordian avoid` prints as text: unsafe requests and the reason, every event with --all, and
+ * a summary with an order in which all processes can finish. */
 #include "cli/avoid/avoid.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void write_processes(struct avoid *avoid, const uint32_t *processes, size
         output_format(out_of(avoid), " and %zu more", count - shown);
 }
 
-/* " r1=2" as in the trace; a resource that does not exist has no name here. Returns columns. */
+/* " r1=2" as in the trace; an unknown resource has no name. Returns the columns. */
 static size_t write_units(struct avoid *avoid, uint32_t resource, uint64_t units, bool always)
 {
     char buffer[GORDIAN_NAME_MAX + 1], amount[32] = "";
@@ -145,9 +145,9 @@ static void write_line(struct avoid *avoid, const gordian_bank_step *step)
     output_char(out, '\n');
 }
 
-/* ------------------------------------------------------------------ what is unsafe */
+/* ------------------------------------------------------------------ unsafe requests */
 
-/* "FILE:12: " before what happened there. */
+/* "FILE:12: " before an event. */
 static void write_place(struct avoid *avoid, const gordian_bank_step *step)
 {
     struct output *out = out_of(avoid);
@@ -171,7 +171,8 @@ static void write_action(struct avoid *avoid, const gordian_bank_step *step)
         output_text(out, " and waits");
 }
 
-/* "  bob might lack gpu=2 disk=1", for the first lacks of the same process; returns how many. */
+/* "  bob might lack gpu=2 disk=1", for the first lacks of the same process; returns their number.
+ */
 static size_t write_lacks(struct avoid *avoid, const gordian_lack *lacks, size_t count,
                           size_t width)
 {

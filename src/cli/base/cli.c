@@ -16,7 +16,7 @@ static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
 #define COMMON_COUNT 8
 
-/* The options every command has. */
+/* The options of every command. */
 static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1])
 {
     const struct option common[COMMON_COUNT + 1] = {
@@ -42,7 +42,7 @@ void cli_init(struct cli *cli)
     cli->out_is_terminal = isatty(STDOUT_FILENO);
 }
 
-/* ------------------------------------------------------------------ talking */
+/* ------------------------------------------------------------------ messages */
 
 static void name_program(const struct cli *cli, FILE *to)
 {
@@ -51,7 +51,7 @@ static void name_program(const struct cli *cli, FILE *to)
         fputs(cli->command->name, to);
 }
 
-/* A message under way: to standard error, or into memory for cli->take_message. */
+/* A message under construction: to standard error, or in memory for cli->take_message. */
 struct message {
     FILE *to;
     char *text;
@@ -61,7 +61,7 @@ struct message {
 static void begin_message(struct cli *cli, struct message *message)
 {
     *message = (struct message){.to = stderr};
-    /* What has gone to stdout so far comes first where a person sees both. */
+    /* On a terminal, flush standard output before the message. */
     progress_clear(&cli->progress);
     if (cli->out_is_terminal)
         output_flush(&cli->out);
@@ -69,7 +69,7 @@ static void begin_message(struct cli *cli, struct message *message)
         message->to = open_memstream(&message->text, &message->length);
 }
 
-/* Without memory there is no message. */
+/* Without memory the message is lost. */
 static void end_message(struct cli *cli, struct message *message)
 {
     if (!cli->take_message || !message->to)
@@ -237,7 +237,7 @@ int cli_finish(struct cli *cli, int code)
     progress_clear(&cli->progress);
     if (output_close(&cli->out))
         return code;
-    /* Whoever read our output has gone: nobody to tell. */
+    /* EPIPE: the reader has closed the pipe. */
     if (cli->out.failure != EPIPE)
         cli_say(cli, "cannot write to standard output: %s", strerror(cli->out.failure));
     return EXIT_BROKEN;
@@ -245,7 +245,7 @@ int cli_finish(struct cli *cli, int code)
 
 /* ------------------------------------------------------------------ options */
 
-/* Takes away the common options in whose place a command has its own. */
+/* Removes common options that the command replaces. */
 static void leave_out(struct option *common, const struct option *own)
 {
     struct option *kept = common;
@@ -280,7 +280,7 @@ static void show_help(struct cli *cli, const struct option *own)
 
 #define ENGINES_MOST 40
 
-/* What completions and the test of the manual pages are made of: the command, its options, an empty
+/* Output for shell completions and the test of the manual pages: the command, its options, an empty
  * line, the common options. */
 static void dump_options(struct cli *cli, const struct option *own)
 {
@@ -288,7 +288,7 @@ static void dump_options(struct cli *cli, const struct option *own)
     const char *engines[ENGINES_MOST + 1];
     common_options(cli, common);
     leave_out(common, own);
-    /* The engines of the command's family, or all where it has none of its own. */
+    /* The engines of the command's family, or all if it has none. */
     gordian_engine_info info;
     size_t count = 0, known;
     engines[count++] = "auto";
@@ -334,8 +334,8 @@ static int parse_words(struct cli *cli, const struct option *own, int argc, char
     return operands;
 }
 
-/* A name that no engine of the command's family has is a mistake, unlike an engine that is not
- * available. Commands without engines of their own take any name. */
+/* Checks the name of the engine: unknown names are a usage error, unlike engines that are not
+ * available. Commands without a family of engines accept any name. */
 static bool check_engine(struct cli *cli, int *code)
 {
     gordian_engine_info info;
@@ -404,7 +404,7 @@ int cli_missing(struct cli *cli, int argc, char **argv)
         dump_options(cli, no_options);
         return EXIT_NOTHING;
     }
-    /* Options that this program does not know are no fault of who wants the command. */
+    /* Options are not checked, because this program does not know those of a missing command. */
     bool help = cli->help;
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         help = help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;

@@ -1,4 +1,4 @@
-/* Every command, for the tables of them: table.c, and those of the parts. */
+/* All commands, for the tables in table.c and parts/. */
 #pragma once
 
 #include "cli/base/cli.h"
@@ -22,5 +22,5 @@ extern const struct command command_bench;
 extern const struct command command_papers;
 extern const struct command command_info;
 
-/* The commands of this program, in the order in which help lists them; the last is NULL. */
+/* The commands of this program, in the order of the help; the last is NULL. */
 extern const struct command *const cli_commands[];

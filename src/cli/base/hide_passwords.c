@@ -1,4 +1,4 @@
-/* Passwords in addresses. Whatever might be one is hidden; hiding too much harms nobody. */
+/* Hides passwords in addresses. Hides too much rather than too little. */
 #include "cli/base/hide_passwords.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@ void hide_password(char *address)
     char *colon = at ? strchr(authority + 3, ':') : NULL;
     if (colon && colon < at)
         hide_until(colon + 1, at);
-    /* "password=...", "sslpassword = '...'": from there to the end, since a quoted one may have
-     * anything in it. */
+    /* "password=...", "sslpassword = '...'": hide everything to the end, since a quoted password
+     * may contain anything. */
     char *word = strstr(address, "password");
     if (word)
         hide_until(word + strlen("password"), end);

@@ -1,8 +1,8 @@
 /* Passwords in the addresses of databases. */
 #pragma once
 
-/* Hides every password of an argument in place: it is what the process list shows. */
+/* Overwrites every password in an argument, because the process list shows it. */
 void hide_password(char *address);
-/* A copy, to be freed, of an argument whose passwords are then hidden. NULL: no memory, or there is
- * none. */
+/* Returns a copy of an argument, to be freed, and hides the passwords in the original. NULL: out of
+ * memory, or no argument. */
 char *hide_behind(char *address);

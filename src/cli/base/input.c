@@ -11,7 +11,7 @@ static ptrdiff_t read_input(void *context, char *buffer, size_t size)
 {
     struct input *input = context;
     if (input->live) {
-        /* On live input nothing is held back while we wait: what is known is shown first. */
+        /* Live input: flush the output before waiting for more. */
         struct pollfd poll_for = {.fd = input->fd, .events = POLLIN};
         if (poll(&poll_for, 1, 0) == 0)
             output_flush(&input->cli->out);
@@ -23,7 +23,7 @@ static ptrdiff_t read_input(void *context, char *buffer, size_t size)
     }
 }
 
-/* Not there, or not ours to read: bad input. Anything else is the machine's failure. */
+/* Files that are missing or not readable are bad input. Other failures are system errors. */
 static int open_failed(struct cli *cli, const char *path, int why)
 {
     cli_say(cli, "cannot read '%s': %s", path, strerror(why));
@@ -52,9 +52,10 @@ int input_open(struct input *input, struct cli *cli, const char *path)
     }
     input->live = !S_ISREG(about.st_mode);
     if (!input->live)
-        input->source = gordian_source_fd(&input->fd); /* known as a file to the library */
+        input->source =
+            gordian_source_fd(&input->fd); /* the library recognises this source as a file */
     if (from_stdin && isatty(STDIN_FILENO)) {
-        cli->progress.wanted = false; /* somebody is typing */
+        cli->progress.wanted = false; /* the user is typing */
         if (!path && !cli->quiet)
             cli_say(cli, "reading from standard input; Ctrl-D ends it");
     }

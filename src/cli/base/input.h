@@ -1,4 +1,4 @@
-/* The file a command reads, or stdin, as a source for the library. */
+/* Input file of a command, or stdin, as a source for the library. */
 #pragma once
 
 #include "cli/base/cli.h"
@@ -7,12 +7,12 @@ struct input {
     struct cli *cli;
     const char *name; /* for messages */
     int fd;
-    bool live; /* not a regular file: more may come at any time */
+    bool live; /* not a regular file: may grow at any time */
     gordian_source source;
 };
 
-/* `path` NULL or "-": stdin. What cannot be opened is said; the exit code, 0 if all is well. */
+/* Opens `path`; NULL or "-": stdin. Reports failures and returns the exit code. */
 int input_open(struct input *input, struct cli *cli, const char *path);
-/* A file that is open already. */
+/* Uses an open file. */
 void input_take(struct input *input, struct cli *cli, int fd, const char *name);
 void input_close(struct input *input);

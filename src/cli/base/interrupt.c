@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Signals that come so close to each other, a whole group's and one's own, are one. */
+/* Signals within this time are one: the one to the process group and the one to the process. */
 #define SAME_INTERRUPT UINT64_C(500000000)
 
-/* When the first came, in ns; 0: none has. Two may come to two threads at a time. */
+/* Time of the first one in ns; 0: none. Two threads may receive signals at the same time. */
 static _Atomic uint64_t first;
 
 static void on_interrupt(int number)

@@ -1,11 +1,11 @@
-/* ctrl-C for commands that tell what they have found so far: the first one is only remembered, a
- * second one ends the program as ever. */
+/* ctrl-C for commands that report partial results: the first one is only recorded, the second one
+ * ends the program. */
 #pragma once
 
 #include <signal.h>
 #include <stdbool.h>
 
-/* From now on; *before is for interrupt_release. One that was ignored stays so. */
+/* Starts to catch SIGINT; *before is for interrupt_release. An ignored SIGINT stays ignored. */
 void interrupt_catch(struct sigaction *before);
 void interrupt_release(const struct sigaction *before);
 bool interrupt_seen(void);

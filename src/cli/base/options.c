@@ -10,7 +10,7 @@
 
 #define HELP_COLUMN 29
 
-/* Where the parser stands, and what is wrong. */
+/* State of the parser, and its error. */
 struct parser {
     const struct option *const *tables;
     int argc, next;
@@ -37,7 +37,7 @@ static const struct option *find_letter(const struct parser *parser, char letter
     return NULL;
 }
 
-/* ------------------------------------------------------------------ nearest */
+/* ------------------------------------------------------------------ suggestions */
 
 const char *nearest_word(const char *typed, const char *const *words)
 {
@@ -47,7 +47,7 @@ const char *nearest_word(const char *typed, const char *const *words)
     return nearest_found(&nearest);
 }
 
-#define TYPED_MAX 40 /* characters of it that are shown */
+#define TYPED_MAX 40 /* characters of it in messages */
 
 static bool unknown_name(struct parser *parser, const char *name, size_t length)
 {
@@ -192,7 +192,7 @@ static bool take_value(struct parser *parser, const struct option *option, const
     return true;
 }
 
-/* The argument that stands in the next word. */
+/* Takes the value from the next word. */
 static bool take_next(struct parser *parser, const struct option *option)
 {
     if (parser->next == parser->argc) {

@@ -1,16 +1,18 @@
-/* The one option parser, driven by tables that also feed --help, the completions of shells
- * (scripts/completions) and the test of the manual pages.
+/* Option parser, driven by tables that also provide --help, shell completions
+ * (scripts/completions)
+ * and the test of the manual pages.
  *
  *     struct option options[] = {
- *         {"all", 'a', NULL, "show every event", OPTION_FLAG, &all, NULL},
- *         {"seed", 's', "N", "start from this seed", OPTION_U64, &seed, NULL},
+ *         {"all", 'a', NULL, "show every event", OPTION_FLAG, &all},
+ *         {"seed", 's', "N", "start from this seed", OPTION_U64, &seed},
  *         {0},
  *     };
  *
- * --name=value, --name value, -nvalue, -n value; flags may be bundled (-qv); `--`
- * ends the options; `-` is an operand; options and operands may be mixed. Names are written
- * out: an abbreviation would change its meaning when an option is added.
- */
+ * --name=value, --name value, -nvalue, -n value; flags may be combined (-qv); `--` ends the
+ * options;
+ * `-` is an operand; options and operands may be mixed. Names cannot be abbreviated: an
+ * abbreviation
+ * would change its meaning when an option is added. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,53 +22,54 @@
 struct output;
 
 enum option_kind {
-    OPTION_FLAG,    /* bool: set */
-    OPTION_TEXT,    /* const char *: the argument as it stands */
-    OPTION_FILE,    /* const char *: likewise, a path */
-    OPTION_FOLDER,  /* const char *: likewise, of a folder */
-    OPTION_WORD,    /* const char *: likewise, often one of `choices`, or one the command checks */
-    OPTION_LIST,    /* struct option_texts: the arguments of all times it is given */
-    OPTION_FOLDERS, /* struct option_texts: likewise, paths of folders */
-    OPTION_U64,     /* uint64_t: a number; k, M, G, T for thousands */
-    OPTION_U32,     /* uint32_t: likewise */
+    OPTION_FLAG,    /* bool: set to true */
+    OPTION_TEXT,    /* const char *: the argument */
+    OPTION_FILE,    /* const char *: a path */
+    OPTION_FOLDER,  /* const char *: the path of a folder */
+    OPTION_WORD,    /* const char *: often one of `choices`; the command checks it */
+    OPTION_LIST,    /* struct option_texts: all arguments of a repeated option */
+    OPTION_FOLDERS, /* struct option_texts: the same, paths of folders */
+    OPTION_U64,     /* uint64_t; k, M, G, T are thousands */
+    OPTION_U32,     /* uint32_t; the same */
     OPTION_PERCENT, /* unsigned: 0 to 100 */
     OPTION_CHOICE,  /* unsigned: index into `choices` */
 };
 
 struct option_texts {
-    char between; /* the arguments in `text` */
-    char *text;   /* NULL: it was not given; the command's to free */
+    char between; /* separates the arguments in `text` */
+    char *text;   /* NULL: not given; the command frees it */
 };
 
 struct option {
     const char *name;     /* without the dashes; NULL ends a table */
     char letter;          /* 0: none */
-    const char *argument; /* what --help calls it; NULL for a flag */
-    const char *help;     /* '\n' starts another line; NULL: not for people */
+    const char *argument; /* its name in --help; NULL for a flag */
+    const char *help;     /* '\n' begins another line; NULL: hidden */
     enum option_kind kind;
     void *target;
-    const char *const *choices; /* OPTION_CHOICE, OPTION_WORD: NULL at the end */
+    const char *const *choices; /* for OPTION_CHOICE and OPTION_WORD; NULL at the end */
 };
 
-/* Fills the targets. The operands end up first in argv; returns their count, or -1 with what
- * is wrong in `complaint`. `leading`: stops at the first operand and leaves it and the rest in
- * place; returns its index. */
+/* Sets the targets. Moves the operands to the start of argv and returns their number; -1:
+ * `complaint` has the error. `leading`: stops at the first operand, does not move it, and returns
+ * its index. */
 int options_parse(const struct option *const tables[], int argc, char **argv, bool leading,
                   char *complaint, size_t size);
 
-/* Copies options behind those of a table; returns the end of it. */
+/* Appends options to a table; returns its new end. */
 struct option *options_append(struct option *table, const struct option *options, size_t count);
 
-/* The lines of --help for one table. */
+/* Prints the options of a table for --help. */
 void options_help(const struct option *table, struct output *out);
-/* The same for programs, a line an option, with tabs between: name, letter, what its argument is
- * called, what it is (none, text, number, file, folder, or words), the words, the help. */
+/* Prints them for programs, one line each, with tabs between the fields: name, letter, name of the
+ * argument, its kind (none, text, number, file, folder, or words), the words, the help. */
 void options_dump(const struct option *table, struct output *out);
 
-/* Seconds, with decimals, as OPTION_TEXT brings them; below 0: they are none. */
+/* Parses seconds with decimals; below 0: malformed. */
 double options_seconds(const char *text);
-/* 90s, 15m, 12h, 30d, or a number of seconds, in milliseconds; false: it is none of these. */
+/* Parses 90s, 15m, 12h, 30d, or a number of seconds into milliseconds; false: malformed. */
 bool options_duration(const char *text, uint64_t *ms);
 
-/* Which of the NULL-ended words is nearest to what was typed, or NULL if none is near. */
+/* Returns the word of a NULL-terminated list that is nearest to what was typed; NULL: none is near.
+ */
 const char *nearest_word(const char *typed, const char *const *words);

@@ -36,7 +36,7 @@ void progress_show(struct progress *progress, const char *format, ...)
     va_start(arguments, format);
     fputs("\r\033[K", stderr);
     vfprintf(stderr, format, arguments);
-    fputc('\r', stderr); /* whatever comes to the terminal next starts over it */
+    fputc('\r', stderr); /* later output overwrites the line */
     fflush(stderr);
     va_end(arguments);
     progress->shown = true;

@@ -1,9 +1,9 @@
-/* A line on the terminal that tells how far a long run has come. It shows
- * after a second, and never when stderr is no terminal or --quiet is given.
+/* Progress line on the terminal. It appears after a second; never if stderr is no terminal, or
+ * with
+ * --quiet.
  *
  *     if ((++count & 1023) == 0 && progress_due(&cli->progress))
- *         progress_show(&cli->progress, "%llu events", count);
- */
+ *         progress_show(&cli->progress, "%llu events", count); */
 #pragma once
 
 #include <stdbool.h>
@@ -11,15 +11,15 @@
 
 struct progress {
     bool wanted;
-    bool shown;             /* a line stands on the terminal */
+    bool shown;             /* a line is visible */
     uint64_t started, next; /* ns */
 };
 
 void progress_start(struct progress *progress, bool wanted);
-/* Time for a new line? At most a few a second. */
+/* Is it time for a new line? True a few times per second. */
 bool progress_due(struct progress *progress);
 double progress_seconds(const struct progress *progress);
 void progress_show(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Takes the line away: before anything else is written to the terminal. */
+/* Erases the line. Call it before other output to the terminal. */
 void progress_clear(struct progress *progress);

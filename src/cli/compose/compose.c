@@ -1,4 +1,5 @@
-/* gordian compose: the product of constraint automata, its deadlocks and the shortest way there. */
+/* gordian compose: the product of constraint automata, its deadlocks, and a shortest path to one.
+ */
 #include "cli/compose/compose.h"
 
 #include "cli/base/commands.h"
@@ -20,8 +21,8 @@ static gordian_status report_deadlocks(struct compose *compose, const struct com
     const gordian_compose_result *result = &composed->result;
     gordian_status status = GORDIAN_OK;
     if (compose->question.formula && !compose->trace)
-        return status;                            /* something else was asked */
-    if (!compose->trace && !compose->cli->json) { /* the nearest one tells enough */
+        return status;                            /* another question was asked */
+    if (!compose->trace && !compose->cli->json) { /* the nearest one is enough */
         const gordian_compose_deadlock *nearest = composed_nearest(composed);
         if (composed_describes(composed))
             return reporter->deadlock(compose, composed, 1, nearest, error);
@@ -44,7 +45,7 @@ static gordian_status report_result(struct compose *compose, const struct compos
     const struct compose_reporter *reporter = compose->cli->json ? &compose_json : &compose_text;
     const bool circuit = composed->subject->circuit != NULL;
     gordian_status status = GORDIAN_OK;
-    if (compose->dot) /* standard output has the picture */
+    if (compose->dot) /* stdout has the picture */
         return GORDIAN_OK;
     if (compose->statistics && circuit)
         status = reporter->statistics(compose, composed, error);
@@ -59,7 +60,7 @@ static gordian_status report_result(struct compose *compose, const struct compos
     return status;
 }
 
-/* Why the result is not complete. */
+/* Reports why the result is incomplete. */
 static void say_stop(struct compose *compose, const struct composed *composed,
                      const struct product_file *to)
 {
@@ -70,7 +71,7 @@ static void say_stop(struct compose *compose, const struct composed *composed,
         [GORDIAN_COMPOSE_STOP_STOPPED] = "interrupted",
     };
     gordian_compose_stop stop = composed->result.stop;
-    /* The formats that can say that a product is incomplete. */
+    /* Formats that can mark a product as incomplete. */
     bool has_mark = compose->format == GORDIAN_FORMAT_AUT || compose->format == GORDIAN_FORMAT_CA ||
                     compose->format == GORDIAN_FORMAT_DOT;
     const char *missing = compose->question.formula      ? ", and the question is not answered"
@@ -94,7 +95,7 @@ static void say_stop(struct compose *compose, const struct composed *composed,
 static int code_for(const struct compose *compose, const struct composed *composed)
 {
     bool complete = composed_is_complete(composed);
-    if (compose->question.formula && complete) /* that is what was asked, and nothing else */
+    if (compose->question.formula && complete) /* only the question counts */
         return composed->check.holds ? EXIT_NOTHING : EXIT_FOUND;
     if (compose->question.formula)
         return EXIT_INCOMPLETE;
@@ -115,7 +116,7 @@ int compose_refuse_net(struct compose *compose, const struct composed *composed)
     return cli_fail(compose->cli, composed->subject->path, &error);
 }
 
-/* ------------------------------------------------------------------ one subject */
+/* ------------------------------------------------------------------ one input */
 
 static gordian_status write_result(const struct composed *composed, const struct product_file *to,
                                    gordian_error *error)
@@ -123,12 +124,12 @@ static gordian_status write_result(const struct composed *composed, const struct
     const gordian_graph *graph = composed_graph(composed);
     const struct subject *subject = composed->subject;
     if (!to->writer.write || !graph)
-        return GORDIAN_OK; /* it went there while it was made */
+        return GORDIAN_OK; /* it was written while it was composed */
     return gordian_graph_write(graph, subject_title(subject), subject->circuit, to->format,
                                &to->writer, error);
 }
 
-/* An .aut file has one initial state. */
+/* Reports lost initial states: an .aut file has only one. */
 static void say_initial(struct compose *compose, const struct composed *composed)
 {
     const gordian_graph *graph = composed_graph(composed);
@@ -142,7 +143,7 @@ static void say_initial(struct compose *compose, const struct composed *composed
                 compose->file, (unsigned long long)initial);
 }
 
-/* With --quick, a circuit whose data make no difference is composed with one datum only. */
+/* With --quick, a circuit whose data do not matter is composed with one data value. */
 static bool drop_data(struct compose *compose, struct subject *subject)
 {
     gordian_circuit *lean;
@@ -204,7 +205,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     if (status == GORDIAN_OK && !unsafe)
         status = report_result(compose, &composed, &error);
     if (status == GORDIAN_OK && !unsafe) {
-        /* What a person must know beside the result. */
+        /* Notes about the result. */
         const gordian_compose_result *result = &composed.result;
         if (result->note[0] && !compose->cli->quiet)
             cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
@@ -222,7 +223,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
                                                                       : "--check";
         code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? where : NULL, &error);
         if (status == GORDIAN_STATUS_MEMORY && compose->max_memory)
-            code = EXIT_INCOMPLETE; /* the limit was asked for */
+            code = EXIT_INCOMPLETE; /* the user set the limit */
     }
     code = product_file_close(&to, compose, code);
     composed_free(&composed);
@@ -232,7 +233,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
 
 /* ------------------------------------------------------------------ the command */
 
-/* --check, --ltl and --best, and what goes with them. */
+/* Reads --check, --ltl and --best, and their options. */
 static int take_question(struct compose *compose)
 {
     if ((compose->check != NULL) + (compose->ltl != NULL) + (compose->best != NULL) > 1)
@@ -241,7 +242,7 @@ static int take_question(struct compose *compose)
         return cli_misuse(compose->cli, "--fair is for --ltl");
     if (compose->semiring != NOT_GIVEN && !compose->best)
         return cli_misuse(compose->cli, "--semiring is for --best");
-    /* The words of --fair and --semiring are in the order of these numbers. */
+    /* The words of --fair and --semiring are in the order of these enumerators. */
     unsigned fairness = compose->fair != NOT_GIVEN ? compose->fair : GORDIAN_FAIRNESS_WEAK;
     unsigned semiring = compose->semiring != NOT_GIVEN ? compose->semiring + 1
                         : compose->best                ? GORDIAN_SEMIRING_WEIGHTED
@@ -255,7 +256,7 @@ static int take_question(struct compose *compose)
     return EXIT_NOTHING;
 }
 
-/* What does not go together. */
+/* Checks combinations of options. */
 static int check_options(struct compose *compose)
 {
     struct cli *cli = compose->cli;

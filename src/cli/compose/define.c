@@ -1,4 +1,4 @@
-/* --define: functions and predicates that a circuit only names. */
+/* --define: definitions of functions and predicates that a circuit only names. */
 #include "cli/compose/compose.h"
 
 #include "cli/base/input.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Appends all of a file. */
+/* Appends the content of a file. */
 static int append_file(struct compose *compose, struct output *to, const char *path)
 {
     struct input input;
@@ -25,7 +25,7 @@ static int append_file(struct compose *compose, struct output *to, const char *p
     return EXIT_NOTHING;
 }
 
-/* f=TABLE as it is, f=FILE with what the file has. */
+/* Appends f=TABLE unchanged, and f=FILE with the content of the file. */
 static int append_define(struct compose *compose, struct output *to, const char *text,
                          size_t length)
 {
@@ -42,7 +42,7 @@ static int append_define(struct compose *compose, struct output *to, const char 
         return append_file(compose, to, path);
     }
     if (!equals && length > 0)
-        return append_file(compose, to, path); /* which says that there is no such file */
+        return append_file(compose, to, path); /* reports that there is no such file */
     output_bytes(to, text, length);
     return EXIT_NOTHING;
 }

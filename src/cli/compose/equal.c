@@ -1,4 +1,4 @@
-/* `gordian compose --equal A B`: do two circuits behave alike? */
+/* `gordian compose --equal A B`: bisimulation of two circuits. */
 #include "cli/compose/compose.h"
 
 static int compare_circuits(struct compose *compose, struct composed sides[2])

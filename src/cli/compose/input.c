@@ -1,4 +1,4 @@
-/* The texts that `gordian compose` reads: the file, what it imports, and what is wrong with it. */
+/* Input of `gordian compose`: reads files and their imports, and reports errors. */
 #include "cli/compose/compose.h"
 
 #include "cli/base/input.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ what is wrong */
+/* ------------------------------------------------------------------ errors */
 
-/* The line itself, and a caret below the place. */
+/* Shows the line, and a caret below the position. */
 static void show_line(const char *line, uint32_t caret)
 {
     if (!line[0])
@@ -20,7 +20,7 @@ static void show_line(const char *line, uint32_t caret)
     fprintf(stderr, "\n    %*s^\n", (int)caret, "");
 }
 
-/* Where a parameter that was given there came to grief. */
+/* Shows where a parameter from there is used incorrectly. */
 static void show_inner(const gordian_fault *fault)
 {
     if (!fault->inner_file[0])
@@ -42,14 +42,14 @@ static int say_fault(struct compose *compose, const char *path, const gordian_fa
     return code;
 }
 
-/* --max-memory was reached while reading: nothing of the file was looked at. */
+/* Reports that --max-memory was reached during reading. */
 static int refuse_size(struct compose *compose, const char *path)
 {
     cli_say(compose->cli, "%s: reading it takes more memory than --max-memory allows", path);
     return EXIT_INCOMPLETE;
 }
 
-/* ------------------------------------------------------------------ subjects */
+/* ------------------------------------------------------------------ inputs */
 
 static gordian_status read_subject(struct compose *compose, struct subject *subject,
                                    const gordian_source *source, const char *main, const char *data,
@@ -88,8 +88,8 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
     return status;
 }
 
-/* Opens, reads, parses. `fault` and `error` say what is wrong if the code is EXIT_MISUSE and
- * error->status is set; otherwise it has been said. */
+/* Opens, reads and parses. If it returns EXIT_MISUSE with error->status set, `fault` and `error`
+ * describe the error; other errors were reported. */
 static int read_path(struct compose *compose, struct subject *subject, const char *path,
                      const char *main, const char *data, gordian_fault *fault, gordian_error *error)
 {
@@ -125,9 +125,9 @@ int subject_read(struct compose *compose, struct subject *subject, const char *p
     return say_fault(compose, subject->path, &fault, &error);
 }
 
-/* ------------------------------------------------------------------ several at once */
+/* ------------------------------------------------------------------ several inputs */
 
-/* What cannot be composed with others; 0: nothing. */
+/* Checks that the inputs can be composed together; 0: yes. */
 static int check_together(struct compose *compose, char **paths, size_t count)
 {
     size_t texts = 0;

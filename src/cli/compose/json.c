@@ -1,11 +1,11 @@
-/* `gordian compose --json`: one object a line; the last one has the counts. */
+/* `gordian compose --json`: one object per line; the last one is the summary. */
 #include "cli/compose/compose.h"
 #include "foundation/base/error.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* [["a","b"],["c"]]: the names of each step; with more than one data value "a=0". */
+/* [["a","b"],["c"]]: the names of each step; "a=0" if there are several data values. */
 static void write_steps(struct json *json, const char *key, const struct route *trace)
 {
     const char *label = trace->text.buffer;
@@ -164,7 +164,7 @@ static gordian_status write_unsafe(struct compose *compose, const struct compose
     return GORDIAN_OK;
 }
 
-/* "trace" and "cycle": a way, and what goes on for ever after it. */
+/* "trace" and "cycle": a path, and the cycle that follows it (a lasso). */
 struct lasso {
     struct route way, cycle;
 };
@@ -212,7 +212,7 @@ static gordian_status write_livelock(struct compose *compose, const struct compo
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-/* "cost", and those of the steps: all digits that they have. */
+/* "cost", and the costs of the steps, with all digits. */
 static void write_costs(struct json *json, const gordian_question *question,
                         const gordian_check *check)
 {
@@ -321,7 +321,7 @@ static void write_side(struct json *json, const char *key, const struct composed
     json_shut(json);
 }
 
-/* Who takes each step of the line of play. */
+/* Reports which side makes each step of the distinguishing play. */
 static gordian_status write_difference(struct compose *compose, const struct composed sides[2],
                                        const gordian_difference *found, gordian_error *error)
 {

@@ -1,4 +1,4 @@
-/* Where a product goes: .aut, .ca or .dot, to a file or (drawn) to standard output. */
+/* Output of a product: .aut, .ca or .dot, to a file, or (--dot) to stdout. */
 #include "cli/compose/compose.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 static bool write_to_file(void *context, const char *bytes, size_t size)
 {
     struct product_file *to = context;
-    /* What the file had is gone only now that there is something to write. */
-    if (!to->begun && ftruncate(to->fd, 0) < 0 && errno != EINVAL) /* EINVAL: it is no file */
+    /* Truncate the file only when there is something to write. */
+    if (!to->begun && ftruncate(to->fd, 0) < 0 && errno != EINVAL) /* EINVAL: not a regular file */
         to->failure = errno;
     to->begun = true;
     if (!to->failure && !to->file.write(to->file.context, bytes, size))
@@ -38,7 +38,7 @@ int product_file_open(struct product_file *to, struct compose *compose)
     if (!compose->file)
         return EXIT_NOTHING;
     to->fd = open(compose->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (to->fd < 0) /* not a file: a pipe somebody reads */
+    if (to->fd < 0) /* not a regular file: a pipe */
         to->fd = open(compose->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (to->fd < 0)
         return cli_cannot_write(compose->cli, compose->file, errno);

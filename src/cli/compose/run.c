@@ -1,5 +1,5 @@
-/* Composes a circuit: limits, order, progress, ctrl-C, statistics on the way; then what is
- * done to the product as a graph. */
+/* Composition of a circuit with limits, order, progress, ctrl-C and statistics; then operations on
+ * the product graph. */
 #include "cli/base/interrupt.h"
 #include "cli/compose/compose.h"
 #include "foundation/base/bits.h"
@@ -55,7 +55,7 @@ static gordian_status take_place(const char *text, size_t length, size_t count, 
     return GORDIAN_OK;
 }
 
-/* "2,1,3": numbers as --explain shows them; "text": as they stand there. */
+/* Parses "2,1,3": numbers as --explain shows them; "text": the order of the text. */
 static gordian_status read_order(const char *text, size_t count, uint32_t *order,
                                  gordian_error *error)
 {
@@ -79,7 +79,7 @@ static gordian_status read_order(const char *text, size_t count, uint32_t *order
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ statistics on the way */
+/* ------------------------------------------------------------------ statistics */
 
 static gordian_status begin_counting(void *context, const gordian_circuit *circuit, uint64_t states,
                                      uint64_t transitions, gordian_error *error)
@@ -126,13 +126,13 @@ bool compose_needs_graph(const struct compose *compose)
            compose->question.formula;
 }
 
-/* Into a graph, a file, or nowhere. */
+/* Composes into a graph, a file, or only counts. */
 static gordian_status run_into(struct compose *compose, const gordian_circuit *circuit,
                                const gordian_compose_options *options, struct composed *composed,
                                const struct product_file *to, gordian_error *error)
 {
     gordian_compose_sink counting = {&composed->statistics, begin_counting, count_row};
-    /* Who only wants the states does not want to wait for what goes through all transitions. */
+    /* With --quick nothing may iterate over all transitions. */
     const gordian_compose_sink *sink = compose->statistics && !compose->quick ? &counting : NULL;
     gordian_compose_result *result = &composed->result;
     struct sigaction before;
@@ -154,7 +154,7 @@ static gordian_status run_into(struct compose *compose, const gordian_circuit *c
     return status;
 }
 
-/* The order, and what the parts would be if they were composed two at a time in it. */
+/* Explains the order, and the products of the first automata in it. */
 static gordian_status explain_circuit(struct compose *compose, const struct subject *subject,
                                       const uint32_t *order, gordian_error *error)
 {
@@ -175,7 +175,7 @@ static gordian_status explain_circuit(struct compose *compose, const struct subj
     return status;
 }
 
-/* What --max-memory leaves once the files are read; 0: there is no limit. */
+/* Returns what is left of --max-memory after reading; 0: no limit. */
 static uint64_t memory_left(struct compose *compose)
 {
     uint64_t used = meter_now(&compose->reading);
@@ -222,7 +222,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     return status;
 }
 
-/* A graph that was composed before: its size, and its nearest deadlock. */
+/* Examines a graph that was read: its size, and its nearest deadlock. */
 static gordian_status look_at_graph(const struct compose *compose, struct composed *composed,
                                     gordian_error *error)
 {
@@ -234,7 +234,7 @@ static gordian_status look_at_graph(const struct compose *compose, struct compos
     result->engine = "graph";
     result->states = compose->full ? gordian_graph_states(graph) : found->states;
     result->transitions = compose->full ? gordian_graph_transitions(graph) : found->transitions;
-    if (composed->subject->cut) /* a state without transitions may have lost them */
+    if (composed->subject->cut) /* a truncated state may have lost its transitions */
         found->deadlocks = 0;
     result->deadlocks = found->deadlocks;
     if (status == GORDIAN_OK && compose->question.formula && !composed->subject->cut)
@@ -242,7 +242,7 @@ static gordian_status look_at_graph(const struct compose *compose, struct compos
     return status;
 }
 
-/* ------------------------------------------------------------------ what is done to the graph */
+/* ------------------------------------------------------------------ operations on the graph */
 
 static bool is_listed(const char *list, const char *name, size_t length)
 {
@@ -256,7 +256,7 @@ static bool is_listed(const char *list, const char *name, size_t length)
     return false;
 }
 
-/* --keep. A graph that was read says nothing of a boundary: without a list only tau is hidden. */
+/* --keep. A graph that was read has no boundary: without --keep only tau is hidden. */
 static bool hides_others(void *context, const char *name, size_t length)
 {
     const struct compose *compose = context;

@@ -1,4 +1,4 @@
-/* `gordian compose` for people. */
+/* Text reports of `gordian compose`. */
 #include "cli/compose/compose.h"
 #include "foundation/base/error.h"
 
@@ -6,7 +6,7 @@
 
 /* Automata listed by --explain, and names by --stats, unless --verbose. */
 #define LISTED 100u
-/* Steps of a trace shown, unless --verbose: half of them from each end. */
+/* Steps of a trace that are shown, unless --verbose: half of them from each end. */
 #define STEPS_SHOWN 60u
 
 static const char *plural_of(uint64_t count, const char *one, const char *many)
@@ -21,7 +21,7 @@ static void write_counted(struct output *out, uint64_t count, const char *one, c
     output_text(out, plural_of(count, one, many));
 }
 
-/* What fires at once: a name, or several in braces. */
+/* Writes the names that fire together: one, or several in braces. */
 static void write_label(struct compose *compose, const char *label)
 {
     struct output *out = &compose->cli->out;
@@ -69,7 +69,7 @@ static void write_steps(struct compose *compose, const struct route *trace)
     write_priced(compose, trace, NULL);
 }
 
-/* `text`: in memory, used for it. */
+/* `text`: a buffer in memory. */
 static bool write_automaton(struct compose *compose, struct output *text,
                             const gordian_circuit *circuit, size_t automaton, uint32_t width)
 {
@@ -82,7 +82,7 @@ static bool write_automaton(struct compose *compose, struct output *text,
     return true;
 }
 
-/* ------------------------------------------------------------------ parts */
+/* ------------------------------------------------------------------ intermediate products */
 
 static void write_number(struct output *out, uint64_t number)
 {
@@ -129,7 +129,7 @@ static gordian_status print_explanation(struct compose *compose, const struct su
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-/* How the run went, and how well it used what it had. */
+/* Prints the phases of the run, and how busy its threads were. */
 static void print_phases(struct output *out, const gordian_compose_result *result)
 {
     if (result->phase_count == 0)
@@ -180,7 +180,7 @@ static gordian_status print_statistics(struct compose *compose, const struct com
     return GORDIAN_OK;
 }
 
-/* In which state each automaton that has more than one is stuck. */
+/* Writes the deadlocked state of each automaton that has more than one. */
 static gordian_status write_locals(struct compose *compose, const gordian_circuit *circuit,
                                    const uint32_t *state, gordian_error *error)
 {
@@ -296,7 +296,7 @@ static gordian_status print_livelock(struct compose *compose, const struct compo
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-/* What was asked, and the answer. */
+/* Writes the question and the answer. */
 static void write_answer(struct compose *compose, const gordian_check *check,
                          const gordian_graph *graph)
 {

@@ -1,4 +1,4 @@
-/* gordian bench: measures (the benches are in bench/). */
+/* gordian bench: runs benchmarks (src/lab/bench/). */
 #include "lab/bench/bench.h"
 
 #include "cli/base/commands.h"

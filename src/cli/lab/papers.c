@@ -1,4 +1,4 @@
-/* gordian papers: the papers' tables and figures, and ours beside them (src/lab/papers/). */
+/* gordian papers: tables and figures of the papers, with our measurements (src/lab/papers/). */
 #include "lab/papers/print.h"
 
 #include "cli/base/commands.h"
@@ -19,7 +19,7 @@ struct papers_command {
     gordian_error error;
 };
 
-/* ------------------------------------------------------------------ what is meant */
+/* ------------------------------------------------------------------ items */
 
 static gordian_status find_items(struct papers_command *command, char **names, int count)
 {
@@ -34,8 +34,8 @@ static gordian_status find_items(struct papers_command *command, char **names, i
     return GORDIAN_OK;
 }
 
-/* The recorded results, or those of the file, and the other ones over them. `file` gets the name of
- * the one that is wrong. */
+/* Reads the recorded results, or those of the file, and then those of --merge. *file is the file
+ * with an error. */
 static gordian_status read_results(struct papers_command *command, const char **file)
 {
     const bool writes = command->measure || command->merge_path;
@@ -50,7 +50,7 @@ static gordian_status read_results(struct papers_command *command, const char **
     if (status != GORDIAN_OK || !command->merge_path)
         return status;
     *file = command->merge_path;
-    /* Adds the results of the other file, all of them or none. */
+    /* Add the results of the other file; all or none. */
     struct results *results = &command->results;
     const size_t runs = results->run_count, values = results->value_count;
     status = results_read_file(results, command->merge_path, false, &command->error);
@@ -66,7 +66,7 @@ static gordian_status read_results(struct papers_command *command, const char **
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ doing it */
+/* ------------------------------------------------------------------ actions */
 
 static gordian_status write_results(struct papers_command *command)
 {
@@ -84,11 +84,11 @@ static gordian_status measure_items(struct papers_command *command)
     for (size_t i = 0; i < command->item_count && status == GORDIAN_OK; i++) {
         const struct papers_item *item = command->items[i];
         status = papers_measure_item(run, item);
-        /* What a figure is worked out from. */
+        /* The tables from which a figure is computed. */
         for (size_t k = 0; k < item->from.count && status == GORDIAN_OK; k++)
             status = papers_measure_item(
                 run, papers_named(&command->papers, item->paper, item->from.items[k]));
-        if (status == GORDIAN_OK) /* it takes long, and may be interrupted */
+        if (status == GORDIAN_OK) /* a run is long and may be interrupted */
             status = write_results(command);
     }
     progress_clear(&command->cli->progress);
@@ -113,7 +113,7 @@ static gordian_status print_items(struct papers_command *command)
     return GORDIAN_OK;
 }
 
-/* After the results are there. */
+/* What follows after the results were read. */
 static gordian_status do_rest(struct papers_command *command)
 {
     gordian_status status = GORDIAN_OK;
@@ -171,7 +171,7 @@ static int run_papers(struct papers_command *command, char **names, int count)
         papers_close(&command->papers);
         return cli_misuse(cli, "--svg draws one table or figure: name one");
     }
-    /* Does anything come of the results: a file, a picture, a table? */
+    /* Is there any output: a file, a picture, a table? */
     bool used = command->results_path || command->item_count || command->measure ||
                 command->markdown || command->svg || command->pictures;
     if (status == GORDIAN_OK && command->merge_path && !used) {
@@ -183,7 +183,7 @@ static int run_papers(struct papers_command *command, char **names, int count)
     if (status == GORDIAN_OK) {
         file = NULL;
         if (command->measure && count == 0) {
-            /* Without names a run is of everything that can be measured. */
+            /* Without names, everything that can be measured is measured. */
             for (size_t i = 0; i < command->papers.item_count; i++)
                 if (command->papers.items[i].measures.count &&
                     command->item_count < PAPERS_FOUND_MOST)

@@ -1,5 +1,5 @@
-/* A kernel's code as a string of letters: PTX, a .cu by way of nvcc, or the project's own kernel.
- */
+/* Code of a kernel as a string of letters: from PTX, a .cu file (with nvcc), or the project's own
+ * kernel. */
 #include "cli/base/input.h"
 #include "cli/makespan/makespan.h"
 #include "foundation/base/error.h"
@@ -12,14 +12,14 @@
 
 #define LIST_MAX 200u
 
-/* The lists that options give. */
+/* The lists from options. */
 struct lists {
     gordian_ptx_named loops[LIST_MAX], values[LIST_MAX];
     gordian_ptx_call calls[LIST_MAX];
     char *letters[LIST_MAX]; /* of the calls */
     size_t loop_count, value_count, call_count;
     gordian_ptx_table *table;
-    char *free, text[]; /* the options themselves, to be cut into names */
+    char *free, text[]; /* copies of the options, to be split into names */
 };
 
 /* ------------------------------------------------------------------ lists */
@@ -50,7 +50,7 @@ static struct lists *lists_open(const struct makespan *makespan)
     return lists;
 }
 
-/* A copy of the option, or NULL if it was not given. */
+/* Returns a copy of the option; NULL: not given. */
 static char *copy_option(struct lists *lists, const char *text)
 {
     char *copy = lists->free;
@@ -145,7 +145,7 @@ static int open_table(struct makespan *makespan, struct lists *lists)
     return code == EXIT_NOTHING ? add_units(makespan, lists) : code;
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ the question */
 
 static void fill_question(const struct makespan *makespan, const struct lists *lists,
                           gordian_ptx_question *question)
@@ -175,7 +175,7 @@ static int ask_code(struct makespan *makespan, const struct lists *lists)
         fill_question(makespan, lists, &question);
     question.table = lists->table;
     question.only_loops = makespan->list_loops;
-    for (size_t i = 0; i < LETTERS; i++) /* what a cycle of each letter counts */
+    for (size_t i = 0; i < LETTERS; i++) /* weight of a cycle of each letter */
         makespan_units_of(makespan, (char)('A' + i), &question.weights[i]);
     if (gordian_ptx_ask(makespan->code, &question, &makespan->ptx, &error) != GORDIAN_OK)
         return cli_fail(makespan->cli, makespan->source, &error);
@@ -199,7 +199,7 @@ static int open_file(struct makespan *makespan, const char *path, struct input *
     int code;
     size_t length = strlen(path);
     if (length <= 3 || strcmp(path + length - 3, ".cu") != 0 || access(path, R_OK) != 0) {
-        code = input_open(input, makespan->cli, path); /* says why not */
+        code = input_open(input, makespan->cli, path); /* reports errors */
         makespan->source = input->name;
         return code;
     }

@@ -24,7 +24,7 @@ static void write_list(struct json *json, const char *key, const uint32_t *value
     json_shut(json);
 }
 
-/* What the code came to, and what was assumed on the way. */
+/* Writes the result of the code analysis, and its assumptions. */
 void makespan_code_keys(struct makespan *makespan, struct json *json)
 {
     const gordian_ptx_answer *ptx = &makespan->ptx;
@@ -46,7 +46,7 @@ void makespan_code_keys(struct makespan *makespan, struct json *json)
     json_shut(json);
 }
 
-/* Keys that the answer to a plain question does not have come last. */
+/* Writes keys that are only present for additional questions. */
 static void more_keys(struct makespan *makespan, struct json *json,
                       const struct makespan_report *report)
 {

@@ -1,4 +1,5 @@
-/* gordian makespan --log: what every chain finds, and when; a table, or objects with --json. */
+/* gordian makespan --log: the improvements of each chain (simulated annealing) and their times; a
+ * table, or objects with --json. */
 #include "cli/makespan/makespan.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ int makespan_log_open(struct makespan_log *log, struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
-/* What the exact search finds is no chain's. */
+/* Improvements of the exact search belong to no chain. */
 static const char *start_of(const gordian_makespan_improvement *found)
 {
     return found->start == GORDIAN_MAKESPAN_START_ALL ? "search"
@@ -53,7 +54,7 @@ void makespan_log_line(struct makespan_log *log, const gordian_makespan_improvem
     json_key_u64(&json, "iteration", found->step);
     json_key_u64(&json, "cycles", found->value);
     json_end(&json);
-    output_flush(log->out); /* they are rare, and somebody may be looking */
+    output_flush(log->out); /* rare, and the log may be watched */
 }
 
 int makespan_log_close(struct makespan_log *log)

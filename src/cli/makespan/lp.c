@@ -1,4 +1,4 @@
-/* gordian makespan --lp, --solver: the question as an integer program. */
+/* gordian makespan --lp, --solver: the problem as an integer program. */
 #include "cli/makespan/makespan.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* gordian makespan: how long warps can take on one streaming multiprocessor. */
+/* gordian makespan: bounds for the time that warps take on a streaming multiprocessor (warp
+ * scheduler). */
 #include "cli/makespan/makespan.h"
 #include "foundation/base/error.h"
 
@@ -12,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_CLOCK    "1980" /* MHz: an H200's */
+#define OWN_CLOCK    "1980" /* MHz, of an H200 */
 #define OWN_CHIP     "hopper"
 #define OWN_SIZE     8192u
 #define OWN_MULTI    132u
 #define AUTO_SECONDS 20.0 /* without --exact or --seconds */
-#define BEST_SECONDS 1.0  /* for the best case beside the worst */
+#define BEST_SECONDS 1.0  /* for the best case of a worst-case question */
 #define NOT_GIVEN    UINT32_MAX
 
 /* ------------------------------------------------------------------ solving */
@@ -56,7 +57,7 @@ static int read_number(struct makespan *makespan, const char *option, const char
     return EXIT_NOTHING;
 }
 
-/* Which engine; NULL: the options contradict each other, and that has been said. */
+/* Chooses the engine; NULL: the options contradict each other (reported). */
 static const char *choose_engine(struct makespan *makespan)
 {
     struct cli *cli = makespan->cli;
@@ -106,7 +107,7 @@ static int read_options(struct makespan *makespan, struct makespan_log *log,
     if (code == EXIT_NOTHING && makespan->seconds && seconds * 1e9 < 1)
         code = cli_misuse(cli, "--seconds: more than 0");
     options->max_ns = (uint64_t)(seconds * 1e9);
-    if (options->max_memory == 0) { /* leave something to others */
+    if (options->max_memory == 0) { /* leave some memory to other programs */
         struct machine machine;
         machine_describe(&machine);
         options->max_memory = machine.memory / 4 * 3;
@@ -137,7 +138,7 @@ static gordian_status open_problem(const struct makespan *makespan, uint32_t war
     return gordian_makespan_open(opened, &problem, NULL, error);
 }
 
-/* The worst case is told with the best one beside it, which is found in no time for most. */
+/* Reports the best case with the worst case. It mostly takes no time. */
 static gordian_status solve_best(gordian_makespan *problem, const gordian_makespan_options *options,
                                  struct makespan_report *all, gordian_error *error)
 {
@@ -155,7 +156,7 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
     return GORDIAN_OK;
 }
 
-/* The same, where the blocks may be dealt out better than they are in the worst case. */
+/* The same, where the best case distributes the blocks differently. */
 static gordian_status solve_beside(const struct makespan *makespan, gordian_makespan *problem,
                                    const gordian_makespan_options *options,
                                    struct makespan_report *all, gordian_error *error)
@@ -209,7 +210,7 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     return code == EXIT_NOTHING ? report(makespan, &all) : code;
 }
 
-/* ------------------------------------------------------------------ a given string */
+/* ------------------------------------------------------------------ a given schedule */
 
 /* "1 1 2 2" or "1,1,2,2" */
 static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *count)
@@ -229,7 +230,7 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
     return EXIT_NOTHING;
 }
 
-/* The schedule that a string stands for. */
+/* Reports the schedule of the string of --witness. */
 static int build(struct makespan *makespan, gordian_makespan *problem)
 {
     size_t room = strlen(makespan->witness) / 2 + 1, count;
@@ -245,7 +246,7 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
         gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, NULL, &error);
     if (code == EXIT_NOTHING) {
-        /* Each warp's in order. */
+        /* Numbers the pieces of each warp in order. */
         uint32_t *pieces = cycles + room;
         uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
         for (size_t i = 0; i < count; i++)
@@ -263,7 +264,7 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
 
 /* ------------------------------------------------------------------ the command */
 
-/* A path of more letters than can be scheduled: only the bound on all paths is left. */
+/* Reports a path that is too long for a schedule: only the bound for all paths remains. */
 static int too_long(struct makespan *makespan)
 {
     for (unsigned i = 0; i < 26; i++) {
@@ -282,7 +283,7 @@ static int too_long(struct makespan *makespan)
     return report(makespan, &all);
 }
 
-/* Letters of code that the machine has no units for: where they come from. */
+/* Reports letters of the code for which the machine has no units, with their line. */
 static int check_units(struct makespan *makespan)
 {
     for (size_t i = 0; makespan->code && i < makespan->ptx.count; i++) {
@@ -358,7 +359,7 @@ static int run(struct makespan *makespan)
     return code;
 }
 
-/* --kernel L5C9: written out. */
+/* Expands --kernel L5C9. */
 static int expand_kernel(struct makespan *makespan)
 {
     const char *text = makespan->kernel;
@@ -372,7 +373,7 @@ static int expand_kernel(struct makespan *makespan)
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }
 
-/* --threads-per-block: the warps that they make, the last one maybe not full. */
+/* Computes the warps of --threads-per-block; the last one may be partial. */
 static int count_warps(struct makespan *makespan)
 {
     struct cli *cli = makespan->cli;
@@ -387,7 +388,7 @@ static int count_warps(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
-/* What is to be looked at: exactly one of a string, a file, the own kernel. */
+/* Chooses the subject: exactly one of a string, a file, or the own kernel. */
 static int choose_subject(struct makespan *makespan, const char *file)
 {
     struct cli *cli = makespan->cli;
@@ -431,7 +432,7 @@ static int start(struct makespan *makespan, const char *file)
     return code;
 }
 
-/* Options, a few at a time: each puts its own behind those that are there. */
+/* Groups of options, which are appended to one table. */
 static const char *const solvers[] = {"auto", "cbc", "highs", "glpsol", NULL};
 static const char *const paths[] = {"longest", "fall", NULL};
 
@@ -565,7 +566,7 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
                          .event = GORDIAN_PTX_EVENT_BLOCK,
                          .size = OWN_SIZE,
                          .multiprocessors = NOT_GIVEN};
-    struct option options[64] = {0}; /* the rest of the table is its end */
+    struct option options[64] = {0}; /* zeros end the table */
     for (unsigned i = 0; gordian_ptx_event_text((gordian_ptx_event)i); i++)
         m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);
     for (unsigned i = 0; gordian_makespan_start_text((gordian_makespan_start)i); i++)

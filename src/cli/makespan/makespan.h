@@ -1,4 +1,4 @@
-/* gordian makespan: what its files share. */
+/* gordian makespan: declarations shared by its files. */
 #pragma once
 
 #include "cli/base/cli.h"
@@ -25,8 +25,8 @@ struct makespan {
     uint32_t chains, threads;
     const char *seconds, *temperature;
     unsigned start;
-    const char *starts[GORDIAN_MAKESPAN_START_RANDOM + 2]; /* names of them, and NULL */
-    const char *chips[32];                                 /* likewise */
+    const char *starts[GORDIAN_MAKESPAN_START_RANDOM + 2]; /* their names, and NULL */
+    const char *chips[32];                                 /* the same */
     const char *witness;
     /* what is shown */
     bool schedule, string;
@@ -39,15 +39,15 @@ struct makespan {
     unsigned event;
     uint32_t size;
 
-    /* what follows from them */
-    char *expanded; /* the kernel's letters, if they were given with counts */
+    /* derived from the options */
+    char *expanded; /* the letters of the kernel, if it was given with counts */
     const char *events[GORDIAN_PTX_EVENT_REBUILD + 2]; /* of --own, and NULL */
     gordian_unit unit_list[LETTERS];
     size_t unit_count;
     uint32_t scheduler_count; /* 0: no bound */
     uint32_t block_warps;     /* of one of --blocks; 0: there are none */
-    uint32_t fullest;         /* blocks on the multiprocessor that decides */
-    uint32_t best_warps;      /* warps there in the best case */
+    uint32_t fullest;         /* blocks on the multiprocessor with the longest time */
+    uint32_t best_warps;      /* warps on it in the best case */
     double mhz;               /* 0: not given */
     const char *chip_title;   /* NULL: no preset */
 
@@ -58,77 +58,77 @@ struct makespan {
     gordian_ptx_answer ptx;
 };
 
-/* ---- engines/makespan/model/model.c: the machine */
+/* ---- cli/makespan/model.c: the machine */
 
-/* Fills unit_list, scheduler_count and mhz; the exit code, said if it is not 0. */
+/* Sets unit_list, scheduler_count and mhz. Returns the exit code; errors are reported. */
 int makespan_read_machine(struct makespan *makespan);
 int makespan_list_chips(struct cli *cli);
-/* --blocks: what the multiprocessor that decides has of them; changes `warps` accordingly. */
+/* --blocks: computes the blocks on the critical multiprocessor, and sets `warps` accordingly. */
 int makespan_deal(struct makespan *makespan);
-/* Does a latency vary? */
+/* Does any latency vary? */
 bool makespan_varies(const struct makespan *makespan);
-/* Warps of this letter that start in a cycle, and the cycles that one of them stands for at most.
- */
+/* Returns the warps of this letter that start in a cycle; *repeats is the maximum number of cycles
+ * of an instruction. */
 uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint64_t *repeats);
 
-/* ---- makespan/code.c: a kernel from a file, or the project's own */
+/* ---- makespan/code.c: a kernel from a file, or the project's own one */
 
-/* Letters with counts ("L5C9", '-' for none) written out, in memory of their own. */
+/* Expands letters with counts ("L5C9", '-' for none) into new memory. */
 gordian_status makespan_letters(const char *text, char **letters, gordian_error *error);
-/* Reads `path` (.ptx, .cu; '-': PTX from stdin), or with NULL the own kernel: fills ptx, kernel. */
+/* Reads `path` (.ptx, .cu; '-': PTX from stdin), or for NULL the own kernel. Sets ptx and kernel.
+ */
 int makespan_read_code(struct makespan *makespan, const char *path);
-/* No schedule of any path takes longer; UINT64_MAX: not known. */
+/* Upper bound for all paths; UINT64_MAX: unknown. */
 uint64_t makespan_any_path(const struct makespan *makespan);
 
 /* ---- makespan/nvcc.c */
 
-/* Compiles to PTX in a file that is open for reading and has no name any more; -1: *code says what
- * to exit with. */
+/* Compiles to PTX. Returns a descriptor of an unlinked file; -1: *code is the exit code. */
 int makespan_compile(struct makespan *makespan, const char *path, int *code);
 
-/* ---- makespan/lp.c: the same as an integer program */
+/* ---- makespan/lp.c: integer program */
 
 struct makespan_report; /* below */
 
-/* Writes it to --lp; the exit code. */
+/* Writes it to the file of --lp; returns the exit code. */
 int makespan_write_lp(struct makespan *makespan, const gordian_makespan *problem);
-/* Looks at --solver before anything takes long, and asks it. */
+/* Check --solver before long runs, and run the solver. */
 int makespan_check_solver(struct makespan *makespan);
 int makespan_ask_solver(struct makespan *makespan, struct makespan_report *report);
 
-/* ---- makespan/log.c: what is found, and when */
+/* ---- makespan/log.c: log of improvements */
 
 struct makespan_log {
     struct makespan *makespan;
-    struct output file, *out; /* NULL: nobody asks for it */
-    int fd;                   /* -1: not our own */
+    struct output file, *out; /* NULL: no --log */
+    int fd;                   /* -1: not our descriptor */
 };
 
-/* Opens --log, if it is given; the exit code. */
+/* Opens the file of --log, if given; returns the exit code. */
 int makespan_log_open(struct makespan_log *log, struct makespan *makespan);
 void makespan_log_line(struct makespan_log *log, const gordian_makespan_improvement *found);
 int makespan_log_close(struct makespan_log *log);
 
 /* ---- reporters */
 
-/* All that there is to tell. */
+/* Everything to report. */
 struct makespan_report {
     const gordian_makespan *problem;
     const gordian_makespan_answer *answer;
-    uint32_t length; /* of the schedule that is shown */
-    /* Beside a worst case: the shortest schedule that was found, and what none is shorter than. */
+    uint32_t length; /* of the schedule shown */
+    /* For a worst-case question: the shortest schedule that was found, and its lower bound. */
     uint32_t shortest, shortest_lower;
-    /* What an integer program's solver makes of it; its name NULL: not asked. */
+    /* Result of an integer programming solver; name NULL: not used. */
     struct lp_solver_answer lp;
 };
 
-/* What is assumed of any code, whatever it says; how many lines there are. */
+/* Assumptions about any code; the function returns their number. */
 #define MAKESPAN_ASSUMED 5
 size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKESPAN_ASSUMED]);
 
 void makespan_text(struct makespan *makespan, const struct makespan_report *report);
 void makespan_json(struct makespan *makespan, const struct makespan_report *report);
-/* What the code came to, as keys of an object that is open. */
+/* Writes the result of the code analysis as keys of an open object. */
 void makespan_code_keys(struct makespan *makespan, struct json *json);
-/* Files; the exit code. */
+/* Writes --svg and --csv; returns the exit code. */
 int makespan_pictures(struct makespan *makespan, const struct makespan_report *report);

@@ -1,4 +1,4 @@
-/* The machine that warps run on: a preset, and what options say about it. */
+/* The machine that warps run on: a preset, changed by options. */
 #include "cli/makespan/makespan.h"
 #include "foundation/base/io/reader.h"
 
@@ -14,7 +14,7 @@ static gordian_unit *find_unit(struct makespan *makespan, char letter)
     return &makespan->unit_list[makespan->unit_count++];
 }
 
-/* "4", or where that may be "1..4": both ends; NULL, or what is wrong. */
+/* Parses "4", or with `ranges` "1..4". Returns NULL, or the error. */
 static const char *read_range(const char *text, size_t length, bool ranges, uint32_t *low,
                               uint32_t *high)
 {
@@ -37,7 +37,7 @@ static const char *read_range(const char *text, size_t length, bool ranges, uint
     return NULL;
 }
 
-/* "L=1,C=4": --units, --lanes or --latency; the exit code. */
+/* Parses "L=1,C=4" for --units, --lanes or --latency; returns the exit code. */
 static int read_list(struct makespan *makespan, const char *option, const char *text)
 {
     const bool units = strcmp(option, "units") == 0, latency = strcmp(option, "latency") == 0;
@@ -176,7 +176,7 @@ int makespan_read_machine(struct makespan *makespan)
     THEN_CODE(code, read_list(makespan, "units", makespan->units));
     THEN_CODE(code, read_list(makespan, "lanes", makespan->lanes));
     THEN_CODE(code, read_list(makespan, "latency", makespan->latency));
-    bool only_code = makespan->string || makespan->list_loops; /* needs no machine */
+    bool only_code = makespan->string || makespan->list_loops; /* they need no machine */
     if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes &&
         !only_code)
         code = cli_misuse(makespan->cli, "which units are there? Give --units, --lanes or --chip");

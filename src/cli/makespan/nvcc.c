@@ -1,4 +1,4 @@
-/* A .cu file is compiled to PTX by nvcc, where there is one. */
+/* Compiles a .cu file to PTX with nvcc. */
 #include "cli/makespan/makespan.h"
 #include "foundation/base/io/temporary.h"
 
@@ -12,7 +12,7 @@
 
 #define WORDS 40u
 
-/* $NVCC, or nvcc of $CUDA_HOME, or the first of the PATH (then the usual place). */
+/* Finds $NVCC, or nvcc in $CUDA_HOME, in the PATH, or at the usual place. */
 static void find_nvcc(char *path, size_t size)
 {
     const char *named = getenv("NVCC"), *home = getenv("CUDA_HOME");
@@ -60,7 +60,7 @@ static int compile_to(struct makespan *makespan, const char *path, const char *t
     words[count] = NULL;
     pid_t child = fork();
     if (child == 0) {
-        dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for results */
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* stdout is for results */
         execv(words[0], words);
         _exit(127);
     }
@@ -84,7 +84,7 @@ int makespan_compile(struct makespan *makespan, const char *path, int *code)
         return -1;
     }
     *code = compile_to(makespan, path, name);
-    close(fd); /* nvcc may have made another file of the name */
+    close(fd); /* nvcc may have replaced the file */
     fd = *code == EXIT_NOTHING ? open(name, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0 && *code == EXIT_NOTHING) {
         cli_say(makespan->cli, "cannot read '%s': %s", name, strerror(errno));

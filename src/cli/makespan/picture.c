@@ -39,14 +39,13 @@ struct picture {
     double cell; /* width of a cycle */
 };
 
-/* Where a piece of a warp is. */
+/* Position of a piece of a warp. */
 struct place {
-    uint32_t cycle; /* from 1; 0: left out */
-    uint32_t slot;  /* how many of the warp are before it in the same cycle */
+    uint32_t cycle; /* from 1; 0: omitted */
+    uint32_t slot;  /* pieces of the warp before it in the same cycle */
 };
 
-/* The pieces of one warp: those that follow each other without a gap, in the same kind of unit, are
- * one box. */
+/* Draws the pieces of one warp. Consecutive pieces of the same unit are one box. */
 static void draw_warp(const struct picture *picture, const struct place *places, uint32_t warp)
 {
     size_t length = gordian_makespan_length(picture->report->problem);
@@ -69,7 +68,7 @@ static void draw_warp(const struct picture *picture, const struct place *places,
     }
 }
 
-/* By warp and piece; NULL: no memory. */
+/* Returns the positions by warp and piece; NULL: out of memory. */
 static struct place *sort_places(const struct picture *picture)
 {
     const gordian_makespan_answer *answer = picture->report->answer;
@@ -91,7 +90,7 @@ static struct place *sort_places(const struct picture *picture)
     return places;
 }
 
-/* What the writers of files are given. */
+/* Context of the file writers. */
 struct written {
     const struct makespan *makespan;
     const struct makespan_report *report;

@@ -1,4 +1,4 @@
-/* gordian makespan for people: the interval, the table of warps and cycles, what was assumed. */
+/* gordian makespan, text reports: the interval, the table of warps and cycles, the assumptions. */
 #include "cli/makespan/makespan.h"
 
 #include <stdio.h>
@@ -39,11 +39,11 @@ struct table {
     const struct makespan_report *report;
     const char *kernel; /* normalised */
     uint32_t cell;      /* columns of a cycle */
-    uint32_t from, end; /* cycles of this part, from 1; end: the one after */
-    char *grid;         /* letters by warp and cycle, --issue of each, blanks where nothing runs */
+    uint32_t from, end; /* cycles in this part of the table, from 1; end is exclusive */
+    char *grid; /* letters by warp and cycle, `issue` of them each; blanks where nothing runs */
 };
 
-/* The letters of all cells; NULL: no memory. */
+/* Returns the letters of all cells; NULL: out of memory. */
 static char *fill_grid(const struct makespan *makespan, const struct makespan_report *report,
                        const char *kernel)
 {
@@ -68,7 +68,7 @@ static void warp_line(const struct table *table, uint32_t warp)
     struct output *out = &table->makespan->cli->out;
     uint32_t issue = table->makespan->issue, end = table->end;
     const char *row = table->grid + (size_t)warp * table->report->length * issue;
-    while (end > table->from && row[(size_t)(end - 2) * issue] == ' ') /* none at a line's end */
+    while (end > table->from && row[(size_t)(end - 2) * issue] == ' ') /* no trailing blanks */
         end--;
     char name[20];
     snprintf(name, sizeof name, "warp %u", warp + 1);
@@ -97,7 +97,7 @@ static uint32_t cycles_that_fit(const struct makespan *makespan, uint32_t length
     return (uint32_t)(print_columns(makespan) - NAME_WIDTH) / cell_width(makespan, length);
 }
 
-/* The table of warps and cycles. */
+/* Prints the table of warps and cycles. */
 static void makespan_table(struct makespan *makespan, const struct makespan_report *report)
 {
     struct table table = {.makespan = makespan,
@@ -126,7 +126,7 @@ static void makespan_table(struct makespan *makespan, const struct makespan_repo
     free(table.grid);
 }
 
-/* ------------------------------------------------------------------ what is known */
+/* ------------------------------------------------------------------ results */
 
 static void say_cycles(struct makespan *makespan, uint64_t cycles)
 {
@@ -156,7 +156,7 @@ static void machine_line(struct makespan *makespan)
                              : !makespan->ptx.most[letter - 'A'])
             continue;
         output_format(out, "%s%c %u a cycle", first ? "" : ", ", letter, units);
-        /* How long an instruction of this unit takes, if that is not one cycle. */
+        /* The duration of an instruction of this unit, if it is not one cycle. */
         gordian_unit shortest = makespan->unit_list[i];
         uint64_t least;
         shortest.latency_most = 0;
@@ -208,7 +208,7 @@ static void interval_line(struct makespan *makespan, const struct makespan_repor
     output_char(out, '\n');
 }
 
-/* What the solver says of the same question. */
+/* Prints the result of the solver. */
 static void solver_line(struct makespan *makespan, const struct lp_solver_answer *lp)
 {
     struct output *out = &makespan->cli->out;
@@ -226,7 +226,7 @@ static void solver_line(struct makespan *makespan, const struct lp_solver_answer
     output_format(out, " (%.2f s)\n", lp->seconds);
 }
 
-/* The letters, shortened in the middle. */
+/* Prints the letters, abbreviated in the middle. */
 static void string_line(struct makespan *makespan)
 {
     struct output *out = &makespan->cli->out;

@@ -1,4 +1,4 @@
-/* The measurements and the papers, which are a program of their own. */
+/* bench and papers, which gordian-lab implements. */
 #include "cli/parts/part.h"
 
 PART_COMMAND(bench, "[NAME]", "measure this machine against the bars and baselines", "gordian-lab");

@@ -1,4 +1,4 @@
-/* gordian-lab: the commands that `gordian` leaves to it. */
+/* gordian-lab: the table of its commands. */
 #include "cli/base/commands.h"
 
 const struct command *const cli_commands[] = {&command_bench, &command_papers, NULL};

@@ -15,8 +15,7 @@ static bool find_on_path(const char *program, char *path, size_t size)
     const char *folders = getenv("PATH");
     while (folders && *folders) {
         size_t length = strcspn(folders, ":");
-        /* An empty one is the folder we happen to be in: no place for a program to be taken from.
-         */
+        /* An empty entry means the current folder: skip it for security. */
         if (length && snprintf(path, size, "%.*s/%s", (int)length, folders, program) < (int)size &&
             access(path, X_OK) == 0)
             return true;
@@ -28,7 +27,7 @@ static bool find_on_path(const char *program, char *path, size_t size)
 bool part_find(const char *program, char *path, size_t size)
 {
     char folder[PATH_MAX], installed[PATH_MAX];
-#ifdef PARTS_FOLDER /* where it is installed: mostly relative to this program */
+#ifdef PARTS_FOLDER /* where it is installed, mostly relative to this program */
     snprintf(installed, sizeof installed, "%s/%s", PARTS_FOLDER, program);
 #else
     snprintf(installed, sizeof installed, "../libexec/gordian/%s", program);
@@ -48,7 +47,7 @@ int part_run(struct cli *cli, int argc, char **argv)
     }
     if (!part_find(cli->command->part, path, sizeof path))
         return cli_missing(cli, argc, argv);
-    /* The other program finds everything as we did. */
+    /* Restore the state that this process was started with. */
     if (!cli->pipe_was_ignored)
         signal(SIGPIPE, SIG_DFL);
     for (int fd = 0; fd <= STDERR_FILENO; fd++)

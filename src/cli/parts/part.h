@@ -1,21 +1,19 @@
-/* Commands that are programs of their own, since they need libraries that the others do without:
- * the service SQLite, libevent and OpenSSL; the watcher of databases their client libraries; the
- * measurements igraph, and much code that few users need. `gordian serve` is one command for its
- * user, whichever program does it: this one becomes the other.
+/* Commands in helper programs, because they need libraries that the others do not: the service
+ * SQLite, libevent and OpenSSL; the database watcher client libraries; the benchmarks igraph, and
+ * much code that few users need. `gordian serve` works either way: it executes the helper program.
  *
- *     part.c         where the other program is; becoming it
- *     lab.c, serve.c, watch.c       the commands as `gordian` knows them
+ *     part.c         finds and executes the helper program
+ *     lab.c, serve.c, watch.c       the commands in `gordian`
  *     lab_table.c, serve_table.c, watch_table.c
- *                                   the tables of commands of those programs
- */
+ *                                   the command tables of the helper programs */
 #pragma once
 
 #include "cli/base/cli.h"
 
-/* Where the program is: beside this one, in the folder for such programs, or on the PATH. */
+/* Finds a helper program: next to this one, in its own folder, or in the PATH. */
 bool part_find(const char *program, char *path, size_t size);
 
-/* A command as `gordian` knows it, which another program does. */
+/* Defines a command of `gordian` that a helper program implements. */
 #define PART_COMMAND(COMMAND, OPERANDS, SUMMARY, PROGRAM)                                          \
     const struct command command_##COMMAND = {                                                     \
         .name = #COMMAND,                                                                          \
@@ -28,5 +26,5 @@ bool part_find(const char *program, char *path, size_t size);
         .part = (PROGRAM),                                                                         \
     }
 
-/* What the command does here: becomes its program, or says which package has it. */
+/* Executes the helper program, or reports which package has it. */
 int part_run(struct cli *cli, int argc, char **argv);

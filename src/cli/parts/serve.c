@@ -1,4 +1,4 @@
-/* The service and what talks to it, where they are a program of their own. */
+/* Commands of gordian-serve. */
 #include "cli/parts/part.h"
 
 PART_COMMAND(serve, "", "run the service: programs send events and are told when they deadlock",

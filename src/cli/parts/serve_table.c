@@ -1,4 +1,4 @@
-/* gordian-serve: the commands that `gordian` leaves to it. */
+/* gordian-serve: the table of its commands. */
 #include "cli/base/commands.h"
 
 const struct command *const cli_commands[] = {

@@ -1,4 +1,4 @@
-/* The watcher of databases, where it is a program of its own. */
+/* The command of gordian-watch. */
 #include "cli/parts/part.h"
 
 PART_COMMAND(watch, "SERVER...", "watch the lock waits of databases, and name their deadlocks",

@@ -1,4 +1,4 @@
-/* gordian-watch: the command that `gordian` leaves to it. */
+/* gordian-watch: the table of its command. */
 #include "cli/base/commands.h"
 
 const struct command *const cli_commands[] = {&command_watch, NULL};

@@ -1,5 +1,5 @@
-/* gordian incidents: the history of deadlocks in a service's folder, read from its file, or in its
- * tables in PostgreSQL, whether the service runs or not. */
+/* gordian incidents: history of deadlocks, read from a service's folder or from its PostgreSQL
+ * tables, also while the service runs. */
 #define _GNU_SOURCE /* timegm */
 #include "cli/base/commands.h"
 #include "cli/base/hide_passwords.h"
@@ -18,16 +18,16 @@
 #include <string.h>
 #include <time.h>
 
-#define USUAL_FOLDER "/var/lib/gordian" /* as the unit of systemd has it */
+#define USUAL_FOLDER "/var/lib/gordian" /* as in the systemd unit */
 
 struct listing {
     struct cli *cli;
     struct style style;
     const char *folder, *store, *schema, *since, *until, *at, *export;
     struct incidents_filter filter;
-    uint64_t id; /* only this one; 0: all that pass */
-    bool audit;  /* what was done by hand, instead */
-    bool state;  /* everything as it was at that time, instead */
+    uint64_t id; /* only this incident; 0: all that match */
+    bool audit;  /* manual actions instead */
+    bool state;  /* the whole state at that time instead */
     struct output *out;
     uint64_t count, open;
     gordian_error error;
@@ -35,7 +35,7 @@ struct listing {
 
 /* ------------------------------------------------------------------ times */
 
-/* 90s, 15m, 12h, 30d: so long ago. */
+/* Parses an age: 90s, 15m, 12h, 30d. */
 static bool parse_ago(const char *text, uint64_t *ms)
 {
     uint64_t ago, now = wall_ms();
@@ -46,7 +46,7 @@ static bool parse_ago(const char *text, uint64_t *ms)
     return true;
 }
 
-/* 2026-11-15, 2026-11-15 09:30, 2026-11-15T09:30:15Z: UTC. */
+/* Parses a date in UTC: 2026-11-15, 2026-11-15 09:30, 2026-11-15T09:30:15Z. */
 static bool parse_date(const char *text, uint64_t *ms)
 {
     static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S",
@@ -86,7 +86,7 @@ static void print_date(struct output *out, uint64_t ms)
         output_format(out, "%s.%03u", text, (unsigned)(ms % 1000));
 }
 
-/* ------------------------------------------------------------------ one incident */
+/* ------------------------------------------------------------------ incidents */
 
 static gordian_status print_incident_json(void *context, const struct incident *incident)
 {
@@ -166,7 +166,7 @@ static gordian_status print_incident_text(void *context, const struct incident *
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what was done by hand */
+/* ------------------------------------------------------------------ manual actions */
 
 static gordian_status audit_json(void *context, const struct incident *action)
 {
@@ -200,7 +200,7 @@ static gordian_status audit_text(void *context, const struct incident *action)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ queries */
 
 static void where_it_is(const struct listing *listing, struct store_options *options)
 {
@@ -238,11 +238,11 @@ static gordian_status run_query(struct listing *listing, bool as_json)
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* Everything, replays included, one object a line. */
+/* Writes all incidents with their replays, one object per line. */
 static gordian_status write_export(void *context, struct output *out, gordian_error *error)
 {
     struct listing *listing = context;
-    (void)error; /* it is listing's */
+    (void)error; /* listing->error is used */
     listing->out = out;
     listing->filter.with_replay = listing->filter.oldest_first = true;
     return run_query(listing, true);
@@ -288,7 +288,7 @@ static int list_incidents(struct listing *listing)
     return cli_finish(listing->cli, listing->count ? EXIT_FOUND : EXIT_NOTHING);
 }
 
-/* ------------------------------------------------------------------ everything, at some moment */
+/* ------------------------------------------------------------------ point-in-time query */
 
 static gordian_status print_system(struct listing *listing, const struct service *service,
                                    struct served *served)
@@ -312,7 +312,7 @@ static gordian_status print_system(struct listing *listing, const struct service
     return status;
 }
 
-/* The system that was named, or the only one. */
+/* Returns the named system, or the only one. */
 static struct served *choose_system(struct listing *listing, const struct service *service)
 {
     const char *name = listing->filter.system;

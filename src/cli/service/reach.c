@@ -46,7 +46,7 @@ gordian_status reach_explain(const struct reach *reach, gordian_error *error)
     return error->status;
 }
 
-/* A token from a file, its first line. */
+/* Reads the token from the first line of a file. */
 static gordian_status read_token(struct reach *reach, gordian_error *error)
 {
     const char *path = reach->token_file;

@@ -1,5 +1,5 @@
-/* Reaching a running service, for the commands that talk to one: where it is, what lets us in, and
- * what to do about it when it cannot be reached. */
+/* Connection of a command to a running service: its address, credentials, and advice for failures.
+ */
 #pragma once
 
 #include "cli/base/cli.h"
@@ -9,13 +9,13 @@
 struct reach {
     gordian_client_options options;
     const char *to, *token_file;
-    const char *uri; /* where that is, once it was opened */
+    const char *uri; /* the address, after reach_open */
     char usual[300];
     char token[600];
-    int code; /* why it failed: see gordian_client_options */
+    int code; /* reason of a failure: see gordian_client_options */
 };
 
-/* The options of a command that fill one. */
+/* Options for the connection. */
 #define REACH_TO(reach)                                                                            \
     {                                                                                              \
         "to", 't', "URI",                                                                          \
@@ -42,11 +42,11 @@ struct reach {
         "tls-key", 0, "FILE", "and its key", OPTION_FILE, &(reach).options.tls_key, NULL           \
     }
 
-/* Before options are parsed: the defaults. */
+/* Sets the defaults. Call it before options are parsed. */
 void reach_init(struct reach *reach, const char *name);
-/* Reads the token, if there is a file with one. */
+/* Reads the token file, if given. */
 gordian_status reach_prepare(struct reach *reach, gordian_error *error);
-/* Connects. What it fails with says what to do about it. */
+/* Connects. The error message includes advice. */
 gordian_status reach_open(struct reach *reach, gordian_client **client, gordian_error *error);
-/* Adds to an error of the client what to do about it. */
+/* Appends advice to an error message of the client. */
 gordian_status reach_explain(const struct reach *reach, gordian_error *error);

@@ -1,4 +1,4 @@
-/* gordian send: streams a trace to the service and prints what it answers. */
+/* gordian send: streams a trace to the service and prints its answers. */
 #include "cli/service/send.h"
 
 #include "cli/base/commands.h"
@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #define LEASE_MS   30000
-#define UNANSWERED 65536 /* lines, before more input is read */
+#define UNANSWERED 65536 /* lines; then answers are awaited before more input is read */
 #define SILENCE_NS (5 * UINT64_C(1000000000))
 
-/* ------------------------------------------------------------------ the conversation */
+/* ------------------------------------------------------------------ connection */
 
-/* Talks for a while: waits at most so long for answers, or for input. */
+/* Handles the connection; waits for answers, or for input, at most this long. */
 static gordian_status send_step(struct send *send, bool for_input, int timeout_ms,
                                 gordian_error *error)
 {
@@ -38,7 +38,7 @@ static gordian_status send_step(struct send *send, bool for_input, int timeout_m
     return send->failure.status;
 }
 
-/* Waits until no more than so many lines are without an answer. */
+/* Waits until at most `most` lines are unanswered. */
 static gordian_status send_drain(struct send *send, size_t most, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -46,8 +46,8 @@ static gordian_status send_drain(struct send *send, size_t most, gordian_error *
     while (status == GORDIAN_OK && !send->refused &&
            gordian_client_unanswered(send->client) > most) {
         status = send_step(send, false, 1000, error);
-        /* Answers that are held back come when the service can keep things again: that is waited
-         * for, but not in silence. */
+        /* The service may hold back answers until it can store data again. Report that while
+         * waiting. */
         uint64_t now = clock_ns();
         if (send->heard && send->said_silent)
             cli_say(send->cli, "%.200s answers again", send->reach.uri);
@@ -73,7 +73,7 @@ static void report_link(void *context, bool connected, const char *why)
         cli_say(send->cli, "%.130s: %.260s; connecting again", send->reach.uri, why);
 }
 
-/* A question and its answer; NULL: it failed. */
+/* Sends a line and returns the answer; NULL: failed. */
 static const struct value *ask_line(struct send *send, struct arena *arena, const char *line,
                                     const char **text, gordian_error *error)
 {
@@ -90,7 +90,7 @@ static const struct value *ask_line(struct send *send, struct arena *arena, cons
     return answer;
 }
 
-/* "avoid queue=yes". */
+/* Parses "avoid queue=yes". */
 static gordian_status read_open(struct send *send, gordian_error *error)
 {
     gordian_client_options *options = &send->reach.options;
@@ -106,7 +106,7 @@ static gordian_status read_open(struct send *send, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Connects, and learns about the system. */
+/* Connects and queries the system. */
 static gordian_status send_open(struct send *send, gordian_error *error)
 {
     gordian_client_options *options = &send->reach.options;
@@ -114,7 +114,7 @@ static gordian_status send_open(struct send *send, gordian_error *error)
     options->lease_ms = LEASE_MS;
     options->keep = !send->drop;
     options->patient = true;
-    options->window = 2 * UNANSWERED; /* we do the waiting */
+    options->window = 2 * UNANSWERED; /* back-pressure is applied here */
     options->granted = send_granted;
     options->link = report_link;
     options->context = send;
@@ -143,7 +143,7 @@ gordian_status send_text(struct send *send, struct sent_line line, gordian_error
     return status == GORDIAN_OK ? send_drain(send, send->strict ? 0 : UNANSWERED, error) : status;
 }
 
-/* The trace's line, its words with one blank between. */
+/* Sends a line of the trace, its words separated by single blanks. */
 static gordian_status send_line(struct send *send, gordian_error *error)
 {
     const gordian_trace *trace = &send->trace;
@@ -167,7 +167,7 @@ static gordian_status send_line(struct send *send, gordian_error *error)
 
 /* ------------------------------------------------------------------ input */
 
-/* Live input is waited for together with the service's answers. */
+/* Waits for live input and for answers at the same time. */
 static ptrdiff_t read_send_input(void *context, char *buffer, size_t size)
 {
     struct send *send = context;
@@ -200,7 +200,7 @@ static void show_send_progress(struct send *send)
                   send->avoids ? "unsafe" : "deadlocks");
 }
 
-/* To the end of the trace, or of whoever reads our output. */
+/* Sends the trace to its end, or until the output is closed. */
 static gordian_status stream_trace(struct send *send, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -217,14 +217,14 @@ static gordian_status stream_trace(struct send *send, gordian_error *error)
     }
     if (status == GORDIAN_STATUS_END)
         return send_drain(send, 0, error);
-    if (status == GORDIAN_STATUS_INPUT) { /* what came before the bad line has been sent */
+    if (status == GORDIAN_STATUS_INPUT) { /* the lines before the bad one were sent */
         gordian_error ignored;
         send_drain(send, 0, &ignored);
     }
     return status;
 }
 
-/* Until every request of ours that can be served is, or the time is up. */
+/* Waits until all requests that can be granted are granted, or until the timeout. */
 static gordian_status wait_for_grants(struct send *send, gordian_error *error)
 {
     uint64_t until = clock_ns() + send->timeout * UINT64_C(1000000000);

@@ -1,6 +1,5 @@
-/* `gordian send` in four parts: the command, its input and the conversation (send.c), labels
- * (send_labels.c), what the service answers (send_answers.c), and what is printed (send_report.c).
- */
+/* `gordian send`: the command, its input and the connection (send.c), labels (send_labels.c), the
+ * service's answers (send_answers.c), and reports (send_report.c). */
 #pragma once
 
 #include "cli/base/input.h"
@@ -9,9 +8,9 @@
 #include "foundation/base/fifo.h"
 #include "output/show/draw.h"
 
-/* What can become of a line. */
+/* Possible results of a line. */
 enum send_result {
-    SEND_OTHER, /* a declaration; an event that was applied before */
+    SEND_OTHER, /* a declaration, or an event that was applied before */
     SEND_GRANTED,
     SEND_BLOCKED,
     SEND_DEADLOCK,
@@ -24,13 +23,13 @@ enum send_result {
     SEND_RESULTS
 };
 
-/* A line without an answer yet; its text is in send->texts. */
+/* A line without an answer; its text is in send->texts. */
 struct sent_line {
     uint64_t line; /* of the input */
     uint32_t column;
     uint32_t size; /* of its text */
     bool event;
-    bool label; /* ours, not one of the trace's */
+    bool label; /* a label line of ours, not from the trace */
 };
 
 struct send {
@@ -49,26 +48,26 @@ struct send {
     bool avoids;
     char engine[40];
 
-    /* what has no answer yet */
+    /* unanswered lines */
     struct fifo sent; /* of struct sent_line */
     struct fifo texts;
-    uint64_t heard_at; /* ns: the last answer, or when the wait for one began; 0: none waits */
-    bool heard;        /* something, since that was last looked at */
-    bool said_silent;  /* that no answers come was told */
+    uint64_t heard_at; /* ns: latest answer, or begin of the wait; 0: not waiting */
+    bool heard;        /* an answer arrived since the last check */
+    bool said_silent;  /* missing answers were reported */
 
-    /* who waits, by the service's ids */
-    struct names names; /* of those who have waited */
-    uint8_t *waits;     /* enum */
+    /* processes that wait, by the service's ids */
+    struct names names; /* of processes that have waited */
+    uint8_t *waits;     /* enum waits */
     size_t waits_room;
-    uint64_t waiting; /* can still be served */
+    uint64_t waiting; /* number of them that can still be granted */
 
-    struct names labelled; /* who has been, by ids of our own */
+    struct names labelled; /* labelled processes, by ids of our own */
     uint32_t *free_ids, next_id;
     size_t free_count, free_room;
 
     uint64_t events, results[SEND_RESULTS];
-    bool event_refused; /* the last one */
-    uint64_t served;    /* requests of ours that waited and were granted */
+    bool event_refused; /* the latest one */
+    uint64_t served;    /* our requests that were granted after a wait */
     struct drawing drawing;
     struct told_witness told;
     bool refused; /* --strict: stop */
@@ -76,7 +75,7 @@ struct send {
     gordian_error failure; /* of a callback */
 };
 
-/* Nothing is known of a trace whose events were all refused: it is bad input. */
+/* If all events were refused, nothing is known: it is bad input. */
 static inline bool send_refused_all(const struct send *send)
 {
     return send->events > 0 && send->results[SEND_REFUSED] == send->events;
@@ -84,27 +83,27 @@ static inline bool send_refused_all(const struct send *send)
 
 /* ---- send.c */
 
-/* The line whose text has been put behind send->texts, without counting it yet. */
+/* Sends the line whose text was added to send->texts, without fifo_put. */
 gordian_status send_text(struct send *send, struct sent_line line, gordian_error *error);
 
 /* ---- send_labels.c */
 
-/* Are they KEY:VALUE, with blanks between? Otherwise the one that is not. */
+/* Are the labels KEY:VALUE, separated by blanks? If not, *wrong is the malformed one. */
 bool send_labels_fit(const char *labels, const char **wrong);
-/* Labels the process of the line that was just sent, if it may be a new one. */
+/* Labels the process of the line that was just sent, if it may be new. */
 gordian_status send_labels(struct send *send, gordian_error *error);
-/* There was no such process: its event was refused. `text` is what was sent. */
+/* The process does not exist, because its event was refused. `text` is the label line. */
 void send_unlabelled(struct send *send, const char *text, size_t size);
 void send_labels_free(struct send *send);
 
-/* ---- send_answers.c: callbacks of the client, with the send as their context */
+/* ---- send_answers.c: callbacks of the client; the context is the struct send */
 
 void send_answered(void *context, const gordian_reply *reply);
 void send_granted(void *context, uint32_t process);
 
 /* ---- send_report.c */
 
-/* `answer` NULL: it was not needed. */
+/* `answer` may be NULL if it is not needed. */
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
                        const gordian_reply *reply, enum send_result result,
                        const struct value *answer);

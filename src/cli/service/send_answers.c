@@ -1,4 +1,4 @@
-/* gordian send: what the service answers. */
+/* gordian send: handles the service's answers. */
 #include "cli/service/send.h"
 
 #include "foundation/base/error.h"
@@ -30,11 +30,11 @@ static enum send_result result_of(const struct send *send, const gordian_reply *
     return (enum send_result)(send->avoids ? verdicts : outcomes)[reply->outcome];
 }
 
-/* ------------------------------------------------------------------ who waits */
+/* ------------------------------------------------------------------ waiting processes */
 
 enum waits {
     WAITS_NOT,
-    WAITS_WELL, /* can still be served */
+    WAITS_WELL, /* can still be granted */
     WAITS_DEAD,
 };
 
@@ -52,8 +52,8 @@ static bool set_waits(struct send *send, uint32_t process, enum waits waits)
     return true;
 }
 
-/* Keeps the name of a process that waits: the second word of its line. An id, and a name, may have
- * been somebody else's before. */
+/* Stores the name of a waiting process: the second word of its line. Its id and its name may have
+ * been used before. */
 static bool keep_name(struct send *send, uint32_t process, const char *text, size_t size)
 {
     const char *end = text + size, *name = (const char *)memchr(text, ' ', size) + 1;
@@ -81,9 +81,9 @@ static bool note_waiting(struct send *send, const gordian_reply *reply, enum sen
     if (result == SEND_ENDED) {
         uint64_t served = send->served;
         good = set_waits(send, reply->process, WAITS_NOT);
-        send->served = served; /* it gave up */
+        send->served = served; /* it cancelled the wait */
     }
-    /* Whoever is in a deadlock cannot be waited for. */
+    /* Deadlocked processes are not waited for. */
     for (i = 0; (name = value_item(value_find(answer, "deadlocked"), i)) != NULL; i++) {
         const char *text = value_text(name);
         uint32_t id = text ? names_find(&send->names, text, strlen(text)) : GORDIAN_NONE;
@@ -125,7 +125,7 @@ static void take_result(struct send *send, const struct sent_line *line, const c
     enum send_result result = result_of(send, reply);
     struct arena arena = {0};
     const struct value *answer = NULL;
-    /* Is there something to look up in the JSON of an answer? */
+    /* Is the JSON of the answer needed? */
     if (result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_REFUSED ||
         (send->all && !send->cli->json))
         answer = told_read(&arena, reply->json, reply->json_length);
@@ -143,13 +143,13 @@ static void take_result(struct send *send, const struct sent_line *line, const c
     arena_free(&arena);
 }
 
-/* As in a trace: a declaration that cannot be is bad input, an event is only refused. */
+/* As in a trace: an invalid declaration is bad input, an invalid event is only refused. */
 static void take_refusal(struct send *send, const struct sent_line *line,
                          const gordian_reply *reply)
 {
     if (reply->code == 0) {
         fail(&send->failure, reply->status, "%s", reply->message);
-    } else if (line->label && send->event_refused) { /* so there is nobody to label */
+    } else if (line->label && send->event_refused) { /* the process does not exist */
         send_unlabelled(send, fifo_front(&send->texts), line->size);
     } else if (!line->event) {
         fail_at(&send->failure, reply->status, line->line, line->column, "%s", reply->message);

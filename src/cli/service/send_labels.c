@@ -1,4 +1,4 @@
-/* gordian send --label: every process of the trace gets the labels with its first event. */
+/* gordian send --label: labels every process of the trace at its first event. */
 #include "cli/service/send.h"
 #include "foundation/base/error.h"
 #include "foundation/base/names/interner.h"
@@ -26,7 +26,7 @@ bool send_labels_fit(const char *labels, const char **wrong)
     return true;
 }
 
-/* ------------------------------------------------------------------ who has been */
+/* ------------------------------------------------------------------ labelled processes */
 
 static void forget_name(struct send *send, const char *name, size_t length)
 {
@@ -59,7 +59,7 @@ gordian_status send_labels(struct send *send, gordian_error *error)
     size_t room = sizeof LABEL_LINE + name->length + 1 + strlen(send->labels) + 1;
     if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_EXIT)
         forget_name(send, name->text, name->length);
-    /* Only these make a process. */
+    /* Only these lines create a process. */
     if (!(trace->kind == GORDIAN_LINE_PROCESS ||
           (trace->kind == GORDIAN_LINE_EVENT &&
            (trace->op == GORDIAN_OP_REQUEST || trace->op == GORDIAN_OP_HOLD ||

@@ -1,4 +1,4 @@
-/* gordian send: what is printed, as `gordian detect` and `gordian avoid` do. */
+/* gordian send: reports, in the format of `gordian detect` and `gordian avoid`. */
 #include "cli/service/send.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool next_word(struct words *words, char *word, size_t size)
     return true;
 }
 
-/* " p q=2": the rest of a line, coloured; returns its columns. */
+/* " p q=2": writes the rest of a line in colour; returns its columns. */
 static size_t print_rest_of_line(struct send *send, struct words words)
 {
     const struct style *style = &send->drawing.style;
@@ -89,7 +89,7 @@ static void print_event_line(struct send *send, const char *text, size_t size,
 
 /* ------------------------------------------------------------------ deadlocks */
 
-/* "FILE:12: " before what happened there. */
+/* "FILE:12: " before an event. */
 static void print_place(struct send *send, const struct sent_line *line)
 {
     struct output *out = send_out(send);
@@ -163,7 +163,7 @@ void send_report_event(struct send *send, const struct sent_line *line, const ch
         print_event_line(send, text, line->size, result, answer);
     if (result == SEND_DEADLOCK) {
         draw_sent_deadlock(send, line, text, answer);
-        /* Those that the service has ended, by its policy. */
+        /* Victims of the service's recovery policy. */
         const struct value *victims = value_find(answer, "recovered");
         output_text(send_out(send), victims ? "\n" : "");
         for (size_t i = 0; i < value_count(victims); i++) {

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* asprintf */
-/* gordian serve: the service. Options from the command line and from a file, then
- * service/serve/server/server.h.
- */
+/* gordian serve: the service. Reads options from the command line and a file, then calls
+ * service/serve/server/server.h. */
 #include "cli/base/commands.h"
 #include "cli/base/hide_passwords.h"
 #include "foundation/base/error.h"
@@ -22,10 +21,10 @@
 #include <unistd.h>
 
 #define CONFIG_WORDS 128
-#define OPTIONS      56   /* at most */
-#define REST_MS      3000 /* who has handed the lead over lets others take it */
-#define LOG_END_MS   500  /* at the end, for the last lines of the log to be taken */
-/* Below that not even the messages of an ordinary client would fit. */
+#define OPTIONS      56   /* maximum */
+#define REST_MS      3000 /* after a handover, wait this long before becoming leader again */
+#define LOG_END_MS   500  /* for the last lines of the log, at the end */
+/* Less memory would not suffice for the messages of an ordinary client. */
 #define CLIENT_MEMORY_MIN (1u << 20)
 
 struct serve {
@@ -38,17 +37,17 @@ struct serve {
     const char *keep_incidents, *max_lease, *memory, *client_memory, *leader_lease;
     unsigned durability;
     bool hand_over;
-    struct systemd systemd; /* of a server that has lost the lead */
+    struct systemd systemd; /* from a server that lost the leadership */
     char socket[256];
     int argc;
     char **argv;
-    struct serve *fresh, *given;  /* before anything was read, and as it was read at the start */
-    char *words[2][CONFIG_WORDS]; /* of the file, when it was read first, and last */
+    struct serve *fresh, *given;  /* before reading any options, and as read at the start */
+    char *words[2][CONFIG_WORDS]; /* of the file, when first and last read */
 };
 
 /* ------------------------------------------------------------------ values */
 
-/* What the options say in words. NULL: fine; otherwise which is wrong. */
+/* Parses the options with units. Returns NULL, or the error. */
 static const char *take_values(struct serve *serve)
 {
     struct server_options *options = &serve->options;
@@ -91,7 +90,7 @@ static void free_words(char **words)
     }
 }
 
-/* `key value`, `key = value` or a flag's `key` becomes --key=value. */
+/* Turns `key value`, `key = value` or a flag's `key` into --key=value. */
 static gordian_status take_option_line(const struct reader *reader, char **word,
                                        gordian_error *error)
 {
@@ -147,7 +146,7 @@ static int take_option_file(struct serve *serve, char **words)
     return EXIT_NOTHING;
 }
 
-/* The file first, then the command line: what it says goes. */
+/* Reads the file, then the command line, which has precedence. */
 static int read_serve_options(struct serve *serve, char **words)
 {
     int code = serve->config ? take_option_file(serve, words) : EXIT_NOTHING;
@@ -171,8 +170,8 @@ static bool is_same_value(const struct option *option, const void *left, const v
     }
 }
 
-/* SIGHUP: limits and times are read again; everything else needs a restart. What the file does not
- * name any more has its default, or what the command line says. */
+/* SIGHUP: reload limits and times; other options need a restart. An option that was removed from
+ * the file gets its default, or its value from the command line. */
 static bool on_reload(void *context, struct server_options *now)
 {
     struct serve *serve = context;
@@ -190,10 +189,10 @@ static bool on_reload(void *context, struct server_options *now)
         cli_say(serve->cli, "%s: %s", path, wrong);
     good &= !wrong;
     if (good) {
-        /* Says what the file would have changed, had the service been started anew. */
+        /* Report changes in the file that need a restart. */
         for (const struct option *option = serve->table; option->name; option++) {
             size_t place = (size_t)((const char *)option->target - (const char *)serve);
-            /* Limits and times may change while it runs. */
+            /* Limits and times may change at run time. */
             if (!(strncmp(option->name, "max-", 4) == 0 ||
                   strcmp(option->name, "keep-incidents") == 0) &&
                 !is_same_value(option, option->target, (const char *)serve->given + place))
@@ -206,7 +205,7 @@ static bool on_reload(void *context, struct server_options *now)
     } else {
         cli_say(serve->cli, "%s: the old limits stay", path);
     }
-    /* texts of the file are those of the start, which stay */
+    /* the texts are those read at the start, which remain */
     memcpy(before.words, serve->words, sizeof before.words);
     *serve = before;
     return good;
@@ -214,7 +213,7 @@ static bool on_reload(void *context, struct server_options *now)
 
 /* ------------------------------------------------------------------ running */
 
-/* "2026-11-16T09:15:00.123Z: ", by the world's clock. */
+/* "2026-11-16T09:15:00.123Z: ", in UTC. */
 static void report_time(char *text, size_t size)
 {
     struct timespec now;
@@ -233,12 +232,12 @@ static void on_log(void *context, int level, const char *text)
     if (level >= 7 && !serve->cli->verbose)
         return;
     char when[40] = "";
-    if (!getenv("JOURNAL_STREAM")) /* systemd's journal knows when */
+    if (!getenv("JOURNAL_STREAM")) /* systemd's journal adds the time */
         report_time(when, sizeof when);
     cli_say(serve->cli, "%s%s", when, text);
 }
 
-/* The same place as gordian_client_usual_uri has. */
+/* Uses the same default as gordian_client_usual_uri. */
 static void usual_socket(struct serve *serve)
 {
     const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -247,7 +246,7 @@ static void usual_socket(struct serve *serve)
             serve->options.socket = NULL;
         return;
     }
-    /* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
+    /* Socket activation by systemd. The variables may also belong to a parent process. */
     const char *pid = getenv("LISTEN_PID"), *why;
     uint64_t number;
     if (getenv("LISTEN_FDS") && pid && parse_u64(pid, strlen(pid), &number, &why) &&
@@ -260,7 +259,7 @@ static void usual_socket(struct serve *serve)
     serve->options.socket = serve->socket;
 }
 
-/* Whoever wants to end us while we are between two servers is heard by the second. */
+/* Blocks signals between two servers, so that the second one receives them. */
 static void hold_signals(bool hold)
 {
     sigset_t set;
@@ -272,7 +271,7 @@ static void hold_signals(bool hold)
     sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-/* *again: it has lost the lead to another, and is to stand by from here on. */
+/* *again: it lost the leadership and must continue as a standby. */
 static gordian_status run_server_once(struct serve *serve, bool *again, gordian_error *error)
 {
     struct server *server;
@@ -301,7 +300,7 @@ static int run_servers(struct serve *serve)
     gordian_status status = GORDIAN_OK;
     do {
         status = run_server_once(serve, &again, &error);
-        if (again && status == GORDIAN_STATUS_IO) { /* the database cannot be reached just now */
+        if (again && status == GORDIAN_STATUS_IO) { /* the database is unreachable */
             on_log(serve, 4, error.message);
             sigset_t set;
             if (sigpending(&set) == 0 &&
@@ -316,7 +315,7 @@ static int run_servers(struct serve *serve)
     return status != GORDIAN_OK ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
 }
 
-/* Messages come in whole lines; the log takes them one by one. */
+/* Passes messages, which are whole lines, to the log line by line. */
 static void queue_message(void *context, const char *text, size_t length)
 {
     while (length > 0) {
@@ -328,14 +327,14 @@ static void queue_message(void *context, const char *text, size_t length)
     }
 }
 
-/* From here on everything that is written to standard error goes through the log's queue: a
- * standard error that takes nothing must not hold up the service, nor its end. */
+/* From here on, standard error goes through the log queue: a blocked standard error must not block
+ * the service or its end. */
 static int run_server(struct serve *serve)
 {
     gordian_error error = {0};
     struct log_queue *log;
-    signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
-    /* As many connections as the system lets us have. */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit is an error, like a full disk */
+    /* Raise the limit of open file descriptors. */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
@@ -352,7 +351,7 @@ static int run_server(struct serve *serve)
     return code;
 }
 
-/* The folder, without a service. */
+/* --verify: checks a folder without starting a service. */
 static int verify_folder(const struct serve *serve)
 {
     struct server_verdict verdict;
@@ -378,7 +377,7 @@ static int verify_folder(const struct serve *serve)
     return EXIT_SUCCESS;
 }
 
-/* From outside: whoever leads is to let another do it. */
+/* --hand-over: asks the leader to step down. */
 static int ask_hand_over(const struct serve *serve)
 {
     struct store_options options;
@@ -396,7 +395,7 @@ static int ask_hand_over(const struct serve *serve)
     return EXIT_SUCCESS;
 }
 
-/* Everything has been read. */
+/* Runs with the options that were read. */
 static int start_given(struct serve *serve)
 {
     const char *wrong = take_values(serve);
@@ -427,7 +426,7 @@ static int start_serving(struct serve *serve, int argc, char **argv)
     serve->argv = argv;
     TRY_CODE(read_serve_options(serve, serve->words[0]));
     *serve->given = *serve;
-    /* What the process list shows has no password in it from here on. */
+    /* Hide the password from the process list from here on. */
     char *copy = hide_behind((char *)serve->options.store);
     serve->options.store = copy;
     char *store = copy;
@@ -450,7 +449,7 @@ static int run_with(struct serve *serve, int argc, char **argv)
     return code;
 }
 
-/* The options, in the order in which the help has them. */
+/* Groups of options, in the order of the help. */
 static struct option *keeping_options(struct option *to, struct serve *serve)
 {
     static const char *const levels[] = {"none", "batch", "full", NULL};
@@ -574,7 +573,7 @@ static int serve_main(struct cli *cli, int argc, char **argv)
     o->log = on_log;
     o->log_context = o->reload_context = &serve;
     o->reload = on_reload;
-    struct option options[OPTIONS] = {0}; /* the last one ends the table */
+    struct option options[OPTIONS] = {0}; /* zeros end the table */
     limit_options(access_options(keeping_options(options, &serve), &serve), &serve);
     serve.table = options;
     return run_with(&serve, argc, argv);

@@ -1,4 +1,4 @@
-/* gordian serve and gordian incidents, where they were built without what they need. */
+/* gordian serve and gordian incidents, in builds without their libraries. */
 #include "cli/base/commands.h"
 
 #define MISSING "built without libevent, SQLite or OpenSSL"

@@ -1,4 +1,4 @@
-/* gordian tail: what happens in a running service, as it happens. */
+/* gordian tail: follows the events of a running service. */
 #define _GNU_SOURCE
 #include "cli/base/commands.h"
 #include "cli/base/interrupt.h"
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE   500 /* incidents of before, asked for at once */
+#define PAGE   500 /* incidents per history request */
 #define PASSED 256
 
 struct ids {
@@ -28,7 +28,7 @@ struct ids {
     size_t count, room;
 };
 
-/* A notice to be shown later: this, and then its text. */
+/* Header of a notification to be shown later; its text follows. */
 struct later {
     bool deadlock;
     size_t length;
@@ -40,25 +40,25 @@ struct tail {
     gordian_client *client;
 
     /* options */
-    const char *since; /* NULL, too, once that was told */
+    const char *since; /* NULL after it was used */
     const char *label; /* NULL: any */
     bool deadlocks, retry;
-    uint64_t count; /* end after so many; 0: go on */
+    uint64_t count; /* stop after this many; 0: no limit */
 
-    uint64_t since_ms; /* so long ago */
+    uint64_t since_ms; /* age in ms */
     uint64_t shown;
-    uint64_t passed[PASSED]; /* deadlocks with the label, whose ends are to be told, too */
+    uint64_t passed[PASSED]; /* deadlocks with the label, whose ends are also shown */
     size_t passed_next;
-    bool found;     /* a deadlock was seen */
-    bool connected; /* the service has answered before */
+    bool found;     /* a deadlock was shown */
+    bool connected; /* connected at least once */
 
-    /* What was told, so that nothing is missed or told twice when the connection was lost. */
-    uint64_t newest;      /* deadlock */
+    /* What was shown, so that nothing is lost or repeated after a reconnection. */
+    uint64_t newest;      /* deadlock id */
     struct ids standing;  /* deadlocks that have not ended */
-    struct ids caught_up; /* ... whose ends were told when it was asked for what was missed */
-    uint64_t seq;         /* the newest event; 0: none */
-    struct fifo later;    /* of struct later: notices that come while that is asked for */
-    bool asking;          /* ... which it is */
+    struct ids caught_up; /* deadlocks whose ends were shown from the history */
+    uint64_t seq;         /* latest event; 0: none */
+    struct fifo later;    /* of struct later: notifications that arrive during a history request */
+    bool asking;          /* a history request is running */
     struct drawing drawing;
     struct told_witness told;
 };
@@ -68,7 +68,7 @@ static struct output *tail_out(struct tail *tail)
     return &tail->cli->out;
 }
 
-/* ------------------------------------------------------------------ for people */
+/* ------------------------------------------------------------------ text */
 
 /* "12:03:04.120 ", local time. */
 static void print_time(struct tail *tail, uint64_t ms)
@@ -108,8 +108,8 @@ static void write_formed(struct tail *tail, const struct value *incident)
     output_char(tail_out(tail), '\n');
 }
 
-/* One that has ended is told whole if it comes from the past, and in brief if it was told before.
- */
+/* Prints an incident. An ended one is printed completely if it is from the history, and briefly if
+ * it was printed before. */
 static void print_incident(struct tail *tail, const struct value *incident)
 {
     bool ended = told_number(incident, "ended") > 0;
@@ -130,7 +130,7 @@ static void print_incident(struct tail *tail, const struct value *incident)
     }
 }
 
-/* ------------------------------------------------------------------ what was told */
+/* ------------------------------------------------------------------ what was shown */
 
 static bool ids_drop(struct ids *ids, uint64_t id)
 {
@@ -156,7 +156,7 @@ static void ids_free(struct ids *ids)
     *ids = (struct ids){0};
 }
 
-/* A notice may be of what was told already, when it came while that was asked for. */
+/* False if a notification was already shown, from the history. */
 static bool is_new_incident(struct tail *tail, const struct value *incident)
 {
     uint64_t id = told_number(incident, "id");
@@ -171,7 +171,7 @@ static bool is_new_incident(struct tail *tail, const struct value *incident)
     return true;
 }
 
-/* One of the history may be of what was told long ago. Numbers grow. */
+/* False if an incident of the history was already shown. Ids increase. */
 static bool was_missed(struct tail *tail, const struct value *incident)
 {
     uint64_t id = told_number(incident, "id");
@@ -186,7 +186,7 @@ static bool was_missed(struct tail *tail, const struct value *incident)
     return true;
 }
 
-/* Events between the last one and this one were not told to us. */
+/* Reports events missing between the latest one and this one. */
 static void print_gap(struct tail *tail, const char *text, size_t length)
 {
     uint64_t seq, before = tail->seq;
@@ -205,7 +205,7 @@ static void print_gap(struct tail *tail, const char *text, size_t length)
                   (unsigned long long)(seq - before - 1));
 }
 
-/* ------------------------------------------------------------------ what comes */
+/* ------------------------------------------------------------------ notifications */
 
 static bool tail_is_done(const struct tail *tail)
 {
@@ -213,7 +213,7 @@ static bool tail_is_done(const struct tail *tail)
            tail->cli->out.failure;
 }
 
-/* Has somebody or something in it the label? Its end tells no labels. */
+/* Does any participant have the label? The end of an incident has no labels. */
 static bool is_wanted(struct tail *tail, const struct value *incident)
 {
     const struct value *labels = value_find(incident, "labels");
@@ -276,7 +276,7 @@ static void take_notice(void *context, gordian_notice notice, const char *text, 
     struct tail *tail = context;
     bool deadlock = notice == GORDIAN_NOTICE_DEADLOCK;
     if (tail_is_done(tail) ||
-        notice == GORDIAN_NOTICE_GAP) /* the next event says what is missing */
+        notice == GORDIAN_NOTICE_GAP) /* the next event shows what is missing */
         return;
     if (!tail->asking) {
         (deadlock ? show_deadlock : show_event)(tail, text, length);
@@ -293,9 +293,10 @@ static void take_notice(void *context, gordian_notice notice, const char *text, 
     fifo_put(&tail->later, sizeof later + length);
 }
 
-/* ------------------------------------------------------------------ what was before */
+/* ------------------------------------------------------------------ history */
 
-/* The end of one that was told is told in brief, as a notice has it. */
+/* Shows an incident of the history. The end of a known one is shown briefly, as for a notification.
+ */
 static void show_before(struct tail *tail, const struct value *incident)
 {
     bool known = told_number(incident, "id") <= tail->newest;
@@ -322,11 +323,11 @@ struct page {
     const struct value *incidents;
 };
 
-/* All pages: the service begins with the newest, we with the oldest. */
+/* Fetches all pages: the service sends the newest first, and the oldest is shown first. */
 static gordian_status fetch_before(struct tail *tail, const char *which, struct page **pages,
                                    gordian_error *error)
 {
-    uint64_t before = 0, known = tail->newest; /* down to this number */
+    uint64_t before = 0, known = tail->newest; /* only newer ones are needed */
     for (size_t i = 0; i < tail->standing.count; i++)
         known = tail->standing.items[i] <= known ? tail->standing.items[i] - 1 : known;
     do {
@@ -368,7 +369,7 @@ static gordian_status show_history(struct tail *tail, const char *which, gordian
     return status;
 }
 
-/* What there is at first, and is not told: to know later what is new. */
+/* Records the current incidents without showing them, to recognise new ones later. */
 static gordian_status note_history(struct tail *tail, gordian_error *error)
 {
     char line[60];
@@ -402,13 +403,13 @@ static gordian_status show_before_now(struct tail *tail, gordian_error *error)
         uint64_t now = wall_ms();
         snprintf(which, sizeof which, " since=%llu",
                  (unsigned long long)(now > tail->since_ms ? now - tail->since_ms : 0));
-        tail->since = NULL; /* once */
+        tail->since = NULL; /* only once */
         return show_history(tail, which, error);
     }
     return tail->retry ? note_history(tail, error) : GORDIAN_OK;
 }
 
-/* Until the connection ends, or enough has been seen. */
+/* Follows until the connection ends or the count is reached. */
 static gordian_status follow_events(struct tail *tail, gordian_error *error)
 {
     unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
@@ -418,7 +419,7 @@ static gordian_status follow_events(struct tail *tail, gordian_error *error)
                      tail->client,
                      tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error));
     THEN(status, show_before_now(tail, error));
-    /* What came meanwhile comes behind that. */
+    /* Then show what arrived meanwhile. */
     gordian_allocator memory = memory_allocator(NULL);
     tail->asking = false;
     while (fifo_count(&tail->later) > 0) {
@@ -445,7 +446,7 @@ static gordian_status follow_events(struct tail *tail, gordian_error *error)
     return status;
 }
 
-/* A service that is restarted comes back. */
+/* Reconnects to a service that restarts. */
 static gordian_status follow_on(struct tail *tail, gordian_error *error)
 {
     for (;;) {

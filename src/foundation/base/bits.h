@@ -1,4 +1,4 @@
-/* Bit sets packed into 64-bit words, least significant bit first. */
+/* Bit sets in arrays of 64-bit words, least significant bit first. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* Bytes being put together, and taken apart again: varints (7 bits a byte, low ones first), texts
- * with their length before them. Both sides remember the first thing that went wrong and then do
- * nothing, so the caller asks once, at the end.
+/* Encoding to bytes and decoding them: varints (7 bits per byte, low bits first) and texts that
+ * follow their length. Encoder and decoder remember the first failure and then do nothing, so the
+ * caller checks once, at the end.
  *
  *     struct bytes out;
  *     bytes_init(&out, &memory);
@@ -11,8 +11,7 @@
  *     struct bytes_in in = {.at = image, .end = image + length};
  *     uint64_t answer = bytes_take_u64(&in);
  *     const char *name = bytes_take_text(&in, &length);
- *     if (in.bad) ...
- */
+ *     if (in.bad) ... */
 #pragma once
 
 #include "foundation/base/memory.h"
@@ -23,7 +22,7 @@ struct bytes {
     gordian_allocator memory;
     uint8_t *data;
     size_t used, room;
-    bool failed; /* out of memory: something is missing */
+    bool failed; /* out of memory: the data is incomplete */
 };
 
 static inline void bytes_init(struct bytes *bytes, const gordian_allocator *memory)
@@ -37,7 +36,7 @@ static inline void bytes_free(struct bytes *bytes)
     *bytes = (struct bytes){.memory = bytes->memory};
 }
 
-/* Room for `count` more; false: out of memory. */
+/* Reserves capacity for `count` more bytes; false: out of memory. */
 static inline bool bytes_room(struct bytes *bytes, size_t count)
 {
     if (bytes->room - bytes->used >= count)
@@ -65,7 +64,7 @@ static inline void bytes_u64(struct bytes *bytes, uint64_t value)
     bytes->data[bytes->used++] = (uint8_t)value;
 }
 
-/* Small ones of either sign stay short. */
+/* Zigzag encoding: small numbers of either sign stay short. */
 static inline void bytes_i64(struct bytes *bytes, int64_t value)
 {
     bytes_u64(bytes, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
@@ -77,11 +76,11 @@ static inline void bytes_text(struct bytes *bytes, const char *text, size_t leng
     bytes_put(bytes, text, length);
 }
 
-/* ---- taking apart */
+/* ---- decoding */
 
 struct bytes_in {
     const uint8_t *at, *end;
-    bool bad; /* it ended too early, or is not what was asked for */
+    bool bad; /* the data is cut short or malformed */
 };
 
 static inline size_t bytes_left(const struct bytes_in *in)
@@ -110,7 +109,7 @@ static inline int64_t bytes_take_i64(struct bytes_in *in)
     return (int64_t)(folded >> 1 ^ (folded & 1 ? UINT64_MAX : 0));
 }
 
-/* One of at most `most`; otherwise bad, and 0. */
+/* Returns a number of at most `most`. A larger one sets `bad` and returns 0. */
 static inline uint64_t bytes_take_upto(struct bytes_in *in, uint64_t most)
 {
     uint64_t value = bytes_take_u64(in);
@@ -120,7 +119,7 @@ static inline uint64_t bytes_take_upto(struct bytes_in *in, uint64_t most)
     return 0;
 }
 
-/* A count of things that take at least a byte each: no more than there are bytes left. */
+/* Returns a count of items of at least one byte each. It is at most the number of bytes left. */
 static inline uint64_t bytes_take_count(struct bytes_in *in)
 {
     uint64_t value = bytes_take_u64(in);
@@ -140,7 +139,7 @@ static inline const uint8_t *bytes_take(struct bytes_in *in, size_t count)
     return in->at - count;
 }
 
-/* Not NUL-terminated; NULL if bad. */
+/* Returns a text without a terminating NUL; NULL: malformed. */
 static inline const char *bytes_take_text(struct bytes_in *in, size_t *length)
 {
     uint64_t count = bytes_take_count(in);

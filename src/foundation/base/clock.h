@@ -1,4 +1,4 @@
-/* Time for benches and progress: nanoseconds of a clock that never goes back. */
+/* Clocks. clock_ns: nanoseconds of the monotonic clock. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ static inline uint64_t clock_ms(void)
     return clock_ns() / 1000000;
 }
 
-/* Milliseconds since 1970, by a clock that may be set. */
+/* Milliseconds since 1970 (the wall clock, which can be set). */
 static inline uint64_t wall_ms(void)
 {
     struct timespec now;
@@ -24,8 +24,8 @@ static inline uint64_t wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* The clock of clock_ns going on while the machine sleeps: for what has to hold for others as well.
- */
+/* Nanoseconds of a monotonic clock that continues while the machine sleeps, for deadlines that
+ * other machines rely on. */
 static inline uint64_t boot_ns(void)
 {
     struct timespec now;
@@ -33,7 +33,7 @@ static inline uint64_t boot_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* How long this thread has had a processor: that others had it meanwhile does not count. */
+/* CPU time of this thread in nanoseconds. Time in which it was preempted does not count. */
 static inline uint64_t work_ns(void)
 {
     struct timespec now;
@@ -41,7 +41,7 @@ static inline uint64_t work_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Ticks of the processor's own clock, whose length nobody tells: what costs least. */
+/* Ticks of the processor's counter, of unknown length: the cheapest clock. */
 static inline uint64_t clock_ticks(void)
 {
 #if defined(__x86_64__)

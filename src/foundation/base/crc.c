@@ -10,7 +10,7 @@
 #endif
 #endif
 
-/* Half a byte at a time: for processors without the instruction. */
+/* Four bits at a time, for processors without a CRC instruction. */
 static uint32_t crc_plain(uint32_t crc, const uint8_t *bytes, size_t count)
 {
     static const uint32_t table[16] = {
@@ -54,7 +54,7 @@ static bool has_instruction(void)
     return getauxval(AT_HWCAP) & HWCAP_CRC32;
 }
 
-/* Written out: the two compilers want different words for "may use this instruction". */
+/* Inline assembly, because gcc and clang name the target feature differently. */
 static uint32_t crc_fast(uint32_t crc, const uint8_t *bytes, size_t count)
 {
     uint64_t word;

@@ -1,8 +1,8 @@
-/* CRC-32C (Castagnoli), with the processor's own instruction where it has one. */
+/* Checksum CRC-32C (Castagnoli). Uses the processor's instruction if it has one. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the bytes; to go on with more of them, hand in what came out: 0 at the start. */
+/* Returns the checksum of the bytes. `crc` is 0, or the checksum of the bytes before them. */
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t count);

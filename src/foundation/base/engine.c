@@ -1,4 +1,4 @@
-/* Choosing an engine (engine.h). */
+/* Choice of an engine by name or automatically (engine.h). */
 #include "foundation/base/engine.h"
 
 #include "foundation/base/error.h"

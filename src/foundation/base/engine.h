@@ -1,9 +1,10 @@
 /*
- * What an engine of any family says of itself, and choosing one.
+ * Description of an engine of any family, and the choice of one.
  *
  * Each family has its own struct for its engines (detect_engine, check_engine, avoid_engine,
- * compose_engine, makespan_engine) whose first member is this one, and one table of them. Asking
- * for an engine that is not there is an error, never a silent change.
+ * compose_engine, makespan_engine) whose first member is this one, and one table of them. A
+ * request
+ * for an engine that does not exist is an error; it is never replaced silently.
  */
 #pragma once
 
@@ -13,55 +14,55 @@ struct engine {
     const char *name;
     const char *summary; /* one line */
 
-    /* Usable on this machine? If not, why. NULL: always. */
+    /* Is it usable on this machine? If not, *why is the reason. NULL: always usable. */
     bool (*available)(const char **why);
-    /* Can it do this problem? If not, why. NULL: all of them. What a problem is, the family says.
-     */
+    /* Does it support this problem? If not, *why is the reason. NULL: supports all. The family
+     * defines what a problem is. */
     bool (*supports)(const void *problem, const char **why);
 
-    bool dense; /* its memory grows with processes times resources, not with names and edges */
+    bool dense; /* needs memory for processes times resources, not for names and edges */
 };
 
 struct engine_family {
     const char *name;                    /* "detect" */
-    const char *purpose;                 /* "detection": engines are for that */
-    const struct engine *const *engines; /* the best first, NULL at the end */
+    const char *purpose;                 /* "detection": what the engines are for */
+    const struct engine *const *engines; /* the preferred one first, NULL at the end */
 };
 
-/* Is it available, and does it support the problem (NULL: any)? If not, why. */
+/* Is it available, and does it support the problem (NULL: any)? If not, *why is the reason. */
 bool engine_usable(const struct engine *engine, const void *problem, const char **why);
 
-/* The engine of that name; NULL: there is none. */
+/* Returns the engine of that name, or NULL. */
 const struct engine *engine_find(const struct engine_family *family, const char *name);
 
-/* The engine of that name, or for "auto" and NULL the first that can do the problem.
- * GORDIAN_STATUS_UNAVAILABLE, with the reason, if there is none. */
+/* Returns the engine of that name. For "auto" and NULL: the first one that supports the problem.
+ * GORDIAN_STATUS_UNAVAILABLE with the reason if there is none. */
 gordian_status engine_choose(const struct engine_family *family, const char *name,
                              const void *problem, const struct engine **engine,
                              gordian_error *error);
 
-/* Does the name leave the choice to us? */
+/* Is the name "auto" or NULL? */
 bool engine_any(const char *name);
 
-/* ---- what `auto` goes by */
+/* ---- how `auto` chooses */
 
-/* Another engine than the usual one pays from these sizes on, end to end: from the start of a
- * process to its report, reading the input and opening the device included. They are recorded
- * here and nowhere else. `gordian info --crossover` measures on the machine at hand and shows them
- * beside; docs/lab/gpu.md has the figures. */
+/* Sizes from which another engine than the usual one is faster, measured from the start of the
+ * process to its report, with reading the input and opening the device. Only recorded here.
+ * `gordian info --crossover` measures them on the current machine; docs/lab/gpu.md has the figures.
+ */
 #define ENGINE_NEVER         UINT64_MAX
 #define ENGINE_CHECK_FROM    UINT64_C(200000000) /* processes and resources of a snapshot */
-#define ENGINE_COMPOSE_FROM  (UINT64_C(1) << 30) /* combinations of local states, */
-#define ENGINE_COMPOSE_FIRST (UINT64_C(1) << 16) /* if so many states were found on the CPU */
+#define ENGINE_COMPOSE_FROM  (UINT64_C(1) << 30) /* combinations of local states ... */
+#define ENGINE_COMPOSE_FIRST (UINT64_C(1) << 16) /* ... if the CPU found this many states first */
 
 struct engine_crossover {
     const char *family;
     const char *usual;
-    const char *other; /* `auto` takes it where it can be used, from this size on: */
+    const char *other; /* `auto` uses this engine, if available, from this size on */
     uint64_t from;     /* or ENGINE_NEVER */
-    const char *of;    /* what that counts */
-    const char *why;   /* in words */
+    const char *of;    /* what the size counts */
+    const char *why;   /* the reason, in words */
 };
 
-/* One for each family that has commands; NULL: there is no such family. */
+/* Returns the entry of a family that has commands, or NULL. */
 const struct engine_crossover *engine_crossover(const char *family);

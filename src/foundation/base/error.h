@@ -1,17 +1,17 @@
-/* The base: what every folder uses, and nothing that knows of deadlocks. Read this first.
+/* Base library: what every folder uses, without any knowledge of deadlocks. Read this first.
  *
  *     error.h      statuses and messages, below
  *     memory.h     all memory, from the caller's allocator; meter.h: counted, with a limit
- *     engine.h     name, summary and availability of an engine of any family; choosing one
- *     hash.h       and sort.h, scc.h, fifo.h, nearest.h, crc.h: an algorithm each
- *     machine.h    what this machine is; clock.h, random.h; modules.h: libraries loaded on demand
- *     io/reader.h  lines of words; io/text.h: a whole file; io/output.h: writing
+ *     engine.h     name, summary and availability of an engine of any family; choice of one
+ *     hash.h       and sort.h, scc.h, fifo.h, nearest.h, crc.h: one algorithm each
+ *     machine.h    description of this machine; clock.h, random.h; modules.h: run-time libraries
+ *     io/reader.h  lines of words; io/text.h: a whole file; io/output.h: buffered writing
  *     json/json_write.h, and json/json_read.h with json/value.h
- *     names/interner.h: names to numbers and back; names/sharded_interner.h: by many threads
+ *     names/interner.h: string interning; names/sharded_interner.h: the same for many threads
  *     packed/packed.h: traces as bytes; packed/packed_snapshot.h: snapshots
- *     threads/thread_pool.h; threads/park.h: sleeping on a word
+ *     threads/thread_pool.h; threads/park.h: waiting on a word
  *
- * It uses the C library alone. The one error convention: return a status, fill the caller's
+ * It uses only the C library. The one error convention: return a status and fill the caller's
  * gordian_error.
  *
  *     if (units == 0)
@@ -21,15 +21,14 @@
  *     gordian_status status = file_open(&file, path, error);
  *     THEN(status, file_read(file, graph, error));
  *     file_close(file);
- *     return status;
- */
+ *     return status; */
 #pragma once
 
 #include <gordian/gordian.h>
 
 #include <stdarg.h>
 
-/* Returns from a function that owns nothing yet if the call fails. */
+/* Returns from the function if the call fails. Only for functions that own nothing yet. */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         gordian_status tried = (call);                                                             \
@@ -37,15 +36,15 @@
             return tried;                                                                          \
     } while (0)
 
-/* For a function that owns something: runs the call unless a step before it failed. What failed
- * first is what it returns, after it has freed what it owns. */
+/* Runs the call unless an earlier step failed. For functions that own something: they free it and
+ * then return the first failure. */
 #define THEN(status, call)                                                                         \
     do {                                                                                           \
         if ((status) == GORDIAN_OK)                                                                \
             (status) = (call);                                                                     \
     } while (0)
 
-/* Each writes the message (if `error` is not NULL) and returns the status. */
+/* Each of them writes the message (if `error` is not NULL) and returns the status. */
 gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
@@ -53,7 +52,7 @@ gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t lin
 gordian_status fail_at_list(gordian_error *error, gordian_status status, uint64_t line,
                             uint64_t column, const char *format, va_list arguments)
     __attribute__((format(printf, 5, 0)));
-/* Inline so that compilers and analyzers see that it never returns GORDIAN_OK. */
+/* Inline, so that compilers and analyzers see that it never returns GORDIAN_OK. */
 static inline gordian_status fail_memory(gordian_error *error)
 {
     fail(error, GORDIAN_STATUS_MEMORY, "out of memory");

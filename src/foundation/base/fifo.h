@@ -1,5 +1,5 @@
-/* A queue of bytes, or of things of one size: taken at the start, put at the end. What lies in it
- * is contiguous; it moves when something is put in. */
+/* A FIFO queue of bytes, or of items of one size. Its content is contiguous, and moves only when
+ * something is added. */
 #pragma once
 
 #include "foundation/base/memory.h"
@@ -21,13 +21,13 @@ static inline void *fifo_front(const struct fifo *fifo)
     return fifo->start ? fifo->data + fifo->start : fifo->data;
 }
 
-/* Room for `count` more bytes at the end; false: out of memory, nothing changed. */
+/* Reserves capacity for `count` more bytes at the end; false: out of memory, nothing changed. */
 static inline bool fifo_reserve(const gordian_allocator *memory, struct fifo *fifo, size_t count)
 {
     if (fifo->room - fifo->end >= count)
         return true;
     size_t used = fifo_count(fifo);
-    /* Moving pays when at least as much was taken as is moved. */
+    /* Move the content only if at least as many bytes were removed as have to move. */
     if (fifo->start >= used && fifo->room - used >= count) {
         if (used)
             memmove(fifo->data, fifo->data + fifo->start, used);
@@ -38,7 +38,7 @@ static inline bool fifo_reserve(const gordian_allocator *memory, struct fifo *fi
     return memory_grow(memory, &fifo->data, &fifo->room, fifo->end + count, 1);
 }
 
-/* Where to put the next bytes, once there is room; then fifo_put. */
+/* Returns the place for the next bytes, after fifo_reserve; fifo_put then adds them. */
 static inline void *fifo_back(const struct fifo *fifo)
 {
     return fifo->data + fifo->end;

@@ -39,8 +39,8 @@ bool hash_grow(struct hash *table, const gordian_allocator *memory, uint32_t cou
         memset(table->slots, 0, (size_t)slot_count * sizeof *table->slots);
     }
     table->used = 0;
-    /* The least 2^k - 1 that holds 1 + every number below `limit`, and then as many again: there
-     * will be more before the table grows. */
+    /* The smallest 2^k - 1 that holds 1 + every number below twice the `limit`: more numbers will
+     * come before the table grows. */
     uint64_t mask = 0xff;
     while (mask < 2 * (uint64_t)limit && mask < UINT32_MAX)
         mask = mask << 1 | 1;

@@ -1,19 +1,19 @@
 /*
- * The hash table: open addressing over slots of 32 bits. It holds numbers; their keys stay with the
- * caller, who hashes and compares them.
+ * Hash table with open addressing over slots of 32 bits. It holds numbers; the caller stores,
+ * hashes
+ * and compares their keys.
  *
  *     struct hash_probe probe = hash_probe(&table, hash);
  *     while (hash_meet(&table, &probe))
- *         if (the key of probe.number is the one looked for)
+ *         if (the key of probe.number is the one searched for)
  *             return probe.number;
  *     return GORDIAN_NONE;
  *
- * A slot holds 1 + a number in its low bits and, in whatever bits are left above, a piece of its
- * key's hash, so that a search rarely has to touch another key.
+ * The low bits of a slot are 1 + a number. The bits above are part of the key's hash, so that a
+ * search rarely has to compare another key.
  *
- * Tables of another kind are where the keys are states, as many as memory holds, and are the slots
- * themselves: engines/compose/cpu/hash.c, engines/makespan/exact/sweep_body.h and those of the
- * kernels.
+ * Tables whose keys are states, and which use all memory, are different: see
+ * engines/compose/cpu/hash.c, engines/makespan/exact/sweep_body.h and the kernels.
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 
 #define HASH_SMALL (UINT32_C(1) << 14) /* slots */
 
-/* All zero is empty. */
+/* All zeros is an empty table. */
 struct hash {
     uint32_t *slots;     /* 0: free */
     uint32_t slot_count; /* a power of two, or 0 */
@@ -34,15 +34,15 @@ struct hash {
     uint32_t mask; /* the bits of a slot that hold the number */
 };
 
-/* Puts all keys into a table that is empty and has room for them. */
+/* Adds all keys to an empty table with enough capacity. */
 typedef void hash_refill(const void *context, struct hash *table);
 
 void hash_free(struct hash *table, const gordian_allocator *memory);
-/* Makes room for `count` keys, all with numbers below `limit`; where there was too little, `refill`
- * puts the present ones again. False: out of memory, or too many; nothing changed. */
+/* Reserves capacity for `count` keys with numbers below `limit`. If the table grows, `refill` adds
+ * the present keys again. False: out of memory, or too many keys; nothing changed. */
 bool hash_grow(struct hash *table, const gordian_allocator *memory, uint32_t count, uint32_t limit,
                hash_refill *refill, const void *context);
-/* Takes all keys out and puts those of `refill`, which are no more. */
+/* Removes all keys and adds those of `refill`, which are at most as many. */
 void hash_renew(struct hash *table, hash_refill *refill, const void *context);
 
 /* ------------------------------------------------------------------ hashing */
@@ -67,7 +67,7 @@ static inline uint64_t hash_stir(uint64_t hash, uint64_t chunk)
     return hash ^ hash >> 29;
 }
 
-/* The last chunk overlaps the one before it: no byte loop. */
+/* The last chunk overlaps the previous one, which avoids a loop over single bytes. */
 static inline uint64_t hash_bytes(const void *key, size_t length)
 {
     const char *bytes = key;
@@ -97,9 +97,9 @@ static inline uint64_t hash_word(uint64_t word)
 /* ------------------------------------------------------------------ searching */
 
 struct hash_probe {
-    uint32_t slot;   /* the one at hand */
-    uint32_t tag;    /* what the slot of such a key has above its number */
-    uint32_t number; /* of the key met */
+    uint32_t slot;   /* the current slot */
+    uint32_t tag;    /* the bits above the number in the slot of such a key */
+    uint32_t number; /* of the key that was found */
 };
 
 static inline uint32_t hash_home(const struct hash *table, uint64_t hash)
@@ -122,7 +122,7 @@ static inline struct hash_probe hash_probe(const struct hash *table, uint64_t ha
     return (struct hash_probe){.slot = hash_home(table, hash) - 1, .tag = hash_tag(table, hash)};
 }
 
-/* On to the next key that may be the one looked for; false: it is not there. */
+/* Moves on to the next key that may match; false: there is none. */
 static inline bool hash_meet(const struct hash *table, struct hash_probe *probe)
 {
     if (table->used == 0)
@@ -139,7 +139,7 @@ static inline bool hash_meet(const struct hash *table, struct hash_probe *probe)
     }
 }
 
-/* Starts fetching what a search will look at first: lets the cache misses of two overlap. */
+/* Prefetches the first slot of a search, so that the cache misses of several searches overlap. */
 static inline void hash_expect(const struct hash *table, uint64_t hash)
 {
     if (table->used > 0)
@@ -148,8 +148,8 @@ static inline void hash_expect(const struct hash *table, uint64_t hash)
 
 /* ------------------------------------------------------------------ changing */
 
-/* How many keys so many slots take. Small tables are kept emptier: a search then rarely goes beyond
- * its first slot, which branches can foresee. */
+/* Number of keys that fit into this many slots. Small tables are kept emptier: then a search rarely
+ * goes beyond its first slot, and branches are predictable. */
 static inline uint32_t hash_room(uint32_t slot_count)
 {
     return slot_count <= HASH_SMALL ? slot_count / 4 : slot_count / 4 * 3;
@@ -162,7 +162,7 @@ static inline bool hash_reserve(struct hash *table, const gordian_allocator *mem
            hash_grow(table, memory, count, limit, refill, context);
 }
 
-/* Adds a key that is not there; there must be room. */
+/* Adds a key that is not in the table. There must be capacity. */
 static inline void hash_put(struct hash *table, uint64_t hash, uint32_t number)
 {
     uint32_t slot = hash_home(table, hash);
@@ -172,7 +172,7 @@ static inline void hash_put(struct hash *table, uint64_t hash, uint32_t number)
     table->used++;
 }
 
-/* Frees a slot and closes the gap: a key moves back unless that would put it before its home. */
+/* Frees a slot and closes the gap: moves later keys back, but never before their home slot. */
 static inline void hash_remove(struct hash *table, uint32_t gap,
                                uint64_t (*hash_of)(const void *context, uint32_t number),
                                const void *context)

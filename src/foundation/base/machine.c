@@ -10,7 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* What follows the colon of the first line of /proc/cpuinfo that starts with `key`. */
+/* Reads what follows the colon in the first line of /proc/cpuinfo that starts with `key`. */
 static bool read_cpuinfo(const char *key, char *text, size_t size)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -32,7 +32,7 @@ static bool read_cpuinfo(const char *key, char *text, size_t size)
     return found;
 }
 
-/* Arm's processors give numbers instead of a name. */
+/* Arm processors report numbers instead of a name. */
 static const char *arm_core(unsigned long implementer, unsigned long part)
 {
     static const struct {

@@ -5,16 +5,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LARGE      ((size_t)1 << 22) /* bytes that have a large page within */
-#define LARGE_PAGE ((size_t)2 << 20) /* or more: then this is not a large one */
+#define LARGE      ((size_t)1 << 22) /* blocks of this size contain a large page */
+#define LARGE_PAGE ((size_t)2 << 20) /* smaller blocks do not use large pages */
 
-/* So many bytes are as good as so many large pages: a last one that is nearly full counts. */
+/* Number of large pages for this many bytes. A last page that is nearly full counts. */
 static size_t large_pages(size_t size)
 {
     return (size + LARGE_PAGE / 4) / LARGE_PAGE;
 }
 
-/* What is large begins with a large page, in case it is to lie in such. */
+/* Large blocks begin at a large page, so that the kernel can use one. */
 static void *libc_alloc(size_t size)
 {
     void *pointer;
@@ -105,7 +105,8 @@ void memory_free_list(const gordian_allocator *from, void *const *pointers, size
 void memory_large(void *pointer, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-    /* All of its pages, so that a mapping of its own stays one and can be moved as a whole. */
+    /* Include all pages of the block, so that a mapping stays one mapping and can be moved as a
+     * whole. */
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = (uintptr_t)pointer & ~(page - 1);
     uintptr_t last = ((uintptr_t)pointer + size + page - 1) & ~(page - 1);
@@ -178,7 +179,7 @@ bool memory_grow_columns(const gordian_allocator *from, const struct memory_colu
     if (wanted <= *room)
         return true;
     for (size_t i = 0; i < count; i++) {
-        /* From the same size by the same rule: all end up at the same one. */
+        /* The same size and the same rule for all: they end up with the same capacity. */
         grown = *room;
         if (!(columns[i].zeroed ? memory_grow_zeroed : memory_grow)(from, columns[i].array, &grown,
                                                                     wanted, columns[i].size))

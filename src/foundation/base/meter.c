@@ -15,14 +15,14 @@ static bool count_bytes(struct meter *meter, size_t had, size_t wanted)
         meter->refused = true;
         return false;
     }
-    meter->now += wanted - had; /* modulo 2^64: right also when it shrinks */
+    meter->now += wanted - had; /* modulo 2^64: also correct when it shrinks */
     if (meter->now > meter->most)
         meter->most = meter->now;
     return true;
 }
 
-/* Counts first: nobody else gets what this one is about to. While the allocator behind works the
- * lock is held only if that one needs it: it may copy what it moves. */
+/* Count first, so that another thread cannot use the same memory. Hold the lock during the
+ * allocation only if the allocator behind is not thread-safe: it may copy large blocks. */
 static void *meter_resize(void *context, void *pointer, size_t size)
 {
     struct meter *meter = context;

@@ -60,7 +60,7 @@ const void *beside_load(const char *path, const char *symbol, char *why, size_t 
         snprintf(why, size, "%s", reason ? reason : path);
     }
     if (module)
-        dlclose(module); /* it stays, and is not counted */
+        dlclose(module); /* RTLD_NODELETE keeps it loaded */
     if (table && table->version != BESIDE_VERSION) {
         snprintf(why, size, "%s is of another version", path);
         return NULL;

@@ -1,5 +1,5 @@
-/* Files that were built or installed together with this program or library, wherever all of them
- * have been moved to. */
+/* Files that are installed with this program or library, and modules loaded at run time. They are
+ * found even if all files were moved together. */
 #pragma once
 
 #include <gordian/gordian.h>
@@ -8,18 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The running program, to be run again; false: it cannot be told. */
+/* Path of the running program, to run it again; false: unknown. */
 bool beside_self(char *path, size_t size);
 /* The folder of the running program. */
 bool beside_program(char *folder, size_t size);
-/* The folder of the program or library that a function is in. */
+/* The folder of the program or library that contains a function. */
 bool beside_code(const void *function, char *folder, size_t size);
 
-/* The first of the places (ending in NULL) where there is something that `mode` allows (access(2)):
- * paths from the folder, or whole ones. Its path is without links. */
+/* Finds the first of `places` (NULL at the end) that access(2) permits with `mode`. They are
+ * absolute, or relative to the folder. *path has symbolic links resolved. */
 bool beside_find(const char *folder, const char *const *places, int mode, char *path, size_t size);
 
-/* A module's one symbol is a table of functions, which begins with the version it was built for. */
+/* A module has one symbol: a table of functions that begins with its version. */
 struct beside_head {
     uint64_t version;
 };
@@ -28,5 +28,6 @@ struct beside_head {
     ((uint64_t)GORDIAN_VERSION_MAJOR << 40 | (uint64_t)GORDIAN_VERSION_MINOR << 20 |               \
      GORDIAN_VERSION_PATCH)
 
-/* The table called `symbol` in a module, which stays loaded. NULL: why is in `why`. */
+/* Loads a module and returns its table `symbol`. The module stays loaded. NULL: `why` has the
+ * reason. */
 const void *beside_load(const char *path, const char *symbol, char *why, size_t size);

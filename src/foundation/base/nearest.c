@@ -14,7 +14,8 @@ void nearest_offer(struct nearest *nearest, const char *word)
     size_t length = strlen(word);
     if (nearest->length >= LENGTH_MAX || length >= LENGTH_MAX)
         return;
-    /* Levenshtein's distance, with neighbours swapped as one step; both are below LENGTH_MAX. */
+    /* Levenshtein distance in which a swap of neighbours is one step; both words are shorter than
+     * LENGTH_MAX. */
     size_t rows[3][LENGTH_MAX + 1];
     for (size_t j = 0; j <= length; j++)
         rows[0][j] = j;
@@ -37,7 +38,7 @@ void nearest_offer(struct nearest *nearest, const char *word)
     }
 }
 
-/* A word is near when most of what was typed is right. */
+/* A word is near if most of what was typed is right. */
 const char *nearest_found(const struct nearest *nearest)
 {
     return nearest->steps <= (nearest->length + 1) / 2 ? nearest->word : NULL;

@@ -1,4 +1,4 @@
-/* "Did you mean": which of some words is nearest to what was typed. */
+/* "Did you mean": finds the word nearest to what was typed. */
 #pragma once
 
 #include <stddef.h>
@@ -7,9 +7,9 @@ struct nearest {
     const char *typed;
     size_t length; /* of it */
     const char *word;
-    size_t steps; /* from what was typed to `word` */
+    size_t steps; /* edit distance from what was typed to `word` */
 };
 
 void nearest_offer(struct nearest *nearest, const char *word);
-/* The nearest word offered; NULL: none is near. */
+/* Returns the nearest word that was offered; NULL: none is near. */
 const char *nearest_found(const struct nearest *nearest);

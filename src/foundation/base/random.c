@@ -32,8 +32,8 @@ uint64_t random_next(struct random *random)
     return result;
 }
 
-/* Lemire's method: the high half of a 128-bit product, drawn again where the low half
- * shows that this value would come up once too often. */
+/* Lemire's method: the high half of a 128-bit product. It draws again if the low half shows that
+ * this value would be too frequent. */
 uint64_t random_below(struct random *random, uint64_t bound)
 {
     wide product = (wide)random_next(random) * bound;

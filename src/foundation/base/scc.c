@@ -17,11 +17,11 @@ void scc_close(struct scc *scc)
     memory_free_all(&scc->memory, scc->members, scc->starts, scc->frames, scc->pending);
 }
 
-/* How far a run has got. */
+/* State of a run. */
 struct scc_run_state {
     uint32_t depth;         /* frames in use */
     uint32_t pending_count; /* pending nodes */
-    uint32_t order;         /* the next node's */
+    uint32_t order;         /* number of the next node */
 };
 
 static bool enter_node(struct scc *scc, struct scc_run_state *run, uint32_t node)
@@ -36,8 +36,8 @@ static bool enter_node(struct scc *scc, struct scc_run_state *run, uint32_t node
     return true;
 }
 
-/* Nothing reachable from `root` leads above it: it and the nodes left pending since are one
- * component. */
+/* Closes the component of `root`: no edge from it leads above it. Its members are `root` and the
+ * nodes that were left pending since. */
 static bool close_component(struct scc *scc, struct scc_run_state *run, uint32_t root)
 {
     uint32_t order = scc->nodes[root].number, label = UINT32_MAX - scc->count;
@@ -58,7 +58,7 @@ static bool close_component(struct scc *scc, struct scc_run_state *run, uint32_t
         scc->nodes[scc->pending[i]].number = label;
     }
     run->pending_count = first;
-    /* Orders of closed nodes are free again: orders and labels never meet. */
+    /* Numbers of closed nodes are reused, so that numbers and labels never overlap. */
     run->order -= size;
     scc->member_count += size;
     scc->starts[++scc->count] = scc->member_count;
@@ -90,7 +90,7 @@ static bool scc_explore_from(struct scc *scc, struct scc_run_state *run, uint32_
                 return false;
             continue;
         }
-        /* A target not reached yet is entered, and looked at again on the way back. */
+        /* Enter a target that was not reached yet. It is examined again on the way back. */
         uint32_t target = scc->targets[frame->edge];
         if (nodes[target].number == 0) {
             if (!enter_node(scc, run, target))

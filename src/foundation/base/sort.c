@@ -62,8 +62,8 @@ static inline bool is_above(const uint64_t *left, const uint64_t *right, size_t 
     return left[words] > right[words];
 }
 
-/* Swaps each number to where it belongs by one byte (0 the least significant of the first word);
- * start[b]: the first of those with byte b. */
+/* Partitions the numbers in place by one byte (0: the least significant of the first word).
+ * start[b] is the first number with byte b. */
 static void part_by_byte(uint64_t *numbers, size_t count, size_t words, size_t byte, size_t *start)
 {
     size_t next[256], word = byte / 8, shift = byte % 8 * 8;
@@ -85,8 +85,8 @@ static void part_by_byte(uint64_t *numbers, size_t count, size_t words, size_t b
     }
 }
 
-/* By the byte at `byte`, then by those below. The largest part is gone on with here and only the
- * others are calls: they halve, so that numbers of any width need little stack. */
+/* Radix sort by the bytes from `byte` down. Only the smaller parts are recursive calls; the loop
+ * continues with the largest. The parts halve, so that the stack stays small. */
 static void sort_by_byte(uint64_t *numbers, size_t count, size_t words, size_t byte)
 {
     size_t start[257];
@@ -128,7 +128,7 @@ static uint64_t sort_number_of(const char *records, size_t i)
     return number;
 }
 
-/* A byte at a time from the lowest, passing over bytes that are the same in all. */
+/* Radix sort from the lowest byte, skipping bytes that are equal in all records. */
 void *sort_by_number(void *records, void *spare, size_t count)
 {
     char *from = records, *to = spare;

@@ -1,4 +1,4 @@
-/* Who works on what next (ranks.h). */
+/* Dispatch of services to the ranks of an MPI job (ranks.h). */
 #include "foundation/ranks/ranks.h"
 
 #include <mpi.h>

@@ -1,8 +1,9 @@
 /*
- * The ranks of an MPI job (gordian-mpi only): rank 0 runs the command, the others work for it.
+ * The ranks of an MPI job (gordian-mpi only): rank 0 runs the command, the other ranks work for
+ * it.
  *
- * An engine that wants them calls ranks_call with its own service, and then talks to that service
- * on every other rank in its own way, until both are done.
+ * An engine calls ranks_call with its service. It then communicates with that service on all other
+ * ranks by its own protocol until both are done.
  */
 #pragma once
 
@@ -14,9 +15,9 @@ enum ranks_service {
     RANKS_SERVICES,
 };
 
-/* Rank 0: the other ranks take up this service, once. */
+/* Rank 0: starts this service once on the other ranks. */
 void ranks_call(enum ranks_service service);
 
-/* The other ranks: do what rank 0 calls for until they are dismissed. A service that fails for want
- * of memory fails on rank 0, too, which tells. */
+/* The other ranks: run the services that rank 0 calls until RANKS_DISMISSED. If a service is out of
+ * memory, rank 0 is too, and reports it. */
 void ranks_serve(void (*const services[RANKS_SERVICES])(void));

@@ -1,4 +1,4 @@
-/* The table of benches, running them, and what is said about the machine. */
+/* The table of benches, the loop that runs them, and the description of the machine. */
 #include "lab/bench/bench.h"
 
 #include "build-info.h"
@@ -57,7 +57,7 @@ static void print_machine(struct bench *bench)
         return;
     }
     char date[32], command[256];
-    /* When this is, and the command that does the same again. */
+    /* The date, and the command that repeats this run. */
     time_t now = time(NULL);
     struct tm parts;
     bool chosen = bench->options->engine && strcmp(bench->options->engine, "auto") != 0;

@@ -1,5 +1,5 @@
 /* `gordian bench`: measures, compares with baselines in the same run, reproduces the papers'
- * tables. Families of benches have a folder each; all are written with harness/harness.h. */
+ * tables. Each family of benches has a folder; all use harness/harness.h. */
 #pragma once
 
 #include "lab/bench/harness/harness.h"
@@ -13,9 +13,8 @@ struct bench_info {
 /* All benches; name NULL at the end. */
 extern const struct bench_info bench_list[];
 
-/* Runs and prints. GORDIAN_STATUS_INPUT: no such bench or engine. A bar that is missed is a result,
- * not a failure; a baseline whose answers differ from ours is a failure (GORDIAN_STATUS_INPUT,
- * saying where).
- */
+/* Runs the benches and prints rows. GORDIAN_STATUS_INPUT: no such bench or engine. A missed target
+ * is a result, not a failure. A baseline that answers differently from ours is a failure
+ * (GORDIAN_STATUS_INPUT, naming the place). */
 gordian_status bench_run(const struct bench_options *options, struct output *out,
                          gordian_error *error);

@@ -40,7 +40,7 @@ static gordian_status add_points(struct chart *chart, const struct papers_item *
     return GORDIAN_OK;
 }
 
-/* A curve without values yet. NULL: out of memory. */
+/* Adds a curve without values. NULL: out of memory. */
 static struct chart_curve *add_chart_curve(struct chart *chart, const char *name)
 {
     if (!name || !memory_grow(&chart->memory, &chart->curves, &chart->curve_room,
@@ -68,7 +68,7 @@ static struct chart_curve *curve_named(const struct chart *chart, const char *na
     return NULL;
 }
 
-/* The paper's series of a table whose points begin at `first`. */
+/* Adds the paper's series of one table; its points begin at `first`. */
 static gordian_status add_item_series(struct chart *chart, const struct papers_item *item,
                                       size_t first, gordian_error *error)
 {
@@ -109,7 +109,7 @@ static gordian_status add_measures(struct chart *chart, const struct papers_item
     return GORDIAN_OK;
 }
 
-/* The tables of an item: itself, or those that it is made from. */
+/* Returns the tables of an item: the item itself, or the tables it is computed from. */
 static const struct papers_item *curve_source(const struct papers *papers,
                                               const struct papers_item *item, size_t index)
 {
@@ -153,8 +153,8 @@ static const char *joined_text(struct chart *chart, const char *left, const char
     return text;
 }
 
-/* Is a speed-up of one curve over the other worth a column? The paper's where it says so; ours, of
- * the published method, and of its version for a GPU over the one for a CPU. */
+/* Does this pair of curves need a speed-up column? For the paper's curves, the item says so. Of
+ * ours: the published method against ours, and its CPU version against its GPU version. */
 static bool is_speedup(const struct papers_item *item, const struct chart_curve *old,
                        const struct chart_curve *new_one, size_t old_index, size_t new_index)
 {
@@ -167,7 +167,7 @@ static bool is_speedup(const struct papers_item *item, const struct chart_curve 
     return new_one->measure->side > PAPERS_SIDE_PUBLISHED_GPU;
 }
 
-/* Times of two machines say nothing about two methods. The paper's have no values here. */
+/* Times of two machines do not compare methods. The paper's curves have no values here. */
 static bool is_one_machine(const struct results *results, const struct results_value *old,
                            const struct results_value *new_one)
 {
@@ -184,10 +184,10 @@ static gordian_status add_speedup(struct chart *chart, const struct papers_item 
                                   const struct chart_curve *new_one, gordian_error *error)
 {
     const char *name = joined_text(chart, old->name, " / ", new_one->name);
-    /* The paper's are named after their table where there are several. */
+    /* If there are several tables, the paper's curves carry the name of their table. */
     if (name && !old->ours && chart->item->from.count > 1)
         name = joined_text(chart, name, ", ", source->number);
-    /* One of ours that another table gave, too, has the same measures. */
+    /* A curve of ours that another table added already has the same measures. */
     if (name && curve_named(chart, name, true))
         return GORDIAN_OK;
     struct chart_curve *curve = add_chart_curve(chart, name);
@@ -200,7 +200,7 @@ static gordian_status add_speedup(struct chart *chart, const struct papers_item 
     return GORDIAN_OK;
 }
 
-/* All of one table, whose points are the chart's. */
+/* Adds the speed-ups of one table, whose points are the chart's. */
 static gordian_status add_speedups(struct chart *chart, const struct papers *papers,
                                    const struct papers_item *source, const struct results *results,
                                    gordian_error *error)

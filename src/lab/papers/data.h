@@ -1,5 +1,5 @@
-/* The papers' texts, parts of the program: src/lab/papers/data/, made into C by scripts/embed-text.
- */
+/* The papers' texts, embedded in the program: src/lab/papers/data/, converted to C by
+ * scripts/embed-text. */
 #pragma once
 
 #include <stddef.h>
@@ -12,5 +12,5 @@ struct papers_data {
 #define PAPERS_DATA_COUNT 5
 
 extern const struct papers_data papers_data[PAPERS_DATA_COUNT];
-/* The results that were recorded when the program was built: docs/lab/papers/results.json. */
+/* The results recorded when the program was built: docs/lab/papers/results.json. */
 extern const struct papers_data papers_recorded;

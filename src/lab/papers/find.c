@@ -1,4 +1,4 @@
-/* Which item a name means. */
+/* Finds the item that a name means. */
 #include "foundation/base/nearest.h"
 #include "lab/papers/papers.h"
 
@@ -50,7 +50,7 @@ static gordian_status tell_ambiguous(const char *name, const struct papers_item 
 gordian_status papers_find(const struct papers *papers, const char *name,
                            const struct papers_item **found, size_t *count, gordian_error *error)
 {
-    bool whole = false; /* a paper was named */
+    bool whole = false; /* the name of a paper */
     *count = 0;
     for (size_t i = 0; i < papers->item_count && *count < PAPERS_FOUND_MOST; i++) {
         const struct papers_item *item = &papers->items[i];

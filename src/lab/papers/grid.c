@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ numbers */
 
-/* Three digits that count, never with an exponent. */
+/* Prints three significant digits, never an exponent. */
 static void grid_number(char *text, size_t size, double value)
 {
     int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
@@ -21,7 +21,7 @@ static void grid_number(char *text, size_t size, double value)
     snprintf(text, size, "%.*f", digits, value);
 }
 
-/* "61.2 ms", "160" of cycles. */
+/* "61.2 ms", or "160" for cycles. */
 static const char *grid_value_text(char *text, size_t size, double value, const char *unit)
 {
     static const struct {
@@ -64,13 +64,13 @@ static void set_cell(struct grid *grid, size_t row, size_t column, const char *t
     grid->cells[row * grid->columns + column] = arena_text(&grid->arena, text, strlen(text));
 }
 
-/* A cell of a chart: points down and curves to the right, or the other way round. */
+/* Sets a cell of a chart: points are rows and curves are columns, or the reverse. */
 static void set_turned(struct grid *grid, bool across, size_t point, size_t curve, const char *text)
 {
     set_cell(grid, across ? curve : point, across ? point : curve, text);
 }
 
-/* The curves that have something to say, as columns or rows; speed-ups have long names and are
+/* Fills in the curves that have values, as columns or rows. Speed-ups have long names, so they are
  * rows. */
 static gordian_status fill_number_cells(struct grid *grid, const struct chart *chart, bool ratios,
                                         gordian_error *error)
@@ -96,7 +96,7 @@ static gordian_status fill_number_cells(struct grid *grid, const struct chart *c
         for (size_t i = 0; i < chart->point_count; i++) {
             char text[80] = "-";
             if (printed && !curve->ours) {
-                /* As printed, with a mark if it is a slip of its own. */
+                /* As printed, marked if this cell has a slip of its own. */
                 const struct papers_slip *slip = papers_slip_at(item, i, c);
                 const bool own = slip && papers_slip_is_own(slip);
                 snprintf(text, sizeof text, "%s%s", papers_cell_at(item, i, c)->text,
@@ -112,7 +112,7 @@ static gordian_status fill_number_cells(struct grid *grid, const struct chart *c
     return GORDIAN_OK;
 }
 
-/* The words of a table without numbers. */
+/* Fills in a table without numbers. */
 static gordian_status fill_word_cells(struct grid *grid, const struct papers_item *item,
                                       gordian_error *error)
 {
@@ -180,7 +180,7 @@ static size_t grid_column_width(const struct grid *grid, size_t column)
 void grid_print_text(const struct grid *grid, struct output *out)
 {
     for (size_t r = 0; r < grid->rows; r++) {
-        size_t owed = 0; /* blanks, if anything follows them */
+        size_t owed = 0; /* blanks to print before the next text */
         for (size_t c = 0; c < grid->columns; c++) {
             const char *text = cell_text(grid, r, c);
             const size_t width = grid_column_width(grid, c), length = strlen(text);
@@ -196,7 +196,7 @@ void grid_print_markdown(const struct grid *grid, struct output *out)
     for (size_t r = 0; r < grid->rows; r++) {
         for (size_t c = 0; c < grid->columns; c++) {
             output_text(out, c ? " | " : "| ");
-            /* A bar would end the cell. */
+            /* A bar would end the cell: escape it. */
             const char *text = cell_text(grid, r, c);
             for (; *text; text++) {
                 if (strchr("|*<", *text))

@@ -1,4 +1,4 @@
-/* A table of texts, the first row its heading, the first column its labels. */
+/* A table of texts. The first row is the heading; the first column has the labels. */
 #pragma once
 
 #include "foundation/base/io/output.h"
@@ -11,16 +11,16 @@ struct grid {
     const char **cells; /* row by row; NULL: empty */
 };
 
-/* An item as it is printed, and what was measured here beside it. */
+/* Fills the grid with an item's printed values and the values measured here. */
 gordian_status grid_of_values(struct grid *grid, const struct papers *papers,
                               const struct papers_item *item, const struct results *results,
                               gordian_error *error);
-/* Its speed-ups; no rows if there are none. */
+/* Fills the grid with the item's speed-ups; no rows if it has none. */
 gordian_status grid_of_speedups(struct grid *grid, const struct papers *papers,
                                 const struct papers_item *item, const struct results *results,
                                 gordian_error *error);
 void grid_free(struct grid *grid);
 
-/* Columns padded with blanks, two between them; `-` under the heading. */
+/* Prints columns padded with blanks, two blanks between them, and `-` under the heading. */
 void grid_print_text(const struct grid *grid, struct output *out);
 void grid_print_markdown(const struct grid *grid, struct output *out);

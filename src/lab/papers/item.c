@@ -1,5 +1,5 @@
-/* An item's numbers by point and series, whichever of them are the columns; and whether the printed
- * speed-ups follow from the printed times. */
+/* An item's numbers by point and series, in either orientation. Checks that printed speed-ups
+ * follow from printed times. */
 #include "lab/papers/papers.h"
 
 #include <math.h>
@@ -87,7 +87,7 @@ struct range {
     double low, high;
 };
 
-/* What was rounded to the number that stands at the start of a text. */
+/* Returns the range of values that round to the number at the start of a text. */
 static struct range rounded_from(const struct papers_item *item, const char *text, double value)
 {
     const char *point = strchr(text, item->decimal);
@@ -104,10 +104,9 @@ enum papers_agreement papers_agreement(const struct papers_item *item, size_t po
     const size_t base = papers_series_named(item, item->over.items[0]);
     const struct papers_cell *old = papers_cell_at(item, point, base);
     const double less = item->printed == PAPERS_PRINTED_RATIO_LESS_ONE ? 1 : 0;
-    const char *slash = strchr(cell->text, '/'); /* the speed-up stands behind it */
+    const char *slash = strchr(cell->text, '/'); /* the speed-up follows it */
     struct range told = rounded_from(item, slash ? slash + 1 : cell->text, cell->speedup);
-    if (base ==
-        series) /* it is what the others are compared with: 1, whatever is printed elsewhere */
+    if (base == series) /* the baseline of the others: 1, even if something else is printed */
         return cell->speedup == 1 ? PAPERS_AGREEMENT_GOOD : PAPERS_AGREEMENT_SLIPPED;
     struct range from = rounded_from(item, old->text, old->value);
     struct range by = rounded_from(item, cell->text, cell->value);

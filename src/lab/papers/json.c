@@ -53,7 +53,7 @@ static void put_slips(struct json *json, const struct papers_item *item)
     json_shut(json);
 }
 
-/* A curve and its points. */
+/* Writes a curve and its points. */
 static void put_curve(struct json *json, const struct chart *chart, size_t index,
                       const struct results *results, const char *key, const char *why)
 {

@@ -1,4 +1,4 @@
-/* All items as one document. */
+/* Writes all items as one Markdown document. */
 #include "lab/papers/print.h"
 
 #include "foundation/base/error.h"
@@ -63,7 +63,7 @@ static gordian_status print_item(const struct papers *papers, const struct paper
     return status;
 }
 
-/* Drawings are one list: for each, where Gordian shows the same information. */
+/* Drawings form one list, each with the Gordian command that shows the same information. */
 static gordian_status print_paper_items(const struct papers *papers,
                                         const struct papers_paper *paper,
                                         const struct results *results, const char *folder,

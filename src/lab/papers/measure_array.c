@@ -1,4 +1,4 @@
-/* The growable array: of random numbers in [0, 99] those below 90 are kept. */
+/* Measures the growable array: it keeps the numbers below 90 of random ones in [0, 99]. */
 #include "foundation/base/error.h"
 #include "lab/papers/measures.h"
 #include "lab/published/array/figure.h"
@@ -16,7 +16,7 @@ static gordian_status run_cell(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* What ran out of memory is no answer, and stays empty. */
+/* A run that ran out of memory has no value. */
 gordian_status measure_array(struct papers_run *run, const struct papers_measure *measure,
                              const struct papers_point *point, struct results_value *value)
 {

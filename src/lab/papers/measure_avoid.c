@@ -1,4 +1,4 @@
-/* Avoidance: the request that takes as many rounds as there are processes. */
+/* Measures avoidance: the request that takes as many rounds as there are processes. */
 #include "engines/avoid/cuda/cuda.h"
 #include "foundation/base/error.h"
 #include "lab/bench/avoid/avoid.h"

@@ -1,4 +1,5 @@
-/* Composition: products of two automata of four states, as often as the point says. */
+/* Measures composition: products of automata with four states; the point gives the number of
+ * factors. */
 #include "engines/compose/cuda/cuda.h"
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
@@ -6,7 +7,7 @@
 #include "lab/published/compose/measure_product.h"
 
 #define PAIRS_STATES      16  /* of the product */
-#define PAIRS_TRANSITIONS 240 /* without the idle ones */
+#define PAIRS_TRANSITIONS 240 /* without the idle transitions */
 
 gordian_status measure_cells(struct papers_run *run, const struct papers_measure *measure,
                              const struct papers_point *point, struct results_value *value)
@@ -45,7 +46,7 @@ struct device_products {
     unsigned repeat;
 };
 
-/* The device has the automata and all states; it writes every transition, again and again. */
+/* The device holds the automata and all states. It writes every transition, repeatedly. */
 static gordian_status run_on_device(void *context, double *ns, gordian_error *error)
 {
     const struct device_products *products = context;

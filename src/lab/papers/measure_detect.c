@@ -1,4 +1,4 @@
-/* Detection: the papers' experiments, played by an engine of ours or by a published method. */
+/* Measures detection: an engine or a published method replays the papers' experiments. */
 #include "foundation/base/error.h"
 #include "lab/bench/detect/published.h"
 #include "lab/papers/measures.h"
@@ -21,7 +21,7 @@ static gordian_status run_paper_experiment(void *context, double *ns, gordian_er
     return status;
 }
 
-/* `with` is an engine of ours, or the name of a method. */
+/* `with` is one of our engines, or the name of a published method. */
 static gordian_status find_player(struct papers_run *run, const char *name,
                                   struct paper_player *player)
 {

@@ -1,4 +1,4 @@
-/* Makespans: the longest schedule that was found after so many milliseconds. */
+/* Measures makespans: the longest schedule found after a number of milliseconds. */
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 #include "lab/papers/measures.h"
@@ -22,7 +22,7 @@ static bool keep_going(void *context, const gordian_makespan_progress *progress)
     return true;
 }
 
-/* The figure of the published annealer, or of ours, run once. */
+/* Runs the figure once, with the published annealer or with ours. */
 static gordian_status run_figure(struct papers_run *run, bool ours)
 {
     struct published_fig7_options options;
@@ -61,7 +61,7 @@ struct device_figure {
     const struct papers_point *points;
     size_t count;
     struct results_value *values;
-    bool emulated; /* then times mean nothing, and all that is found counts */
+    bool emulated; /* times mean nothing then, so everything found counts */
 };
 
 static void note_found(void *context, const gordian_makespan_improvement *found)

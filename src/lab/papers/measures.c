@@ -149,7 +149,7 @@ void papers_run_open(struct papers_run *run, const struct bench_options *options
     *run = (struct papers_run){.results = results};
     run->bench =
         (struct bench){.options = options, .error = error, .memory = memory_allocator(NULL)};
-    /* What it is, to say so with the results; without one there is nothing to say. */
+    /* Names the device for the results; without one there is nothing to name. */
     if (!gpu_available(&why) || papers_run_gpu(run) != GORDIAN_OK)
         run->info = (struct gpu_info){0};
 }
@@ -179,7 +179,7 @@ gordian_status papers_run_gpu(struct papers_run *run)
 
 /* ------------------------------------------------------------------ measuring */
 
-#define LONG_NS 3e9 /* a run that takes so long is a sample by itself */
+#define LONG_NS 3e9 /* a run of this length is a sample by itself */
 
 gordian_status papers_time(struct papers_run *run, struct bench_side *side,
                            struct results_value *value)
@@ -214,7 +214,7 @@ gordian_status papers_measure_at(struct papers_run *run, const struct papers_mea
     return GORDIAN_OK;
 }
 
-/* Was it measured in this run? Its runs are the last one only. */
+/* Was it measured in this run? Only the values of the last run count. */
 static bool is_measured_already(const struct papers_run *run, const struct papers_measure *measure,
                                 const struct papers_point *point)
 {
@@ -254,7 +254,7 @@ static gordian_status measure_points(struct papers_run *run, const struct papers
     return GORDIAN_OK;
 }
 
-/* Appends as much as there is room for. */
+/* Appends as much text as fits. */
 static void append_text(char *text, size_t size, const char *more)
 {
     size_t used = strlen(text);

@@ -1,4 +1,4 @@
-/* Items as pictures: the numbers, and the speed-ups in a panel below. */
+/* Draws items as pictures: the numbers, and the speed-ups in a panel below. */
 #include "foundation/base/error.h"
 #include "lab/bench/harness/plot.h"
 #include "lab/papers/print.h"

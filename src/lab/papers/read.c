@@ -1,23 +1,24 @@
 /*
- * Reads the papers' texts (data/). A line is a word that says what it is, and what follows it;
- * fields of a line are separated by '|'.
+ * Parses the papers' texts (data/). The first word of a line names its kind; '|' separates the
+ * fields
+ * that follow.
  *
  *     paper NAME                  title, by, machines, slip: of the paper
- *     table NUMBER TITLE          begins an item; so does `figure`. A number in brackets is a name
- *                                 of ours, for what has no number
- *     kind WORD                   what it is (papers.h)
- *     unit WORD                   of the numbers; `decimal ,`: how they are written
- *     points NAME                 what the points are called
- *     series A | B                the columns, a point a row; or
- *     sizes A | B                 the columns are the points, a series a row
+ *     table NUMBER TITLE          begins an item; so does `figure`. A number in brackets is our own
+ *                                 name for an item without a number
+ *     kind WORD                   kind of the item (papers.h)
+ *     unit WORD                   of the numbers; `decimal ,`: the decimal separator
+ *     points NAME                 name of the points
+ *     series A | B                the columns; each row is a point; or
+ *     sizes A | B                 the columns are the points; each row is a series
  *     row LABEL | CELL | CELL     as printed: 0.07/3.14x is a time and a speed-up
- *     printed ratio               what the printed speed-ups are: ratio, ratio-less-one
- *     over A | B, to C            the speed-ups there are
+ *     printed ratio               meaning of the printed speed-ups: ratio, ratio-less-one
+ *     over A | B, to C            the pairs that have speed-ups
  *     draw A | B                  the series that a picture shows
- *     from 3.2 3.3                the tables a figure is worked out from
+ *     from 3.2 3.3                the tables a figure is computed from
  *     average N                   the last row is the mean of the N before it
  *     measure NAME                what is measured here for the same work (measures.c)
- *     without SIDE | WHY          what is not
+ *     without SIDE | WHY          a side that is not measured
  *     slip [POINT | SERIES |] TEXT
  *     shows, note, differs TEXT
  */
@@ -33,7 +34,7 @@
 struct text_reader {
     struct papers *papers;
     struct reader reader;
-    struct papers_paper *paper; /* the current one, and item; NULL: none yet */
+    struct papers_paper *paper; /* the current paper and item; NULL: none yet */
     struct papers_item *item;
     gordian_error *error;
 };
@@ -45,7 +46,7 @@ static gordian_status fail_text_line(const struct text_reader *reader, const cha
 
 /* ------------------------------------------------------------------ texts */
 
-/* What follows the first `skip` words of the line, as it stands. */
+/* Returns the text after the first `skip` words of the line, unchanged. */
 static const char *rest_of_line(struct text_reader *reader, size_t skip)
 {
     const struct reader *line = &reader->reader;
@@ -71,7 +72,7 @@ static gordian_status add_rest(struct text_reader *reader, struct papers_texts *
     return add_text(reader, texts, rest_of_line(reader, 1));
 }
 
-/* The text up to `end` without the blanks around it. */
+/* Returns the text up to `end` without surrounding blanks. */
 static const char *trimmed_text(struct text_reader *reader, const char *start, const char *end)
 {
     while (start < end && *start == ' ')
@@ -83,7 +84,7 @@ static const char *trimmed_text(struct text_reader *reader, const char *start, c
 
 static gordian_status add_fields(struct text_reader *reader, struct papers_texts *fields)
 {
-    /* The fields of a text, separated by '|'. */
+    /* Fields of a text, separated by '|'. */
     const char *text = rest_of_line(reader, 1);
     TRY(text ? GORDIAN_OK : fail_memory(reader->error));
     for (bool more = true; more;) {
@@ -107,7 +108,7 @@ static gordian_status add_words(struct text_reader *reader, struct papers_texts 
 
 /* ------------------------------------------------------------------ rows */
 
-/* A number as the item writes it; the rest of the text. NaN: there is none. */
+/* Parses a number in the item's format and returns the rest of the text. NaN: no number. */
 static double printed_number(const struct papers_item *item, const char *text, const char **rest)
 {
     char plain[64];
@@ -233,7 +234,7 @@ static gordian_status set_columns(struct text_reader *reader)
     return add_fields(reader, &reader->item->columns);
 }
 
-/* A line of an item. */
+/* Parses a line of an item. */
 static gordian_status take_item_line(struct text_reader *reader)
 {
     struct papers_item *item = reader->item;
@@ -303,7 +304,7 @@ static gordian_status begin_paper(struct text_reader *reader)
     return set_text(reader, &reader->paper->name);
 }
 
-/* A line of a paper, before its first item. */
+/* Parses a line of a paper that precedes its first item. */
 static gordian_status take_paper_line(struct text_reader *reader)
 {
     struct papers_paper *paper = reader->paper;
@@ -362,7 +363,7 @@ gordian_status papers_read(struct papers *papers, const char *text, size_t size,
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-#define PAPERS_MOST 8 /* items point to their papers, which must not move */
+#define PAPERS_MOST 8 /* items point to their papers, so papers must not move */
 
 gordian_status papers_open(struct papers *papers, gordian_error *error)
 {

@@ -97,14 +97,14 @@ gordian_status results_add(struct results *results, const struct results_value *
 
 /* ------------------------------------------------------------------ reading */
 
-/* A line's members, of a run or of a value. */
+/* Members of a line: of a run or of a value. */
 struct results_line {
     struct results_run run;
     struct results_value value;
     double run_number;
 };
 
-/* A text as far as there is room for it, a number in its place; false: it is neither. */
+/* Stores a text, cut if it is too long, or a number. Returns false if the member is neither. */
 static bool take_member(struct results_line *line, const struct value *key,
                         const struct value *value)
 {
@@ -130,7 +130,7 @@ static bool take_member(struct results_line *line, const struct value *key,
                                                          : NAN;
     if (value->kind == VALUE_LIST || value->kind == VALUE_DICT ||
         (value->kind == VALUE_REAL && !isfinite(number)) ||
-        (is_text && strstr(value->text, "\xef\xbf\xbd"))) /* U+FFFD: half of a character */
+        (is_text && strstr(value->text, "\xef\xbf\xbd"))) /* U+FFFD: half of a surrogate pair */
         return false;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (is_text && value_says(key, texts[i].key))
@@ -149,7 +149,7 @@ static bool take_member(struct results_line *line, const struct value *key,
     return true;
 }
 
-/* The runs of a text come before their values and are numbered from 1. */
+/* The runs of a text precede its values and are numbered from 1. */
 static gordian_status keep_result_line(struct results *results, struct results_line *line,
                                        size_t first, uint64_t number, gordian_error *error)
 {
@@ -237,7 +237,7 @@ static bool run_is_used(const struct results *results, size_t run)
     return false;
 }
 
-/* Of the runs that are used, its number from 1. */
+/* Returns the number of a run among the runs with values, from 1. */
 static size_t number_of_run(const struct results *results, size_t run)
 {
     size_t number = 0;

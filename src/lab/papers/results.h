@@ -1,11 +1,12 @@
 /*
- * What was measured, and where: a text of JSON objects, one a line.
+ * Measured results and their machines, as JSON objects, one per line.
  *
  *     {"run":1,"system":"Linux x86_64","cpu":"...","cores":16,"device":"NVIDIA H200",...}
  *     {"measure":"detect-cuda-list","x":8192,"y":8192,"value":61.2e6,"p99":...,"samples":5,"run":1}
  *
- * A run is a machine at a time; a value belongs to the run whose number it has in that text. Of a
- * measure at a point there is one value, the one that was added last.
+ * A run is a machine at a time. A value names its run by the run's number in that text. A measure
+ * has
+ * at most one value per point: the one added last.
  */
 #pragma once
 
@@ -23,11 +24,11 @@ struct results_run {
 struct results_value {
     char measure[48];
     double x, y;
-    double value; /* nanoseconds, or cycles: as the measure has it */
+    double value; /* nanoseconds, or cycles, depending on the measure */
     double p99;
     unsigned samples;
-    size_t run;    /* its place in `runs` */
-    uint64_t line; /* of the text it was read from; 0: it was measured */
+    size_t run;    /* index in `runs` */
+    uint64_t line; /* line of the text it was read from; 0: measured in this process */
 };
 
 struct results {
@@ -41,24 +42,24 @@ struct results {
 void results_init(struct results *results);
 void results_free(struct results *results);
 
-/* Adds a text's results to those there are. GORDIAN_STATUS_INPUT, with the line. */
+/* Adds the results of a text. GORDIAN_STATUS_INPUT, with the line. */
 gordian_status results_read(struct results *results, const char *text, size_t size,
                             gordian_error *error);
-/* The same from a file; `missing_is_fine`: as if it were empty. */
+/* Adds the results of a file. `missing_is_fine`: a missing file counts as empty. */
 gordian_status results_read_file(struct results *results, const char *path, bool missing_is_fine,
                                  gordian_error *error);
-/* Those the program was built with. */
+/* Adds the results embedded in the program. */
 gordian_status results_read_recorded(struct results *results, gordian_error *error);
 
-/* A run on this machine, now; `device` "": without one. */
+/* Begins a run on this machine, now; `device` "": without one. */
 gordian_status results_begin_run(struct results *results, const char *device, gordian_error *error);
-/* Adds the value, whose run is the last one, in place of what there was. */
+/* Adds a value of the last run and replaces an older value of the same point. */
 gordian_status results_add(struct results *results, const struct results_value *value,
                            gordian_error *error);
 /* NULL: it was not measured. */
 const struct results_value *results_find(const struct results *results, const char *measure,
                                          double x, double y);
 
-/* Runs that have values, then the values, by measure and point. */
+/* Writes the runs that have values, then the values, sorted by measure and point. */
 void results_write(struct results *results, struct output *out);
 gordian_status results_write_file(struct results *results, const char *path, gordian_error *error);

@@ -1,4 +1,4 @@
-/* Results from and to a file. */
+/* Reads results from a file and writes them to a file. */
 #include "foundation/base/error.h"
 #include "foundation/base/io/replace.h"
 #include "foundation/base/io/text.h"

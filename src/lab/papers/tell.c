@@ -1,4 +1,4 @@
-/* What is said about an item, apart from its numbers. */
+/* Prints notes on an item, apart from its numbers. */
 #include "lab/papers/print.h"
 
 #include "foundation/base/error.h"
@@ -26,7 +26,7 @@ const char *papers_unit_name(const struct papers_item *item)
     return "";
 }
 
-/* The runs that a curve's values are from: most come from one. */
+/* Prints the runs of a curve's values; most values come from one run. */
 static void tell_curve(const struct chart *chart, const struct chart_curve *curve,
                        const struct results *results, struct output *out, papers_line *line)
 {
@@ -51,7 +51,7 @@ static void tell_curve(const struct chart *chart, const struct chart_curve *curv
     }
 }
 
-/* What has no value: why not in this run, or only that it is not recorded. */
+/* Prints why a value is missing: the reason in this run, or that it is not recorded. */
 static void tell_missing(const struct chart_curve *curve, const struct papers_run *run,
                          struct output *out, papers_line *line)
 {
@@ -62,7 +62,7 @@ static void tell_missing(const struct chart_curve *curve, const struct papers_ru
     line(out, text);
 }
 
-/* Of one table; `seen`: what was told before. */
+/* Prints the notes of one table; `seen`: what was printed before. */
 static gordian_status tell_table(const struct papers *papers, const struct papers_item *item,
                                  const struct results *results, const struct papers_run *run,
                                  struct output *out, papers_line *line, gordian_error *error)

@@ -1,4 +1,4 @@
-/* Items as text. */
+/* Prints items as text. */
 #include "lab/papers/print.h"
 
 #include "foundation/base/error.h"
@@ -8,7 +8,7 @@
 
 #define TEXT_WIDTH 100
 
-/* Words of a text, wrapped, the first line behind `mark` and the others as far in. */
+/* Wraps a text. `mark` precedes the first line; the other lines are indented to match. */
 static void print_wrapped(struct output *out, const char *mark, const char *text)
 {
     const size_t indent = strlen(mark);

@@ -1,9 +1,9 @@
-/* What measuring a published method gives. */
+/* Result of measuring a published method. */
 #pragma once
 
 /* Nanoseconds. */
 struct measure_time {
-    double device; /* between two marks in the device's queue, as the papers' timers do it; 0: no
-                      device took part */
-    double wall;   /* from the call until the answer is there */
+    double device; /* between two events in the device's stream, as the papers' timers measure; 0:
+                      no device was used */
+    double wall;   /* from the call until the answer is available */
 };

@@ -1,10 +1,12 @@
 /*
- * The methods of the five papers as they were published, to measure ours against on the same
- * machine: their data structures, their kernels, a launch where they have one. Slips that gave
- * wrong answers are put right, and each such place says so; nothing else is made better.
+ * The methods of the five papers, as published, to compare ours with on the same machine: their
+ * data
+ * structures, their kernels, and a kernel launch wherever they have one. Mistakes that gave wrong
+ * answers are corrected, and a comment marks each such place. Nothing else is improved.
  *
- * Nothing here is in the library: `gordian bench` and `gordian papers` use it. A device must have
- * been given published_kernels (gpu_add_kernels) before a method is opened on it.
+ * The library contains none of this: `gordian bench` and `gordian papers` use it. Before a method
+ * is
+ * opened on a device, the device must get published_kernels (gpu_add_kernels).
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The first bytes of a file that say what it is: a UTF-8 byte order mark, a packed file of ours, a
+/* Magic bytes: the first bytes of a file tell a UTF-8 byte order mark, a packed file of ours, or a
  * compressed file. */
 #pragma once
 
@@ -9,26 +9,26 @@ enum magic_kind {
     MAGIC_NONE,
     MAGIC_BOM,        /* UTF-8 text follows */
     MAGIC_PACKED,     /* a packed trace or snapshot (foundation/base/packed/packed.h) */
-    MAGIC_COMPRESSED, /* by another program */
+    MAGIC_COMPRESSED, /* compressed by another program */
 };
 
-/* Every packed file of ours begins with these. */
+/* The first bytes of every packed file of ours. */
 #define PACKED_MAGIC       "\x89GRD\r\n\x1a\n"
 #define PACKED_MAGIC_BYTES 8
 
 struct magic {
     enum magic_kind kind;
     size_t length;     /* of the first bytes */
-    const char *bytes; /* which they are */
+    const char *bytes; /* the bytes */
     /* MAGIC_COMPRESSED: "gzip", and the command that decompresses to standard output */
     const char *format, *command;
 };
 
-/* The message about a compressed input: its format and the command. */
+/* The message for a compressed input: its format and the command. */
 #define MAGIC_REFUSAL                                                                              \
     "a file compressed with %s: decompress it first, for instance '%s FILE | gordian ...'"
 
-/* What `bytes` begins with; kind MAGIC_NONE: text, or nothing that is known. */
+/* Finds the magic bytes at the start of `bytes`. MAGIC_NONE: text, or unknown. */
 const struct magic *magic_find(const void *bytes, size_t size);
-/* May more bytes still make it something that is known? */
+/* Can more bytes still complete magic bytes? */
 bool magic_may_follow(const void *bytes, size_t size);

@@ -87,7 +87,7 @@ bool output_flush(struct output *out)
     return !out->failure;
 }
 
-/* Makes room for `count` more bytes in the buffer. */
+/* Reserves capacity for `count` more bytes in the buffer. */
 static bool reserve_output(struct output *out, size_t count)
 {
     if (out->failure)
@@ -118,17 +118,17 @@ char *output_room(struct output *out, size_t count)
 
 void output_bytes(struct output *out, const char *bytes, size_t count)
 {
-    if (output_has(out, count + 1)) { /* (a block as large as the buffer is written at once) */
+    if (output_has(out, count + 1)) { /* a block as large as the buffer is written directly */
         memcpy(out->buffer + out->used, bytes, count);
         out->used += count;
         return;
     }
     if (out->fd == OUTPUT_FIXED && out->used <= out->room && out->room - out->used < count) {
-        size_t fits = out->room - out->used; /* and the rest is only counted */
+        size_t fits = out->room - out->used; /* the rest is only counted */
         if (fits > 0)
             memcpy(out->buffer + out->used, bytes, fits);
     } else if (out->fd != OUTPUT_MEMORY && out->fd != OUTPUT_FIXED && count >= out->room) {
-        /* too large to gain from buffering */
+        /* Too large for the buffer. */
         if (output_flush(out))
             write_to_descriptor(out, bytes, count);
         return;
@@ -150,8 +150,8 @@ void output_char_slowly(struct output *out, char c)
         out->buffer[out->used++] = c;
 }
 
-/* Writes the digits of a number that end before `end`; where they begin. Two at a time: a division
- * waits for the one before. */
+/* Writes the digits of a number, ending before `end`; returns the first. Two digits per step,
+ * because each division depends on the previous one. */
 static char *write_digits(char *end, uint32_t value)
 {
     while (value >= 100) {
@@ -168,7 +168,7 @@ static char *write_digits(char *end, uint32_t value)
 
 void output_u64(struct output *out, uint64_t value)
 {
-    enum { HALF = 1000000000 }; /* the most that 32 bits have all digits for */
+    enum { HALF = 1000000000 }; /* the largest power of ten with a 32-bit remainder */
     char digits[30], *end = digits + sizeof digits, *first = end;
     for (; value >= HALF; value /= HALF) {
         char *to = first - 9;
@@ -195,7 +195,7 @@ void output_format(struct output *out, const char *format, ...)
     size_t left = out->room - out->used;
     int length = out->failure ? -1 : vsnprintf(out->buffer + out->used, left, format, arguments);
     if (length >= 0 && (size_t)length >= left) {
-        /* vsnprintf wants a byte for its NUL */
+        /* vsnprintf needs a byte for its NUL. */
         if (reserve_output(out, (size_t)length + 1))
             vsnprintf(out->buffer + out->used, (size_t)length + 1, format, again);
         else

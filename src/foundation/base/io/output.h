@@ -1,5 +1,5 @@
-/* Buffered output to a file descriptor, a writer or a buffer. The first failing write is remembered
- * (errno kept) and the rest dropped, so the caller checks once, at the end. */
+/* Buffered output to a file descriptor, a writer or a buffer. The first failure is remembered
+ * (errno), and later output is dropped, so that the caller checks once, at the end. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,41 +9,41 @@
 struct gordian_writer;
 
 enum {
-    OUTPUT_MEMORY = -1, /* keeps everything, and grows */
+    OUTPUT_MEMORY = -1, /* collects everything and grows */
     OUTPUT_WRITER = -2,
-    OUTPUT_FIXED = -3, /* keeps what fits; `used` counts all */
+    OUTPUT_FIXED = -3, /* keeps what fits; `used` counts everything */
 };
 
 struct output {
-    int fd;      /* or one of these: */
+    int fd;      /* a descriptor, or one of these constants */
     int failure; /* errno of the first failure, 0: none */
     char *buffer;
     size_t used, room;
     const struct gordian_writer *writer;
 };
 
-/* `fd` -1 collects in memory: text in buffer[0..used), not NUL-terminated. */
+/* `fd` OUTPUT_MEMORY collects the text in buffer[0..used), without a NUL. */
 bool output_open(struct output *out, int fd);
-/* Writes to the writer, which must outlive it. */
+/* Writes to a writer, which must outlive the output. */
 bool output_open_writer(struct output *out, const struct gordian_writer *writer);
-/* Into a caller's buffer; not for output_format. output_fixed_end ends the text with a NUL and
- * tells how long it is, or would have been. */
+/* Writes into a caller's buffer; not for output_format. output_fixed_end adds a NUL and returns the
+ * length that the whole text has. */
 void output_fixed(struct output *out, char *buffer, size_t size);
 size_t output_fixed_end(struct output *out);
-/* Flushes and frees the buffer; false if any write failed (out->failure). The fd stays open. */
+/* Flushes and frees the buffer. False: a write failed (out->failure). The descriptor stays open. */
 bool output_close(struct output *out);
 bool output_flush(struct output *out);
 
-/* Is there room for so many bytes, and need nothing be done about it? */
+/* Is there capacity for `count` more bytes, and no failure? */
 static inline bool output_has(const struct output *out, size_t count)
 {
     return !out->failure && out->used <= out->room && out->room - out->used >= count;
 }
 
-/* Room for so many bytes behind `used`, which the caller moves; NULL: a failure. */
+/* Returns space for `count` bytes behind `used`, which the caller increments. NULL: failed. */
 char *output_room(struct output *out, size_t count);
 
-/* Writes all of it to a descriptor, whatever interrupts; false: errno says why. */
+/* Writes everything to a descriptor, also after interrupts. False: failed, see errno. */
 bool write_whole(int fd, const char *bytes, size_t count);
 
 void output_bytes(struct output *out, const char *bytes, size_t count);

@@ -8,17 +8,17 @@
 #include <string.h>
 
 #define BUFFER_START (128u << 10)
-/* Lines are looked for ahead within so many bytes: a longer one is taken alone. */
+/* Lines are scanned ahead within this many bytes. A longer line is read by itself. */
 #define AHEAD_BYTES (64u << 10)
-/* So many words and lines are found at once in SCAN_BYTES, see scan_flatten. */
+/* Words and lines that are extracted per step of SCAN_BYTES, see scan_flatten. */
 #define EDGE_STEP 12
 #define LINE_STEP 6
 
 _Static_assert(READER_SLACK == SCAN_BYTES,
                "what can be read behind a word is what is looked at at once");
 
-/* Everything else is part of a word. A newline ends every line in the buffer: the last
- * one gets its own if the text lacks it. */
+/* All other bytes are part of a word. Every line in the buffer ends in a newline; one is added
+ * after the last line if needed. */
 enum byte_class { WORD = 0, BLANK, END };
 
 static const unsigned char class_of[256] = {
@@ -55,10 +55,10 @@ void reader_restart(struct reader *reader, uint64_t line)
     reader->line = line;
 }
 
-/* ---- lines one by one */
+/* ---- single lines */
 
-/* Reads on behind the unread bytes, which move to the front of the buffer first. There is always
- * room left for a newline of our own and the slack. */
+/* Reads more bytes, after moving the unread ones to the front of the buffer. Leaves capacity for an
+ * added newline and the slack. */
 static gordian_status refill_buffer(struct reader *reader, gordian_error *error)
 {
     size_t unread = reader->end - reader->start;
@@ -85,10 +85,10 @@ static gordian_status refill_buffer(struct reader *reader, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Finds the end of the line that starts at `start`, reading as much as it takes. */
+/* Finds the end of the line at `start`, and reads as much as that takes. */
 static gordian_status find_line(struct reader *reader, char **newline, gordian_error *error)
 {
-    size_t looked_at = 0; /* bytes of this line known to hold no newline */
+    size_t looked_at = 0; /* bytes of this line without a newline */
     for (;;) {
         size_t unread = reader->end - reader->start;
         char *line = reader->buffer + reader->start;
@@ -127,7 +127,7 @@ static inline bool add_word(struct reader *reader, size_t count, const char *lin
     return true;
 }
 
-/* The next line, whatever it is like. */
+/* Reads the next line, whatever its length. */
 static gordian_status take_alone(struct reader *reader, gordian_error *error)
 {
     char *newline;
@@ -136,7 +136,7 @@ static gordian_status take_alone(struct reader *reader, gordian_error *error)
     reader->start = (size_t)(newline + 1 - reader->buffer);
     reader->line++;
     reader->equals = true;
-    /* Splits line[0..] up to its newline or comment into words. */
+    /* Split the line, up to its newline or comment, into words. */
     const unsigned char *at = (const unsigned char *)line;
     size_t count = 0;
     for (;;) {
@@ -160,7 +160,7 @@ static gordian_status take_alone(struct reader *reader, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* ---- lines ahead */
+/* ---- lines scanned ahead */
 
 static uint64_t bits_below(uint64_t bit)
 {
@@ -172,7 +172,8 @@ static uint64_t lowest_bit(uint64_t bits)
     return bits & (~bits + 1);
 }
 
-/* What is in a comment belongs to no word; *inside: the text begins in one, and ends in one. */
+/* Returns the word bits without those in comments. *inside: the text begins in a comment, and on
+ * return whether it ends in one. */
 static uint64_t drop_comments(const struct scan *scan, bool *inside)
 {
     uint64_t word = scan->word, comment = scan->comment;
@@ -188,7 +189,7 @@ static uint64_t drop_comments(const struct scan *scan, bool *inside)
     return word;
 }
 
-/* Ends the text at byte `count`. */
+/* Clears all bits at and above byte `count`. */
 static void cut_scan(struct scan *scan, uint64_t below)
 {
     scan->word &= below;
@@ -197,9 +198,9 @@ static void cut_scan(struct scan *scan, uint64_t below)
     scan->equals &= below;
 }
 
-/* Writes where words start and end; how many edges. *before: was the last byte part of a word?
- * *owed: a word's end at the very last byte, which is left to the next call. Most words have one
- * byte between them, so that a start tells the end before it. */
+/* Writes the offsets at which words begin and end; returns how many. *before: the last byte was
+ * part of a word. *owed: a word ended at the very last byte, which is left to the next call. Most
+ * words are one byte apart; then the begin of one gives the end of the previous. */
 static inline uint32_t find_edges(uint64_t word, uint32_t at, uint32_t *edges, uint64_t *before,
                                   uint64_t *owed)
 {
@@ -215,7 +216,7 @@ static inline uint32_t find_edges(uint64_t word, uint32_t at, uint32_t *edges, u
     return first + scan_flatten((starts | ends) & (UINT64_MAX >> *owed), at, edges, EDGE_STEP);
 }
 
-/* The bytes from `at` on, up to the limit and to the first NUL. */
+/* Scans the bytes from `at` on, up to the limit and the first NUL. */
 static inline struct scan scan_part(const char *text, size_t at, size_t limit)
 {
     struct scan scan = {0};
@@ -232,7 +233,8 @@ static inline struct scan scan_part(const char *text, size_t at, size_t limit)
     return scan;
 }
 
-/* (A part is looked at while the one before is taken apart: neither waits for the other.) */
+/* The next part is scanned while the current one is processed, so that neither waits for the other.
+ */
 void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit)
 {
     struct scan next = scan_part(text, 0, limit);
@@ -256,14 +258,14 @@ void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit)
         ahead->edges[edges++] = (uint32_t)at - 1;
     ahead->text = text;
     ahead->line = ahead->edge = 0;
-    /* As far as a line of three words is looked at: what no line's end will stop at. */
+    /* Sentinels for the words of a line: larger than any line's end. */
     for (uint32_t i = 0; i < READER_BEYOND; i++)
         ahead->edges[edges + i] = UINT32_MAX;
     ahead->line_count = lines < READER_AHEAD_LINES ? lines : READER_AHEAD_LINES;
     ahead->equals = equals != 0;
 }
 
-/* Looks ahead in what has been read; false: no complete line there that suits. */
+/* Scans ahead in the bytes that were read; false: they contain no complete, suitable line. */
 static bool look_ahead(struct reader *reader)
 {
     struct reader_ahead *ahead = reader->ahead;
@@ -276,7 +278,7 @@ static bool look_ahead(struct reader *reader)
     return true;
 }
 
-/* The next of the lines ahead, of which there must be one. */
+/* Takes the next line that was scanned ahead. There must be one. */
 static gordian_status take_ahead(struct reader *reader, gordian_error *error)
 {
     struct reader_ahead *ahead = reader->ahead;

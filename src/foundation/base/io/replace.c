@@ -29,7 +29,7 @@ bool replace_end(int folder, int fd, const char *from, const char *to, bool *syn
     return good || synced;
 }
 
-/* The folder of a path. */
+/* Opens the folder of a path. */
 static int open_folder(const char *path)
 {
     char folder[PATH_MAX] = ".";

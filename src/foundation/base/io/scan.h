@@ -1,5 +1,5 @@
-/* Text looked at 64 bytes at a time: which of them belong to words, which end lines, ...: one bit a
- * byte, the lowest for the first. The reader (foundation/base/io/reader.h) says what a word is. */
+/* SIMD scan of text, 64 bytes at a time: which bytes belong to words, which end lines, and so on,
+ * as bit sets; bit 0 is the first byte. foundation/base/io/reader.h defines what a word is. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 typedef uint8_t scan_bytes __attribute__((vector_size(16)));
 
-/* Bytes are all ones or all zeros: a bit of each. */
+/* Gathers one bit of each byte. The bytes are all ones or all zeros. */
 static inline uint64_t scan_bits(const scan_bytes found[4])
 {
 #if defined(__ARM_NEON) && defined(__aarch64__)
@@ -53,7 +53,7 @@ static inline scan_bytes scan_equal(scan_bytes text, char byte)
 }
 
 struct scan {
-    uint64_t word;    /* neither a blank nor the end of one */
+    uint64_t word;    /* neither a blank nor the end of a line */
     uint64_t newline; /* '\n' */
     uint64_t comment; /* '#' */
     uint64_t nul;     /* '\0' */
@@ -70,7 +70,7 @@ static inline uint64_t scan_for(const scan_bytes text[4], char byte)
 }
 
 #if defined(__ARM_NEON) && defined(__aarch64__)
-/* Kinds of bytes, a bit each: what both halves of a byte allow. */
+/* Classes of bytes, a bit each. A byte has the classes that both of its halves allow. */
 enum { SCAN_TAB = 1, SCAN_NEWLINE = 2, SCAN_SPACE = 4, SCAN_HASH = 8, SCAN_NUL = 16, SCAN_IS = 32 };
 
 static inline uint8x16_t scan_kinds(uint8x16_t text)
@@ -116,7 +116,7 @@ static inline bool scan_sort(const scan_bytes at[4], scan_bytes word[4], scan_by
 }
 #endif
 
-/* Most text has none of '#', '=' and NUL: they are looked for together first. */
+/* Most text has no '#', '=' or NUL: test for all three at once first. */
 static inline struct scan scan_text(const char *text)
 {
     scan_bytes at[4], word[4], newline[4];
@@ -133,8 +133,8 @@ static inline struct scan scan_text(const char *text)
     return scan;
 }
 
-/* base + the number of the lowest bit set, kept where it is: gathered into vectors before they are
- * stored, such numbers take longer. (None: bit 63.) */
+/* Returns base + the position of the lowest bit set (bit 63 if none). Prevents the compiler from
+ * gathering these numbers into vectors before the store, which is slower. */
 static inline uint32_t scan_lowest(uint64_t bits, uint32_t base)
 {
     uint32_t number = base + (uint32_t)__builtin_ctzll(bits | UINT64_C(1) << 63);
@@ -142,9 +142,9 @@ static inline uint32_t scan_lowest(uint64_t bits, uint32_t base)
     return number;
 }
 
-/* Writes base + the number of every bit set, in order, `step` at a time, so that numbers that
- * nobody reads may follow; the count. Steps are such that most texts need as many of them
- * everywhere: a branch guessed wrong costs more than the numbers too many. */
+/* Writes base + the position of every bit set, in order, and returns the count. It writes `step` at
+ * a time, so that unused numbers may follow. `step` fits most texts: a mispredicted branch costs
+ * more than the extra stores. */
 static inline unsigned scan_flatten(uint64_t bits, uint32_t base, uint32_t *out, unsigned step)
 {
     unsigned count = (unsigned)__builtin_popcountll(bits);
@@ -157,7 +157,7 @@ static inline unsigned scan_flatten(uint64_t bits, uint32_t base, uint32_t *out,
     return count;
 }
 
-/* The same for the number before each bit set, and then its own. */
+/* The same; writes the position before each bit set, and then its own. */
 static inline unsigned scan_flatten_pairs(uint64_t bits, uint32_t base, uint32_t *out,
                                           unsigned step)
 {

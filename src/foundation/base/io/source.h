@@ -1,11 +1,11 @@
-/* What a source reads from, where that can be told; outputs as writers. */
+/* Files behind sources, and writers to outputs. */
 #pragma once
 
 #include "foundation/base/io/output.h"
 
 #include <gordian/gordian.h>
 
-/* A writer to the output, which must outlive it. */
+/* Returns a writer to the output. The output must outlive it. */
 gordian_writer output_as_writer(struct output *out);
 
 /* The rest of a regular file, which can be read in any order. */
@@ -14,5 +14,5 @@ struct source_file {
     uint64_t start, end;
 };
 
-/* Of a source by gordian_source_fd. */
+/* Is the source a regular file (of gordian_source_fd)? */
 bool source_is_file(const gordian_source *source, struct source_file *file);

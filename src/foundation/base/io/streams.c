@@ -1,4 +1,4 @@
-/* Sources and writers that everybody needs. */
+/* Sources and writers for bytes, descriptors and outputs. */
 #include "foundation/base/io/source.h"
 
 #include <gordian/gordian.h>

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path of something new, to be made unique; false: it does not fit. */
+/* Begins the path of a temporary file or folder; false: too long. */
 static bool begin_path(const char *name, const char *ending, char *path, size_t size)
 {
     int length = snprintf(path, size, "%s/%s-XXXXXX%s", machine_temporary(), name, ending);

@@ -1,11 +1,10 @@
-/* Files and folders with names of their own, for what is gone again soon: in TMPDIR if that is an
- * absolute path, in /tmp otherwise.
+/* Temporary files and folders: in TMPDIR if that is an absolute path, otherwise in /tmp.
  *
  *     char path[PATH_MAX];
  *     int fd;
  *     gordian_status status = temporary_file("gordian-check", "", path, sizeof path, &fd, error);
  *
- * What fails says where and why in `error`, leaves "" as the path, and the reason in errno. */
+ * A failure is described in `error`; the path is "" then, and errno has the reason. */
 #pragma once
 
 #include <gordian/gordian.h>
@@ -13,15 +12,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A new one, open to read and write: its name begins with `name` and ends with `ending`. */
+/* Creates a file, open to read and write. Its name begins with `name` and ends with `ending`. */
 gordian_status temporary_file(const char *name, const char *ending, char *path, size_t size,
                               int *fd, gordian_error *error);
 
-/* A new one without a name, open to read and write. NULL: `error` says why. */
+/* Creates a file without a name, open to read and write. NULL: failed, see `error`. */
 FILE *temporary_stream(gordian_error *error);
 
-/* A new one, for this user alone. */
+/* Creates a folder that only this user can access. */
 gordian_status temporary_folder(const char *name, char *path, size_t size, gordian_error *error);
 
-/* Removes a folder with all that is in it; "" is none. */
+/* Removes a folder and everything in it. "" is no folder. */
 void temporary_remove(const char *folder);

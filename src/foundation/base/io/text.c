@@ -7,7 +7,7 @@
 
 #define CHUNK (64u << 10)
 
-/* The text's NUL bytes make it no text: says where. */
+/* Reports where the first NUL byte is: then it is no text. */
 static gordian_status refuse_nul(const struct text *text, gordian_error *error)
 {
     const char *nul = memchr(text->bytes, '\0', text->size);
@@ -39,7 +39,7 @@ static gordian_status text_begin(struct text *text, const char *name,
 static gordian_status text_end(struct text *text, gordian_status status, gordian_error *error)
 {
     const struct magic *magic = magic_find(text->bytes, status == GORDIAN_OK ? text->size : 0);
-    if (magic->kind == MAGIC_BOM) /* some editors begin UTF-8 with it */
+    if (magic->kind == MAGIC_BOM) /* some editors write it before UTF-8 */
         memmove(text->bytes, text->bytes + magic->length, text->size -= magic->length);
     if (magic->kind == MAGIC_COMPRESSED)
         status = fail_at(error, GORDIAN_STATUS_INPUT, 1, 1, MAGIC_REFUSAL, magic->format,

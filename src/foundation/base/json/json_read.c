@@ -9,16 +9,17 @@
 struct json_reader {
     struct arena *arena;
     const char *start, *at, *end;
-    char *copy;  /* of the bytes, whose texts are to end in NUL; NULL: they are the caller's */
-    bool unique; /* no key twice */
+    char *copy;  /* copy of the bytes, in which texts are ended by a NUL; NULL: the caller's bytes
+                    are used */
+    bool unique; /* keys must be unique */
     unsigned depth;
     gordian_error *error;
-    gordian_status status; /* of the first fault */
+    gordian_status status; /* of the first error */
 };
 
 static struct value *json_value(struct json_reader *reader);
 
-/* NULL, for the callers; says where. */
+/* Reports an error and where it is. Returns NULL, for the callers. */
 static struct value *json_fault(struct json_reader *reader, const char *what)
 {
     uint64_t line = 1;
@@ -50,7 +51,7 @@ static void pass_blanks(struct json_reader *reader)
         reader->at++;
 }
 
-/* Passes blanks and then `c`, if it is there. */
+/* Skips blanks and then `c`; false: the next character is another. */
 static bool pass_char(struct json_reader *reader, char c)
 {
     pass_blanks(reader);
@@ -60,7 +61,7 @@ static bool pass_char(struct json_reader *reader, char c)
     return true;
 }
 
-/* ------------------------------------------------------------------ texts */
+/* ------------------------------------------------------------------ strings */
 
 static char *write_utf8(char *to, uint32_t code)
 {
@@ -82,7 +83,7 @@ static char *write_utf8(char *to, uint32_t code)
     return to;
 }
 
-/* Four hexadecimal digits at `at`; -1: they are none. */
+/* Parses four hexadecimal digits at `at`; -1: malformed. */
 static int32_t hex_digits(const char *at, const char *end)
 {
     int32_t code = 0;
@@ -101,7 +102,7 @@ static int32_t hex_digits(const char *at, const char *end)
     return code;
 }
 
-/* What \uXXXX, and perhaps a second one behind it, stands for; moves *at behind it. */
+/* Decodes \uXXXX, or a surrogate pair of two. Moves *at behind it. */
 static int32_t escaped_code(const char **at, const char *end, bool strict)
 {
     int32_t code = hex_digits(*at, end);
@@ -113,12 +114,12 @@ static int32_t escaped_code(const char **at, const char *end, bool strict)
     int32_t low =
         end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u' ? hex_digits(*at + 2, end) : -1;
     if (code > 0xdbff || low < 0xdc00 || low > 0xdfff)
-        return strict ? -1 : 0xfffd; /* half a pair */
+        return strict ? -1 : 0xfffd; /* half of a surrogate pair */
     *at += 6;
     return 0x10000 + (code - 0xd800) * 0x400 + (low - 0xdc00);
 }
 
-/* The text from `from` to `to`, with what its backslashes stand for; it never gets longer. */
+/* Decodes the escapes between `from` and `to`. The text never gets longer. */
 static struct value *unescape_text(struct json_reader *reader, struct value *value,
                                    const char *from, const char *to)
 {
@@ -160,7 +161,7 @@ static bool is_utf8(const char *from, const char *to)
     return true;
 }
 
-/* Behind the first quote. */
+/* Reads a string. The first quote was read. */
 static struct value *json_string(struct json_reader *reader)
 {
     const char *from = reader->at, *c = from;
@@ -197,7 +198,8 @@ static const char *pass_digits(const char *c)
     return c;
 }
 
-/* Behind the whole part: .5, e-3. The bytes end in NUL, so nothing is read beyond. */
+/* Skips a fraction and an exponent: .5, e-3. A NUL ends the bytes, so nothing is read beyond them.
+ */
 static const char *pass_fraction(const char *c)
 {
     if (*c == '.')
@@ -209,7 +211,7 @@ static const char *pass_fraction(const char *c)
     return c;
 }
 
-/* The digits as a number; false: 2^63 or more. */
+/* Converts the digits; false: 2^63 or more. */
 static bool whole_number(const char *digits, const char *end, int64_t *number)
 {
     uint64_t value = 0;
@@ -276,7 +278,7 @@ static struct value *json_word(struct json_reader *reader)
     return json_number(reader);
 }
 
-/* Is the key none of those before it? */
+/* Is the key different from all earlier ones? */
 static bool is_new_key(const struct value *dict, const struct value *key)
 {
     if (dict->count >= JSON_UNIQUE_MOST)
@@ -289,7 +291,7 @@ static bool is_new_key(const struct value *dict, const struct value *key)
     return true;
 }
 
-/* One element of a list, or a pair of an object. */
+/* Reads one item of a list, or one pair of an object. */
 static bool json_element(struct json_reader *reader, struct value *value)
 {
     bool dict = value->kind == VALUE_DICT;

@@ -45,7 +45,7 @@ static void write_escape(struct output *out, unsigned char byte)
     output_char(out, hex[byte & 15]);
 }
 
-/* Behind the opening quote. */
+/* Writes the rest of a string, after the opening quote. */
 static void write_rest(struct output *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -68,21 +68,20 @@ static void write_rest(struct output *out, const char *text)
     output_char(out, '"');
 }
 
-/* Bytes of a word, the high bit of each: is it 0? (Above the lowest that is, others may seem to
- * be.) */
+/* The high bit of each byte of a word: is the byte 0? Only the lowest such bit is reliable. */
 #define EVERY_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define ZERO_BYTES(word) (((word)-EVERY_BYTE(1)) & ~(word)&EVERY_BYTE(0x80))
 
-/* Are all bytes of a word plain? */
+/* Can all bytes be written without an escape? */
 static inline bool all_plain(uint64_t word)
 {
-    uint64_t low = (word - EVERY_BYTE(0x20)) & EVERY_BYTE(0x80); /* one below ' ', at least */
+    uint64_t low = (word - EVERY_BYTE(0x20)) & EVERY_BYTE(0x80); /* some byte is below ' ' */
     return ((word & EVERY_BYTE(0x80)) | low | ZERO_BYTES(word ^ EVERY_BYTE('"')) |
             ZERO_BYTES(word ^ EVERY_BYTE('\\'))) == 0;
 }
 
-/* Writes a short text at once, quotes and all, in room for it and some more; false: it is not
- * plain. */
+/* Writes a short text with its quotes. `to` has space for a few bytes more. False: it needs
+ * escapes. */
 static bool write_short(char *to, const char *text, size_t length)
 {
     struct short_name name = short_load(text, length), mask = short_mask(length);
@@ -95,7 +94,7 @@ static bool write_short(char *to, const char *text, size_t length)
     return true;
 }
 
-/* Most strings fit the buffer and have nothing to escape. */
+/* Fast path: most strings fit the buffer and need no escapes. */
 void json_quote(struct output *out, const char *text)
 {
     size_t length = strlen(text);
@@ -108,7 +107,7 @@ void json_quote(struct output *out, const char *text)
     write_rest(out, text);
 }
 
-/* What comes before an element: a comma if one precedes, and its key. */
+/* Writes the comma before an element, if needed, and its key. */
 static inline struct output *add_element(struct json *json, const char *key, size_t length)
 {
     struct output *out = json->out;

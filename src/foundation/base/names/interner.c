@@ -8,9 +8,9 @@
 #define ENTRY_HEAD 5 /* id and length */
 #define PLACE_MAX  UINT32_MAX
 #define NO_ENTRY   0
-#define TEXT_START 8 /* place 0 is no entry, or one of nobody with no name */
+#define TEXT_START 8 /* place 0 is no entry, or the unused one with an empty name */
 
-/* ---- the string store */
+/* ---- storage of the strings */
 
 static char *name_entry_at(const struct names *names, uint32_t place)
 {
@@ -50,7 +50,8 @@ static bool reserve_text(struct names *names, size_t bytes)
     return true;
 }
 
-/* Room must have been made, unless an entry of that size is free. */
+/* Returns the place of an entry. Its capacity must be reserved, or an entry of that size be free.
+ */
 static uint32_t take_free_entry(struct names *names, size_t units)
 {
     uint32_t place = names->free_places[units];
@@ -63,14 +64,14 @@ static uint32_t take_free_entry(struct names *names, size_t units)
     return place;
 }
 
-/* ---- the table: its numbers are places less one */
+/* ---- hash table, whose numbers are places less one */
 
 static uint64_t hash_of_number(const void *context, uint32_t number)
 {
     return entry_hash(name_entry_at(context, number + 1));
 }
 
-/* By id: names tend to lie in this order. */
+/* In the order of the ids, because names tend to be stored in that order. */
 static void put_all(const void *context, struct hash *table)
 {
     const struct names *names = context;
@@ -90,7 +91,7 @@ static bool reserve_ids(struct names *names, uint32_t ids)
     return true;
 }
 
-/* The entry of a name, or NULL; *slot: where it is in the table. */
+/* Finds the entry of a name; NULL: none. *slot is its slot in the table. */
 static const char *find_name_entry(const struct names *names, const char *name, size_t length,
                                    uint64_t hash, uint32_t *slot)
 {
@@ -105,7 +106,7 @@ static const char *find_name_entry(const struct names *names, const char *name, 
     return NULL;
 }
 
-/* ---- the interface */
+/* ---- interface */
 
 void names_init(struct names *names, const gordian_allocator *memory)
 {
@@ -124,7 +125,7 @@ bool names_reserve(struct names *names, uint32_t ids, size_t bytes)
 {
     if (ids > names->id_room && !reserve_ids(names, ids))
         return false;
-    /* A name costs its entry's head, its NUL and what rounding adds. */
+    /* A name needs the head of its entry, its NUL, and up to 7 bytes of padding. */
     size_t count = bytes < ids ? bytes : ids;
     if (count > (SIZE_MAX - bytes) / (ENTRY_HEAD + 1 + 7))
         return false;
@@ -154,12 +155,12 @@ uint32_t names_find_again(const struct names *names, const struct names_query *q
     return GORDIAN_NONE;
 }
 
-/* A table that fits the nearer caches: fetching ahead only costs. */
+/* Tables up to this size fit into the near caches, where prefetching only costs time. */
 #define NEAR_SLOTS (1u << 14)
-#define SOME       64 /* names at once */
+#define SOME       64 /* names per batch */
 
-/* In small ones what a search looks at first is mostly what it looks for: one branch, no call. (A
- * free slot leads to place 0, whose name is as long as none.) */
+/* In a small table the first slot mostly has the name: one branch, no call. (A free slot leads to
+ * place 0, whose name is empty.) */
 static inline uint32_t find_first(const struct names *names, const struct names_query *query,
                                   uint32_t slot)
 {
@@ -175,10 +176,10 @@ static inline uint32_t find_first(const struct names *names, const struct names_
     return hash_load32(entry);
 }
 
-/* (All slots first, then all names: neither waits for the other.) */
+/* First all slots, then all names, so that the loads overlap. */
 static void find_some_names(const struct names *names, struct names_query *queries, size_t count)
 {
-    const struct names local = *names; /* which no store into a query can change */
+    const struct names local = *names; /* a local copy, which stores to queries cannot change */
     const uint32_t *from = names->table.slots, around = names->table.slot_count - 1;
     uint32_t slots[SOME];
     for (size_t i = 0; i < count; i++)
@@ -192,7 +193,7 @@ void names_find_all(const struct names *names, struct names_query *queries, size
     if (names->table.used == 0)
         return;
     if (names->table.slot_count > NEAR_SLOTS) {
-        /* Large tables are fuller: what a search looks at first need not be what it looks for. */
+        /* Large tables are fuller: the first slot of a search often has another name. */
         for (size_t i = 0; i < count; i++)
             hash_expect(&names->table, queries[i].hash);
         for (size_t i = 0; i < count; i++) {

@@ -1,8 +1,9 @@
-/* Names and their ids: a hash table from name to id beside a string store.
- * The owner hands the ids out (dense, reused); a name here belongs to one id.
+/* String interning: names to ids and back, by a hash table and a string store. The owner assigns
+ * the ids (dense, reused). A name belongs to one id.
  *
- * An entry of the store is a multiple of 8 bytes: the id (4 bytes), the length (1), the name,
- * a NUL. A *place* is an entry's offset divided by 8; 0 is no entry. */
+ * An entry of the store is a multiple of 8 bytes: the id (4 bytes), the length (1), the name, a
+ * NUL.
+ * The place of an entry is its offset divided by 8; 0 is no entry. */
 #pragma once
 
 #include "foundation/base/names/short_name.h"
@@ -16,60 +17,60 @@ struct names {
     uint32_t id_room;
     char *text; /* the store */
     size_t text_used, text_room;
-    uint32_t free_places[NAMES_ENTRY_MAX + 1]; /* freed entries by size, linked through the text */
-    uint64_t puts, drops;                      /* how many there have been */
+    uint32_t free_places[NAMES_ENTRY_MAX + 1]; /* free lists by size, linked through the text */
+    uint64_t puts, drops;                      /* number of them so far */
 };
 
 void names_init(struct names *names, const gordian_allocator *memory);
 void names_free(struct names *names);
 
-/* Makes room for ids below `ids` with names of `bytes` more bytes in all. */
+/* Reserves capacity for ids below `ids`, and names of `bytes` more bytes in total. */
 bool names_reserve(struct names *names, uint32_t ids, size_t bytes);
-/* The id of a name, or GORDIAN_NONE. */
+/* Returns the id of a name, or GORDIAN_NONE. */
 uint32_t names_find(const struct names *names, const char *name, size_t length);
-/* Gives `id` a name, which must be new; false: out of memory, nothing changed. */
+/* Assigns a name to `id`. The name must be new. False: out of memory, nothing changed. */
 bool names_put(struct names *names, uint32_t id, const char *name, size_t length);
-/* Takes the name of `id` away, if it has one. */
+/* Removes the name of `id`, if it has one. */
 void names_drop(struct names *names, uint32_t id);
-/* NUL-terminated; "" if the id has none. Valid until the next put. */
+/* Returns the name with a NUL; "" if the id has none. Valid until the next put. */
 const char *names_text(const struct names *names, uint32_t id);
 
-/* A name that will be looked for soon, with what was found when it was last looked for. */
+/* A name to find soon, and the result of its latest search. */
 struct names_query {
-    const char *name; /* NAMES_SLACK bytes can be read behind it */
+    const char *name; /* NAMES_SLACK bytes behind it are readable */
     uint64_t hash;
     uint32_t length;
-    uint32_t id; /* NONE: there was none */
+    uint32_t id; /* NONE: not found */
 };
 
 #define NAMES_SLACK SHORT_MAX /* see foundation/base/names/short_name.h */
 
-/* A query for a name, not looked up yet. */
+/* Returns a query that was not looked up yet. */
 static inline struct names_query names_ask(const char *name, uint32_t length)
 {
     return (struct names_query){name, short_hash_slack(name, length), length, GORDIAN_NONE};
 }
 
-/* One that nobody has. */
+/* Returns a query for a name that no id has. */
 static inline struct names_query names_ask_none(const char *text)
 {
     return (struct names_query){text, 0, 0, GORDIAN_NONE};
 }
 
-/* Looks many names up at once: their cache misses overlap. */
+/* Finds many names at once, so that their cache misses overlap. */
 void names_find_all(const struct names *names, struct names_query *queries, size_t count);
-/* One of those again. */
+/* Repeats one of these searches. */
 uint32_t names_find_again(const struct names *names, const struct names_query *query);
-/* names_put of one that was looked for and not found. */
+/* names_put for a query that found nothing. */
 bool names_put_query(struct names *names, uint32_t id, const struct names_query *query);
 
-/* Is this a name: 1 to 255 bytes, no blank, '#', '=' or NUL? Says why not. */
+/* Is it a valid name: 1 to 255 bytes, no blank, '#', '=' or NUL? If not, *why is the reason. */
 bool names_valid(const char *name, size_t length, const char **why);
 
-#define NAMES_KEY_MAX 63 /* bytes of a label's key; of all of it: GORDIAN_NAME_MAX */
-/* Of a label, a name KEY:VALUE: how long its key is; 0, and says why: it is none. */
+#define NAMES_KEY_MAX 63 /* maximum length of a label's key; of a whole label: GORDIAN_NAME_MAX */
+/* Returns the length of the key of a label KEY:VALUE; 0: malformed, *why is the reason. */
 size_t names_label_key(const char *label, size_t length, const char **why);
-/* For one to be added: is `name`, unless NULL, a name, and new? GORDIAN_STATUS_INPUT, and says why,
- * if not. `kind`: what is to have it, "process". */
+/* Checks a name to be added: NULL, or valid and new. GORDIAN_STATUS_INPUT with the reason if not.
+ * `kind` is what gets the name, such as "process". */
 gordian_status names_check(const struct names *names, const char *name, const char *kind,
                            gordian_error *error);

@@ -2,12 +2,12 @@
 
 #include "foundation/base/memory.h"
 
-#define ENTRY_HEAD 5 /* id, NONE: not yet, and length */
+#define ENTRY_HEAD 5 /* id (NONE: not assigned yet) and length */
 #define PLACE_MASK ((UINT32_C(1) << CROWD_PLACE_BITS) - 1)
 #define TEXT_START 8 /* place 0 is no entry */
 #define NONE       GORDIAN_NONE
 #define AHEAD      32
-#define LARGE_PART ((size_t)8 << 20) /* the last large page, half empty, is little of it */
+#define LARGE_PART ((size_t)8 << 20) /* an unused half of a large page is little of it */
 
 _Static_assert(CROWD_PARTS == 1 << (32 - CROWD_PLACE_BITS), "a place has room for the part");
 
@@ -46,7 +46,7 @@ void crowd_prepare(struct crowd *crowd, size_t bytes, uint32_t names)
     crowd->room = crowd->places ? names : 0;
 }
 
-/* ---- a part */
+/* ---- shards */
 
 static char *part_entry(const struct crowd_part *part, uint32_t place)
 {
@@ -58,7 +58,7 @@ static size_t entry_size(size_t length)
     return (ENTRY_HEAD + length + 1 + 7) / 8 * 8;
 }
 
-/* No entry is ever dropped: they lie one behind the other. */
+/* Entries are never removed, so they are contiguous. */
 static void put_name_entries(const void *context, struct hash *table)
 {
     const struct crowd_part *part = context;
@@ -87,7 +87,7 @@ static bool is_entry(const char *entry, const struct crowd_name *name)
             ((short_word(text + 8) & mask.high) ^ name->words.high)) == 0;
 }
 
-/* 0: it is not there. */
+/* Returns the place of a name; 0: not found. */
 static uint32_t find_name_place(const struct crowd_part *part, const struct crowd_name *name,
                                 uint64_t hash)
 {
@@ -98,7 +98,7 @@ static uint32_t find_name_place(const struct crowd_part *part, const struct crow
     return 0;
 }
 
-/* 0: out of memory. */
+/* Adds a name and returns its place; 0: out of memory. */
 static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name *name,
                                uint64_t hash, const gordian_allocator *memory)
 {
@@ -117,7 +117,7 @@ static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name 
     if (name->length > SHORT_MAX)
         memcpy(entry + ENTRY_HEAD, long_text(name), name->length);
     else
-        short_store(entry + ENTRY_HEAD, name->words); /* into the slack, if it is shorter */
+        short_store(entry + ENTRY_HEAD, name->words); /* if shorter, the rest goes to the slack */
     entry[ENTRY_HEAD + name->length] = '\0';
     part->used += size;
     hash_put(&part->table, hash, place - 1);
@@ -132,7 +132,7 @@ static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
     for (size_t i = 0; i < count; i++)
         hashes[i] = names[i].length > SHORT_MAX ? hash_bytes(long_text(&names[i]), names[i].length)
                                                 : short_hash_words(names[i].words);
-    /* Fetches what the names at hand will be looked for in. */
+    /* Prefetch the slots of these names, then their entries. */
     for (size_t i = 0; i < count; i++)
         hash_expect(&part->table, hashes[i]);
     for (size_t i = 0; i < count; i++) {
@@ -167,7 +167,7 @@ bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *nam
     return true;
 }
 
-/* ---- numbers */
+/* ---- ids */
 
 bool crowd_reserve(struct crowd *crowd, uint32_t more)
 {

@@ -1,29 +1,31 @@
 /*
- * Names that many threads meet at once, numbered in the order of the text all the same.
+ * Sharded string interner: many threads intern names, and the ids still follow the order of the
+ * text.
  *
- * They are divided by their hash into parts. Text is met in rounds. In a round whoever has a part
- * to himself takes the part's names in the order of the text (crowd_take): each is found, or put
- * and marked as new. Then the ids that the new ones will have are reserved (crowd_reserve), and
- * each is given its own (crowd_number). Who does what changes nothing about the result.
+ * The hash of a name selects its shard. The text is processed in rounds. In a round one thread per
+ * shard takes the shard's names in the order of the text (crowd_take): it finds each name, or adds
+ * it and marks it as new. Then ids for the new names are reserved (crowd_reserve), and each new
+ * name
+ * gets its id (crowd_number). The result does not depend on which thread does what.
  *
- * Entries are as in foundation/base/names/interner.h; a place has the part in its upper bits.
+ * Entries are as in foundation/base/names/interner.h; the upper bits of a place are the shard.
  */
 #pragma once
 
 #include "foundation/base/names/interner.h"
 
 #define CROWD_PARTS      64
-#define CROWD_PLACE_BITS 26 /* of a place within its part */
+#define CROWD_PLACE_BITS 26 /* bits of a place within its shard */
 
-/* An answer is the name's id, or, if it has none yet, its place within the part and these. */
+/* An answer is the name's id. If it has no id yet: its place in the shard, and these flags. */
 #define CROWD_UNNUMBERED UINT32_C(0x80000000)
-#define CROWD_NEW        UINT32_C(0x40000000) /* here it was met first */
+#define CROWD_NEW        UINT32_C(0x40000000) /* first occurrence */
 #define CROWD_MOST       UINT32_C(0x7fffffff) /* names */
 
-/* A name that goes from the thread that met it to the one that has its part. What is short goes
- * itself: to look at another thread's text takes as long as all the rest. */
+/* A name on its way from the thread that read it to the thread of its shard. Short names are
+ * copied: to read the text of another thread would take most of the time. */
 struct crowd_name {
-    struct short_name words; /* or: low is where it is */
+    struct short_name words; /* the name, or in `low` its address */
     uint32_t length;
 };
 
@@ -42,11 +44,10 @@ struct crowd {
 
 void crowd_init(struct crowd *crowd, const gordian_allocator *memory);
 void crowd_free(struct crowd *crowd);
-/* Before the first name: so many names of so many bytes are likely. Room for them is taken but not
- * touched, so that nothing has to be moved later on; where it cannot be had, all goes on without.
- */
+/* Before the first name: reserves for the expected number and bytes of names. The memory is not
+ * touched, so that nothing must move later. Optional: a failure is ignored. */
 void crowd_prepare(struct crowd *crowd, size_t bytes, uint32_t names);
-/* No more names will come: the tables go, the texts stay. */
+/* Frees the tables after the last name. The texts remain. */
 void crowd_settle(struct crowd *crowd);
 
 static inline unsigned crowd_part(uint64_t hash)
@@ -64,19 +65,19 @@ static inline struct crowd_name crowd_name(const struct names_query *query)
         query->length};
 }
 
-/* Takes names of one part, in their order; *fresh are new. Names are only read, and the answers lie
- * apart: two threads that write to neighbours take the memory from each other all the time.
- * False: out of memory. */
+/* Interns names of one shard, in order; *fresh is the number of new ones. Names are only read and
+ * answers are stored apart, so that threads of neighbouring shards do not share cache lines. False:
+ * out of memory. */
 bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *names, size_t count,
                 uint32_t *answers, uint32_t *fresh);
-/* Room for so many new ids; false: out of memory. */
+/* Reserves this many new ids; false: out of memory. */
 bool crowd_reserve(struct crowd *crowd, uint32_t more);
-/* Gives a new name, by its answer, an id. */
+/* Assigns an id to a new name, given by its answer. */
 void crowd_number(struct crowd *crowd, unsigned part, uint32_t answer, uint32_t id);
-/* The id that an answer stands for, once all new names have one. */
+/* Returns the id of an answer, after all new names have ids. */
 uint32_t crowd_id(const struct crowd *crowd, unsigned part, uint32_t answer);
-/* Will be asked for soon. */
+/* Prefetches for crowd_id. */
 void crowd_expect(const struct crowd *crowd, unsigned part, uint32_t answer);
 
-/* NUL-terminated; "" if there is no such id. */
+/* Returns the text with a NUL; "" if there is no such id. */
 const char *crowd_text(const struct crowd *crowd, uint32_t id);

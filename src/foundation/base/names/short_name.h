@@ -1,6 +1,5 @@
-/* Names hashed and compared as two words. Most are at most 16 bytes long. Where more can be read
- * than the name has, what is not the name's is masked: nothing depends on the length, which no
- * branch could foresee. */
+/* Hashing and comparing names as two words. Most names have at most 16 bytes. If more bytes are
+ * readable, those behind the name are masked, which needs no branch on the length. */
 #pragma once
 
 #include "foundation/base/hash.h"
@@ -11,7 +10,7 @@ struct short_name {
     uint64_t low, high;
 };
 
-/* The first byte is the lowest. */
+/* The first byte is the lowest one. */
 static inline uint64_t short_word(const char *at)
 {
     uint64_t word = hash_load64(at);
@@ -21,7 +20,7 @@ static inline uint64_t short_word(const char *at)
     return word;
 }
 
-/* What of two words the first `length` bytes, at most 16, are. */
+/* Mask of the first `length` bytes (at most 16) of two words. */
 static inline struct short_name short_mask(size_t length)
 {
     static const unsigned char bytes[2 * SHORT_MAX] = {
@@ -41,11 +40,11 @@ static inline uint64_t short_half(const char *at)
     return half;
 }
 
-/* Both have a blank in them, so that no name makes one factor 0. */
+/* Both factors contain a blank, so that no name makes one of them 0. */
 #define SHORT_FACTOR_1 UINT64_C(0x9e3779b97f4a2015)
 #define SHORT_FACTOR_2 UINT64_C(0xd6e8feb820596f93)
 
-/* One product instead of a chain of them. (Names have no NUL: the words tell the length.) */
+/* One product instead of a chain of them. Names have no NUL, so the words determine the length. */
 static inline uint64_t short_hash_words(struct short_name name)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -53,7 +52,7 @@ static inline uint64_t short_hash_words(struct short_name name)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The bytes of a short name, none read behind it: what is read twice is the same. */
+/* Loads a short name without reading behind it: overlapping loads read some bytes twice. */
 static inline struct short_name short_load(const char *name, size_t length)
 {
     const unsigned char *few = (const unsigned char *)name;
@@ -72,7 +71,7 @@ static inline struct short_name short_load(const char *name, size_t length)
                                0};
 }
 
-/* The other way: all 16 bytes. */
+/* Stores all 16 bytes. */
 static inline void short_store(char *to, struct short_name name)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -97,7 +96,7 @@ static inline uint64_t short_hash_slack(const char *name, size_t length)
         (struct short_name){short_word(name) & mask.low, short_word(name + 8) & mask.high});
 }
 
-/* Of two with slack. */
+/* Compares two names with slack. */
 static inline bool short_same(const char *one, const char *other, size_t length)
 {
     if (length > SHORT_MAX)

@@ -1,4 +1,4 @@
-/* Packing a trace: lines of words go in, blocks come out (foundation/base/packed/packed.h). */
+/* Packs a trace: reads lines of words and writes blocks (foundation/base/packed/packed.h). */
 #pragma once
 
 #include "foundation/base/names/interner.h"
@@ -10,13 +10,13 @@ struct pack {
     uint32_t name_count;
     size_t name_bytes;
     struct bytes block;
-    bool renew; /* the names begin anew with this block */
+    bool renew; /* this block begins with an empty table of names */
 };
 
 gordian_status pack_open(struct pack *pack, const gordian_writer *writer,
                          const gordian_allocator *memory, gordian_error *error);
 gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t count,
                          gordian_error *error);
-/* The last block, and the end. */
+/* Writes the last block, and the end mark. */
 gordian_status pack_finish(struct pack *pack, gordian_error *error);
 void pack_close(struct pack *pack);

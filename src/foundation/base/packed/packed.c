@@ -10,18 +10,18 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A verb by its number, which is part of the format. */
+/* Verbs by number. The numbers are part of the format. */
 static const char *const verbs[] = {NULL,   "request", "release",  "cancel", "exit",
                                     "hold", "wait",    "resource", "process"};
 
 #define VERB_COUNT (sizeof verbs / sizeof *verbs)
-#define COUNT_MORE 15u /* in a record's first byte: the count follows */
-/* Words beyond these are forgotten, so that memory is bounded. */
+#define COUNT_MORE 15u /* in the first byte of a record: the count follows */
+/* The table of words is cleared beyond these limits, to bound its memory. */
 #define NAMES_MAX (UINT32_C(1) << 22)
 #define BYTES_MAX ((size_t)64 << 20)
-/* Of a block that is read so many bytes come first, and then as many as there are. */
+/* A block is read in steps of this size, which then double. */
 #define BLOCK_STEP (1u << 16)
-/* A block is written once it has so many bytes. */
+/* A block is written when it has this many bytes. */
 #define BLOCK_FULL (64u << 10)
 #define BLOCK_HEAD 8
 
@@ -74,7 +74,7 @@ static gordian_status write_block(struct pack *pack, gordian_error *error)
     return status;
 }
 
-/* Number and has-a-value of a word: 0 for a new one, which follows. */
+/* Packs the number of a word and whether it has a value. 0: a new word, which follows. */
 static bool pack_name(struct pack *pack, const gordian_word *name, bool value)
 {
     bool known_kind = name->length > 0 && name->length <= GORDIAN_NAME_MAX;
@@ -83,7 +83,7 @@ static bool pack_name(struct pack *pack, const gordian_word *name, bool value)
         bytes_u64(&pack->block, ((uint64_t)id + 2) << 1 | value);
         return true;
     }
-    /* 1: one that is too long to be a name gets no number. */
+    /* 1: too long for a name, so it gets no number. */
     bytes_u64(&pack->block, (uint64_t)!known_kind << 1 | value);
     bytes_text(&pack->block, name->text, name->length);
     if (!known_kind)
@@ -99,7 +99,7 @@ static bool pack_word(struct pack *pack, const gordian_word *word)
     if (!pack_name(pack, &name, value.text != NULL))
         return false;
     if (value.text) {
-        /* A number as it would be written, less than the largest, or else a text. */
+        /* A number in its usual form, below the largest one; otherwise a text. */
         uint64_t number;
         const char *why;
         bool plain = (value.length == 1 || (value.length > 0 && value.text[0] != '0')) &&
@@ -127,7 +127,7 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
         packed = pack_word(pack, &words[i]);
     if (!packed || pack->block.failed)
         return fail_memory(error);
-    /* A block holds whole lines. */
+    /* A block consists of whole lines. */
     if (pack->block.used < BLOCK_FULL)
         return GORDIAN_OK;
     gordian_status status = write_block(pack, error);
@@ -145,7 +145,7 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
 gordian_status pack_finish(struct pack *pack, gordian_error *error)
 {
     TRY(pack->block.used > 0 ? write_block(pack, error) : GORDIAN_OK);
-    return write_block(pack, error); /* an empty one is the end */
+    return write_block(pack, error); /* an empty block is the end mark */
 }
 
 /* ------------------------------------------------------------------ unpacking */
@@ -192,7 +192,7 @@ gordian_status unpack_fail(const struct unpack *unpack, gordian_error *error)
     return fail(error, GORDIAN_STATUS_IO, "reading failed: %s", strerror(errno));
 }
 
-/* Reads up to `size` bytes, as many as there are; -1: it failed. */
+/* Reads up to `size` bytes; fewer only at the end. -1: failed. */
 static ptrdiff_t take_packed_bytes(struct unpack *unpack, void *buffer, size_t size)
 {
     size_t done = 0;
@@ -226,7 +226,7 @@ bool unpack_is_whole(struct unpack *unpack)
     return count == 0;
 }
 
-/* The rest of the header, of which the magic is there. */
+/* Reads and checks the header after the magic bytes. */
 static bool check_head(struct unpack *unpack, uint8_t head[PACKED_HEAD])
 {
     if (!unpack_take(unpack, head + PACKED_MAGIC_BYTES, PACKED_HEAD - PACKED_MAGIC_BYTES))
@@ -251,7 +251,7 @@ bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
     *kind = unpack->kind;
     if (unpack->known)
         return !unpack->problem[0] && !unpack->no_memory;
-    /* A byte at a time as long as it may be packed: text must not be waited for. */
+    /* Single bytes while it may be packed, because live text must not wait for more. */
     while (count > 0 && magic_may_follow(head, have)) {
         count = take_packed_bytes(unpack, head + have, 1);
         have += count > 0;
@@ -275,9 +275,9 @@ bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
     return good;
 }
 
-/* ---- a block */
+/* ---- blocks */
 
-/* Memory is taken as the bytes come: what the head says may not be there. */
+/* Allocate memory as bytes arrive: the length in the header may be wrong. */
 static bool take_packed_block(struct unpack *unpack, size_t length)
 {
     struct bytes *block = &unpack->block;
@@ -321,7 +321,7 @@ static bool load_block(struct unpack *unpack)
     return false;
 }
 
-/* A word of the text; one that would not be a word again is bad. */
+/* Adds a word to the text. Bytes that cannot be part of a word are an error. */
 static void put_packed_text(struct unpack *unpack, struct bytes_in *in, const char *text,
                             size_t length)
 {
@@ -411,9 +411,9 @@ static bool unpack_block(struct unpack *unpack)
     return !in.bad && !unpack->text.failed && !unpack->names.failed;
 }
 
-/* ---- an image */
+/* ---- packed snapshots */
 
-/* Loads it first, then some lines at a time. */
+/* Loads the snapshot first, then produces some lines at a time. */
 static bool unpack_image(struct unpack *unpack)
 {
     if (!unpack->image) {
@@ -431,7 +431,7 @@ static bool unpack_image(struct unpack *unpack)
     return !unpack->image->bad && !unpack->text.failed;
 }
 
-/* ---- the source */
+/* ---- as a source */
 
 ptrdiff_t unpack_read(void *context, char *buffer, size_t size)
 {

@@ -1,10 +1,10 @@
 /*
- * The packed form of a trace: lines of words as numbers, in blocks with checksums.
- * docs/reference/formats.md says what every byte is. A snapshot has a form of its own
- * (foundation/base/packed/packed_snapshot.h) behind the same first bytes.
+ * Packed form of a trace: lines of words as numbers, in blocks with checksums.
+ * docs/reference/formats.md defines every byte. A snapshot has its own form
+ * (foundation/base/packed/packed_snapshot.h) after the same first bytes.
  *
- * Packing takes lines of words. Unpacking is a source of text that stands before the text reader
- * and lets what is not packed pass as it is.
+ * Packing takes lines of words. Unpacking is a source of text for the text reader; it passes input
+ * that is not packed unchanged.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 #include "foundation/base/io/magic.h"
 
 #define PACKED_VERSION 1
-#define PACKED_HEAD    16 /* bytes of a trace's header, and what all have in common */
-/* Bytes of a block: the longest line fits. */
+#define PACKED_HEAD    16 /* bytes of a trace's header, the first part of which all forms share */
+/* Maximum size of a block; the longest line fits. */
 #define PACKED_BLOCK_MAX (64u << 20)
 #define PACKED_RENEW     (UINT32_C(1) << 31)
 
@@ -44,54 +44,54 @@ static inline uint64_t packed_get64(const void *from)
     return packed_get32(from) | (uint64_t)packed_get32((const uint8_t *)from + 4) << 32;
 }
 
-/* The 16 bytes that every packed file begins with. */
+/* Writes the first 16 bytes of a packed file. */
 void packed_head(uint8_t head[PACKED_HEAD], enum packed_kind kind);
 
 /* ------------------------------------------------------------------ unpacking */
 
 struct unpack {
     gordian_source inner;
-    struct bytes text; /* what has been unpacked */
-    size_t given;      /* of it */
+    struct bytes text; /* the unpacked text */
+    size_t given;      /* bytes of it that were read */
     struct bytes block;
-    struct bytes names; /* texts of the words, one behind the other */
-    size_t *name_ends;  /* by number */
+    struct bytes names; /* the words, one after another */
+    size_t *name_ends;  /* end of each word */
     size_t name_room, name_count;
-    struct packed_image *image; /* of a snapshot, once it is loaded */
+    struct packed_image *image; /* of a snapshot, after loading */
     uint64_t at;                /* bytes taken from the source */
     enum packed_kind kind;
     bool known, ended, plain_end;
     bool no_memory;
-    char problem[120]; /* what is wrong with the file; "": nothing */
+    char problem[120]; /* the error in the file; "": none */
 };
 
-/* Nothing is read yet. */
+/* Reads nothing yet. */
 void unpack_open(struct unpack *unpack, const gordian_source *source,
                  const gordian_allocator *memory);
 void unpack_close(struct unpack *unpack);
-/* A source whose context this is: text, whatever was packed. -1: see unpack_fail. */
+/* The read function of a source with this context: always text. -1: see unpack_fail. */
 ptrdiff_t unpack_read(void *context, char *buffer, size_t size);
-/* What is it? Reads no further than that takes. False: reading failed, see unpack_fail. */
+/* Detects the form and reads no more than that needs. False: reading failed, see unpack_fail. */
 bool unpack_look(struct unpack *unpack, enum packed_kind *kind);
-/* The bytes of the file as they are, from where unpack_look came to; false: fewer, or it failed. */
+/* Reads raw bytes of the file after unpack_look; false: fewer, or failed. */
 bool unpack_take(struct unpack *unpack, void *buffer, size_t size);
-/* Is nothing left? Otherwise that is a problem. */
+/* Is the file at its end? If not, that is an error. */
 bool unpack_is_whole(struct unpack *unpack);
-/* Is there more to say about a failure than that reading failed? */
+/* Is the failure more than a failed read? */
 static inline bool unpack_knows(const struct unpack *unpack)
 {
     return unpack->problem[0] || unpack->no_memory;
 }
 
-/* After a failure: what is wrong with the file; or with reading it, from errno. */
+/* Reports a failure: the error in the file, or the failed read from errno. */
 gordian_status unpack_fail(const struct unpack *unpack, gordian_error *error);
-/* What can be wrong with a packed file, after so many bytes or at such a one; */
+/* Errors of packed files, with an offset ... */
 #define PACKED_CUT_SHORT  "a packed file that is cut short, after %llu bytes"
 #define PACKED_BEHIND_END "a packed file with something behind its end, at byte %llu"
-/* and with a packed snapshot. */
+/* ... and of packed snapshots. */
 #define PACKED_BAD_HEAD  "a packed snapshot with a damaged header"
 #define PACKED_DAMAGED   "a packed snapshot that is damaged: its checksum differs"
 #define PACKED_SENSELESS "a packed snapshot that makes no sense"
-/* Says what is wrong, once. */
+/* Records an error in the file; only the first one counts. */
 void unpack_problem(struct unpack *unpack, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* Chunks of a section that have been asked for. */
+/* Chunks of a section that were read. */
 struct cache {
     uint8_t **chunks;
-    char **tails; /* of names: the one that begins in this chunk and ends in the next */
+    char **tails; /* names that begin in this chunk and end in the next */
 };
 
 struct packed_file {
@@ -20,9 +20,9 @@ struct packed_file {
     uint64_t start;
     struct image_layout layout;
     uint8_t *sums;
-    pthread_mutex_t lock; /* around what follows */
+    pthread_mutex_t lock; /* protects what follows */
     struct cache caches[IMAGE_PARTS];
-    gordian_status status; /* of the names that were asked for */
+    gordian_status status; /* of the names that were requested */
     gordian_error failure;
 };
 
@@ -54,7 +54,8 @@ gordian_status packed_file_read(struct packed_file *file, enum image_part part, 
     const uint8_t *sums = file->sums + 4 * (section->sum + first);
     uint64_t begin = section->at + first * IMAGE_CHUNK;
     uint8_t padding[8];
-    size_t padded = (size_t)(image_padded(bytes) - bytes); /* none but at the section's end */
+    size_t padded =
+        (size_t)(image_padded(bytes) - bytes); /* none, except at the end of the section */
     TRY(read_file_at(file, begin, to, bytes, error));
     TRY(read_file_at(file, begin + bytes, padding, padded, error));
     for (size_t at = 0; at < bytes; at += IMAGE_CHUNK, sums += 4) {
@@ -154,7 +155,7 @@ const struct image_layout *packed_file_layout(const struct packed_file *file)
 
 /* ------------------------------------------------------------------ names */
 
-/* Only the first failure is told. */
+/* Keeps only the first failure. */
 static void note_file_failure(struct packed_file *file, gordian_status status,
                               const gordian_error *failure)
 {
@@ -171,7 +172,7 @@ static const char *note_senseless(struct packed_file *file)
     return NULL;
 }
 
-/* A chunk and how many bytes it has; NULL: it cannot be had. */
+/* Returns a chunk and its size; NULL: failed. */
 static const uint8_t *get_chunk(struct packed_file *file, enum image_part part, uint64_t number,
                                 size_t *count)
 {
@@ -192,7 +193,7 @@ static const uint8_t *get_chunk(struct packed_file *file, enum image_part part, 
     return *chunk = bytes;
 }
 
-/* Where the name behind the one at `at` begins; the section's end: there is none. */
+/* Returns the offset of the name after the one at `at`; the end of the section if there is none. */
 static uint64_t pass_name(struct packed_file *file, enum image_part names, uint64_t at)
 {
     const uint64_t bytes = file->layout.sections[names].bytes;
@@ -209,7 +210,7 @@ static uint64_t pass_name(struct packed_file *file, enum image_part names, uint6
     return bytes;
 }
 
-/* A name that begins in one chunk and ends in the next is put together, once. */
+/* Joins a name that begins in one chunk and ends in the next, once. */
 static const char *join_name(struct packed_file *file, enum image_part names, uint64_t number,
                              const uint8_t *head, size_t length)
 {

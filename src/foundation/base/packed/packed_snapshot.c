@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-#define STEP       ((size_t)64 << 20) /* a size that is only claimed is not believed at once */
+#define STEP       ((size_t)64 << 20) /* of allocation: a claimed size is not trusted */
 #define LINES_FULL (64u << 10)
 
-/* ------------------------------------------------------------------ what lies where */
+/* ------------------------------------------------------------------ layout */
 
 static uint64_t mark_bytes(uint64_t names)
 {
@@ -52,7 +52,7 @@ static bool counts_fit(const struct image_counts *counts)
     return counts->lists || (!counts->holds && !counts->waits);
 }
 
-/* A name is a NUL at least. */
+/* A name has at least its NUL. */
 static bool names_fit(uint64_t count, uint64_t bytes)
 {
     return count <= bytes && (bytes == 0) == (count == 0);
@@ -84,7 +84,7 @@ bool image_sums_right(const struct image_layout *layout, const uint8_t *sums)
     return packed_get64(sums + bytes) == crc32c(0, sums, bytes);
 }
 
-/* Four at a time, twice. */
+/* Two times four numbers per step. */
 typedef uint32_t image_numbers __attribute__((vector_size(16)));
 
 static inline image_numbers more_of(image_numbers most, const uint32_t *array)
@@ -125,7 +125,7 @@ static void find_names(struct packed_image *image, struct image_names *names, ui
                                   image->sections[marks], image->sections[marks + 1]};
 }
 
-/* `gone`: bytes that the file has before those that are kept. */
+/* `gone`: bytes of the file before those that were kept. */
 static void find_sections(struct packed_image *image, uint64_t gone)
 {
     for (unsigned part = 0; part < IMAGE_PARTS; part++) {
@@ -193,7 +193,7 @@ static bool names_end(const struct image_names *names)
     return names->bytes == 0 || names->text[names->bytes - 1] == 0;
 }
 
-/* Does every number in it stand for something? */
+/* Are all numbers valid? */
 static bool image_fits(const struct packed_image *image)
 {
     const uint8_t *holds = image->sections[IMAGE_HOLDS], *waits = image->sections[IMAGE_WAITS];
@@ -294,9 +294,9 @@ static void put_image_units(struct bytes *text, char before, uint64_t units)
         bytes_put(text, digits, (size_t)length);
 }
 
-/* ---- awaits, which have no names */
+/* ---- awaits, which are resources without names */
 
-/* Is there a name that is empty? Every NUL ends one. */
+/* Is there an empty name? Every NUL ends a name. */
 static bool has_nameless(const struct image_names *names)
 {
     for (uint64_t at = 0, begin = 0; at < names->bytes; at++)
@@ -313,7 +313,7 @@ static bool is_await_edge(const struct packed_image *image, uint32_t resource)
     return image->awaits.starts && !*packed_image_name(&image->resources, resource);
 }
 
-/* Hold number i, or what stands for it without lists. False: there is none. */
+/* Returns hold number i, from the list or the array. False: there is none. */
 static bool hold_at(const struct packed_image *image, uint64_t i, struct image_edge *edge)
 {
     const uint8_t *section = image->sections[IMAGE_HOLDS];
@@ -377,7 +377,7 @@ static void put_image_declared(struct packed_image *image, struct bytes *text, u
     bytes_put(text, "\n", 1);
 }
 
-/* Resources, processes (so that they keep their order), holds, waits and awaits. */
+/* The order of lines: resources, processes (to keep their order), holds, waits, awaits. */
 static bool put_image_line(struct packed_image *image, struct bytes *text, uint64_t line)
 {
     const uint64_t declared = image->resources.count + image->processes.count;
@@ -435,7 +435,7 @@ static void write_image_bytes(struct image_writer *out, const void *bytes, size_
         out->failed = !out->writer.write(out->writer.context, bytes, count);
 }
 
-/* What is there are whole chunks, or the end of a section. */
+/* Writes whole chunks, or the end of a section. */
 static void flush_chunks(struct image_writer *out)
 {
     for (size_t at = 0; at < out->used; at += IMAGE_CHUNK) {

@@ -1,25 +1,25 @@
-/* The packed form of a snapshot: arrays as they lie in memory, names behind each other, a checksum
- * for every chunk. docs/reference/formats.md says what every byte is. Files are better read piece
- * by piece: foundation/base/packed/packed_file.h. */
+/* Packed form of a snapshot: arrays in their memory layout, names one after another, and a checksum
+ * for every chunk. docs/reference/formats.md defines every byte. Use
+ * foundation/base/packed/packed_file.h to read files piece by piece. */
 #pragma once
 
 #include "foundation/base/packed/packed.h"
 
 #define IMAGE_HEAD  88 /* bytes of the header */
 #define IMAGE_TAIL  8
-#define IMAGE_MARK  64                   /* every so many names their place is written down */
+#define IMAGE_MARK  64                   /* interval at which the places of names are stored */
 #define IMAGE_EDGE  16                   /* bytes of an edge of the lists */
-#define IMAGE_LISTS 1u                   /* flag: edges are in lists with their units */
-#define IMAGE_MAX   UINT32_C(0x3fffffff) /* processes and resources each */
-#define IMAGE_CHUNK 4096                 /* bytes of a section that have a checksum */
+#define IMAGE_LISTS 1u                   /* flag: edges are lists with units */
+#define IMAGE_MAX   UINT32_C(0x3fffffff) /* maximum number of processes, and of resources */
+#define IMAGE_CHUNK 4096                 /* bytes of a section per checksum */
 
-/* ------------------------------------------------------------------ what lies where */
+/* ------------------------------------------------------------------ layout */
 
-/* The sections, in their order. */
+/* Sections, in file order. */
 enum image_part {
-    IMAGE_TOTALS, /* with lists: u64 by resource; without: nothing */
-    IMAGE_HOLDS,  /* without lists: who holds it, u32 by resource; with: edges */
-    IMAGE_WAITS,  /* without lists: what it waits for, u32 by process; with: edges */
+    IMAGE_TOTALS, /* with lists: u64 for each resource; otherwise empty */
+    IMAGE_HOLDS,  /* without lists: u32 holder of each resource; with lists: edges */
+    IMAGE_WAITS,  /* without lists: u32 resource for each process; with lists: edges */
     IMAGE_PROCESS_MARKS,
     IMAGE_PROCESS_NAMES,
     IMAGE_RESOURCE_MARKS,
@@ -28,16 +28,16 @@ enum image_part {
 };
 
 struct image_section {
-    uint64_t at;    /* where it begins */
-    uint64_t bytes; /* without the zeros behind it */
-    uint64_t sum;   /* number of its first checksum */
+    uint64_t at;    /* offset */
+    uint64_t bytes; /* without padding */
+    uint64_t sum;   /* index of its first checksum */
 };
 
 struct image_layout {
     bool lists;
     uint64_t processes, resources, holds, waits;
     struct image_section sections[IMAGE_PARTS];
-    uint64_t sums; /* where the checksums begin */
+    uint64_t sums; /* offset of the checksums */
     uint64_t sum_count;
     uint64_t size; /* of the file */
 };
@@ -57,24 +57,25 @@ static inline uint64_t image_chunks(uint64_t bytes)
     return (image_padded(bytes) + IMAGE_CHUNK - 1) / IMAGE_CHUNK;
 }
 
-/* From the header; false: it is damaged. */
+/* Decodes the header; false: damaged. */
 bool image_read_head(struct image_layout *layout, const uint8_t head[IMAGE_HEAD]);
-/* Do the checksums, which are the end of the file, have their own right? */
+/* Checks the checksum of the checksums, which is at the end of the file. */
 bool image_sums_right(const struct image_layout *layout, const uint8_t *sums);
 
-/* Is every number below `limit`, or GORDIAN_NONE? */
+/* Are all numbers below `limit`, or GORDIAN_NONE? */
 bool image_array_fits(const uint32_t *array, uint64_t count, uint64_t limit);
 
-/* ------------------------------------------------------------------ a whole one in memory */
+/* ------------------------------------------------------------------ a snapshot in memory */
 
-/* One kind of names. */
+/* Names of one kind. */
 struct image_names {
     uint64_t count, bytes;
     const uint8_t *marks, *text;
 };
 
-/* Resources without a name are awaits: who can act, resource by resource, starts[i] being where
- * those of number i begin, one more at the end. Only of an image of which lines are made. */
+/* Resources without a name are awaits. `others` are the processes that can act, in the order of the
+ * resources; starts[i] is the first one of resource i, with one more at the end. Only for snapshots
+ * that are printed as lines. */
 struct image_awaits {
     uint32_t *starts, *others; /* NULL: there are none */
 };
@@ -85,18 +86,18 @@ struct packed_image {
     struct image_layout layout;
     struct image_names processes, resources;
     const uint8_t *sections[IMAGE_PARTS];
-    uint64_t line; /* packed_image_lines: the next one */
+    uint64_t line; /* the next one for packed_image_lines */
     struct image_awaits awaits;
-    bool bad; /* it met something that makes no sense */
+    bool bad; /* the content makes no sense */
 };
 
-/* From where unpack_look came to. False: see unpack_fail. */
+/* Loads a snapshot after unpack_look. False: see unpack_fail. */
 bool packed_image_load(struct packed_image *image, struct unpack *unpack,
                        const gordian_allocator *memory);
 void packed_image_free(struct packed_image *image, const gordian_allocator *memory);
-/* Keeps only what the names need. */
+/* Frees everything that names do not need. */
 void packed_image_keep_names(struct packed_image *image);
-/* NUL-terminated; "" if there is no such. */
+/* Returns the name with a NUL; "" if there is no such. */
 const char *packed_image_name(const struct image_names *names, uint32_t id);
 /* Adds some lines of text; false: there are no more. */
 bool packed_image_lines(struct packed_image *image, struct bytes *text);
@@ -109,14 +110,14 @@ struct image_edge packed_image_edge(const uint8_t *edges, uint64_t number);
 
 /* ------------------------------------------------------------------ writing */
 
-/* Header, then section after section, then the end. */
+/* Writes the header, then the sections in order, then the end. */
 struct image_writer {
     gordian_writer writer;
     gordian_allocator memory;
     struct image_layout layout;
     uint32_t *sums;
     uint64_t sum_count;
-    uint64_t section; /* bytes of the one being written */
+    uint64_t section; /* bytes of the current section */
     size_t used;
     bool failed;
     uint8_t buffer[16 * IMAGE_CHUNK];
@@ -128,7 +129,7 @@ struct image_writer *image_begin(const gordian_writer *writer, const struct imag
 void image_u32(struct image_writer *out, uint32_t value);
 void image_u64(struct image_writer *out, uint64_t value);
 void image_bytes(struct image_writer *out, const void *bytes, size_t count);
-/* Every section ends so, empty ones too. */
+/* Must end every section, empty ones too. */
 void image_end_section(struct image_writer *out);
-/* Ends the file and frees the writer. False: some write failed, errno says why. */
+/* Ends the file and frees the writer. False: a write failed, see errno. */
 bool image_end(struct image_writer *out);

@@ -20,7 +20,7 @@ void park_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 #else
-/* Nothing to sleep on: looks again every millisecond. */
+/* Without futexes: poll the word every millisecond. */
 static void sleep_on(_Atomic uint32_t *word, uint32_t value, const struct timespec *most)
 {
     struct timespec nap = {.tv_nsec = 1000000};

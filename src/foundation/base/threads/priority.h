@@ -1,10 +1,10 @@
-/* Who gets a processor first, where there are more who want one than there are. What the system
- * does not have, or does not permit, is no trouble: then all are alike. */
+/* Scheduling priorities of threads. Where the system lacks or denies them, all threads are equal.
+ */
 #pragma once
 
-/* This thread has little to do at a time, and others wait for it: it is let on as soon as it has
- * something to do. It gets no larger part of the time, and no rights are needed; what it starts
- * later, threads and processes, is as usual again. (Linux 6.12 and later.) */
+/* This thread has short tasks that others wait for: it runs as soon as it has work. It does not get
+ * more time in total, and needs no privileges. Threads and processes that it starts are scheduled
+ * as usual. (Linux 6.12 and later.) */
 void priority_soon(void);
-/* This thread may have much to do, and nobody minds if it waits. */
+/* This thread may have long tasks for which nothing waits. */
 void priority_late(void);

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MEET_SPINS 4000u /* looks before a member who waits for the others goes to sleep */
+#define MEET_SPINS 4000u /* polls before a thread that waits for the others sleeps */
 
 struct member {
     struct thread_pool *pool;
@@ -23,14 +23,14 @@ struct thread_pool {
     pthread_cond_t begin, end;
     struct member *members;
     unsigned size;
-    unsigned busy;       /* have not finished the work at hand */
-    unsigned long round; /* pieces of work begun */
+    unsigned busy;       /* members that have not finished the current task */
+    unsigned long round; /* number of tasks so far */
     bool over;
     void (*work)(void *context, unsigned member);
     void *context;
-    _Atomic unsigned here; /* at the meeting */
+    _Atomic unsigned here; /* at the barrier */
     _Atomic uint32_t meetings;
-    unsigned spins; /* 0 where members have to share cores */
+    unsigned spins; /* 0 if members share cores */
 };
 
 static void *member_lives(void *argument)
@@ -188,7 +188,7 @@ void thread_pool_wait(struct thread_pool *pool, void (*watch)(void *context), vo
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Most meetings are short: who sleeps and is woken up again takes longer than they do. */
+/* Spins first: most barriers take less time than sleeping and waking up. */
 static void await_end(struct thread_pool *pool, uint32_t meeting)
 {
     for (unsigned i = 0; i < pool->spins; i++) {

@@ -1,4 +1,4 @@
-/* Growable arrays on a GPU: the paper's experiment, its two methods, and what the parts cost. */
+/* Growable arrays on a GPU: the paper's experiment, its two methods, and the cost of each part. */
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"

@@ -1,5 +1,5 @@
-/* The paper's experiment: the elements below 90 of a random array in [0, 99], in every way there
- * is. Each way's elements are added up and hashed after every run. */
+/* The paper's experiment: keep the elements below 90 of a random array in [0, 99], with every
+ * method. Each run is checked by the sum and the hash of the elements it kept. */
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"
@@ -14,14 +14,14 @@
 static const char *const way_names[] = {"chunked",      "chunked-marks", "flat",
                                         "flat-watched", "plain",         "atomic"};
 
-/* Arguments of whichever kernel it is. */
+/* Arguments of any of the kernels. */
 union arguments {
     struct array_filter_arguments filter;
     struct array_records_arguments records;
     struct array_atomic_arguments atomic;
 };
 
-/* The array that a way fills; NULL: plain memory. */
+/* Returns the array that a method fills; NULL: plain memory. */
 static struct gpu_array *array_of(const struct array_side *side)
 {
     if (side->way == ARRAY_WAY_CHUNKED || side->way == ARRAY_WAY_MARKS)
@@ -68,7 +68,7 @@ static gordian_status fill_launch(const struct array_side *side, union arguments
                              world->array->bench->error);
 }
 
-/* How many elements there are, of the array or of plain memory. */
+/* Returns the number of elements in the array or in plain memory. */
 static gordian_status count_kept(const struct array_side *side, uint64_t *size,
                                  gordian_error *error)
 {
@@ -87,8 +87,8 @@ static gordian_status count_kept(const struct array_side *side, uint64_t *size,
 
 #define WATCH_BYTES (UINT64_C(256) << 20)
 
-/* The host's thread maps a piece ahead before the kernel starts, and more while it runs; whatever
- * it came too late for takes further launches. */
+/* The host's thread maps a piece before the kernel starts, and more while it runs. Elements that
+ * came before their memory need further launches. */
 static gordian_status filter_watched(struct array_side *side, double *ns, gordian_error *error)
 {
     struct array_world *world = side->world;
@@ -125,7 +125,7 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
 {
     struct array_side *side = context;
     uint64_t size = 0;
-    /* Empty, without a page where it is to grow. */
+    /* Empty it, and unmap its pages if it must grow. */
     const struct array_world *world = side->world;
     struct gpu *gpu = world->array->gpu;
     struct gpu_array *array = array_of(side);
@@ -155,7 +155,7 @@ static struct bench_row way_row(const struct array_world *world, const char *nam
     return row;
 }
 
-/* How many times as long as into memory that is there. */
+/* Adds a row with the ratio to preallocated memory. */
 static gordian_status over_plain_row(const struct array_world *world, const char *name,
                                      const struct bench_side *side, const struct bench_side *plain,
                                      double bar)
@@ -167,7 +167,7 @@ static gordian_status over_plain_row(const struct array_world *world, const char
     return bench_add(world->array->bench, &row);
 }
 
-/* The four that are timed on the device, in turn. */
+/* Measures, in turn, the four methods that are timed on the device. */
 static gordian_status filter_on_device(struct array_world *world, bool judged)
 {
     const struct array_bench *array = world->array;
@@ -205,7 +205,7 @@ static gordian_status one_row(struct array_side *context, const char *name, cons
     return bench_add(array->bench, &row);
 }
 
-/* Those with marks, and those timed by the host. */
+/* Measures the methods with marks, and those timed by the host. */
 static gordian_status other_rows(struct array_world *world)
 {
     struct array_side marks = {.world = world, .way = ARRAY_WAY_MARKS};
@@ -250,7 +250,8 @@ gordian_status array_filter_rows(const struct array_bench *array)
         struct gpu_info now;
         gpu_get_info(array->gpu, &now);
         snprintf(id, sizeof id, "array/filter-%" PRIu64, sizes[i].count);
-        /* Numbers, what is kept three times over, twice as much in buckets, the chunks ahead. */
+        /* Memory for the numbers, three copies of what is kept, twice as much in buckets, and spare
+         * chunks. */
         TRY(sizes[i].tiny || now.memory_free / 24 > sizes[i].count + (UINT64_C(64) << 20)
                 ? size_rows(array, sizes[i].count)
                 : bench_skip(array->bench, id, "too little device memory is free"));

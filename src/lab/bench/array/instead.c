@@ -1,7 +1,6 @@
 /*
- * What a user would do without a growable array: two passes, count and fill; or memory for
- * everything, and one pass. On the device, where the memory is there, and from the host, where it
- * is taken as well.
+ * Alternatives to a growable array: two passes, count and fill; or memory for everything, and one
+ * pass. Timed on the device with preallocated memory, and from the host with allocation.
  */
 #include "lab/bench/array/array.h"
 
@@ -15,9 +14,9 @@
 #include <stdio.h>
 
 enum instead {
-    INSTEAD_TWO_PASS,      /* the device's time, into memory that is there */
-    INSTEAD_TWO_PASS_HOST, /* the host's: counted, memory of that size taken, filled */
-    INSTEAD_OVER_HOST,     /* the host's: memory for all taken, filled, counted */
+    INSTEAD_TWO_PASS,      /* device time, with preallocated memory */
+    INSTEAD_TWO_PASS_HOST, /* host time: count, allocate exactly, fill */
+    INSTEAD_OVER_HOST,     /* host time: allocate for all, fill, count */
 };
 
 static const struct {
@@ -33,13 +32,13 @@ static const struct {
 struct doing {
     struct array_world *world;
     enum instead way;
-    gpu_address sums; /* one a block, and the total */
+    gpu_address sums; /* one per block, and the total */
     unsigned blocks;
 };
 
 /* ------------------------------------------------------------------ two passes */
 
-/* Count, sum up, fill. */
+/* Counts, sums the counts up, fills. */
 struct two_pass {
     struct array_two_pass_arguments arguments;
     struct tile_sums_arguments sums;
@@ -100,7 +99,7 @@ static gordian_status two_pass_host(struct doing *doing, double *ns, gordian_err
     return status;
 }
 
-/* ------------------------------------------------------------------ more than enough */
+/* ------------------------------------------------------------------ allocate for everything */
 
 static gordian_status over_host(struct doing *doing, double *ns, gordian_error *error)
 {

@@ -1,5 +1,5 @@
-/* The other layouts of a growable array beside our pages: LFVector's doubling buckets, and
- * sub-arrays, one a block. */
+/* The other layouts of a growable array besides our pages: LFVector's doubling buckets, and
+ * sub-arrays, one per block. */
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"
@@ -80,7 +80,7 @@ static gordian_status read_kind_rows(struct array_world *world, const struct fil
                                 : array_read_row(&reading, ways[filtering->way].name, true, 0);
 }
 
-/* Filled once: plain memory has the same in the same order, from the check. */
+/* Fills the array once; the check leaves the same elements in the same order in plain memory. */
 gordian_status array_kinds_read_rows(struct array_world *world)
 {
     static const enum array_kinds_way read[] = {ARRAY_KINDS_LFVECTOR, ARRAY_KINDS_SUBARRAYS};

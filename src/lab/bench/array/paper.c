@@ -1,5 +1,5 @@
-/* The paper's two methods, where they work: the first with at most a thousand elements, the second
- * with one block and up to a million. */
+/* The paper's two methods, within their limits: the first with at most a thousand elements, the
+ * second with one block and up to a million. */
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"
@@ -11,7 +11,7 @@
 struct paper {
     struct array_world *world;
     struct array_paper_method method;
-    uint64_t lost; /* elements that there was no memory for, at worst */
+    uint64_t lost; /* elements that did not fit, at most */
 };
 
 static gordian_status run_paper_method(void *context, double *ns, gordian_error *error)

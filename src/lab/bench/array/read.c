@@ -1,5 +1,5 @@
-/* Reading every element of a growable array, one after the other and all about, beside plain
- * memory with the same content. */
+/* Reads every element of a growable array, in order and at random, compared with plain memory of
+ * the same content. */
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"
@@ -52,7 +52,7 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
     return bench_add(array->bench, &row);
 }
 
-/* One way of reading one array. */
+/* Adds a row for one order of reading one array. */
 static gordian_status add_reading_row(struct array_world *world, struct gpu_array *from,
                                       const char *mode, bool at_random)
 {
@@ -69,7 +69,7 @@ static gordian_status add_reading_row(struct array_world *world, struct gpu_arra
 static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,
                                 enum array_way way, const char *mode)
 {
-    /* Fills the array once, and plain memory with the same in the same order. */
+    /* Fill the array once, and plain memory with the same elements in the same order. */
     struct array_side side = {.world = world, .way = way};
     double ns;
     TRY(array_filter_run(&side, &ns, world->array->bench->error));

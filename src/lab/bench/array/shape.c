@@ -1,4 +1,4 @@
-/* The same filter with other grids, other elements and other pages. */
+/* The same filter with other grids, other elements and other page sizes. */
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"
@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Growing from empty beside plain memory, at this many blocks (0: as many as fit). */
+/* Measures growth from empty against plain memory, with this many blocks (0: as many as fit). */
 static gordian_status measure_shape(struct array_world *world, unsigned blocks, bool flat,
                                     struct bench_side sides[3])
 {

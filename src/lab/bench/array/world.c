@@ -1,4 +1,4 @@
-/* What is filtered, and the arrays it goes into. */
+/* Opens the input of the filters and the arrays they fill. */
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"

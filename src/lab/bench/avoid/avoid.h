@@ -1,4 +1,4 @@
-/* `gordian bench avoid`: what its files share. */
+/* Shared by the files of `gordian bench avoid`. */
 #pragma once
 
 #include "engines/avoid/engine/engine.h"
@@ -7,32 +7,32 @@
 
 struct avoid_bench {
     struct bench *bench;
-    bool cpu;      /* rows of holt or dense are wanted */
-    bool cuda;     /* rows of cuda are wanted, and there is a device */
-    bool emulated; /* an emulated one: small sizes only, to test the bench itself */
-    bool bars;     /* absolute times are known for this device */
+    bool cpu;      /* rows of holt or dense are requested */
+    bool cuda;     /* rows of cuda are requested, and there is a device */
+    bool emulated; /* an emulated device: only small sizes, to test the bench itself */
+    bool bars;     /* absolute targets are set for this device */
     struct gpu_info info;
 };
 
-/* What is wanted of each engine, and whether it is here. */
+/* Is the engine requested and available? */
 bool avoid_wants(const struct avoid_bench *avoid, const char *engine);
 
-/* ---- states to ask about (state.c) */
+/* ---- states to make requests in (state.c) */
 
-/* In all but the last one each round of the published algorithm frees one process, the last one
- * looked at, and the process that asks is the last one freed: as many rounds as there are
- * processes. The order that an engine may have kept does not serve (see the file). */
+/* In all but the last shape, each round of the published algorithm frees one process, the last one
+ * it checks. The requesting process is freed last, so there are as many rounds as processes. An
+ * order that an engine kept from before does not help (see state.c). */
 enum avoid_shape {
-    AVOID_ALL,   /* who has to wait is short of every resource */
-    AVOID_LAST,  /* only of the last one looked at */
-    AVOID_MIXED, /* of all of them at first, of fewer and fewer as others finish */
-    AVOID_WIDE,  /* all finish at once, but for the one that asks */
+    AVOID_ALL,   /* a process that has to wait is short of every resource */
+    AVOID_LAST,  /* only of the last resource checked */
+    AVOID_MIXED, /* of all at first, of fewer as other processes finish */
+    AVOID_WIDE,  /* all finish in one round, except the requesting process */
 };
 
 struct avoid_state {
     struct ledger ledger;
     gordian_want want;
-    struct ledger_change change; /* the request: it is safe */
+    struct ledger_change change; /* the request; it is safe */
 };
 
 gordian_status avoid_state_build(struct avoid_state *state, enum avoid_shape shape,
@@ -50,10 +50,12 @@ struct avoid_side {
 gordian_status avoid_side_open(struct avoid_side *side, struct avoid_state *state,
                                const struct avoid_engine *engine, gordian_error *error);
 void avoid_side_close(struct avoid_side *side);
-/* Asks once: the nanoseconds of it. The answer must be that it is safe. A bench_side's run. */
+/* Makes the request once and measures its nanoseconds. The answer must be that it is safe. A
+ * bench_side's run. */
 gordian_status avoid_ask(void *side, double *ns, gordian_error *error);
 
-/* Asks until `effort` is spent; fills a row in, in milliseconds or (us) microseconds. */
+/* Measures requests until `effort` is spent; fills in a row, in milliseconds or (us) microseconds.
+ */
 gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *state,
                           const struct avoid_engine *engine, struct bench_effort effort,
                           struct bench_side *result);
@@ -68,7 +70,7 @@ struct avoid_worst_size {
 #define AVOID_THESIS_SIZES 15
 extern const struct avoid_worst_size avoid_thesis[AVOID_THESIS_SIZES];
 
-/* ---- rows: each adds its own */
+/* ---- rows: each function adds its own */
 gordian_status avoid_worst_rows(const struct avoid_bench *avoid);
 gordian_status avoid_load_rows(const struct avoid_bench *avoid);
 gordian_status avoid_batch_rows(const struct avoid_bench *avoid);

@@ -1,4 +1,4 @@
-/* Many requests judged at once, and how much slack is left. */
+/* Many requests judged at once, and the remaining slack. */
 #include "lab/bench/avoid/avoid.h"
 
 #include "engines/avoid/cuda/cuda.h"
@@ -13,12 +13,12 @@ struct batch {
     struct avoid_side side;
     struct ledger_change *changes;
     gordian_want *wants;
-    bool *safe, *expected; /* what the first engine said */
+    bool *safe, *expected; /* answers of the first engine */
     size_t count;
-    bool asked; /* the first engine has been */
+    bool asked; /* the first engine has answered */
 };
 
-/* One by one where the engine cannot do more. */
+/* Judges requests one by one if the engine has no batches. */
 static gordian_status judge_batch(struct batch *batch, gordian_error *error)
 {
     const struct avoid_engine *engine = batch->side.engine;
@@ -47,9 +47,9 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Loans to everybody in turn. Every other one is the unit of resource 0 that can be spared, and
- * takes a search as deep as its process is far from the front; the others are at random, and
- * mostly unsafe. */
+/* Makes a request for each process in turn. Every other one asks for the spare unit of resource 0;
+ * its search is as deep as its process is far from the front. The others are random and mostly
+ * unsafe. */
 static gordian_status make_batch(struct batch *batch, struct avoid_state *state, size_t count,
                                  uint64_t seed, const gordian_allocator *memory,
                                  gordian_error *error)
@@ -84,7 +84,7 @@ struct batch_size {
     enum avoid_shape shape;
     uint32_t processes, resources;
     size_t count;
-    bool dense; /* that one too, as a baseline */
+    bool dense; /* also measures dense, as a baseline */
 };
 
 static gordian_status time_batch(const struct avoid_bench *avoid, struct batch *batch,

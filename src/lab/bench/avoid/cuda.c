@@ -1,11 +1,12 @@
-/* What a question to the device consists of: sending everything the first time, sending what an
- * event touched, the way there and back, computing. */
+/* Cost of a request on the device: the first upload of everything, the upload of what an event
+ * changed, the round trip, the computation. */
 #include "lab/bench/avoid/avoid.h"
 
 #include "engines/avoid/cuda/cuda.h"
 #include "foundation/base/error.h"
 
-/* A sample is the first question to a new engine: all matrices are sent, all orders made. */
+/* A sample is the first request to a new engine: it uploads all matrices and computes all orders.
+ */
 static gordian_status run_first(void *context, double *ns, gordian_error *error)
 {
     struct avoid_side side;
@@ -15,7 +16,7 @@ static gordian_status run_first(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* The device's own time. */
+/* Device time only. */
 static gordian_status run_computing(void *context, double *ns, gordian_error *error)
 {
     struct avoid_side *side = context;
@@ -28,7 +29,7 @@ static gordian_status run_computing(void *context, double *ns, gordian_error *er
     return GORDIAN_OK;
 }
 
-/* The loan asked about takes place and is returned: a question after each. */
+/* The requested loan is made and returned, with a request after each. */
 static gordian_status run_update(void *context, double *ns, gordian_error *error)
 {
     struct avoid_side *side = context;

@@ -1,6 +1,6 @@
-/* A typical load: processes ask for a few units of a few resources, several times, and then give
- * all of it back, through the public calls. All engines take the same events in turn, and must
- * answer alike. */
+/* A typical load through the public calls: processes request a few units of a few resources,
+ * several times, and then release all. All engines get the same events in turn, and must give the
+ * same answers. */
 #include "lab/bench/avoid/avoid.h"
 
 #include "foundation/base/error.h"
@@ -15,8 +15,8 @@ struct load_shape {
     uint32_t processes, resources;
     uint32_t claimed; /* resources a process claims */
     uint64_t units;   /* of a resource */
-    uint64_t largest; /* claim on one */
-    uint32_t wanted;  /* resources a request names, at most */
+    uint64_t largest; /* claim on one resource */
+    uint32_t wanted;  /* most resources of one request */
 };
 
 struct load {
@@ -30,10 +30,10 @@ struct load {
     size_t requests, room;
     size_t lent, unsafe;
     gordian_want *wants;
-    uint32_t *loans; /* by process: since it gave everything back */
+    uint32_t *loans; /* by process: since it last released everything */
 };
 
-#define LOANS_MOST 4 /* then its work is done */
+#define LOANS_MOST 4 /* then the process is done */
 
 /* ------------------------------------------------------------------ opening */
 
@@ -59,12 +59,13 @@ static gordian_status add_bank(struct load *load, const char *engine)
     return status;
 }
 
-/* A process with random claims, the same in every bank. */
+/* Adds a process with random claims, the same in every bank. */
 static gordian_status add_customer(struct load *load)
 {
     const struct load_shape *shape = load->shape;
     uint32_t count = 0;
-    for (uint32_t j = 0; j < shape->resources; j++) /* chooses `claimed` of them, each as likely */
+    for (uint32_t j = 0; j < shape->resources;
+         j++) /* choose `claimed` of them with equal probability */
         if (random_below(&load->random, shape->resources - j) < shape->claimed - count)
             load->wants[count++] = (gordian_want){
                 .resource = j, .units = 1 + random_below(&load->random, shape->largest)};
@@ -76,7 +77,7 @@ static gordian_status add_customer(struct load *load)
 
 /* ------------------------------------------------------------------ events */
 
-/* A few resources that the process may still ask for, a few units each. */
+/* Chooses a few units each of a few resources that the process may still request. */
 static size_t choose_wants(struct load *load, uint32_t process)
 {
     const struct load_shape *shape = load->shape;
@@ -131,7 +132,7 @@ static gordian_status request_units(struct load *load, uint32_t process, size_t 
                         gordian_verdict_text(verdict));
         first = verdict;
     }
-    /* What is not free at all takes no search: those are not counted. */
+    /* A request for units that are not free needs no search and is not counted. */
     load->lent += first == GORDIAN_VERDICT_GRANTED;
     load->unsafe += first == GORDIAN_VERDICT_UNSAFE;
     load->requests += first == GORDIAN_VERDICT_GRANTED || first == GORDIAN_VERDICT_UNSAFE;
@@ -139,8 +140,8 @@ static gordian_status request_units(struct load *load, uint32_t process, size_t 
     return GORDIAN_OK;
 }
 
-/* Who is done gives everything back, and so do some of those who are denied: they could otherwise
- * all come to hold something and ask for more for ever. */
+/* A process that is done releases everything, and so do some that are denied. Otherwise all
+ * processes could come to hold units and request more forever. */
 static gordian_status load_step(struct load *load)
 {
     uint32_t process = (uint32_t)random_below(&load->random, load->shape->processes);
@@ -153,7 +154,7 @@ static gordian_status load_step(struct load *load)
     return denied && random_chance(&load->random, 10) ? return_units(load, process) : status;
 }
 
-/* So many requests that were lent or unsafe. */
+/* Runs this many requests that were granted or unsafe. */
 static gordian_status run_load(struct load *load, size_t requests, double seconds)
 {
     uint64_t start = clock_ns();
@@ -176,7 +177,7 @@ static double mean(const double *samples, size_t count)
 static gordian_status add_load_row(struct load *load, size_t side, bool average)
 {
     struct bench *bench = load->avoid->bench;
-    size_t base = load->sides; /* where dense is */
+    size_t base = load->sides; /* index of dense */
     for (size_t s = 0; s < load->sides; s++)
         if (strcmp(load->engines[s], "dense") == 0)
             base = s;
@@ -225,7 +226,7 @@ static gordian_status avoid_load_engine_rows(const struct avoid_bench *avoid,
         status = add_bank(&load, "cuda");
     for (uint32_t i = 0; i < shape->processes && status == GORDIAN_OK; i++)
         status = add_customer(&load);
-    /* Until as many are done as begin; then what counts. */
+    /* Warm up until processes end as often as they begin; then measure. */
     THEN(status, run_load(&load, load.room, quick ? 3 : 10));
     THEN(status, run_load(&load, load.room, quick ? 2 : 10));
     for (size_t s = 0; s < load.sides && status == GORDIAN_OK && load.requests > 0; s++)

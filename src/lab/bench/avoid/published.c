@@ -1,5 +1,5 @@
-/* The thesis's worst cases as its GPU-PBA does them on this device, beside our engine on the same
- * device and the same states. */
+/* The thesis's worst cases with its GPU-PBA on this device, compared with our engine on the same
+ * device and states. */
 #include "lab/bench/avoid/avoid.h"
 
 #include "engines/avoid/cuda/cuda.h"
@@ -21,7 +21,7 @@ static gordian_status run_published_pba(void *context, double *ns, gordian_error
     return status;
 }
 
-/* Ours and theirs in turn. */
+/* Measures ours and the published method in turn. */
 static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct avoid_side *ours,
                                        struct published_side *theirs,
                                        const struct avoid_worst_size *size)

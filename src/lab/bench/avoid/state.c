@@ -1,16 +1,23 @@
 /*
  * States in which the published algorithm takes as many rounds as there are processes.
  *
- * Everybody in the *chain* holds one unit of each resource, and two of each are free. The one that
- * is t-th in it needs t + 2 (of every resource, or of the last one): just what is there when those
- * before it have finished, so each round frees one. Ids run against the chain: the next is always
- * the last one looked at.
+ * Each process in the *chain* holds one unit of each resource, and two units of each are free.
+ * Process t
+ * of the chain needs t + 2 units (of each resource, or of the last one): exactly what is available
+ * when
+ * the processes before it have finished, so each round frees one. Ids run against the chain, so
+ * the
+ * next process is always the last one checked.
  *
- * So that nobody can answer from an order it has kept: of resource 0 there is one unit more, which
- * the last of the chain asks for. Processes 0 and 1 hold one each; 0 needs all three of the free
- * ones, 1 needs one. Before, 0 could finish first, and whoever looks by id has it first; with the
- * unit gone 1 has to finish before it, so an order with 0 in front is no good any more and another
- * one has to be found. The request is safe.
+ * To make any order kept from before useless, resource 0 has one more unit, which the last process
+ * of
+ * the chain requests. Processes 0 and 1 hold one unit each; 0 needs all three free units, 1 needs
+ * one.
+ * Before the request 0 could finish first, and a search by id has it first. With the unit gone, 1
+ * has to
+ * finish before 0. An order that begins with 0 is then invalid, and another must be found. The
+ * request
+ * is safe.
  */
 #include "lab/bench/avoid/avoid.h"
 
@@ -18,7 +25,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
-#define BESIDE 2u /* processes 0 and 1 are not of the chain */
+#define BESIDE 2u /* processes 0 and 1 are not in the chain */
 
 struct builder {
     enum avoid_shape shape;
@@ -41,13 +48,13 @@ static uint64_t chain_need(struct builder *b, uint32_t turn, uint32_t resource)
         return 1 + random_below(&b->random, binding);
     case AVOID_LAST:
         return 1;
-    case AVOID_WIDE: /* the last of them needs all that there will be */
+    case AVOID_WIDE: /* the last process needs everything there will be */
         return turn == b->length - 1 ? binding : 1 + random_below(&b->random, 2);
     }
     return 0;
 }
 
-/* A new process with these claims, of which it gets `held` each at once. */
+/* Adds a process with these claims; it gets `held` units of each at once. */
 static bool add_claiming_process(struct builder *b, size_t count, uint64_t held)
 {
     struct ledger *ledger = b->ledger;
@@ -115,7 +122,7 @@ void avoid_state_free(struct avoid_state *state)
     ledger_free(&state->ledger);
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ requests */
 
 gordian_status avoid_side_open(struct avoid_side *side, struct avoid_state *state,
                                const struct avoid_engine *engine, gordian_error *error)

@@ -1,5 +1,5 @@
-/* The thesis's experiment: a request that takes as many rounds as there are processes, at the
- * sizes of its tables 5.2 to 5.4 and beyond; its figures (seconds) stand beside ours. */
+/* The thesis's experiment: a request that takes as many rounds as there are processes, at the sizes
+ * of its tables 5.2 to 5.4 and beyond. Rows include the thesis's times (seconds). */
 #include "lab/bench/avoid/avoid.h"
 
 #include "engines/avoid/cuda/cuda.h"
@@ -53,7 +53,7 @@ static struct bench_row worst_row(const struct avoid_worst_size *size, const cha
     return row;
 }
 
-/* Fewer repetitions of what takes long. */
+/* Reduces the repetitions of long measurements. */
 static struct bench_effort effort_for_worst(const struct avoid_bench *avoid,
                                             const struct avoid_engine *engine,
                                             const struct avoid_worst_size *size)
@@ -77,7 +77,7 @@ static gordian_status time_worst_engine(const struct avoid_bench *avoid, struct 
     return avoid_time(avoid, state, engine, effort_for_worst(avoid, engine, size), side);
 }
 
-/* holt against dense, if that was measured. */
+/* Adds the row of holt against dense, if dense was measured. */
 static gordian_status add_holt(const struct avoid_bench *avoid, struct avoid_state *state,
                                const struct avoid_worst_size *size, const char *kind,
                                double dense_ns)
@@ -105,7 +105,7 @@ static gordian_status add_cuda(const struct avoid_bench *avoid, struct avoid_sta
     return bench_add(avoid->bench, &row);
 }
 
-/* Rows of all engines for a state; `dense`: that one too, as a baseline. */
+/* Adds the rows of all engines for a state; `dense`: also that engine, as a baseline. */
 static gordian_status rows_of_state(const struct avoid_bench *avoid,
                                     const struct avoid_worst_size *size, enum avoid_shape shape,
                                     const char *kind, bool dense)
@@ -131,8 +131,8 @@ static gordian_status rows_of_state(const struct avoid_bench *avoid,
     return status;
 }
 
-/* The other shapes: dense looks at every cell in every round, so it takes as long as for the
- * first, but for the wide one. */
+/* Adds the rows of the other shapes. Dense checks every cell in every round, so it takes as long as
+ * for the first shape, except for the wide one. */
 static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct avoid_worst_size size)
 {
     size.cpu_s = size.k20c_s = 0;
@@ -141,7 +141,7 @@ static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct avo
     return rows_of_state(avoid, &size, AVOID_WIDE, "-wide", true);
 }
 
-/* A claim takes about 64 bytes on the host, and 16 on the device. */
+/* A claim takes about 64 bytes on the host and 16 on the device. */
 static bool has_memory(const struct avoid_bench *avoid, const struct avoid_worst_size *size)
 {
     struct machine machine;

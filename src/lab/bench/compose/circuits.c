@@ -1,4 +1,4 @@
-/* The circuits that are measured, and one measured run of an engine. */
+/* The measured circuits, and one measured run of an engine. */
 #include "engines/compose/format/ca.h"
 #include "engines/compose/treo/treo.h"
 #include "foundation/base/error.h"
@@ -45,7 +45,7 @@ gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t s
     return status;
 }
 
-/* Two buffers that share nothing, as one automaton: state bit i says that buffer i is full; any
+/* Writes two independent buffers as one automaton: state bit i says that buffer i is full; any
  * change of the two is a transition. */
 static void write_circuit_pair(struct output *out, const char *title)
 {
@@ -97,7 +97,7 @@ struct compose_side compose_side_of(const struct compose_engine *engine,
     return side;
 }
 
-/* Where threads work for it the clock on the wall counts. */
+/* If several threads work, wall-clock time counts. */
 gordian_status compose_side_run(void *context, double *ns, gordian_error *error)
 {
     struct compose_side *side = context;

@@ -1,4 +1,4 @@
-/* Composition: reachable states beside SPIN, the thesis's experiment, growth, GPU, MPI. */
+/* Composition: reachable states compared with SPIN, the thesis's experiment, growth, GPU, MPI. */
 #include "lab/bench/compose/compose.h"
 #include "foundation/base/error.h"
 

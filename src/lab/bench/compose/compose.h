@@ -1,4 +1,4 @@
-/* `gordian bench compose`: what its files share. */
+/* Shared by the files of `gordian bench compose`. */
 #pragma once
 
 #include "engines/compose/engine/engine.h"
@@ -6,19 +6,21 @@
 
 struct compose_bench {
     struct bench *bench;
-    bool dense, cpu, cuda; /* rows of these engines are wanted, and they are here */
+    bool dense, cpu, cuda; /* rows of these engines are requested, and the engines are available */
     unsigned cores;
 };
 
-/* ---- circuits (circuits.c): closed, the caller's to free */
+/* ---- circuits (circuits.c): closed circuits, owned by the caller */
 
-/* A kind of `gordian gen` (circuit-chain, ..) of that size, over one datum unless `data` says. */
+/* Makes a circuit of `gordian gen` (circuit-chain, ...) of that size, over one datum unless `data`
+ * says otherwise. */
 gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t size, uint64_t seed,
                              const char *data, gordian_error *error);
-/* One that is written out: a text of components, and which of them, as it is used. */
+/* Makes one from text: a text of components, and the list of those that it uses. */
 gordian_status bench_circuit_text(gordian_circuit **out, const char *treo, const char *main,
                                   gordian_error *error);
-/* The thesis's two: pairs of FIFO1s composed to four states each, which share nothing. */
+/* Makes the thesis's circuit of two automata: each has four states, composed of two FIFO1s, without
+ * shared names. */
 gordian_status bench_paper_circuit(gordian_circuit **out, gordian_error *error);
 
 /* ---- one run of an engine: a bench_side's run */
@@ -26,11 +28,11 @@ struct compose_side {
     const struct compose_engine *engine;
     const gordian_circuit *circuit;
     gordian_compose_options options;
-    unsigned repeat; /* as many runs are one sample; 0: one */
-    bool alone;      /* all work is done by the thread that asks */
-    /* what must come out; 0: whatever does */
+    unsigned repeat; /* a sample is this many runs; 0: one */
+    bool alone;      /* the calling thread does all work */
+    /* expected results; 0: any */
     uint64_t states, transitions;
-    /* what came out */
+    /* actual result */
     gordian_compose_result result;
 };
 
@@ -38,21 +40,22 @@ struct compose_side compose_side_of(const struct compose_engine *engine,
                                     const gordian_circuit *circuit);
 gordian_status compose_side_run(void *side, double *ns, gordian_error *error);
 void compose_side_free(struct compose_side *side);
-/* The engine of that name, or NULL. */
+/* Returns the engine of that name, or NULL. */
 const struct compose_engine *compose_engine_named(const char *name);
 
-/* ---- SPIN (spin.c): the same chain, or the same circuit, as a Promela model */
+/* ---- SPIN (spin.c): the same chain or circuit as a Promela model */
 struct spin {
-    char folder[512]; /* of the files it makes; "": none */
-    uint64_t states;  /* the last run's */
-    double bytes;     /* all the memory it took */
-    const char *why;  /* it cannot be had */
+    char folder[512]; /* folder of its files; "": none */
+    uint64_t states;  /* of the last run */
+    double bytes;     /* total memory it used */
+    const char *why;  /* why SPIN is not available */
 };
-/* Writes the model of a chain of `size` buffers, and compiles its verifier. False: spin->why. */
+/* Writes the model of a chain of `size` buffers, and compiles its verifier. False: see spin->why.
+ */
 bool spin_open(struct spin *spin, uint32_t size);
-/* The same of any circuit, as `gordian compose --circuit -o FILE.pml` writes it. */
+/* The same for any circuit, as `gordian compose --circuit -o FILE.pml` writes it. */
 bool spin_open_circuit(struct spin *spin, const gordian_circuit *circuit);
-/* Runs it: the time it says it took. */
+/* Runs it and measures the time that it reports. */
 gordian_status spin_run(void *spin, double *ns, gordian_error *error);
 void spin_close(struct spin *spin);
 
@@ -65,46 +68,46 @@ struct compose_thesis {
 #define COMPOSE_THESIS_SIZES 10
 extern const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES];
 
-#define COMPOSE_PAIR 4 /* states of each of its automata */
+#define COMPOSE_PAIR 4 /* states of each of the two automata */
 
-/* A cell says of every name of its automaton whether it fires or must not. */
+/* A cell has, for every name of its automaton, whether the name fires or must not. */
 struct compose_cell {
     uint32_t fires, must_not;
 };
 
-/* Its two matrices, and room for their product. */
+/* Two matrices, and memory for their product. */
 struct compose_cells {
     struct compose_cell left[COMPOSE_PAIR * COMPOSE_PAIR], right[COMPOSE_PAIR * COMPOSE_PAIR];
     struct compose_cell product[COMPOSE_PAIR * COMPOSE_PAIR * COMPOSE_PAIR * COMPOSE_PAIR];
-    unsigned repeat; /* as many products are one sample */
+    unsigned repeat; /* a sample is this many products */
 };
 
 void compose_cells_init(struct compose_cells *cells, unsigned repeat);
 /* Multiplies, every cell each time: a bench_side's run. */
 gordian_status compose_cells_run(void *cells, double *ns, gordian_error *error);
 
-/* ---- models that others publish figures for (models.c) */
+/* ---- models with published figures (models.c) */
 enum compose_model_size {
     COMPOSE_MODEL_USUAL,
     COMPOSE_MODEL_QUICK,
-    COMPOSE_MODEL_DEVICE, /* a GPU has something to do */
-    COMPOSE_MODEL_SMALL,  /* an emulated one comes to an end */
+    COMPOSE_MODEL_DEVICE, /* large enough for a GPU */
+    COMPOSE_MODEL_SMALL,  /* small enough for an emulated one */
     COMPOSE_MODEL_SIZES
 };
 
 struct compose_model {
     const char *name;
     uint32_t size;
-    uint64_t states; /* that there are; 0: it is not known beforehand */
+    uint64_t states; /* expected number; 0: not known */
     gordian_circuit *circuit;
 };
 
-/* Model `number`, from 0; false past the last one. The circuit is the caller's to close, whatever
- * *status is. */
+/* Opens model `number`, from 0; false past the last one. The caller closes the circuit, even if
+ * *status is a failure. */
 bool compose_model_open(struct compose_model *out, size_t number, enum compose_model_size which,
                         gordian_status *status, gordian_error *error);
 
-/* ---- rows: each adds its own */
+/* ---- rows: each function adds its own */
 gordian_status compose_reach_rows(const struct compose_bench *compose);  /* reach.c */
 gordian_status compose_models_rows(const struct compose_bench *compose); /* models.c */
 gordian_status compose_paper_rows(const struct compose_bench *compose);  /* paper.c */

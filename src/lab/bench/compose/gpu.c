@@ -1,5 +1,5 @@
 /* Composition on the device: states found, joint transitions counted and written out, the full
- * product of buffers that share nothing. */
+ * product of independent buffers. */
 #include "lab/bench/compose/compose.h"
 
 #include "engines/compose/cuda/cuda.h"
@@ -9,12 +9,11 @@
 
 #define PLOT_CUDA "Reachable states on the device (ns a state)"
 
-/* One thing measured: the device has the circuit, and what comes before the measured step is done
- * once. */
+/* A measured step: the device has the circuit, and earlier steps run once. */
 struct gpu_side {
     struct compose_device *device;
     enum { EXPLORE, COUNT, COUNT_ALL, WRITE } what;
-    uint64_t states, transitions; /* what must come out; 0: whatever does */
+    uint64_t states, transitions; /* expected results; 0: any */
     uint64_t did;                 /* states or transitions of the last run */
 };
 
@@ -46,7 +45,7 @@ static gordian_status run_side(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* What all rows share. */
+/* Shared by all rows. */
 struct gpu_bench {
     const struct compose_bench *compose;
     struct gpu *gpu;
@@ -98,7 +97,7 @@ static gordian_status circuit_row(const struct gpu_bench *gpu, const gordian_cir
     return status;
 }
 
-/* The same on one of `gordian gen`. */
+/* Measures a step on a circuit of `gordian gen`. */
 static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_t size,
                           struct gpu_side side, const char *id, double bar)
 {
@@ -161,7 +160,7 @@ static gordian_status product_rows(const struct gpu_bench *gpu)
                "write/apart", 0);
 }
 
-/* Circuits that clash, do not fill their numbers and deadlock. */
+/* Adds circuits with conflicts, with sparse state numbers and with deadlocks. */
 static gordian_status general_rows(const struct gpu_bench *gpu)
 {
     static const struct {
@@ -180,7 +179,7 @@ static gordian_status general_rows(const struct gpu_bench *gpu)
                "write/dining", 0);
 }
 
-/* The models that stand beside SPIN in models.c, larger. */
+/* Adds the models that models.c compares with SPIN, at larger sizes. */
 static gordian_status model_rows(const struct gpu_bench *gpu)
 {
     enum compose_model_size which = gpu->emulated ? COMPOSE_MODEL_SMALL : COMPOSE_MODEL_DEVICE;
@@ -208,7 +207,7 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
         return GORDIAN_OK;
     TRY(bench_open_gpu(bench, &gpu.gpu, &info));
     gpu.emulated = info.emulated;
-    gpu.bars = info.major == 9 && !info.emulated; /* they were set for that one */
+    gpu.bars = info.major == 9 && !info.emulated; /* the targets were set for this device */
 
     gordian_status status = gpu_chain_rows(&gpu);
     THEN(status, product_rows(&gpu));

@@ -1,13 +1,14 @@
-/* States a second of models that others publish figures for, beside SPIN on the same model: one
- * thread each, in one run, breadth first, nothing left out. Philosophers and a ring of buffers;
- * then three classics, written anew: Milner's scheduler, the alternating bit protocol over several
- * hops, readers and a writer. */
+/* States per second of models with published figures, compared with SPIN on the same model: one
+ * thread each, in one run, breadth first, without reduction. Philosophers and a ring of buffers;
+ * then three classics, rewritten here: Milner's scheduler, the alternating bit protocol over
+ * several hops, readers and a writer. */
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
 
 #include <stdio.h>
 
-/* Cyclers hand a token round; whoever has had it starts a task, which ends in its own time. */
+/* Cyclers pass a token around. After it has had the token, a cycler starts a task, which ends at
+ * any time. */
 static const char milner[] =
     "cycler(a!,b!,c?,d!) { #CA i* -> t : {c} t -> w : {a} w -> r : {d} w -> p : {b} r -> i : {b} "
     "p -> i : {d} r -> s : {c} s -> t : {b} }"
@@ -16,7 +17,7 @@ static const char milner[] =
     "main<n:int>() { start(a[0],b[0],c[0],c[1])"
     " { cycler(a[i],b[i],c[i],c[(i+1)%n]) | i:<1..n-1> } }";
 
-/* Channels lose what they like, both ways; what is received at a hop is sent on at the next. */
+/* Channels may lose messages in both directions; what a hop receives it sends on to the next. */
 static const char alternating[] =
     "send(i?,x0!,x1!,k0?,k1?) { #CA r0* -> s0 : {i} r0 -> r0 : {k1} s0 -> s0 : {x0} "
     "s0 -> r1 : {k0} s0 -> s0 : {k1} r1 -> s1 : {i} r1 -> r1 : {k0} s1 -> s1 : {x1} "
@@ -28,7 +29,7 @@ static const char alternating[] =
     "main<n:int>() { { send(m[i],x[i],z[i],k[i],v[i]) lossy(x[i],z[i],y[i],w[i],l[i])"
     " take(y[i],w[i],m[i+1],a[i],b[i]) lossy(a[i],b[i],k[i],v[i],u[i]) | i:<1..n> } }";
 
-/* A reader needs its own token, the writer all of them at once. */
+/* A reader needs its own token, the writer all tokens at once. */
 static const char readers[] =
     "user(w!,s!,e!) { #CA i* -> w : {w} w -> r : {s} r -> i : {e} }"
     "token(s?,e?,x?,y?) { #CA f* -> r : {s} r -> f : {e} f -> r : {x} r -> f : {y} }"
@@ -69,7 +70,7 @@ bool compose_model_open(struct compose_model *out, size_t number, enum compose_m
     if (number >= sizeof models / sizeof *models)
         return false;
     const uint32_t n = models[number].sizes[which];
-    /* How many states there are, worked out by hand; 0: it is not known beforehand. */
+    /* The number of states, computed by hand; 0: not known. */
     const uint64_t states[] = {integer_power(3, n) - 1, 0, n * integer_power(2, n + 1),
                                integer_power(2, 5 * n + 1),
                                2 * integer_power(3, n) + integer_power(2, n)};

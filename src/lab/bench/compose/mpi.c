@@ -16,12 +16,12 @@ struct ranks {
     char program[PATH_MAX];
     char file[512];
     char count[12];
-    const char *kind; /* of circuits, and how many parts */
+    const char *kind; /* of circuits, and their number of parts */
     uint32_t size;
-    uint64_t states; /* that must come out */
+    uint64_t states; /* expected */
 };
 
-/* The value of a key in the last object. */
+/* Returns the value of a key in the last object. */
 static double number_in_report(const char *text, const char *key)
 {
     const char *found = NULL;
@@ -34,7 +34,7 @@ static gordian_status run_mpi_ranks(void *context, double *ns, gordian_error *er
 {
     const struct ranks *ranks = context;
     char text[4096];
-    /* A deadlock is told by the status, too. */
+    /* The exit status also reports a deadlock. */
     const char *const words[] = {
         "sh",
         "-c",
@@ -78,7 +78,7 @@ static gordian_status add_mpi_rows(const struct compose_bench *compose, struct r
 
 #define RANKS_MOST 5 /* 1, 2, 4, 8, 16 */
 
-/* As many ranks as there are cores, by powers of two, in turn. */
+/* Measures 1, 2, 4, ... ranks, up to the number of cores, in turn. */
 static gordian_status measure_rank_counts(const struct compose_bench *compose,
                                           const struct ranks *first)
 {

@@ -1,13 +1,17 @@
-/* The thesis's experiment: two automata of four states, each a pair of FIFO1s, composed 100 to 1000
- * times (its tables 4.1 to 4.9). 16 states, 256 cells of the matrix with the idle ones.
+/* The thesis's experiment: two automata of four states, each a pair of FIFO1s, composed 100 to
+ * 1000
+ * times (its tables 4.1 to 4.9). 16 states, 256 cells of the matrix including the idle ones.
  *
- * Two kinds of rows. `cells` does what was timed there and nothing else: two matrices that are
- * there already, a matrix that is there already, every cell of it. The engines do all they ever do:
- * they start from automata, look for deadlocks, and give memory back. */
+ * There are two kinds of rows. `cells` does exactly what the thesis timed: it fills every cell of
+ * a
+ * preallocated matrix from two existing matrices. The engines do all of their usual work: they
+ * start
+ * from automata, check for deadlocks, and free memory. */
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
 
-/* Its averages, in milliseconds: GTX 570 (table 4.4, 4.5), E8400 (4.6, 4.7), T7100 (4.8, 4.9). */
+/* The thesis's averages, in milliseconds: GTX 570 (table 4.4, 4.5), E8400 (4.6, 4.7), T7100
+ * (4.8, 4.9). */
 const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES] = {
     {100, 1.5566304, 3.92294, 6.6391209},      {200, 3.06376, 7.8126685, 13.2874831},
     {300, 4.5749664, 11.6713361, 19.3336064},  {400, 6.063792, 15.6629858, 26.1589839},
@@ -16,14 +20,14 @@ const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES] = {
     {900, 13.7007712, 35.2719171, 57.6571143}, {1000, 15.214304, 39.13096, 68.8064975},
 };
 
-/* ------------------------------------------------------------------ its loop */
+/* ------------------------------------------------------------------ the thesis's loop */
 
 #define PAIR    COMPOSE_PAIR
 #define NAMES   8
-#define NOTHING UINT32_MAX /* of `fires`: a cell that is empty */
+#define NOTHING UINT32_MAX /* value of `fires`: the cell is empty */
 
-/* Two buffers: bit i of the state says that buffer i is full; name 2i fills it, 2i + 1 empties it.
- */
+/* Fills two buffers: bit i of the state says that buffer i is full; name 2i fills it, 2i + 1
+ * empties it. */
 static void fill_pair(struct compose_cell *cells, unsigned first_name)
 {
     for (uint32_t from = 0; from < PAIR; from++)
@@ -62,7 +66,10 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
                 cell->fires = empty || contradict ? NOTHING : left->fires | right->fires;
                 cell->must_not = left->must_not | right->must_not;
             }
-        __asm__ volatile("" : : "r"(cells) : "memory"); /* each of them is wanted */
+        __asm__ volatile(""
+                         :
+                         : "r"(cells)
+                         : "memory"); /* keep the compiler from dropping a product */
     }
     *ns = (double)(work_ns() - start);
     unsigned full = 0;
@@ -103,7 +110,7 @@ static gordian_status add_table_row(struct bench *bench, const struct compose_th
 {
     struct compose_side run = compose_side_of(engine, circuit);
     struct bench_side side = {&run, compose_side_run};
-    /* As there: ten runs that count, after five that do not. */
+    /* As in the thesis: ten measured runs after five others. */
     run.options.full = true;
     run.options.max_deadlocks = 0;
     run.options.threads = 1;

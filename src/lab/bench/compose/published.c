@@ -1,6 +1,6 @@
-/* The published product on this device, one cell a thread, beside our engine on the same device:
- * the thesis's tables, the sizes that its text names and those beyond, and a circuit whose matrix
- * is almost empty. */
+/* The published product on this device, one cell per thread, compared with our engine on the same
+ * device: the thesis's tables, the sizes that its text names and larger ones, and a circuit whose
+ * matrix is almost empty. */
 #include "lab/bench/compose/compose.h"
 
 #include "engines/compose/cuda/cuda.h"
@@ -10,26 +10,26 @@
 
 #include <string.h>
 
-#define BAR_RATIO 10 /* at the largest product that is always done */
+#define BAR_RATIO 10 /* at the largest product that is always measured */
 #define BAR_FIFOS 14
 
-/* Ours: all rows of a product, so often; from the circuit on or, if it is there already, from its
- * firings on the device. */
+/* Ours: all rows of a product, this many times. Starts from the circuit or, if `device` is set,
+ * from the firings on the device. */
 struct our_side {
     struct gpu *gpu;
     gordian_circuit *circuit;
     struct compose_device *device; /* or NULL */
     unsigned repeat;
-    bool reachable; /* only what can be reached */
+    bool reachable; /* only reachable states */
     uint64_t transitions;
 };
 
-/* Theirs. */
+/* The published method. */
 struct published_side {
     struct gpu *gpu;
     struct measure_product *measure; /* the tables' product, or NULL ... */
-    const gordian_circuit *circuit;  /* ... and one of these: this circuit, or NULL ... */
-    uint32_t fifos;                  /* ... and so many FIFO1s */
+    const gordian_circuit *circuit;  /* ... or this circuit, or NULL ... */
+    uint32_t fifos;                  /* ... or this many FIFO1s */
     unsigned iterations;
     struct measure_time time; /* of the last run */
 };
@@ -108,8 +108,8 @@ struct published_bench {
     bool emulated, bars;
 };
 
-/* Looking for its states takes every thread as many steps as the product has states: once is
- * enough for what takes a minute. */
+/* Each thread searches its states in as many steps as the product has states: measure once what
+ * takes a minute. */
 static struct bench_effort effort_for_fifos(const struct published_bench *published, uint32_t fifos)
 {
     if (fifos > BAR_FIFOS)
@@ -119,7 +119,7 @@ static struct bench_effort effort_for_fifos(const struct published_bench *publis
     return (struct bench_effort){1, 3, 50, published->compose->bench->options->quick ? 0.3 : 1};
 }
 
-/* Both in turn; the row is the caller's to complete. */
+/* Measures both in turn; the caller completes the row. */
 static gordian_status measure_both_products(const struct published_bench *published,
                                             struct our_side *ours, struct published_side *theirs,
                                             struct bench_row *row)
@@ -180,7 +180,7 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/core", thesis->iterations);
     struct bench_side side = {theirs, run_published_product};
-    struct bench_effort effort = {5, 10, 10, 0}; /* as there */
+    struct bench_effort effort = {5, 10, 10, 0}; /* as in the thesis */
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);
     TRY(bench_measure(bench, &side, 1, effort));
@@ -205,7 +205,7 @@ static gordian_status core_rows(const struct compose_bench *compose)
     return status;
 }
 
-/* FIFO1s that share nothing, or a chain of them. */
+/* Measures independent FIFO1s, or a chain of them. */
 static gordian_status tree_row(const struct published_bench *published, const char *kind,
                                uint32_t size)
 {

@@ -3,11 +3,12 @@
  *
  *     mpirun -n RANKS published_ranks FIFOS [--device]
  *
- * Every rank makes its rows of the product of so many FIFO1s from the automata, on one core or
- * (--device) on a GPU, the ranks of a machine taking turns among its devices. Nothing is sent but
- * the number of transitions each has found, and in the end how it went. Rank 0 prints
- * {"ranks":..,"transitions":..,"seconds":..}; the exit status is 0, 1 if it cannot be done, 2 if it
- * was not said what to do.
+ * Each rank computes its rows of the product of FIFOS FIFO1s from the automata, on one core or
+ * (--device) on a GPU; the ranks of a machine share its devices in turn. Ranks send only the
+ * number of
+ * transitions they found, and their status at the end. Rank 0 prints
+ * {"ranks":..,"transitions":..,"seconds":..}. The exit status is 0, 1 if it failed, 2 for wrong
+ * arguments.
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -39,11 +40,11 @@ static int make_rank_product(uint32_t fifos, bool on_device)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     gordian_status status = on_device ? open_rank_device(&gpu, rank, &error) : GORDIAN_OK;
-    MPI_Barrier(MPI_COMM_WORLD); /* so that all start at once: for the clock's sake alone */
+    MPI_Barrier(MPI_COMM_WORLD); /* only for the clock: all ranks start at once */
     uint64_t start = clock_ns();
     THEN(status, measure_product_part(gpu, fifos, (uint32_t)rank, (uint32_t)ranks, NULL, &mine,
                                       &time, &error));
-    /* What all ranks have found, on rank 0, and whether none of them failed. */
+    /* On rank 0: the sum of all ranks, and whether none of them failed. */
     int each = status == GORDIAN_OK, good = 0;
     MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Allreduce(&each, &good, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/* The published product over MPI ranks of this machine: published_ranks under mpirun. */
+/* The published product over MPI ranks of this machine: runs published_ranks under mpirun. */
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
 #include "lab/bench/harness/child.h"
@@ -11,7 +11,7 @@
 struct published_ranks {
     char program[PATH_MAX];
     char fifos[12], count[12];
-    uint64_t transitions; /* that must come out */
+    uint64_t transitions; /* expected */
 };
 
 static gordian_status run_published_ranks(void *context, double *ns, gordian_error *error)

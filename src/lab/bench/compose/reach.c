@@ -1,4 +1,4 @@
-/* Reachable states of a chain of buffers: the CPU engine beside SPIN. */
+/* Reachable states of a chain of buffers: the CPU engine compared with SPIN. */
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
 

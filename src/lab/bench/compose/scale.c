@@ -1,5 +1,5 @@
-/* How it grows: with the threads, with the length of the chain, with other circuits, and what is
- * done to the product afterwards. */
+/* Growth with the number of threads, with the length of the chain, with other circuits; and
+ * operations on the finished product. */
 #include "engines/compose/cpu/cpu.h"
 #include "engines/compose/graph/graph_sink.h"
 #include "foundation/base/error.h"
@@ -33,7 +33,7 @@ static gordian_status add_threads_row(const struct compose_bench *compose, const
     return bench_add(compose->bench, &row);
 }
 
-/* The same states on 1, 2, 4, ... threads. */
+/* Measures the same states on 1, 2, 4, ... threads. */
 static gordian_status thread_rows(const struct compose_bench *compose, const char *kind,
                                   uint32_t size, uint64_t states)
 {
@@ -66,7 +66,8 @@ static gordian_status thread_rows(const struct compose_bench *compose, const cha
 static const struct compose_engine cpu_by_states = {.about = {.name = "cpu, by states"},
                                                     .run = cpu_run_by_states};
 
-/* One thread, words of 64 neighbours in a table against states in a table, in turn. */
+/* Measures one thread: a table of words of 64 neighbouring states against a table of states, in
+ * turn. */
 static gordian_status words_row(struct bench *bench, const char *kind, uint32_t size)
 {
     gordian_circuit *circuit;
@@ -102,7 +103,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
 
 /* ------------------------------------------------------------------ size */
 
-/* Every joint transition counted: 2 Pell(n+1) - 2^n of them in a chain. */
+/* Counts every joint transition: a chain has 2 Pell(n+1) - 2^n of them. */
 static uint64_t chain_transitions(uint32_t size)
 {
     uint64_t before = 0, pell = 1;
@@ -178,7 +179,7 @@ gordian_status compose_scale_rows(const struct compose_bench *compose)
     return status;
 }
 
-/* ------------------------------------------------------------------ after the product */
+/* ------------------------------------------------------------------ operations on the product */
 
 enum graph_work {
     WORK_HIDE,
@@ -189,7 +190,7 @@ struct graph_side {
     const gordian_graph *graph;
     const gordian_circuit *circuit;
     enum graph_work work;
-    uint32_t states; /* that must come out; 0: whatever does */
+    uint32_t states; /* expected; 0: any */
 };
 
 static gordian_status graph_run(void *context, double *ns, gordian_error *error)

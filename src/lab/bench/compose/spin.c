@@ -1,6 +1,6 @@
-/* SPIN on the same circuit, or, for the chain, as fast as it goes: one process, one word of state,
- * one step that does everything at once for each indivisible firing, breadth first, no reduction
- * (the states are what is counted), the verifier compiled like everything else. */
+/* SPIN on the same circuit or, for the chain, in its fastest form: one process, one word of state,
+ * one step for each indivisible firing, breadth first, no reduction (states are counted), the
+ * verifier compiled with our options. */
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
 #include "lab/bench/compose/compose.h"
@@ -23,7 +23,7 @@ static bool write_promela_chain(FILE *model, uint32_t size)
                    1u << (size - 1)) > 0;
 }
 
-/* Of the circuit, or of a chain. */
+/* Writes the model of a circuit, or of a chain. */
 static bool write_promela_model(const char *folder, const gordian_circuit *circuit, uint32_t size)
 {
     char path[600];
@@ -77,7 +77,7 @@ bool spin_open_circuit(struct spin *spin, const gordian_circuit *circuit)
     return open_spin_model(spin, circuit, 0);
 }
 
-/* The number before a phrase of its report; 0: it is not there. */
+/* Returns the number before a phrase of SPIN's report; 0: not found. */
 static double spin_number_before(const char *text, const char *phrase)
 {
     const char *at = strstr(text, phrase);
@@ -93,7 +93,7 @@ static double spin_number_before(const char *text, const char *phrase)
 gordian_status spin_run(void *context, double *ns, gordian_error *error)
 {
     static const char *const verify[] = {"./pan", "-w22", "-c0",
-                                         NULL}; /* deadlocks do not end it */
+                                         NULL}; /* do not stop at deadlocks */
     struct spin *spin = context;
     char report[8192];
     uint64_t start = clock_ns();
@@ -102,7 +102,7 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     *ns = (double)(clock_ns() - start);
     const char *elapsed = strstr(report, "elapsed time ");
     double said = elapsed ? strtod(elapsed + strlen("elapsed time "), NULL) : 0;
-    if (said >= 0.05) /* it tells hundredths of a second */
+    if (said >= 0.05) /* SPIN reports hundredths of a second */
         *ns = said * 1e9;
     spin->states = (uint64_t)spin_number_before(report, "states, stored");
     spin->bytes = spin_number_before(report, "total actual memory usage") * 1048576;

@@ -1,5 +1,6 @@
-/* The engine cuda-blocks beside cuda, where few of very many resources are held: device memory, and
- * events. What is held is scattered at random and forms chains, short ones or a single long one. */
+/* The engine cuda-blocks compared with cuda, for few held units of very many resources: device
+ * memory, and events. The held units are scattered at random and form chains, short ones or a
+ * single long one. */
 #include "engines/detect/cuda/cuda.h"
 #include "engines/detect/system.h"
 #include "foundation/base/error.h"
@@ -9,11 +10,11 @@
 #include <stdio.h>
 
 #define SHORT  8u    /* links of a short chain */
-#define GRANTS 1000u /* in a row */
+#define GRANTS 1000u /* of a chain */
 
 struct holders {
-    uint32_t size; /* processes, and as many resources */
-    uint32_t held; /* of each */
+    uint32_t size; /* number of processes, and of resources */
+    uint32_t held; /* of each kind */
     enum cuda_scale scale;
 };
 
@@ -22,15 +23,15 @@ static const struct holders all_holders[] = {
     {262144, 264, CUDA_FULL}, {262144, 2624, CUDA_FULL},
 };
 
-/* One engine with its load: the first chain is the one measured. */
+/* One engine with its load; measures the first chain. */
 struct load {
     struct long_chain chain;
-    const uint32_t *free_id; /* of a process and a resource that no chain has */
+    const uint32_t *free_id; /* ids of a process and a resource outside all chains */
 };
 
 /* ------------------------------------------------------------------ the load */
 
-/* `count` different ids, at random. */
+/* Draws `count` different ids at random. */
 static gordian_status draw_ids(const struct cuda_bench *cuda, const struct holders *holders,
                                uint32_t count, uint32_t **ids)
 {
@@ -66,7 +67,7 @@ static gordian_status open_load(struct load *load, const char *engine,
     return status;
 }
 
-/* ------------------------------------------------------------------ what is timed */
+/* ------------------------------------------------------------------ timed operations */
 
 static gordian_status run_answer(void *context, double *ns, gordian_error *error)
 {
@@ -120,7 +121,7 @@ struct timed {
     const char *id;
     gordian_status (*run)(void *context, double *ns, gordian_error *error);
     const char *note;
-    bool multi; /* of multi-unit systems, too */
+    bool multi; /* also multi-unit systems */
 };
 
 static const struct timed all_timed[] = {
@@ -134,7 +135,7 @@ static const struct timed all_timed[] = {
 
 /* ------------------------------------------------------------------ rows */
 
-/* What the rows of a load have in common. */
+/* Shared by the rows of a load. */
 struct occasion {
     const struct cuda_bench *cuda;
     const struct holders *holders;
@@ -190,7 +191,7 @@ static gordian_status measure_loads(const struct occasion *at, struct load *load
     return GORDIAN_OK;
 }
 
-/* A device may be too small for whole matrices: then there is nothing to compare with. */
+/* A device may be too small for whole matrices; then there is no comparison. */
 static gordian_status holders_load_rows(const struct occasion *at, uint32_t length, uint64_t units)
 {
     gordian_error *error = at->cuda->bench->error;

@@ -1,7 +1,6 @@
-/* A wait given up in the middle of a chain of N processes, again and again, against following the
- * chain pointer by pointer: somebody somewhere cancels, asks again for the same, then the last
- * request closes the chain to a ring and is cancelled. Four events a round, each round at another
- * place. */
+/* Cancels a wait in the middle of a chain of N processes, repeatedly, compared with following the
+ * chain pointer by pointer. Each round has four events at another place: cancel, the same request
+ * again, the request that closes the chain to a ring, and its cancellation. */
 #include "lab/bench/detect/chase.h"
 #include "lab/bench/detect/detect.h"
 
@@ -23,7 +22,7 @@ struct breaks {
     gordian_result results[LIST_EVENTS];
 };
 
-/* What each of a round's events must come to. */
+/* Expected outcome of each event of a round. */
 static const gordian_outcome expected[ROUND_EVENTS] = {
     GORDIAN_OUTCOME_CANCELLED, GORDIAN_OUTCOME_BLOCKED, GORDIAN_OUTCOME_DEADLOCK,
     GORDIAN_OUTCOME_CANCELLED};
@@ -60,7 +59,7 @@ static gordian_status run_chase(void *context, double *ns, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* The events that block somebody are the trace's second half; its last closes the ring. */
+/* The second half of the trace are the events that block; the last of them closes the ring. */
 static void make_cancel_rounds(struct breaks *breaks)
 {
     const struct gen_trace *trace = breaks->trace;

@@ -1,8 +1,12 @@
-/* The block that closes a ring of N processes, against following the chain pointer by pointer.
+/* The blocking request that closes a ring of N processes, compared with following the chain
+ * pointer by
+ * pointer.
  *
- * Two orders of blocking (sources/gen/gen.h), and two ways of asking: `fresh`, in a system just
- * built, where nothing was asked about this request before; and `again`, the same request cancelled
- * and repeated, in batches so long that reading the clock costs nothing. */
+ * There are two orders of blocking (sources/gen/gen.h) and two kinds of measurement. `fresh`: in a
+ * new
+ * system, without earlier requests of this kind. `again`: the same request, cancelled and
+ * repeated, in
+ * batches so long that reading the clock costs nothing. */
 #include "lab/bench/detect/chase.h"
 #include "lab/bench/detect/detect.h"
 
@@ -12,7 +16,7 @@
 
 struct chain {
     const struct gen_trace *trace;
-    gordian_system *system; /* again: the one that is asked over and over */
+    gordian_system *system; /* again: the system of the repeated request */
     struct chase chase;
     gordian_event *pairs; /* again: request, cancel, request, cancel, ... */
     uint8_t *outcomes;
@@ -133,7 +137,7 @@ static gordian_status measure_last_block(struct bench *bench, struct chain *chai
     struct bench_side sides[2] = {{chain, again ? sparse_again : sparse_fresh},
                                   {chain, again ? chase_again : chase_fresh}};
     struct bench_effort effort = {3, 15, 400, quick ? 0.4 : 3};
-    if (again) { /* the fresh runs left the chase with the last wait standing */
+    if (again) { /* after the fresh runs, the chase still has the last wait */
         chase_clear(&chain->chase, chain->trace->processes, chain->trace->resources);
         chase_place(&chain->chase, chain->trace->events, chain->trace->event_count - 1);
     }
@@ -177,7 +181,7 @@ static gordian_status chain_size_rows(struct bench *bench, unsigned size, unsign
     return status;
 }
 
-/* From the shortest to the longest, and the worst way of asking at 8192 under its plain name. */
+/* From the shortest to the longest; the slowest kind at 8192 also gets its plain name. */
 static gordian_status summary_rows(struct bench *bench, struct bench_row (*rows)[4])
 {
     static const char *const ways[] = {"tail", "tail-again", "head", "head-again"};

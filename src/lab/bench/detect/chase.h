@@ -1,6 +1,6 @@
-/* `chase`: the plainest thing that answers the same question for single-unit systems. Two compact
- * arrays and a loop that follows them; no names, no queues, no counts, no witness, no checks. Who
- * gets what is released must be said by the caller (`to`). */
+/* `chase`: the simplest code that answers the same question for single-unit systems. Two compact
+ * arrays and a loop that follows them; no names, queues, counts, witness or checks. The caller says
+ * which process gets a released resource (`to`). */
 #pragma once
 
 #include "foundation/base/memory.h"
@@ -13,12 +13,12 @@ struct chase {
 bool chase_open(struct chase *chase, const gordian_allocator *memory, uint32_t processes,
                 uint32_t resources);
 void chase_close(struct chase *chase, const gordian_allocator *memory);
-/* Back to nobody holding or waiting. */
+/* Resets it: no process holds or waits. */
 void chase_clear(struct chase *chase, uint32_t processes, uint32_t resources);
 
-/* Takes requests, releases and cancels; outcomes as gordian_outcome. */
+/* Processes requests, releases and cancels; outcomes as gordian_outcome. */
 void chase_feed(struct chase *chase, const gordian_event *events, size_t count, uint8_t *outcomes);
-/* The same without looking for a deadlock: to set a state up. */
+/* The same without deadlock detection, to set up a state. */
 void chase_place(struct chase *chase, const gordian_event *events, size_t count);
-/* How many processes lie between a blocked one and the end of its chain. */
+/* Number of processes between a blocked one and the end of its chain. */
 uint32_t chase_length(const struct chase *chase, uint32_t process);

@@ -1,5 +1,5 @@
-/* `check` on snapshots too large to simulate, against the strong components of the same graph by
- * igraph, where that is installed. Building the graph is left out on both sides. */
+/* `check` on snapshots too large to simulate, compared with igraph's strongly connected components
+ * of the same graph, if igraph is installed. Building the graph is not timed on either side. */
 #include "lab/bench/detect/detect.h"
 
 #include "foundation/base/error.h"
@@ -12,7 +12,7 @@ struct check {
     const struct gen_options *options;
     gordian_snapshot *snapshot;
     size_t cycles;
-    bool known; /* `cycles` has been set by either side */
+    bool known; /* one of the sides has set `cycles` */
 #ifdef HAVE_IGRAPH
     igraph_vector_int_t edges;
     igraph_t graph;
@@ -69,7 +69,7 @@ static gordian_status run_snapshot_check(void *context, double *ns, gordian_erro
     struct check *check = context;
     gordian_report report;
     uint32_t id;
-    /* A newcomer that does nothing: no answer can be left over from the last time. */
+    /* Add an idle process, so that no earlier answer can be reused. */
     gordian_status status = gordian_snapshot_add_process(check->snapshot, &id, error);
     uint64_t start = work_ns();
     THEN(status, gordian_snapshot_check_for(check->snapshot, &(gordian_check_options){"sparse", 1},
@@ -103,7 +103,8 @@ static gordian_status graph_begin(void *context, uint32_t processes, uint32_t re
         error);
 }
 
-/* Nodes: processes first, resources after. A wait leads to the resource, a hold to the process. */
+/* Nodes: processes first, then resources. A wait is an edge to the resource, a hold an edge to the
+ * process. */
 static gordian_status graph_edge(void *context, const gordian_event *event, gordian_error *error)
 {
     struct check *check = context;
@@ -144,7 +145,8 @@ static gordian_status run_igraph(void *context, double *ns, gordian_error *error
     gordian_status status = from_igraph(
         igraph_connected_components(&check->graph, NULL, &sizes, &count, IGRAPH_STRONG), error);
     *ns = (double)(work_ns() - start);
-    size_t cycles = 0; /* a component of one is none: nothing points at itself here */
+    size_t cycles =
+        0; /* a component of one node is no cycle: there are no edges from a node to itself */
     for (igraph_integer_t i = 0; status == GORDIAN_OK && i < count; i++)
         cycles += VECTOR(sizes)[i] > 1;
     igraph_vector_int_destroy(&sizes);

@@ -1,5 +1,5 @@
-/* The cuda engine on single-unit systems: a worst blocked event, the papers' lists, releases; the
- * way to the device and back apart from the work there. */
+/* The cuda engine on single-unit systems: a worst-case blocked event, the papers' lists, releases;
+ * the round trip to the device is measured separately. */
 #include "lab/bench/detect/cuda.h"
 
 #include "engines/detect/cuda/cuda.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ what all parts share */
+/* ------------------------------------------------------------------ shared by all parts */
 
 bool cuda_takes(const struct cuda_bench *cuda, enum cuda_scale scale)
 {
@@ -37,7 +37,7 @@ gordian_status cuda_add(const struct cuda_bench *cuda, struct bench_row *row, do
 
 struct block {
     struct long_chain *chain;
-    bool settled; /* what counts: until settled, or until the answer */
+    bool settled; /* counts the time until settled, otherwise until the answer */
 };
 
 static gordian_status run_chain_block(void *context, double *ns, gordian_error *error)
@@ -54,7 +54,7 @@ struct block_size {
     uint32_t size;
     enum cuda_scale scale;
     double answer_bar, settled_bar; /* us */
-    bool matrix;                    /* that engine too */
+    bool matrix;                    /* also measures that engine */
 };
 
 static const struct block_size block_sizes[] = {
@@ -67,8 +67,8 @@ static const struct block_size block_sizes[] = {
 
 #define BLOCK_PLOT "A worst blocked event (us)"
 
-/* Until the answer, until settled, and what the device computes: settled less the way there and
- * back. */
+/* Adds rows: until the answer, until settled, and the device's computation, which is settled minus
+ * the round trip. */
 static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct block_size *size,
                                      const struct bench_side *sides, double round_trip)
 {
@@ -82,7 +82,7 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
     computing.value = (sides[1].median > round_trip ? sides[1].median - round_trip : 0) / 1e3;
     bench_curve(&answer, BLOCK_PLOT, size->size, "cuda, answered");
     bench_curve(&settled, BLOCK_PLOT, size->size, "cuda, settled");
-    /* The papers wait for all of the update. */
+    /* The papers measure until the whole update is done. */
     bench_paper(&settled, paper.block_ms.cpu * 1e3, paper.block_ms.gpu * 1e3);
     bench_note(&computing,
                "settled less the round trip: half of the resources gain half of the chain");
@@ -185,8 +185,8 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
         {"cuda", size, first_units}, {"sparse", size, first_units}, {"matrix", size, first_units}};
     struct bench_side sides[] = {
         {&lists[0], cuda_run_list}, {&lists[1], cuda_run_list}, {&lists[2], cuda_run_list}};
-    /* Every sample opens the device anew, which takes a third of a second; the longest lists take
-     * half a minute. */
+    /* Every sample reopens the device, which takes a third of a second; the longest lists take half
+     * a minute. */
     const bool once = cuda->info.emulated || size > 16384, few = matrix && size > 4096;
     struct bench_effort effort = {0, once ? 1 : 3, once || few ? 3 : 10, once ? 0 : 3};
     struct bench_effort matrix_effort = {0, 1, 3, 2};
@@ -226,7 +226,7 @@ static gordian_status single_list_rows(const struct cuda_bench *cuda)
 
 struct releases {
     struct long_chain chain;
-    uint64_t seed; /* 0: the chain runs off; otherwise at random */
+    uint64_t seed; /* 0: releases along the chain; otherwise at random */
     unsigned rounds;
 };
 

@@ -1,4 +1,5 @@
-/* `check` of snapshots on a GPU: up, judged, down, each timed; beside the same on one core. */
+/* `check` of snapshots on a GPU: times the upload, the computation and the download, and compares
+ * with one core. */
 #include "lab/bench/detect/cuda.h"
 
 #include "engines/detect/check/cuda.h"
@@ -9,7 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum stage { UPLOAD, KERNELS, DOWNLOAD, HOST, STAGES }; /* unused: the names' order */
+enum stage {
+    UPLOAD,
+    KERNELS,
+    DOWNLOAD,
+    HOST,
+    STAGES
+}; /* unused as a type: the order of the names */
 
 static const char *const stage_names[STAGES] = {"-upload", "", "-download", "-host"};
 
@@ -18,7 +25,7 @@ static const char *const stage_names[STAGES] = {"-upload", "", "-download", "-ho
 struct judged {
     struct gpu *gpu;
     gordian_snapshot *snapshot;
-    size_t dead, parts; /* what sparse finds */
+    size_t dead, parts; /* results of sparse */
     double cpu_ns;
     double samples[STAGES][SAMPLES_MOST];
     size_t count;
@@ -57,11 +64,11 @@ static gordian_status judge_on_device(struct judged *judged, gordian_error *erro
     return GORDIAN_OK;
 }
 
-/* What is judged: a shape of the generator; `units`: every resource has a second unit, held by
- * somebody drawn at random. */
+/* A kind of snapshot: a shape of the generator. `units`: every resource has a second unit, held by
+ * a random process. */
 struct check_kind {
     const char *name, *shape;
-    uint32_t most; /* the largest size that is bearable on one core */
+    uint32_t most; /* the largest size that one core can check in acceptable time */
     double bar;    /* ms, at 10^8 */
     bool units;
 };
@@ -132,7 +139,7 @@ static gordian_status check_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     struct judged judged = {.gpu = gpu};
     gordian_status status = make_snapshot(&judged.snapshot, kind, size, error);
     THEN(status, judge_on_cpu(&judged, error));
-    /* The first one warms up: it is dropped. */
+    /* Drop the first sample, which warms up. */
     const unsigned samples = cuda->info.emulated ? 1 : size > 20000000 ? 5 : SAMPLES_MOST;
     THEN(status, judge_on_device(&judged, error));
     judged.count = 0;

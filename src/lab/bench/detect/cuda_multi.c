@@ -1,5 +1,5 @@
-/* The cuda engine on multi-unit systems: all of reachability made anew after a release, on the
- * longest chain there is, and lists of 2M events. */
+/* The cuda engine on multi-unit systems: recomputes all of reachability after a release, on the
+ * longest possible chain; and lists of 2M events. */
 #include "lab/bench/detect/cuda.h"
 
 #include "engines/detect/cuda/cuda.h"
@@ -10,12 +10,12 @@
 
 #include <stdio.h>
 
-#define UNITS    2   /* of the first resource: what makes it multi-unit */
-#define RELEASES 200 /* by the engines of the CPU, at most */
+#define UNITS    2   /* of the first resource, which makes the system multi-unit */
+#define RELEASES 200 /* most releases that the CPU engines measure */
 
 struct reach {
     void *state; /* of cuda_lmdda */
-    bool whole;  /* what counts: with transfers and waiting, or on the device alone */
+    bool whole;  /* measures with transfers and waiting, otherwise the device alone */
 };
 
 static gordian_status run_reach(void *context, double *ns, gordian_error *error)
@@ -28,7 +28,7 @@ static gordian_status run_reach(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* Row q of RP has everybody from q on. */
+/* Row q of RP has all processes from q on. */
 static gordian_status check_reach(void *state, uint32_t length, gordian_error *error)
 {
     for (uint32_t i = 0; i <= 4; i++) {
@@ -43,7 +43,7 @@ static gordian_status check_reach(void *state, uint32_t length, gordian_error *e
     return GORDIAN_OK;
 }
 
-/* Releases at the end of the chain, one after the other. */
+/* Releases from the end of the chain, one after the other. */
 struct run_off {
     struct long_chain *chain;
     uint32_t next;
@@ -80,7 +80,7 @@ static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
-/* On the device alone, with everything around it, and without its matrix units. */
+/* Measures the device alone, then everything around it, then without its matrix units. */
 static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *gpu,
                                     const struct long_chain *chain, struct bench_side sides[3])
 {

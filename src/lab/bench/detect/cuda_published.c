@@ -1,5 +1,4 @@
-/* The cuda engine beside the papers' methods as published, on the same device and the same
- * events. */
+/* The cuda engine compared with the papers' methods as published, on the same device and events. */
 #include "lab/bench/detect/cuda.h"
 #include "lab/bench/detect/published.h"
 
@@ -11,7 +10,7 @@ struct contest {
     struct paper_player player;
     enum paper_experiment experiment;
     uint32_t size;
-    struct measure_time time; /* of the latest run */
+    struct measure_time time; /* of the last run */
 };
 
 static gordian_status run_contest(void *context, double *ns, gordian_error *error)
@@ -58,7 +57,7 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
         &sides[0], experiments[published.experiment].unit, "detect/published/%s-%u/%s",
         experiments[published.experiment].id, published.size, name);
     bench_against_curve(&row, name, &sides[1]);
-    /* The papers' own figures are those of the bit-packed form. */
+    /* The papers' figures are those of the bit-packed form. */
     if (published.player.method == PUBLISHED_METHOD_OSDDA_BITS ||
         published.player.method == PUBLISHED_METHOD_LMDDA_BITS)
         bench_paper(&row, theirs[published.experiment].cpu * 1e3,
@@ -72,7 +71,7 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
 
 struct published_size {
     uint32_t size;
-    enum cuda_scale packed, initial; /* which run measures it, in either form */
+    enum cuda_scale packed, initial; /* the runs that measure either form */
 };
 
 static const struct published_size single_sizes[] = {

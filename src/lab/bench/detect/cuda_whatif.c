@@ -1,5 +1,5 @@
 /* "What would deadlock?" for all pairs of a process and a resource, from the matrices on the device
- * and from the graph. Both fill the same array, one bit a pair. */
+ * and from the graph. Both fill the same array, one bit per pair. */
 #include "lab/bench/detect/cuda.h"
 
 #include "foundation/base/bits.h"

@@ -1,25 +1,28 @@
 /* Whole event lists under random load.
  *
- * Short chains: against `bare`, the same pointer-chasing loop (chase.h), which is told who gets
- * what is released and keeps no names, no queues and no witness. Then, for information, what an
- * event costs each engine in each model. */
+ * Short chains are compared with `bare`, the pointer-chasing loop (chase.h), which gets the
+ * receiver of
+ * each released unit as input and has no names, queues or witness. Further rows, without targets:
+ * the
+ * cost of an event for each engine in each model. */
 #include "lab/bench/detect/chase.h"
 #include "lab/bench/detect/detect.h"
 #include "lab/bench/detect/keeper.h"
 
 #include "foundation/base/error.h"
 
-#define SHORT 32 /* hops, on average: beyond, chains are not short, and there is no bar */
+#define SHORT 32 /* hops, on average: longer chains are not short, and have no target */
 
 struct load {
     struct gen_trace trace;
     const char *engine;
     bool busy;
-    gordian_event *resolved; /* the same events, every release saying who gets it */
+    gordian_event
+        *resolved; /* the same events; each release names the process that gets the unit */
     struct chase bare;
     struct keeper keeper;
     uint8_t *outcomes; /* of the loops */
-    uint64_t sum;      /* of our outcomes, to compare */
+    uint64_t sum;      /* of our outcomes, for comparison */
 };
 
 static gordian_status ours(void *context, double *ns, gordian_error *error)
@@ -39,7 +42,7 @@ static gordian_status ours(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* The bare loop, or the one that also keeps queues and holdings. */
+/* Runs the bare loop, or the one that also maintains queues and held resources. */
 static gordian_status run_loop(struct load *load, bool keeps, double *ns, gordian_error *error)
 {
     const size_t count = load->trace.event_count;
@@ -82,7 +85,8 @@ struct load_facts {
 static gordian_status short_chain_row(struct bench *bench, struct load *load)
 {
     struct load_facts facts = {0};
-    /* Replays one by one: says who gets each release, and compares every single outcome. */
+    /* Replays one by one: records which process gets each released unit, and compares every
+     * outcome. */
     gordian_system *system;
     gordian_status status = detect_open(&system, "sparse", &load->trace, bench->error);
     for (size_t i = 0; i < load->trace.event_count && status == GORDIAN_OK; i++) {
@@ -134,7 +138,7 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
     return bench_add(bench, &floor);
 }
 
-/* From about 35 percent of contention on nearly everybody waits: that is `busy`. */
+/* From about 35 percent of contention on nearly all processes wait: that is `busy`. */
 static gordian_status short_chains(struct bench *bench, uint32_t size, uint64_t events, bool busy)
 {
     struct load load = {.engine = "sparse", .busy = busy};

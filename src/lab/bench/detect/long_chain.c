@@ -59,7 +59,7 @@ gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error)
     return fail(error, GORDIAN_STATUS_IO, "%s", note ? note : "the device has failed");
 }
 
-/* A request of p_process for q_resource, with the outcome it must have. */
+/* Makes a request of p_process for q_resource, which must have the given outcome. */
 static gordian_status request_in_chain(struct long_chain *chain, uint32_t process,
                                        uint32_t resource, gordian_outcome expected,
                                        gordian_error *error)
@@ -204,7 +204,7 @@ gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed
         status = ask_at_random(chain, &random, error);
         if (status != GORDIAN_OK)
             break;
-        /* Everything held by those who do not wait. */
+        /* Release everything held by processes that do not wait. */
         size_t count = 0;
         for (uint32_t q = 0; q < chain->length; q++)
             if (gordian_holders(chain->system, q, &list[count], 1) &&
@@ -220,7 +220,7 @@ gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed
     }
     memory_free(&memory, list);
     *ns = releases ? spent / (double)releases : 0;
-    /* Random requests leave deadlocks behind: the next to measure starts afresh. */
+    /* Random requests leave deadlocks behind: reset for the next measurement. */
     for (uint32_t p = 0; p < chain->length && status == GORDIAN_OK; p++)
         status = gordian_exit(chain->system, p, NULL, error);
     return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;

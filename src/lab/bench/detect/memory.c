@@ -1,5 +1,5 @@
-/* What `sparse` takes: every byte that it has from its allocator once a system is loaded, against
- * 64 bytes a process or resource and 16 an edge. */
+/* Memory of `sparse`: all bytes of its allocator after a system is loaded, compared with 64 bytes
+ * for each process or resource and 16 for each edge. */
 #include "lab/bench/detect/detect.h"
 
 #include "foundation/base/error.h"
@@ -13,7 +13,7 @@ struct memory_load {
     bool named, reserved, bar;
 };
 
-/* A loaded system, and the edges it ends up with. */
+/* A loaded system, and its final number of edges. */
 struct loaded {
     const struct memory_load *load;
     gordian_system *system;

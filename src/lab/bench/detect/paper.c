@@ -1,7 +1,7 @@
-/* The papers' experiments: the whole list of 2M events p1 -> q1 -> p2 -> ... -> qM -> p1 (the far
- * end receding, their worst case), the last block before the ring closes, and a release at the end
- * of a chain of M/2. Their figures stand beside ours: thesis tables 3.2 and 3.3 (seconds for the
- * list), article tables 2 and 3 (milliseconds for an event). */
+/* The papers' experiments: the whole list of 2M events p1 -> q1 -> p2 -> ... -> qM -> p1 (the chain
+ * grows at its far end, their worst case), the last block before the ring closes, and a release at
+ * the end of a chain of M/2. Rows include the papers' figures: thesis tables 3.2 and 3.3 (seconds
+ * for the list), article tables 2 and 3 (milliseconds for an event). */
 #include "lab/bench/detect/detect.h"
 
 #include "foundation/base/error.h"
@@ -16,7 +16,7 @@ static const struct detect_paper papers[] = {
     {8192, {1383.97, 4.36}, {253.58, 0.426}, {3.334, 0.133}, {0, 0}},
 };
 
-/* Smaller ones, multi-unit alone. */
+/* Smaller sizes, only multi-unit. */
 static const struct detect_paper small_papers[] = {
     {.size = 64, .multi_s = {0.10, 0.001}},
     {.size = 128, .multi_s = {1.80, 0.003}},
@@ -49,10 +49,10 @@ gordian_event detect_paper_release(uint32_t links)
 struct run {
     const char *engine;
     struct gen_trace trace;
-    double block_ns; /* the last block before the ring closes, of the latest run */
+    double block_ns; /* the last block before the ring closes, in the last run */
 };
 
-/* Takes the whole list and stops the clock around the last block but one as well. */
+/* Feeds the whole list and also times the last block but one. */
 static gordian_status whole_list(void *context, double *ns, gordian_error *error)
 {
     struct run *run = context;
@@ -78,7 +78,7 @@ static gordian_status whole_list(void *context, double *ns, gordian_error *error
     return status;
 }
 
-/* The last block, on its own, as a sample. */
+/* Returns the time of the last block as a sample of its own. */
 static gordian_status last_block(void *context, double *ns, gordian_error *error)
 {
     struct run *run = context;
@@ -87,7 +87,7 @@ static gordian_status last_block(void *context, double *ns, gordian_error *error
     return status;
 }
 
-/* A chain of half the processes; the one at its end gives back what the next one waits for. */
+/* In a chain of half the processes, the last one releases what the process before it waits for. */
 static gordian_status time_paper_release(void *context, double *ns, gordian_error *error)
 {
     struct run *run = context;

@@ -7,7 +7,7 @@
 struct play {
     const struct paper_player *player;
     struct gen_trace trace;
-    gordian_system *system; /* of ours, or */
+    gordian_system *system; /* of our engine; otherwise: */
     struct published_detect *published;
     uint64_t start;
 };
@@ -41,7 +41,7 @@ static gordian_status request_published(struct play *play, const gordian_event *
     return published_detect_grant(play->published, event->process, event->resource, error);
 }
 
-/* A request with the outcome it must have. */
+/* Makes a request that must have the given outcome. */
 static gordian_status play_request(struct play *play, const gordian_event *event,
                                    gordian_outcome expected, gordian_error *error)
 {
@@ -58,7 +58,7 @@ static gordian_status play_request(struct play *play, const gordian_event *event
                                 : status;
 }
 
-/* A release that serves the one before in the chain. */
+/* Makes a release that serves the previous process of the chain. */
 static gordian_status play_release(struct play *play, const gordian_event *event,
                                    gordian_error *error)
 {
@@ -73,7 +73,7 @@ static gordian_status play_release(struct play *play, const gordian_event *event
     return GORDIAN_OK;
 }
 
-/* The first so many events of the list, the deadlock not among them. */
+/* Plays the first `count` events of the list, without the deadlock. */
 static gordian_status play_list(struct play *play, size_t count, gordian_error *error)
 {
     if (play->player->multi) /* the second unit */
@@ -93,13 +93,13 @@ static gordian_status settle_play(struct play *play, gordian_error *error)
     if (!play->system)
         return gpu_wait(play->player->gpu, error);
     if (play->player->multi) {
-        /* The cuda engine works reachability of multi-unit systems out when it is asked for. */
+        /* The cuda engine computes the reachability of multi-unit systems on demand. */
         const uint64_t *words;
         size_t count;
         gordian_status status =
             gordian_matrix_row(play->system, GORDIAN_MATRIX_RP, 0, &words, &count, error);
         if (status != GORDIAN_OK &&
-            status != GORDIAN_STATUS_UNAVAILABLE) /* the latter: keeps none */
+            status != GORDIAN_STATUS_UNAVAILABLE) /* the last status: the engine keeps no matrix */
             return status;
     }
     return long_chain_settle(&chain, error);
@@ -155,7 +155,7 @@ static gordian_status play_timed_release(struct play *play, struct measure_time 
     return stop_clock(play, time, error);
 }
 
-/* After the release the one that was served runs, and closes the ring. */
+/* After the release the served process runs, and closes the ring. */
 static gordian_status run_list_and_release(struct play *play, struct measure_time *time,
                                            gordian_error *error)
 {

@@ -1,7 +1,7 @@
 /*
- * The papers' experiments on detection, on whoever plays them: an engine of ours, or a published
- * method on a device. `gordian bench detect` and `gordian papers` measure with these, each on the
- * same events (detect_paper_list).
+ * The papers' detection experiments, for any player: one of our engines, or a published method on
+ * a device. `gordian bench detect` and `gordian papers` measure with these, on the same events
+ * (detect_paper_list).
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 #include "lab/published/measure.h"
 
 struct paper_player {
-    const char *engine;           /* of ours; NULL: */
+    const char *engine;           /* one of ours; NULL: */
     struct gpu *gpu;              /* the device, with published_kernels added, */
     enum published_method method; /* and the method on it */
-    bool multi;                   /* one resource has two units: a multi-unit system */
+    bool multi;                   /* one resource has two units, so it is a multi-unit system */
 };
 
 enum paper_experiment {
@@ -23,16 +23,15 @@ enum paper_experiment {
     /* The article's table 3: a release at the end of a chain of half the processes. */
     PAPER_EXPERIMENT_RELEASE,
     /* Tables 4.3 and 4.4: the list, with a release before the deadlock. The thesis does not say
-     * which events it measured; its times grow sixteenfold when the size doubles, as those of a
-     * fixed number of releases do, each of which works reachability out anew. */
+       which events it measured. Its times grow sixteenfold when the size doubles, like those of a
+       fixed number of releases, each of which recomputes reachability. */
     PAPER_EXPERIMENT_LIST_AND_RELEASE,
 };
 
-/* One run on a new system, setting up left out, until everything is up to date; of engines the
- * time on the device is not known. GORDIAN_STATUS_INPUT: an answer that the
- * experiment does not have. */
+/* Plays once on a new system, without setup, until everything is up to date. For engines the device
+ * time is not known. GORDIAN_STATUS_INPUT: the experiment cannot have this answer. */
 gordian_status paper_play(const struct paper_player *player, enum paper_experiment experiment,
                           uint32_t size, struct measure_time *time, gordian_error *error);
 
-/* The player's name: of the engine, or of the method. */
+/* Returns the name of the engine or of the method. */
 const char *paper_player_name(const struct paper_player *player);

@@ -1,6 +1,6 @@
-/* Multi-unit: a release that hands a unit over, where the matrix engine must work reachability
- * out anew. One state with most processes waiting, then a list of such releases; both engines
- * start from the same state, take the same releases, and must serve the same processes. */
+/* Multi-unit: releases that hand a unit over, after which the matrix engine must recompute
+ * reachability. The state has most processes waiting; then comes a list of such releases. Both
+ * engines start from the same state, get the same releases, and must serve the same processes. */
 #include "lab/bench/detect/detect.h"
 
 #include "foundation/base/error.h"
@@ -12,13 +12,13 @@
 #define UNITS     4u
 #define WAITING   90 /* percent of the processes */
 #define HELD_ROOM 64
-#define PASSES    20 /* of sparse, for one of matrix */
+#define PASSES    20 /* passes of sparse for one of matrix */
 
 struct releases {
-    struct gen_trace state; /* the requests that lead to it */
+    struct gen_trace state; /* the requests that create it */
     size_t state_room;
     gordian_event *list; /* the releases */
-    uint32_t *served;    /* by each: exactly one */
+    uint32_t *served;    /* one process for each release */
     size_t count;
 };
 
@@ -33,7 +33,7 @@ static gordian_status push(struct bench *bench, struct releases *releases, uint3
     return GORDIAN_OK;
 }
 
-/* Every unit of every resource to somebody, then waits that close no deadlock. */
+/* Grants every unit of every resource, then adds waits that close no deadlock. */
 static gordian_status make_state(struct bench *bench, struct releases *releases,
                                  struct random *random, gordian_system *system)
 {
@@ -57,7 +57,7 @@ static gordian_status make_state(struct bench *bench, struct releases *releases,
     return status;
 }
 
-/* Something `process` holds that somebody waits for, or GORDIAN_NONE. */
+/* Returns a resource that `process` holds and another process waits for, or GORDIAN_NONE. */
 static uint32_t wanted_holding(const gordian_system *system, uint32_t process)
 {
     gordian_edge held[HELD_ROOM], waiter;
@@ -68,7 +68,7 @@ static uint32_t wanted_holding(const gordian_system *system, uint32_t process)
     return GORDIAN_NONE;
 }
 
-/* Draws releases, each by a running process and serving one that waits. */
+/* Draws releases, each by a running process and serving a waiting one. */
 static gordian_status make_list(struct bench *bench, struct releases *releases,
                                 struct random *random, gordian_system *system)
 {
@@ -110,8 +110,8 @@ static gordian_status make(struct bench *bench, struct releases *releases)
     return status;
 }
 
-/* One pass of the list through an engine: nanoseconds of each release into samples. The clock
- * of the thread would cost more than a release by sparse, so only matrix gets it. */
+/* Runs the list through an engine once and stores the nanoseconds of each release in samples. Only
+ * matrix is timed with the thread's clock, which costs more than a release of sparse. */
 static gordian_status pass(const struct releases *releases, const char *engine, double *samples,
                            gordian_error *error)
 {
@@ -136,7 +136,7 @@ static gordian_status pass(const struct releases *releases, const char *engine, 
     return status;
 }
 
-/* Passes of sparse around the one of matrix, after one that warms up. */
+/* Runs the passes of sparse before and after the one of matrix, after a warm-up pass. */
 static gordian_status measure_passes(struct bench *bench, const struct releases *releases,
                                      double *samples, double *matrix_samples)
 {

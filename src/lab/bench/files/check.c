@@ -1,5 +1,5 @@
-/* `check` with one thread and with all cores: the judgement alone, and the command from a text file
- * and from a packed one to its answer; and from the packed one on a GPU. Wall-clock time. */
+/* `check` with one thread and with all cores: the analysis alone, and the whole command from a text
+ * file and from a packed one; and from a packed file on a GPU. Wall-clock time. */
 #include "lab/bench/harness/harness.h"
 
 #include "foundation/base/error.h"
@@ -19,12 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ the judgement alone */
+/* ------------------------------------------------------------------ the analysis alone */
 
 struct judging {
     gordian_snapshot *snapshot;
     unsigned threads;
-    size_t *dead; /* both sides find as many */
+    size_t *dead; /* both sides must find the same number */
 };
 
 static gordian_status run_threaded_judgement(void *context, double *ns, gordian_error *error)
@@ -32,7 +32,7 @@ static gordian_status run_threaded_judgement(void *context, double *ns, gordian_
     struct judging *judging = context;
     gordian_report report = {0};
     uint32_t id;
-    /* A newcomer that does nothing: no answer can be left over from the last time. */
+    /* Add an idle process, so that no earlier answer can be reused. */
     gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
     uint64_t start = clock_ns();
     THEN(status, gordian_snapshot_check_for(judging->snapshot,
@@ -47,13 +47,13 @@ static gordian_status run_threaded_judgement(void *context, double *ns, gordian_
     return status;
 }
 
-/* How many waits of how many units, of resources with how many. */
+/* Number of waits, their units, and the units of a resource. */
 struct load {
     const char *name;
     uint32_t units, waits;
 };
 
-/* As many processes as resources; each holds some and most wait for others, at random. */
+/* Adds as many processes as resources; each holds some and most wait for others, at random. */
 static gordian_status build_load(gordian_snapshot *snapshot, const struct load *load, uint32_t size,
                                  uint64_t seed, gordian_error *error)
 {
@@ -111,7 +111,7 @@ struct command {
     const char *engine, *threads;
 };
 
-/* From its start to its end, which is behind the report. */
+/* Runs the command from its start to its exit, including the report. */
 static gordian_status run_check_command(void *context, double *ns, gordian_error *error)
 {
     const struct command *command = context;
@@ -168,7 +168,7 @@ static struct gen_options chains_of(const struct bench *bench, uint32_t size)
 
 #define TEXT_SIZE 10000000
 
-/* With 16 cores the text of that size is to take an eighth of the time. */
+/* Target with 16 cores: an eighth of the time for the text of that size. */
 static gordian_status command_row(struct bench *bench, uint32_t size, bool packed)
 {
     struct command many = {.engine = "sparse", .threads = "0"};
@@ -197,7 +197,7 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
 
 /* ------------------------------------------------------------------ a GPU */
 
-#define GPU_SIZE 100000000 /* processes, and as many resources: to be judged within a second */
+#define GPU_SIZE 100000000 /* number of processes, and of resources: target is one second */
 
 static gordian_status gpu_row(struct bench *bench, uint32_t size)
 {

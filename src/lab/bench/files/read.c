@@ -1,6 +1,6 @@
-/* From the file to the answer: `gordian detect` and `gordian check` on text, each a program of its
- * own on one core, against the floor: a plain loop that maps the file, splits words and looks names
- * up with a short prefetch queue. */
+/* From the file to the answer: `gordian detect` and `gordian check` on text, each a process on one
+ * core, compared with the floor: a plain loop that maps the file, splits words and looks names up
+ * with a short prefetch queue. */
 #define _GNU_SOURCE
 #include "lab/bench/harness/harness.h"
 
@@ -24,18 +24,18 @@
 
 struct reading {
     char path[4096];
-    uint32_t names; /* at most so many, in all */
+    uint32_t names; /* most names, in total */
     uint64_t lines;
-    uint64_t sum;         /* of the floor's answers: the same every time */
-    const char *words[4]; /* of the command, before the file */
+    uint64_t sum;         /* of the floor's answers: the same each time */
+    const char *words[4]; /* arguments of the command, before the file */
 };
 
 /* ------------------------------------------------------------------ the floor */
 
-#define QUEUE 32 /* names whose places are being fetched */
-#define SLACK 32 /* bytes that can be read behind the text */
+#define QUEUE 32 /* names whose slots are being prefetched */
+#define SLACK 32 /* readable bytes past the end of the text */
 
-/* Names of up to 16 bytes, as most are, lie in the slot itself. */
+/* Names of up to 16 bytes, the common case, are stored in the slot itself. */
 struct floor_slot {
     uint64_t key[2];
     const char *text; /* NULL: free */
@@ -78,7 +78,7 @@ static inline void floor_find(struct floor_loop *loop, const struct floor_name *
     }
 }
 
-/* The first `count` bytes of eight. */
+/* Returns the first `count` bytes of eight. */
 static inline uint64_t floor_bytes(const char *text, size_t count)
 {
     uint64_t word;
@@ -98,7 +98,7 @@ static inline void floor_expect(struct floor_loop *loop, const char *text, size_
     __builtin_prefetch(&loop->slots[last->hash & loop->mask]);
 }
 
-/* Bytes up to the first that is a blank or a control, eight at a time. */
+/* Returns the bytes up to the first blank or control character, eight at a time. */
 static inline size_t floor_word(const char *at)
 {
     for (size_t length = 0;; length += 8) {
@@ -111,7 +111,7 @@ static inline size_t floor_word(const char *at)
     }
 }
 
-/* The words of a line but the first are names. */
+/* All words of a line except the first are names. */
 static inline const char *floor_line(struct floor_loop *loop, const char *at, const char *end)
 {
     if (*at != '#') {
@@ -137,7 +137,7 @@ static void floor_text(struct floor_loop *loop, const char *at, const char *end)
             floor_find(loop, &loop->queue[i]);
 }
 
-/* The file, with some zeros behind it. NULL: errno says why. */
+/* Maps the file, with some zeros after it. NULL: see errno. */
 static char *floor_map(int fd, size_t size)
 {
     char *text = mmap(NULL, size + SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -187,8 +187,8 @@ static gordian_status run_floor(void *context, double *ns, gordian_error *error)
 
 /* ------------------------------------------------------------------ the command */
 
-/* Starts the command, its output going nowhere. It must not be a fork of us: to forget our memory
- * would take as long as some of the commands. */
+/* Starts the command, with its output discarded. It must not be forked from this process: unmapping
+ * our memory would take as long as some of the commands. */
 static int spawn_command(const struct reading *reading, pid_t *child)
 {
     const char *words[6] = {"gordian"};
@@ -211,7 +211,8 @@ static int spawn_command(const struct reading *reading, pid_t *child)
     return failure;
 }
 
-/* On the core that we happen to be on: one, whatever it would use. It has that from us. */
+/* The command inherits our pinning to the current core, so it uses one core even if it has threads.
+ */
 static int start_command(const struct reading *reading, pid_t *child)
 {
     cpu_set_t one, before;
@@ -226,7 +227,7 @@ static int start_command(const struct reading *reading, pid_t *child)
     return failure;
 }
 
-/* The time it had a core for. */
+/* Returns its CPU time. */
 static gordian_status run_pinned_command(void *context, double *ns, gordian_error *error)
 {
     const struct reading *reading = context;
@@ -263,7 +264,7 @@ static struct bench_row reading_row_of(const struct reading *reading, const stru
     return row;
 }
 
-/* Within 2.5x of the floor; and --json, where there is one, within 2x of that. */
+/* Target: within 2.5x of the floor; --json, where there is one, within 2x of that. */
 static gordian_status add_reading_rows(struct bench *bench, const struct reading *reading,
                                        const struct bench_side sides[3], const char *kind)
 {
@@ -285,7 +286,8 @@ static gordian_status add_reading_rows(struct bench *bench, const struct reading
 
 /* ------------------------------------------------------------------ packed */
 
-/* The bar is one of 10^7 processes and 10^7 resources: of 10^6 an eighth is the program's start. */
+/* The target is for 10^7 processes and 10^7 resources: with 10^6, the program's start takes an
+ * eighth of the time. */
 #define PACKED_BAR_NAMES 20000000
 
 struct judging {
@@ -298,7 +300,7 @@ static gordian_status run_core_judgement(void *context, double *ns, gordian_erro
     struct judging *judging = context;
     gordian_report report;
     uint32_t id;
-    /* A newcomer that does nothing: no answer can be left over from the last time. */
+    /* Add an idle process, so that no earlier answer can be reused. */
     gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
     uint64_t start = work_ns();
     THEN(status, gordian_snapshot_check_for(judging->snapshot,
@@ -337,7 +339,7 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
     struct judging judging = {0};
     struct bench_side sides[2] = {{&packed, run_pinned_command}, {&judging, run_core_judgement}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
-    /* The text again, packed, in a file of its own. */
+    /* The same text, packed, in a file of its own. */
     int from, to;
     TRY(make_reading_file(&packed, &to, bench->error));
     from = open(text->path, O_RDONLY | O_CLOEXEC);

@@ -62,7 +62,7 @@ bool child_gordian(char *path, size_t size)
     char folder[PATH_MAX];
     static const char *const places[] = {
         "gordian",
-#ifdef GORDIAN_PROGRAM /* where it is installed: mostly relative to this program */
+#ifdef GORDIAN_PROGRAM /* installed path, usually relative to this program */
         GORDIAN_PROGRAM,
 #endif
         "../../bin/gordian",
@@ -89,7 +89,7 @@ bool child_mpirun(void)
 {
     static const char *const version[] = {"mpirun", "--version", NULL};
     char text[256];
-    /* Ranks of one machine, whoever runs them and however many cores there are. */
+    /* Allow ranks on one machine as any user and with any number of cores. */
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);

@@ -1,19 +1,20 @@
-/* Other programs, to measure or to compare with: those built with this one, SPIN, mpirun, gdb. */
+/* Child processes, to measure or to compare with: programs built with this one, SPIN, mpirun, gdb.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs a program in the folder; what it prints, as far as it fits. Its exit status; -1: it could
- * not be run, or was ended. */
+/* Runs a program in the folder and stores its output, cut to size. Returns its exit status; -1: it
+ * could not be run, or was killed. */
 int child_status(const char *folder, const char *const *words, char *text, size_t size);
 
-/* The path of a program that was built with this one, or installed next to `gordian`; false: it is
- * not there. */
+/* Finds a program that was built with this one, or installed next to `gordian`; false: not found.
+ */
 bool child_beside(const char *name, char *path, size_t size);
-/* The path of `gordian`, of which this program is a part; false: it is not there. */
+/* Finds `gordian`, the main program that this helper program belongs to; false: not found. */
 bool child_gordian(char *path, size_t size);
-/* Is there a program of this name to be run? */
+/* Is there a program of this name in PATH? */
 bool child_in_path(const char *name);
-/* Is there an mpirun? It is told that this machine's cores are enough for any number of ranks. */
+/* Is there an mpirun? Also allows it to run more ranks than this machine has cores. */
 bool child_mpirun(void);

@@ -67,8 +67,8 @@ double bench_p99(double *samples, size_t count)
     return at_fraction(samples, count, 0.99);
 }
 
-/* One sample of each side, in an order drawn anew: whoever always came behind the same one would
- * meet the caches, the clock rate and the core as that one leaves them. */
+/* Takes a sample of each side, in a new random order: in a fixed order, a side would always run
+ * with the caches, the clock rate and the core as the same other side leaves them. */
 static gordian_status measure_round(struct bench_side *sides, size_t count, double *samples,
                                     size_t stride, struct random *random, gordian_error *error)
 {
@@ -115,7 +115,7 @@ gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size
 
 /* ------------------------------------------------------------------ rows */
 
-/* Nanoseconds in a unit; 1 for what is no time. */
+/* Nanoseconds per unit; 1 for a unit that is not a time. */
 static double unit_ns(const char *unit)
 {
     return strcmp(unit, "s") == 0    ? 1e9
@@ -211,7 +211,7 @@ bool bench_met(const struct bench_row *row)
     return row->bar_kind == BAR_AT_LEAST ? row->ratio >= row->bar : row->ratio <= row->bar;
 }
 
-/* Three digits that count, in at most eight columns. */
+/* Formats three significant digits, in at most eight columns. */
 static const char *row_number(double value, char *text, size_t size)
 {
     double size_of = fabs(value);
@@ -322,7 +322,7 @@ gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
 
 /* ------------------------------------------------------------------ memory */
 
-/* Each block knows its size. */
+/* Each block stores its size. */
 union counted {
     size_t size;
     max_align_t align;

@@ -1,18 +1,21 @@
 /*
- * What every bench is written with: rows, and measuring sides by turns.
+ * Benchmark harness that all benches use: rows, and interleaved measurement of several sides.
  *
- * A bench is a function in the table of bench.c. It measures, and hands over rows; the harness
- * prints each as it comes, as a line of the table or as a JSON object, and keeps those that form
- * curves for the plot.
+ * A bench is a function in the table of bench.c. It measures and adds rows. The harness prints
+ * each
+ * row at once, as a line of the table or as a JSON object, and keeps the rows of curves for the
+ * plot.
  *
- * Fairness. All sides are warmed up, then run by turns, each round in an order drawn anew, so that
- * whatever else the machine does, and whatever one leaves to the next, hits all. Each run gives one
- * sample, and the median and the 99th percentile of the samples are kept. A side times itself, so
- * that setting up is left out, and checks or hands out its answers, so that the compiler cannot
- * drop the work.
+ * Fairness. All sides are warmed up, then run in turn, each round in a new random order, so that
+ * other
+ * load and leftovers of one side affect all sides alike. Each run gives one sample; the harness
+ * reports
+ * the median and the 99th percentile. A side times itself, to leave out its setup, and checks or
+ * returns its answers, so that the compiler cannot drop the work.
  *
- * Clocks. What takes microseconds is timed with clock_ns. What takes long enough to be interrupted
- * is timed with work_ns, the time this thread had a core, so that other programs do not count.
+ * Clocks. Intervals of microseconds are timed with clock_ns. Intervals long enough to be
+ * interrupted
+ * are timed with work_ns, the thread's CPU time, so that other programs do not count.
  */
 #pragma once
 
@@ -23,14 +26,15 @@
 
 struct bench_options {
     const char *name;   /* of one bench; NULL: all of them */
-    bool json;          /* one object a row instead of the table */
+    bool json;          /* one object per row instead of the table */
     bool quick;         /* smaller sizes and fewer repetitions: under a minute */
     const char *engine; /* only the rows of this engine; NULL or "auto": all */
     const char *svg;    /* write the curves to this file; NULL: nowhere */
     uint64_t seed;
-    uint32_t soak;     /* `serve`: instead of measuring, so many seconds at 80 % of the top rate */
-    const char *store; /* `serve`: on PostgreSQL, by this connection string, instead */
-    /* Told what is being measured now, for a progress line; NULL: nobody. */
+    uint32_t
+        soak; /* `serve`: instead of measuring, run this many seconds at 80 % of the top rate */
+    const char *store; /* `serve`: instead, measure on PostgreSQL with this connection string */
+    /* Called with what is being measured, for a progress line; NULL: not called. */
     void (*progress)(void *context, const char *text);
     void *progress_context;
 };
@@ -40,33 +44,33 @@ void bench_options_init(struct bench_options *options);
 
 enum bench_bar {
     BAR_NONE,
-    BAR_AT_LEAST, /* the ratio must be at least the bar */
+    BAR_AT_LEAST, /* the ratio must be at least the target */
     BAR_AT_MOST,
-    BAR_VALUE_AT_MOST, /* the value itself: only where the machine is known */
+    BAR_VALUE_AT_MOST, /* the value itself; only on a known machine */
 };
 
 struct bench_row {
     char id[96]; /* "detect/single/chain-8192/sparse" */
     double value;
     const char *unit;
-    double per_unit;      /* nanoseconds in one of the unit */
+    double per_unit;      /* nanoseconds per unit */
     double p99;           /* 0: none */
     const char *baseline; /* NULL: none */
     double baseline_value;
     double ratio; /* baseline_value / value unless set */
     enum bench_bar bar_kind;
     double bar;
-    double paper_cpu, paper_gpu; /* the papers' own figures in the same unit; 0: none */
-    char note[160];              /* "" or what a reader must know */
+    double paper_cpu, paper_gpu; /* the papers' figures in the same unit; 0: none */
+    char note[160];              /* "" or a note for the reader */
 
-    const char *plot;         /* the curve's picture, or NULL */
-    char series[32];          /* which curve of it */
+    const char *plot;         /* title of the plot, or NULL */
+    char series[32];          /* name of its curve */
     char baseline_series[32]; /* the baseline's curve, or "" */
     double x;
 };
 
-/* One of the things compared. `run` does it once and gives the nanoseconds of the part that
- * counts; median, p99 and how many samples they are of are filled in. */
+/* One of the compared sides. `run` runs it once and returns the nanoseconds of the measured part.
+ * The harness fills in median, p99 and the number of samples. */
 struct bench_side {
     void *context;
     gordian_status (*run)(void *context, double *ns, gordian_error *error);
@@ -84,13 +88,13 @@ struct bench {
     char device[128]; /* the GPU that was used; "": none */
 };
 
-/* Is this engine among those asked for? */
+/* Is this engine requested? */
 bool bench_wants(const struct bench *bench, const char *engine);
-/* Tells whoever watches what is being measured. */
+/* Reports what is being measured. */
 void bench_progress(const struct bench *bench, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The device of the process, which the rows name; to be closed with gpu_close. */
+/* Opens the process's device and records its name for the rows; close it with gpu_close. */
 gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_info *info);
 
 /* Starts a row: id from a format, everything else zero. */
@@ -99,16 +103,16 @@ struct bench_row bench_row(const char *unit, const char *id, ...)
 /* Starts a row with the median and the 99th percentile of a side; the unit is one of time. */
 struct bench_row bench_measured(const struct bench_side *side, const char *unit, const char *id,
                                 ...) __attribute__((format(printf, 3, 4)));
-/* Fills them in where the row is not of one run; `per_unit`: nanoseconds in the row's unit. */
+/* Fills them in, for a row started otherwise; `per_unit`: nanoseconds in the row's unit. */
 void bench_fill(struct bench_row *row, const struct bench_side *side, double per_unit);
-/* Fills a baseline in, in the unit of the row. */
+/* Fills in a baseline, in the unit of the row. */
 void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side);
-/* The same; the baseline has a curve of its name, too. */
+/* The same; the baseline also gets a curve of its name. */
 void bench_against_curve(struct bench_row *row, const char *baseline,
                          const struct bench_side *side);
-/* The same; the ratio says how many times the baseline the row is. */
+/* The same; the ratio is the row's value over the baseline. */
 void bench_times(struct bench_row *row, const char *baseline, double value);
-/* Fills the papers' own figures in, in the unit of the row. */
+/* Fills in the papers' figures, in the unit of the row. */
 void bench_paper(struct bench_row *row, double cpu, double gpu);
 void bench_bar(struct bench_row *row, enum bench_bar kind, double bar);
 void bench_note(struct bench_row *row, const char *format, ...)
@@ -118,26 +122,26 @@ void bench_curve(struct bench_row *row, const char *plot, double x, const char *
     __attribute__((format(printf, 4, 5)));
 /* Flushes what was printed. */
 gordian_status bench_flush(struct bench *bench);
-/* Prints and keeps the row; works the ratio out. */
+/* Prints and keeps the row; computes its ratio. */
 gordian_status bench_add(struct bench *bench, struct bench_row *row);
-/* Says, where rows with ids that start so would be, why they are not there. */
+/* Prints a reason in place of the rows whose ids begin with `id`. */
 gordian_status bench_skip(struct bench *bench, const char *id, const char *why);
-/* Did it meet its bar? True without one. */
+/* Did it meet its target? True if it has none. */
 bool bench_met(const struct bench_row *row);
 
 struct bench_effort {
     unsigned warmups;
     unsigned least, most; /* samples of each side */
-    double seconds;       /* stop in between once this much time is spent */
+    double seconds;       /* stop between these after this much time */
 };
 
 #define BENCH_SIDES_MOST 32
 
-/* Measures the sides, BENCH_SIDES_MOST at most, by turns. */
+/* Measures the sides, BENCH_SIDES_MOST at most, in turn. */
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
                              struct bench_effort effort);
 
-/* An allocator that counts, one thread at a time. */
+/* A counting allocator, for one thread at a time. */
 struct bench_memory {
     size_t live, peak; /* bytes */
 };
@@ -147,7 +151,7 @@ gordian_allocator bench_counting(struct bench_memory *memory);
 double bench_median(double *samples, size_t count);
 double bench_p99(double *samples, size_t count);
 
-/* plot.c: the rows that form curves, as an SVG file. */
+/* plot.c: writes the rows that form curves as an SVG file. */
 gordian_status bench_plot(const struct bench *bench, const char *path);
 
 /* The benches. */

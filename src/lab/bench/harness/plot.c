@@ -14,7 +14,7 @@
 #define INNER   460 /* between the axes' ends */
 #define HEIGHT  420
 #define LEFT    70
-#define RIGHT   190 /* room for the legend, at least */
+#define RIGHT   190 /* width of the legend, at least */
 #define TOP     40
 #define BOTTOM  50
 #define SERIES  24
@@ -31,12 +31,12 @@ struct plot {
 struct panel {
     const struct plot *plot;
     const char *title;
-    double low_x, high_x, low_y, high_y; /* logarithms, but for y if it is linear */
+    double low_x, high_x, low_y, high_y; /* logarithms, except a linear y */
     bool linear;
-    double step; /* between the lines of a linear y */
+    double step; /* between the grid lines of a linear y */
     const char *series[SERIES];
     size_t series_count;
-    int top; /* where the panel starts */
+    int top; /* top edge of the panel */
 };
 
 static void add_plot_series(struct panel *panel, const char *name)
@@ -69,7 +69,7 @@ static void measure_panel(struct panel *panel)
             panel->high_y = fmax(panel->high_y, panel->linear ? y : ceil(log10(y)));
         }
     if (panel->linear) {
-        /* Room for whole steps: 1, 2 or 5 times a power of ten, four to ten of them. */
+        /* Extend the range to whole steps: 1, 2 or 5 times a power of ten, four to ten of them. */
         double range = fmax(panel->high_y - panel->low_y, 1);
         panel->step = pow(10, floor(log10(range)));
         if (range / panel->step < 2)
@@ -109,7 +109,7 @@ static void draw_axes(struct output *out, const struct panel *panel)
                       "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
                       LEFT, y, LEFT + INNER, LEFT - 6, y + 4, value);
     }
-    /* Where there is a point; those too close to the one before go without their number. */
+    /* Label the axis where there are points; omit labels that would overlap. */
     double last = 0, shown = -INFINITY;
     for (size_t i = 0; i < panel->plot->count; i++) {
         const struct plot_point *point = &panel->plot->points[i];
@@ -159,7 +159,7 @@ static void draw_series(struct output *out, const struct panel *panel, size_t in
                   "<path d=\"M%d %dh18\" stroke=\"%s\" stroke-width=\"2\"%s/>"
                   "<text x=\"%d\" y=\"%d\">",
                   LEFT + INNER + 12, line, colour, dashes, LEFT + INNER + 36, line + 4);
-    /* Characters that mean something to SVG. */
+    /* Escape characters that are special in SVG. */
     const char *name = panel->series[index];
     for (; *name; name++)
         if (*name == '<')
@@ -171,7 +171,7 @@ static void draw_series(struct output *out, const struct panel *panel, size_t in
     output_text(out, "</text>\n");
 }
 
-/* The title of the n-th panel, or NULL. */
+/* Returns the title of the n-th panel, or NULL. */
 static const char *panel_title(const struct plot *plot, size_t wanted)
 {
     size_t seen = 0;
@@ -186,7 +186,7 @@ static const char *panel_title(const struct plot *plot, size_t wanted)
     return NULL;
 }
 
-/* Room for the longest name of a series. */
+/* Width of the longest series name. */
 static int legend_width(const struct plot *plot)
 {
     size_t longest = 0;
@@ -244,7 +244,7 @@ gordian_status plot_write(const struct plot_point *points, size_t count, const c
 
 /* ------------------------------------------------------------------ rows of a bench */
 
-/* The points of a row: its own, and its baseline's. */
+/* Returns the points of a row: its own, and its baseline's. */
 static size_t points_of(const struct bench_row *row, struct plot_point *points)
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* Reading a growable array beside plain memory: see array_read.h. */
+/* Reads a growable array or plain memory: see array_read.h. */
 #include "foundation/gpu/kernels/array/array.h"
 #include "lab/bench/kernels/array_read.h"
 #include "lab/published/kernels/array_lfvector.h"
@@ -20,14 +20,14 @@ enum source {
     SUBARRAYS,
 };
 
-/* What is read; all but the one that is are told apart outside of the loops. */
+/* What is read; the loops are compiled for each kind, so that they need not distinguish. */
 struct read_from {
     const struct array_read_arguments *array;
     const struct array_read_kinds_arguments *kinds;
     uint64_t count;
 };
 
-/* Where element i is. */
+/* Returns the address of element i. */
 DEVICE const uint32_t *element_at(const struct read_from *a, uint64_t i, enum source source)
 {
     if (source == LFVECTOR)
@@ -48,8 +48,7 @@ DEVICE void add_up(uint64_t to, uint64_t sum)
         atomic_add64(GPU_POINTER(uint64_t, to), sum);
 }
 
-/* Several loads are under way before the first is needed: first those of the pages, if any, then
- * those of the elements. */
+/* Keeps several loads in flight: first those of the pages, if any, then those of the elements. */
 DEVICE uint64_t read_all(const struct read_from *a, enum source source, bool random)
 {
     uint64_t step = (uint64_t)GRID_SIZE * BLOCK_SIZE, sum = 0;
@@ -96,7 +95,7 @@ DEVICE uint64_t read_kind(const struct array_read_kinds_arguments *kinds, enum s
     return read_all(&a, source, random);
 }
 
-/* Blocks of whole warps. */
+/* Needs blocks of whole warps. */
 KERNEL(array_read, struct array_read_arguments)
 {
     add_up(a.sum, read_source(&a, false));

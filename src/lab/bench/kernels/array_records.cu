@@ -1,10 +1,12 @@
 /*
- * The filter for elements of 8, 16 and 64 bytes: into a growable array, or, the same kernel
- * otherwise, into memory that is large enough from the start.
+ * The filter for elements of 8, 16 and 64 bytes: into a growable array or, with the same kernel,
+ * into
+ * preallocated memory.
  *
- * A thread loads words of 8 or 16 bytes, neighbours neighbouring ones, so that lanes side by side
- * have the parts of an element; the number is in the first part. Each warp counts by votes; one
- * thread reserves for the whole tile; then every lane writes its words itself.
+ * A thread loads words of 8 or 16 bytes. Neighbouring threads load neighbouring words, so adjacent
+ * lanes have the parts of an element; the first part has the number. Each warp counts by votes,
+ * one
+ * thread reserves for the whole tile, then each lane writes its own words.
  */
 #include "foundation/gpu/kernels/array/array.h"
 #include "lab/bench/kernels/array_records.h"
@@ -21,15 +23,15 @@
 
 typedef struct array_records_arguments records;
 
-/* Where a tile's elements go: `count` of them, the first `left` to `at`, the others to `behind`. A
- * page has room for a tile at least, so there are no more than two. */
+/* Places of a tile's elements: `count` of them, the first `left` at `at`, the others at `behind`. A
+ * page holds at least a tile, so two ranges suffice. */
 struct records_place {
     uint32_t count, left;
     char *at, *behind;
     struct garray_cursor cursor;
 };
 
-/* A word of 8 or 16 bytes. */
+/* Loads a word of 8 or 16 bytes. */
 DEVICE uint4 load_word(const char *from, uint32_t bytes)
 {
     if (bytes == 16)
@@ -50,7 +52,7 @@ DEVICE void store_word(char *to, uint4 word, uint32_t bytes)
         *(uint64_t *)to = word.x | (uint64_t)word.y << 32;
 }
 
-/* By one thread. */
+/* Called by one thread. */
 DEVICE void find_place(const records *a, uint32_t total, uint32_t element, bool plain,
                        struct records_place *place)
 {
@@ -71,7 +73,8 @@ DEVICE void find_place(const records *a, uint32_t total, uint32_t element, bool 
         place->behind = (char *)garray_slot(&a->out, range.first + place->left, element);
 }
 
-/* Votes for the elements kept, by the lanes of their first parts; how many the warp keeps. */
+/* Votes for the kept elements, by the lanes of their first parts; returns how many the warp keeps.
+ */
 DEVICE uint32_t vote_warp(const uint4 *words, uint32_t parts, uint32_t below, uint32_t *votes)
 {
     const uint32_t leader = LANE & ~(parts - 1);
@@ -103,7 +106,7 @@ DEVICE void write_words(const struct records_place *place, const uint4 *words,
     }
 }
 
-/* What the threads tell each other is read between two barriers. */
+/* Values shared between threads are read between two barriers. */
 DEVICE void filter_records(const records *a, uint32_t element, bool plain)
 {
     SHARED(uint32_t, counts, WARPS);
@@ -120,7 +123,7 @@ DEVICE void filter_records(const records *a, uint32_t element, bool plain)
         UNROLL
         for (uint32_t i = 0; i < LOADS; i++) {
             uint64_t word = first + i * ARRAY_TASK_THREADS + THREAD_INDEX;
-            words[i].x = UINT32_MAX; /* behind the end: not below anything */
+            words[i].x = UINT32_MAX; /* past the end: never below a bound */
             if (word < all)
                 words[i] = load_word(GPU_POINTER(const char, a->from) + word * bytes, bytes);
         }

@@ -2,7 +2,7 @@
 #include "lab/bench/kernels/array_two_pass.h"
 #include "lab/published/kernels/array_tile.h"
 
-/* The block's tiles: *first of its numbers, and where they end. */
+/* The block's tiles: sets *first to their first number, and returns the end. */
 DEVICE uint64_t block_part(const struct array_two_pass_arguments *a, uint64_t *end)
 {
     uint64_t tiles = (a->count + (ARRAY_TILE - 1)) / ARRAY_TILE;
@@ -43,7 +43,7 @@ KERNEL_BOUNDED(array_two_pass_count, struct array_two_pass_arguments, ARRAY_FILT
         GPU_POINTER(uint32_t, a.sums)[BLOCK_INDEX] = total;
 }
 
-/* What the threads tell each other is read between two barriers, or by the warp that wrote it. */
+/* Values shared between threads are read between two barriers, or by the warp that wrote them. */
 KERNEL_BOUNDED(array_two_pass_fill, struct array_two_pass_arguments, ARRAY_FILTER_THREADS, 5)
 {
     SHARED2(uint32_t, kept, ARRAY_TILE_WARPS, ARRAY_TILE_OF_WARP);

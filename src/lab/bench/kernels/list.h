@@ -1,4 +1,4 @@
-/* The kernels that only `gordian bench array` and its test use (foundation/gpu/kernel_set.c.in). */
+/* The kernels used only by `gordian bench array` and its test (foundation/gpu/kernel_set.c.in). */
 
 GPU_KERNEL(array_read, "array_read.cu")
 GPU_KERNEL(array_read_lfvector, "array_read.cu")

@@ -1,4 +1,4 @@
-/* Makespans on the device, all of the paper's case study: evaluations a second, bounds by sweeping,
+/* Makespans on the device, for the paper's case study: evaluations per second, bounds by sweeping,
  * and whole answers, which are checked. */
 #include "lab/bench/makespan/cuda.h"
 
@@ -118,7 +118,7 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
 
 /* ------------------------------------------------------------------ answers */
 
-/* The whole engine but for opening the device. `wanted` not 0: must be proved. */
+/* Runs the whole engine, without opening the device. `wanted`, if not 0, must be proved. */
 static gordian_status answer_row(const struct device *device, uint32_t warps, uint32_t schedulers,
                                  uint32_t wanted, double bar)
 {
@@ -181,7 +181,7 @@ gordian_status makespan_cuda_rows(struct bench *bench)
     struct gpu_info info;
     TRY(bench_open_gpu(bench, &device.gpu, &info));
     device.emulated = info.emulated;
-    device.bars = info.major == 9 && !info.emulated; /* they were set for that one */
+    device.bars = info.major == 9 && !info.emulated; /* the targets were set for this device */
 
     gordian_status status;
     if (device.emulated) {

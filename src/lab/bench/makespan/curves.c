@@ -1,8 +1,9 @@
 /*
- * The paper's figure 7: estimates of the case study over time, for chains with different starts. As
- * there, eight chains run one after another, two a start, each with its own clock; what many at a
- * time would have found is the best of them. The paper's Java took minutes to 160, where it is
- * exact; with four schedulers, where 184 is exact, the published search stops short of it.
+ * The paper's figure 7: estimates of the case study over time, for annealing chains with different
+ * starts. As in the paper, eight chains run one after another, two for each start, each with its
+ * own clock; the result of parallel chains is the best of them. The paper's Java took minutes to
+ * reach 160, which is exact. With four schedulers, where 184 is exact, the published search does
+ * not reach it.
  */
 #include "engines/makespan/anneal/anneal.h"
 #include "foundation/base/error.h"
@@ -13,7 +14,7 @@
 #define CHAINS 8u
 #define TIMES  9u
 
-/* Milliseconds of a chain's work. */
+/* Milliseconds of a chain's run. */
 static const double times[TIMES] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000};
 
 static const char *const starts[ORDER_TEMPLATES] = {"round-robin", "fixed-priority", "most-pending",
@@ -42,7 +43,7 @@ struct figure {
     uint32_t exact; /* no estimate may exceed it */
 };
 
-/* `id` is how rows name the curve, `series` how the picture does. */
+/* `id` names the curve in rows, `series` in the picture. */
 static gordian_status add_curve_rows(const struct figure *figure, const struct curve *curve,
                                      const char *id, const char *series)
 {
@@ -65,7 +66,7 @@ static gordian_status add_curve_rows(const struct figure *figure, const struct c
     return GORDIAN_OK;
 }
 
-/* All chains of one kind; with the published one a curve a start, as in the figure. */
+/* Runs all chains of one kind; the published kind has a curve for each start, as in the figure. */
 static gordian_status run_figure_chains(const struct figure *figure, struct evaluator *evaluator,
                                         uint8_t *room)
 {
@@ -86,7 +87,7 @@ static gordian_status run_figure_chains(const struct figure *figure, struct eval
                                      .order = room + 2 * work};
         bench_progress(figure->bench, "makespan: %s warps, %s chain %u", figure->name,
                        figure->published ? "published" : "our", (unsigned)number + 1);
-        /* Runs a chain to its end, with its own clock, or until the last time of the picture. */
+        /* Runs a chain to its end, with its own clock, or until the picture's last time. */
         struct curve *curve = &curves[number % ORDER_TEMPLATES];
         uint64_t begin = work_ns();
         double ms = 0;

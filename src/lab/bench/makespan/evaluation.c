@@ -1,8 +1,8 @@
 /*
- * What an evaluation costs: the makespan of a schedule that differs from the current one by a move
- * of the annealer. From scratch, in the plain way and in the fast one, of a finished order, so that
- * nothing but the evaluation counts; and incrementally. Moves are those that chains draw, from
- * where chains are after a while; all must agree on every one.
+ * Cost of an evaluation: the makespan of a schedule that differs from the current one by a move of
+ * the annealer. Measured from scratch, with the plain and the fast algorithm, on a finished order,
+ * so that only the evaluation counts; and incrementally. Chains draw the moves, after they ran for
+ * a while. All algorithms must agree on every move.
  */
 #include "engines/makespan/anneal/anneal.h"
 #include "foundation/base/error.h"
@@ -11,14 +11,14 @@
 #include <string.h>
 
 #define STATES  8u   /* chains that the moves are taken from */
-#define MOVES   256u /* of each */
+#define MOVES   256u /* of each chain */
 #define WARMING 3000u
 
 struct sample {
     struct chain_move moves[MOVES];
-    uint8_t *windows;    /* MOVES orders: what the moves put into their windows */
-    uint8_t *candidates; /* MOVES orders, whole */
-    uint8_t *order;      /* the current one */
+    uint8_t *windows;    /* MOVES orders: the content of their windows after a move */
+    uint8_t *candidates; /* MOVES whole orders */
+    uint8_t *order;      /* the current order */
     uint32_t plain[MOVES];
 };
 
@@ -29,7 +29,7 @@ struct evaluation {
     uint32_t expected; /* sum of all values */
 };
 
-/* Draws moves from where the chain is now. */
+/* Draws moves at the chain's current state. */
 static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
                                  struct anneal_chain *chain)
 {
@@ -49,7 +49,7 @@ static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
     return GORDIAN_OK;
 }
 
-/* Lets chain `number` run for a while, and draws moves there. */
+/* Runs chain `number` for a while, then draws moves. */
 static gordian_status prepare_state(struct evaluation *e, size_t number,
                                     const gordian_allocator *memory, gordian_error *error)
 {
@@ -135,7 +135,7 @@ static gordian_status run_plain(void *context, double *ns, gordian_error *error)
                               : fail(error, GORDIAN_STATUS_INPUT, "the plain evaluation is wrong");
 }
 
-/* Beside the incremental evaluation stands the faster of the two from scratch. */
+/* The baseline of the incremental evaluation is the faster of the two from scratch. */
 static gordian_status add_evaluation_rows(struct bench *bench, struct evaluation *e,
                                           const char *name, bool bar)
 {

@@ -1,16 +1,17 @@
-/* Proofs of the case study, and certified intervals where there is none yet. */
+/* Proofs of the case study, and certified intervals where there is no proof yet. */
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
 struct exact_case {
     uint32_t warps, schedulers;
-    uint32_t value;  /* what it must be; 0: nobody knows */
+    uint32_t value;  /* expected; 0: not known */
     double seconds;  /* limit */
     double bar;      /* seconds; 0: none */
-    uint64_t memory; /* bytes it may take; 0: 1 GB */
+    uint64_t memory; /* memory limit in bytes; 0: 1 GB */
 };
 
-/* A proof is a row in seconds, an interval one in cycles: the upper end beside the lower. */
+/* A proof is a row in seconds. An interval is a row in cycles: the upper bound against the lower.
+ */
 static gordian_status add_exact_row(struct bench *bench, const struct exact_case *wanted,
                                     const struct makespan_result *result, double seconds)
 {
@@ -30,7 +31,7 @@ static gordian_status add_exact_row(struct bench *bench, const struct exact_case
         row.baseline_value = result->lower;
         bench_note(&row, "%u to %u cycles, certain after %.1f s; %.0f MB", result->lower,
                    result->upper, seconds, (double)result->most_memory / 1e6);
-        if (wanted->bar > 0) { /* it was to be proved */
+        if (wanted->bar > 0) { /* a proof is the target */
             bench_bar(&row, BAR_AT_LEAST, 1);
         }
     }

@@ -1,12 +1,12 @@
-/* The integer program through a packaged solver, beside our proof: the case study with the warps
- * that the paper could do, four of them. Its 58 hours were for these. */
+/* The integer program in a packaged solver, compared with our proof: the case study with the four
+ * warps that the paper could solve. It took 58 hours for them. */
 #include "engines/solver/lp_solver.h"
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
 #define MOST_WARPS 4u
 
-/* Cycles, with four schedulers and without: the same for so few warps. */
+/* Cycles, with four schedulers and without: equal for so few warps. */
 static const uint32_t exact_values[MOST_WARPS] = {25, 31, 37, 45};
 
 static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
@@ -43,7 +43,7 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
     THEN(status,
          lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error));
-    /* Neither may contradict what is known. */
+    /* Neither may contradict a known value. */
     const uint32_t value = exact_values[warps - 1];
     if (status == GORDIAN_OK &&
         (!ours.exact || ours.lower != value || lp.found > value ||

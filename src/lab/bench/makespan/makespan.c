@@ -41,7 +41,7 @@ gordian_status bench_makespan(struct bench *bench)
     if (bench_wants(bench, "exact"))
         TRY(makespan_exact_rows(bench));
     if (bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
-        TRY(makespan_lp_rows(bench)); /* no engine of ours: with all of them */
+        TRY(makespan_lp_rows(bench)); /* not an engine of ours: measured with all of them */
     if (bench_wants(bench, "relax"))
         TRY(makespan_relax_rows(bench));
     const char *why = NULL;

@@ -1,4 +1,4 @@
-/* `gordian bench makespan`: what its files share. */
+/* Shared by the files of `gordian bench makespan`. */
 #pragma once
 
 #include "engines/makespan/model/engine.h"
@@ -11,7 +11,7 @@ gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint
 /* "16", or "16-4" with four schedulers. */
 const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedulers);
 
-/* ---- rows: each adds its own */
+/* ---- rows: each function adds its own */
 gordian_status makespan_evaluation_rows(struct bench *bench); /* evaluation.c */
 gordian_status makespan_curve_rows(struct bench *bench);      /* curves.c */
 gordian_status makespan_exact_rows(struct bench *bench);      /* exact.c */

@@ -1,5 +1,5 @@
-/* Relaxed models of the case study: two instructions of a warp a cycle, loads of one to four
- * cycles. Exact where all states can be gone through, an interval for the paper's 16 warps. */
+/* Relaxed models of the case study: two instructions of a warp per cycle, loads of one to four
+ * cycles. Exact if all states can be enumerated, an interval for the paper's 16 warps. */
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 

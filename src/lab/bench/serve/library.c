@@ -1,4 +1,4 @@
-/* The same load through the client library, as a program would send it. */
+/* The same load through the client library. */
 #include "lab/bench/serve/serve.h"
 
 #include "foundation/base/error.h"

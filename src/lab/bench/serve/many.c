@@ -1,4 +1,4 @@
-/* A thousand clients at once, each with one operation under way. */
+/* A thousand clients at once, each with one operation in flight. */
 #define _GNU_SOURCE
 #include "lab/bench/serve/serve.h"
 
@@ -21,10 +21,10 @@ struct crowd {
     size_t latency_count, latency_room;
     size_t count;
     int epoll;
-    struct serve_load load; /* of each: its own process and resource */
+    struct serve_load load; /* for each client: its own process and resource */
 };
 
-/* One process, one resource, taken and given back. */
+/* One process requests and releases one resource. */
 static gordian_status make_load(struct serve_load *load, gordian_error *error)
 {
     *load = (struct serve_load){.count = 2, .process_count = 1, .resource_count = 1};
@@ -74,7 +74,7 @@ static gordian_status send_one(struct crowd *crowd, size_t which, gordian_error 
     return talk_flush(&peer->talk, error);
 }
 
-/* `more`: how many are still to be sent; *finished counts those answered. */
+/* `more`: number of operations still to be sent; adds the answered ones to *finished. */
 static gordian_status serve_event(struct crowd *crowd, size_t which, size_t *more, size_t *finished,
                                   gordian_error *error)
 {
@@ -144,7 +144,7 @@ static gordian_status measure_clients(struct bench *bench, const char *socket, b
     return status;
 }
 
-/* A descriptor for each client. */
+/* Raises the limit to a file descriptor for each client. */
 static bool may_open_enough(void)
 {
     struct rlimit limit;

@@ -1,4 +1,4 @@
-/* The operations of a load, as one of the services wants them said, and its answers checked. */
+/* The operations of a load, encoded for one of the services, and the check of its answers. */
 #define _GNU_SOURCE
 #include "lab/bench/serve/serve.h"
 
@@ -21,7 +21,7 @@ struct maker {
     struct random random;
     uint32_t held[PROCESSES][HELD_MAX];
     unsigned counts[PROCESSES];
-    uint32_t pending[PROCESSES]; /* what it waits for */
+    uint32_t pending[PROCESSES]; /* the resource it waits for */
     size_t room, served_room;
     gordian_error *error;
 };
@@ -58,8 +58,8 @@ static gordian_status release_one(struct maker *maker, uint32_t process)
     return feed_load(maker, GORDIAN_OP_RELEASE, process, resource, &outcome);
 }
 
-/* One step of a random process; resources are asked for in ascending order, so that there is
- * waiting, but no deadlock. */
+/* One step of a random process. Resources are requested in ascending order, so there is waiting,
+ * but no deadlock. */
 static gordian_status step_load(struct maker *maker, bool winding_up)
 {
     uint32_t process = (uint32_t)random_below(&maker->random, PROCESSES);
@@ -153,8 +153,8 @@ static gordian_status next_answer(struct peer *peer, struct wire_frame *frame, g
     return GORDIAN_OK;
 }
 
-/* In the order of the load: ids are handed out one after the other, from a base that depends on who
- * was there before. */
+/* In the order of the load: ids are assigned consecutively, from a base that depends on earlier
+ * clients. */
 static gordian_status declare_by_wire(struct peer *peer, gordian_error *error)
 {
     const struct serve_load *load = peer->load;
@@ -298,9 +298,9 @@ static gordian_status take_event_results(struct peer *peer, size_t *taken, gordi
 /* ------------------------------------------------------------------ redis */
 
 #define KEYS        10000
-#define VALUE_BYTES 20 /* as an event of ours */
+#define VALUE_BYTES 20 /* size of an event of ours */
 
-/* The value of an operation is its number, so that what is kept can be checked. */
+/* The value of an operation is its number, so that the stored data can be checked. */
 static size_t write_redis_set(char *to, const char *tag, uint64_t number)
 {
     static const char head[] = "*3\r\n$3\r\nSET\r\n$24\r\n";
@@ -351,7 +351,7 @@ gordian_status peer_verify(struct peer *peer, gordian_error *error)
         return GORDIAN_OK;
     char set[128], get[128], expected[64];
     size_t length = write_redis_set(set, peer->tag, peer->number - 1);
-    /* "*2 GET" with the same key; the value stands at the end. */
+    /* "*2 GET" with the same key, which ends with the value. */
     int size = snprintf(get, sizeof get, "*2\r\n$3\r\nGET\r\n$24\r\n%.24s\r\n", set + 18);
     int wanted =
         snprintf(expected, sizeof expected, "$20\r\n%.20s\r\n", set + length - 2 - VALUE_BYTES);

@@ -1,4 +1,5 @@
-/* `gordian serve` beside redis-server: rate over the depth of the pipeline, and one at a time. */
+/* `gordian serve` compared with redis-server: throughput by pipeline depth, and single operations.
+ */
 #include "lab/bench/serve/serve.h"
 
 #include "foundation/base/error.h"
@@ -7,16 +8,16 @@
 
 #define RATE_BAR    0.5 /* of redis's rate, at least */
 #define LATENCY_BAR 1.2 /* times redis's median, at most */
-#define CHUNK       200 /* round trips of one side before it is the other's turn */
+#define CHUNK       200 /* round trips of one side before the next side's turn */
 
-/* What is measured. A pipeline of ours can be one message with many events, or as many messages;
- * redis knows the latter only. */
+/* Measured sides. Our pipeline can be one message with many events, or one message per event; redis
+ * has only the latter. */
 enum side {
     SIDE_BATCH,
-    SIDE_SINGLE, /* the same service, a message for every event */
-    SIDE_NONE,   /* unused: side_names' order */
+    SIDE_SINGLE, /* the same service, one message per event */
+    SIDE_NONE,   /* unused as a type: the order of side_names */
     SIDE_REDIS,
-    SIDE_FULL, /* measured apart: it keeps the disk busy */
+    SIDE_FULL, /* measured separately: it keeps the disk busy */
     SIDE_COUNT,
 };
 
@@ -26,7 +27,7 @@ static const char *const side_names[SIDE_COUNT] = {"batch", "batch-single", "non
 struct world {
     struct bench *bench;
     struct serve_load load;
-    struct service_process services[SIDE_COUNT]; /* SIDE_SINGLE has none of its own */
+    struct service_process services[SIDE_COUNT]; /* SIDE_SINGLE has no service of its own */
     struct peer peers[SIDE_COUNT];
     bool open[SIDE_COUNT];
     struct library library;
@@ -39,7 +40,7 @@ struct pipeline {
     size_t depth, operations;
 };
 
-/* Nanoseconds an operation, over so many. */
+/* Nanoseconds per operation, over this many operations. */
 static gordian_status run_pipeline(void *context, double *ns, gordian_error *error)
 {
     struct pipeline *pipeline = context;
@@ -77,7 +78,7 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     enum side which[SIDE_COUNT] = {SIDE_BATCH};
     size_t count = 0;
     size_t operations = depth == 1 ? 2048 : depth < 512 ? 8192 : depth * 16;
-    if (first == SIDE_FULL) /* a sync for every batch: fewer of them say as much */
+    if (first == SIDE_FULL) /* a sync for every batch: fewer operations are enough */
         operations = depth * 4;
     for (int s = (int)first; s <= (int)last; s++) {
         if (!world->open[s])
@@ -97,14 +98,14 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ one at a time */
+/* ------------------------------------------------------------------ single operations */
 
 struct latencies {
     double *samples;
     size_t count, room;
 };
 
-/* One at a time a message has one event anyway: in place of SIDE_SINGLE stands the library. */
+/* A single operation is one event in any case, so SIDE_SINGLE is replaced by the library. */
 static gordian_status time_side_chunk(struct world *world, enum side side,
                                       struct latencies *latencies, size_t count)
 {
@@ -133,7 +134,7 @@ static gordian_status add_latency(struct world *world, enum side which, struct l
     return bench_add(world->bench, &row);
 }
 
-/* In turns, and the one that syncs at the end. */
+/* Measures the sides in turn, and the one that syncs at the end. */
 static gordian_status time_all(struct world *world, struct latencies *all, size_t rounds)
 {
     for (size_t round = 0; round < rounds; round++)
@@ -183,7 +184,7 @@ static gordian_status start_one(struct world *world, enum side side, gordian_err
     }
 }
 
-/* Without redis everything but the comparison is measured. */
+/* Without redis, measure everything except the comparison. */
 static gordian_status start_all(struct world *world, gordian_error *error)
 {
     struct bench *bench = world->bench;

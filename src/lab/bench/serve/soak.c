@@ -1,4 +1,4 @@
-/* A long time at 80 % of the top rate: does the service's memory grow? */
+/* A long run at 80 % of the top rate: does the service's memory grow? */
 #define _GNU_SOURCE
 #include "lab/bench/serve/serve.h"
 
@@ -8,20 +8,20 @@
 
 #define DEPTH      64
 #define SHARE      0.8
-#define TOP_MOST   30   /* seconds in which the top rate is measured: a tenth, at most these */
-#define GROWTH_BAR 1.10 /* of the memory after the first tenth, at most */
-#define RATE_BAR   0.98 /* of what was asked for, at least */
+#define TOP_MOST   30   /* seconds to measure the top rate: a tenth, at most these */
+#define GROWTH_BAR 1.10 /* memory growth after the first tenth, at most */
+#define RATE_BAR   0.98 /* share of the requested rate, at least */
 
 struct soak {
     struct service_process service;
     struct serve_load load;
     struct peer peer;
-    double top; /* operations a second */
+    double top; /* operations per second */
     double rate;
     uint64_t memory_before, memory_after, memory_most;
 };
 
-/* As fast as it goes. */
+/* Runs as fast as possible. */
 static gordian_status find_top(struct soak *soak, double seconds, gordian_error *error)
 {
     uint64_t start = clock_ns(), end = start + (uint64_t)(seconds * 1e9), operations = 0;
@@ -44,7 +44,7 @@ static void look_at_memory(struct bench *bench, struct soak *soak, uint32_t seco
                    (double)memory / 1048576);
 }
 
-/* Held to the rate over the whole time: what a stall costs is made up for. */
+/* Keeps the rate over the whole time: catches up after a stall. */
 static gordian_status run_long(struct bench *bench, struct soak *soak)
 {
     uint64_t start = clock_ns(), operations = 0;

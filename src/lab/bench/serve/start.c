@@ -1,4 +1,4 @@
-/* Starting services in folders of their own, and stopping them. */
+/* Starts services in folders of their own, and stops them. */
 #define _GNU_SOURCE
 #include "lab/bench/serve/serve.h"
 
@@ -22,7 +22,7 @@
 gordian_status serve_make_folder(struct service_process *process, gordian_error *error)
 {
     *process = (struct service_process){0};
-    /* Short enough for a socket in it. */
+    /* The folder must be short enough for a socket in it. */
     size_t room = sizeof((struct sockaddr_un){0}).sun_path - 2;
     TRY(temporary_folder("gordian-bench", process->folder, room, error));
     snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
@@ -46,7 +46,7 @@ static gordian_status launch(struct service_process *process, const char *const 
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
-        /* Ends with us, says what it has to say into a file. */
+        /* The child dies with us, and its output goes to a file. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGPIPE, SIG_DFL);
         if (chdir(process->folder) == 0) {
@@ -67,7 +67,7 @@ static gordian_status launch(struct service_process *process, const char *const 
         if (waitpid(child, &status, WNOHANG) == child) {
             char text[200];
             process->pid = 0;
-            /* The first line that the service left behind, for a message. */
+            /* The first line of the service's output, for an error message. */
             char path[256];
             snprintf(path, sizeof path, "%s/log", process->folder);
             FILE *file = fopen(path, "r");

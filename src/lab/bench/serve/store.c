@@ -1,5 +1,5 @@
-/* `gordian bench serve --store URI`: the service on PostgreSQL beside the same on a folder, and how
- * long nobody answers when the lead goes from one server to another. */
+/* `gordian bench serve --store URI`: the service on PostgreSQL compared with the same on a folder,
+ * and the time without answers when another server becomes the leader. */
 #include "lab/bench/serve/serve.h"
 
 #include "foundation/base/error.h"
@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RATE_BAR     0.5  /* of the rate on a folder that is as durable, at least */
+#define RATE_BAR     0.5  /* share of the rate on an equally durable folder, at least */
 #define HANDOVER_BAR 200  /* ms without an answer, at most */
-#define KILL_BAR     2000 /* likewise */
+#define KILL_BAR     2000 /* the same after a kill */
 #define SERVERS      3
 #define DEPTH        1024
 #define AROUND       300 /* answers before and after */
@@ -37,8 +37,7 @@ struct store_world {
 
 /* ------------------------------------------------------------------ the database */
 
-/* What is asked of libpq. It is loaded when it is needed: of all commands of this program only this
- * bench wants it. */
+/* Functions of libpq. It is loaded on demand, because only this bench of the program needs it. */
 struct database_library {
     __typeof__(PQconnectdb) *connect;
     __typeof__(PQstatus) *status;
@@ -55,7 +54,7 @@ static bool load_library(struct database_library *to)
     static const char *const functions[] = {"PQconnectdb",    "PQstatus",  "PQexec",
                                             "PQresultStatus", "PQntuples", "PQgetvalue",
                                             "PQclear",        "PQfinish"};
-    void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL); /* it stays */
+    void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL); /* never unloaded */
     void *found[sizeof functions / sizeof *functions];
     _Static_assert(sizeof found == sizeof *to, "a pointer for every name");
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
@@ -67,7 +66,7 @@ static bool load_library(struct database_library *to)
     return true;
 }
 
-/* The first value that a question gives; false: none. */
+/* Returns the first value of a query's result; false: none. */
 static bool ask_database(const char *store, const char *sql, char *text, size_t size)
 {
     struct database_library pq;
@@ -83,7 +82,7 @@ static bool ask_database(const char *store, const char *sql, char *text, size_t 
     return good;
 }
 
-/* A schema of this run. */
+/* Makes the name of a schema for this run. */
 static const char *schema_name(char text[64], const char *what)
 {
     snprintf(text, 64, "gordian_bench_%ld_%s", (long)getpid(), what);
@@ -121,7 +120,7 @@ static gordian_status run_exchange(void *context, double *ns, gordian_error *err
     return status;
 }
 
-/* All sides in turn; what is a sample says `run`. */
+/* Measures all sides in turn; `run` takes a sample. */
 static gordian_status measure_rates(struct store_world *world, const char *what, bool stream)
 {
     struct bench_side sides[SIDES];
@@ -135,7 +134,7 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
         struct bench_row row = bench_row("/s", "serve/store/%s/%s", what, names[i]);
         row.value = 1e9 / sides[i].median;
         row.p99 = 1e9 / sides[i].p99;
-        /* What the database has committed is on its disk: that is `full` on a folder. */
+        /* What the database has committed is on its disk, like `full` on a folder. */
         if (i == SIDE_ONE || i == SIDE_SEVERAL)
             bench_times(&row, names[SIDE_FULL], 1e9 / sides[SIDE_FULL].median);
         if (i == SIDE_SEVERAL)
@@ -154,7 +153,7 @@ static gordian_status start_store_server(struct store_world *world, int which, g
                              "4", error);
 }
 
-/* Which of them leads; -1: none does. */
+/* Returns the server that leads; -1: none. */
 static int find_leading_server(const struct store_world *world)
 {
     char sql[160], address[300], schema[64];
@@ -179,7 +178,7 @@ static gordian_status wait_for_leader(const struct store_world *world, int *lead
     return fail(error, GORDIAN_STATUS_IO, "no server leads");
 }
 
-/* Events one by one: the longest time between two answers, in ms. */
+/* Sends events one by one: the longest time between two answers, in ms. */
 static gordian_status longest_gap(struct library *library, double *ms, gordian_error *error)
 {
     uint64_t last = clock_ns(), most = 0;
@@ -202,7 +201,7 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
     THEN(status, longest_gap(library, &before, error));
     TRY(status);
     kill(world->servers[leader].pid, signal_number);
-    /* Until another answers: who hands over goes on for a moment. */
+    /* Until another server answers: the old leader still answers for a moment. */
     *ms = 0;
     for (int now = leader; status == GORDIAN_OK && (now == leader || now < 0);) {
         double gap = 0;
@@ -249,7 +248,7 @@ static gordian_status measure_cluster(struct store_world *world)
         snprintf(uri + used, sizeof uri - used, "%sunix:%s", i ? "," : "",
                  world->servers[i].socket);
     }
-    /* A client knows where they are for good: one that is killed comes back at its place. */
+    /* Clients keep the addresses they were given: a killed server restarts at its own. */
     THEN(status,
          library_open(&library, world->bench, uri, &options, world->load, world->bench->error));
     THEN(status, measure_gaps(world, &library, "hand-over", SIGUSR2, HANDOVER_BAR));

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHUNK 200 /* round trips of one side before it is the other's turn */
+#define CHUNK 200 /* round trips of one side before the next side's turn */
 
 struct way {
     struct service_process service;
@@ -25,7 +25,7 @@ static const char *const names[WAYS] = {"tcp", "tls"};
 
 /* ------------------------------------------------------------------ starting */
 
-/* A certificate that vouches for itself, made with OpenSSL's command. */
+/* Makes a self-signed certificate with OpenSSL's command. */
 static gordian_status make_certificate(const char *folder, gordian_error *error)
 {
     char key[240], certificate[240];
@@ -49,7 +49,7 @@ static gordian_status make_certificate(const char *folder, gordian_error *error)
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no certificate: openssl is not installed");
 }
 
-/* The service's log says which port it got. */
+/* Finds the port in the service's log. */
 static gordian_status find_logged_port(const struct service_process *service, unsigned *port,
                                        gordian_error *error)
 {

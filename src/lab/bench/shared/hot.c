@@ -1,6 +1,6 @@
-/* A hot row: hundreds of transactions want the same one. At every hand-over one wait ends and the
- * others wait for somebody else; then the one that has finished comes again. Beside it the
- * depth-first search over waits under a mutex (shared.h). */
+/* A hot row: hundreds of transactions want the same row. Each hand-over ends one wait, and the
+ * others then wait for the new holder; the transaction that finished comes again. The baseline is a
+ * depth-first search in the wait-for graph under a mutex (shared.h). */
 #include "lab/bench/shared/shared.h"
 
 #include "foundation/base/error.h"
@@ -9,15 +9,16 @@
 #include <stdlib.h>
 
 struct hot {
-    uint32_t waiters; /* who wait or hold: each has a row of its own, too */
-    uint64_t turns;   /* hand-overs in all */
+    uint32_t waiters; /* waiters and holder; each also has a row of its own */
+    uint64_t turns;   /* number of hand-overs */
     bool ours;
 };
 
-/* ------------------------------------------------------------------ one thread for all */
+/* ------------------------------------------------------------------ one thread for all
+ * transactions */
 
-/* Everybody comes to the hot row (0) with its own in hand; then, turn by turn, the holder leaves it
- * and queues up again. *sum is made of who held it when. */
+/* Each transaction requests the hot row (0) while it holds its own; then, turn by turn, the holder
+ * releases it and queues again. *sum hashes which transaction held it when. */
 static gordian_status drive_ours(const struct hot *hot, double *ns, uint64_t *sum,
                                  gordian_error *error)
 {
@@ -78,14 +79,15 @@ static gordian_status drive(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ a thread for each */
+/* ------------------------------------------------------------------ a thread for each transaction
+ */
 
 struct crowd {
     const struct hot *hot;
     gordian_system *system;
     struct waits *waits;
     pthread_barrier_t start;
-    uint64_t visits; /* changed by whoever holds the hot row */
+    uint64_t visits; /* changed by the holder of the hot row */
 };
 
 struct member {
@@ -95,7 +97,7 @@ struct member {
     uint64_t began, ended, failures;
 };
 
-/* Long enough for others to come: a transaction that works on the row. */
+/* Simulates a transaction that works on the row, long enough for others to queue. */
 static void stay_a_while(struct crowd *crowd)
 {
     crowd->visits++;
@@ -167,7 +169,7 @@ static gordian_status run_members(struct crowd *crowd, double *ns, gordian_error
     for (uint32_t i = 0; i < count; i++) {
         members[i] = (struct member){.crowd = crowd, .process = i};
         if (pthread_create(&members[i].thread, NULL, be_member, &members[i]) != 0)
-            abort(); /* those that have begun wait for it */
+            abort(); /* the threads already started wait for it */
     }
     for (uint32_t i = 0; i < count; i++)
         pthread_join(members[i].thread, NULL);

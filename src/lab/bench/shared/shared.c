@@ -1,5 +1,5 @@
-/* One system, many threads: threads that never meet, one thread beside a system that is not
- * shared, and what a shared system takes. */
+/* One system, many threads: threads without common resources, one thread compared with a system
+ * that is not shared, and the memory of a shared system. */
 #include "lab/bench/shared/shared.h"
 
 #include "foundation/base/error.h"
@@ -10,7 +10,7 @@
 
 #define THREADS_MOST 64
 #define OWN          1024 /* resources of a thread */
-#define AT_ONCE      4    /* it holds together */
+#define AT_ONCE      4    /* held at a time */
 
 gordian_status shared_system(gordian_system **system, bool shared, uint32_t processes,
                              uint32_t resources, const gordian_allocator *memory,
@@ -30,13 +30,14 @@ gordian_status shared_system(gordian_system **system, bool shared, uint32_t proc
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ threads that never meet */
+/* ------------------------------------------------------------------ threads without common
+ * resources */
 
 struct disjoint {
     bool shared;
     unsigned threads;
-    uint64_t turns; /* of each thread: takes AT_ONCE of its own and gives them back */
-    bool batches;   /* by gordian_feed_batch instead of a call an event */
+    uint64_t turns; /* for each thread: takes AT_ONCE of its own and releases them */
+    bool batches;   /* gordian_feed_batch instead of a call per event */
     uint64_t (*now)(void);
 };
 
@@ -100,7 +101,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Nanoseconds an event, all threads together. */
+/* Nanoseconds per event, over all threads. */
 static gordian_status run_disjoint(void *context, double *ns, gordian_error *error)
 {
     const struct disjoint *load = context;
@@ -118,13 +119,13 @@ static gordian_status run_disjoint(void *context, double *ns, gordian_error *err
         workers[i] = (struct worker){
             .load = load, .system = system, .start = &start, .process = i, .first = i * OWN};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
-            abort(); /* those that have begun wait for it */
+            abort(); /* the threads already started wait for it */
     }
     for (unsigned i = 0; i < load->threads; i++)
         pthread_join(workers[i].thread, NULL);
     pthread_barrier_destroy(&start);
     gordian_close(system);
-    /* From the first who began to the last who ended. */
+    /* From the first start to the last end. */
     uint64_t began = UINT64_MAX, ended = 0, wrong = 0;
     for (unsigned i = 0; i < load->threads; i++) {
         began = workers[i].began < began ? workers[i].began : began;
@@ -175,7 +176,7 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
 
 /* ------------------------------------------------------------------ memory */
 
-/* Ten resources to a process, each process holds half of them. */
+/* Ten resources for each process, which holds half of them. */
 static gordian_status peak_memory(bool shared, uint32_t processes, double *bytes,
                                   gordian_error *error)
 {

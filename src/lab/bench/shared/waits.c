@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 struct waiter {
-    uint32_t row;    /* that it waits for; GORDIAN_NONE: it runs */
+    uint32_t row;    /* the row it waits for; GORDIAN_NONE: it runs */
     uint32_t next;   /* in the row's queue */
-    uint32_t *edges; /* whom it waits for */
+    uint32_t *edges; /* processes it waits for */
     size_t edge_count, edge_room;
-    uint64_t seen; /* by which search */
+    uint64_t seen; /* number of the last search that visited it */
     pthread_cond_t served;
 };
 
@@ -62,7 +62,7 @@ void waits_close(struct waits *waits)
     free(waits);
 }
 
-/* Does a way lead from one to the other? Each process is looked at once a search. */
+/* Is there a path from one to the other? A search visits each process once. */
 static bool leads_to(struct waits *waits, uint32_t from, uint32_t to)
 {
     size_t depth = 0;

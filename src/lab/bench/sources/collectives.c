@@ -1,6 +1,5 @@
-/* `gordian collectives` on dumps of a hundred thousand ranks: how long it takes from the files to
- * the verdict, and how much memory. The dumps are made here, with a fault, and the truth beside
- * them is what must be said. */
+/* `gordian collectives` on dumps of a hundred thousand ranks: time from the files to the verdict,
+ * and memory. The bench writes the dumps, with a known fault, which must be reported. */
 #define _GNU_SOURCE
 #include "lab/bench/harness/harness.h"
 
@@ -22,7 +21,7 @@
 #define SECONDS     30.0
 #define GIGABYTES   4.0
 
-/* Its exit status; -1: it was not to be run. */
+/* Returns its exit status; -1: it could not be run. */
 static int run_child(char *const *words, struct rusage *usage)
 {
     int status = 0;
@@ -66,7 +65,7 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
     uint64_t start = clock_ns();
     int code = run_child(judge, &usage);
     double seconds = (double)(clock_ns() - start) / 1e9;
-    if (code != 1) /* somebody is to blame */
+    if (code != 1) /* exit status 1: a culprit was found */
         return fail(bench->error, GORDIAN_STATUS_INPUT, "the fault was not found (status %d)",
                     code);
     TRY(add_collectives_row(bench, ranks, "time", "s", seconds, SECONDS));

@@ -1,12 +1,14 @@
-/* The program that hangs for `gordian bench inspect`: two threads wait for each other's lock, the
- * others behind them. One more only looks at the clock, so that the program itself tells for how
- * long whoever looks at it holds it up.
+/* The hanging program of `gordian bench inspect`: two threads wait for each other's lock, and the
+ * other
+ * threads wait behind them. One more thread only reads the clock, so that the program itself
+ * measures
+ * how long an inspection pauses it.
  *
  *     hung THREADS
  *
- * Prints "ready" when all sleep; then, for every line it reads, how many nanoseconds the longest
- * pause since the one before was.
- */
+ * Prints "ready" when all threads sleep. Then, for every line it reads, it prints the nanoseconds
+ * of the
+ * longest pause since the previous line. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +26,7 @@
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t both;
 static _Atomic uint64_t longest;
-static atomic_int last; /* thread that came to its lock */
+static atomic_int last; /* last thread that reached its lock */
 
 static uint64_t now(void)
 {
@@ -76,7 +78,7 @@ static bool sleeps(int thread)
     return state && state[1] && state[2] == 'S';
 }
 
-/* Starts it, and waits until it waits. */
+/* Starts a thread, and waits until it is blocked. */
 static void start_hanging(void *(*run)(void *), void *argument)
 {
     pthread_t thread;

@@ -1,6 +1,5 @@
-/* `gordian inspect`: how long it takes until the deadlock of a program that hangs is named, and for
- * how long the program is held up, beside gdb, which prints every thread's stack and leaves the
- * rest to its reader. */
+/* `gordian inspect`: the time until it names the deadlock of a hanging program, and how long it
+ * pauses the program, compared with gdb, which prints every thread's stack without an analysis. */
 #define _GNU_SOURCE
 #include "lab/bench/harness/harness.h"
 
@@ -18,28 +17,28 @@
 
 #define SAMPLES_MOST 41
 
-/* The program that hangs; see hung.c. */
+/* The hanging program; see hung.c. */
 struct target {
     pid_t pid;
     FILE *orders, *answers;
 };
 
-/* One who looks at it. */
+/* A tool that inspects it. */
 struct looker {
     struct target *target;
     const char *const *words;
     int status;         /* its exit status */
-    const char *answer; /* what must be in what it prints */
+    const char *answer; /* expected in its output */
     double pauses[SAMPLES_MOST + 1];
     size_t pause_count;
 };
 
-/* ------------------------------------------------------------------ the program that hangs */
+/* ------------------------------------------------------------------ the hanging program */
 
 static void close_target(struct target *target)
 {
     if (target->orders)
-        fclose(target->orders); /* it ends with that */
+        fclose(target->orders); /* the end of its input ends it */
     if (target->answers)
         fclose(target->answers);
     if (target->pid > 0)
@@ -47,7 +46,7 @@ static void close_target(struct target *target)
     *target = (struct target){0};
 }
 
-/* The longest pause since the last time, in nanoseconds; below 0: it is gone. */
+/* Returns the longest pause since the last call, in nanoseconds; below 0: the program has ended. */
 static double take_pause(struct target *target)
 {
     char text[32] = "";
@@ -56,7 +55,7 @@ static double take_pause(struct target *target)
     return told ? strtod(text, NULL) : -1;
 }
 
-/* ------------------------------------------------------------------ looking at it */
+/* ------------------------------------------------------------------ inspecting it */
 
 static gordian_status look_at_target(void *context, double *ns, gordian_error *error)
 {

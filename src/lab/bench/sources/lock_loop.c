@@ -1,13 +1,14 @@
-/* The program whose locks `gordian bench run` measures: natively, watched, under other tools. It
- * times itself and prints nanoseconds a pair of lock and unlock, or a round, and checks what the
- * locks were there to protect.
+/* The program whose locks `gordian bench run` measures: natively, under `gordian run`, under other
+ * tools.
+ * It times itself, prints nanoseconds per pair of lock and unlock, or per round, and checks what
+ * the
+ * locks protect.
  *
  *     lock_loop WHAT PAIRS [THREADS]
  *
- * WHAT: mutex, nested (two locks, one inside the other), rwlock (read), contended,
- * condition-round (two threads hand a turn to and fro by a condition, which is
- * signalled after unlocking; PAIRS are rounds).
- */
+ * WHAT: mutex, nested (two locks, one inside the other), rwlock (read), contended, condition-round
+ * (two
+ * threads alternate by a condition, which is signalled after unlocking; PAIRS are rounds). */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static void *contender(void *unused)
     return NULL;
 }
 
-/* Wall time of all threads together; the others' start is left out. */
+/* Returns the wall time of all threads together, without starting the others. */
 static uint64_t contended(unsigned threads)
 {
     pthread_t list[THREADS_MOST];
@@ -84,7 +85,7 @@ static uint64_t contended(unsigned threads)
 }
 
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
-static unsigned turn; /* whose: 0 or 1 */
+static unsigned turn; /* 0 or 1: the thread whose turn it is */
 
 static void take_turns_at_condition(unsigned own)
 {
@@ -111,8 +112,8 @@ static void *bystander(void *unused)
     return unused;
 }
 
-/* The time this thread had a core. Another thread is there, asleep: as long as there is only one,
- * the C library does not really lock. */
+/* Returns CPU time. Another thread exists, asleep: with a single thread, the C library does not
+ * really lock. */
 static uint64_t alone(void (*loop)(void))
 {
     uint64_t wanted = pairs;
@@ -120,7 +121,7 @@ static uint64_t alone(void (*loop)(void))
     if (pthread_create(&other, NULL, bystander, NULL) != 0)
         exit(3);
     pairs = wanted / 10;
-    loop(); /* warm */
+    loop(); /* warm up */
     counter = 0;
     pairs = wanted;
     uint64_t start = loop_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -158,7 +159,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (counter != all)
-        return 1; /* the lock did not lock */
+        return 1; /* the lock did not exclude */
     printf("%.3f\n", (double)time / (double)all);
     return 0;
 }

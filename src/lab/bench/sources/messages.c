@@ -1,6 +1,6 @@
-/* `gordian run` and MPI: what 8 bytes to and fro between two ranks cost with the layer that watches
- * them, beside the same program alone. Both programs are there all the time, and play small batches
- * in turn: what else happens on the machine meets both alike, and the medians leave it out. */
+/* `gordian run` and MPI: round trips of 8 bytes between two ranks under the layer that watches
+ * them, compared with the same program alone. Both programs run all the time, and play small
+ * batches in turn: other load affects both alike, and the medians leave it out. */
 #define _GNU_SOURCE
 #include "lab/bench/harness/harness.h"
 
@@ -20,12 +20,12 @@
 
 #define RATIO_MOST 1.2
 #define RANKS      2
-#define ROUNDS     1000 /* of a batch */
+#define ROUNDS     1000 /* in a batch */
 
 struct job {
     const char *gordian, *program;
     bool watched;
-    char folder[4000]; /* of the pipes */
+    char folder[4000]; /* folder of the pipes */
     int orders[RANKS]; /* one for each rank; -1 */
     FILE *out;
     pid_t child; /* 0: none */
@@ -40,7 +40,7 @@ static bool make_pipes(struct job *job)
         snprintf(path, sizeof path, "%s/%d", job->folder, rank);
         if (mkfifo(path, 0600) != 0)
             return false;
-        /* For reading, too: so that it opens before anybody reads. */
+        /* Also for reading, so that the open does not wait for a reader. */
         job->orders[rank] = open(path, O_RDWR | O_CLOEXEC);
         if (job->orders[rank] < 0)
             return false;
@@ -59,7 +59,7 @@ static gordian_status start_job(struct job *job, gordian_error *error)
         const char *words[10] = {NULL};
         size_t count = 0;
         dup2(pipes[1], STDOUT_FILENO);
-        /* Root, in a container, with more ranks than cores: fine for a measurement. */
+        /* Allow root, in a container, with more ranks than cores: fine for a measurement. */
         setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
         setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
@@ -87,7 +87,7 @@ static gordian_status start_job(struct job *job, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* The ranks end with their pipes. */
+/* The ranks exit when their pipes close. */
 static void end_mpi_job(struct job *job)
 {
     for (int rank = 0; rank < RANKS; rank++)
@@ -100,7 +100,7 @@ static void end_mpi_job(struct job *job)
     temporary_remove(job->folder);
 }
 
-/* A batch; the program's own figure: nanoseconds a round. */
+/* Plays a batch; returns the program's measurement: nanoseconds per round. */
 static gordian_status run_mpi_job(void *context, double *ns, gordian_error *error)
 {
     const struct job *job = context;
@@ -133,7 +133,8 @@ static gordian_status add_messages_row(struct bench *bench, const char *name,
 
 static gordian_status measure_jobs(struct bench *bench, struct job *native, struct job *watched)
 {
-    /* What is played again at the end is written down first: the warm-up is longer than that. */
+    /* The watching layer begins with recording operations to replay at the end. The warm-up is
+     * longer than that. */
     struct bench_effort effort = {16, 25, 2001, bench->options->quick ? 4 : 20};
     struct bench_side sides[] = {{.context = native, .run = run_mpi_job},
                                  {.context = watched, .run = run_mpi_job}};

@@ -1,10 +1,10 @@
-/* What `gordian bench mpi` measures: 8 bytes to and fro between two ranks of MPI.
+/* The program of `gordian bench mpi`: round trips of 8 bytes between two ranks of MPI.
  *
  *     mpirun -n 2 ping_pong FOLDER
  *
- * Each rank reads how many rounds to play, an int, from the pipe FOLDER/RANK, again and again until
- * its end, and sleeps there meanwhile; rank 0 says how many nanoseconds a round took.
- */
+ * Each rank reads the number of rounds to play, an int, from the pipe FOLDER/RANK, repeatedly
+ * until
+ * end of file, and sleeps meanwhile. Rank 0 prints the nanoseconds of a round. */
 #include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
@@ -24,7 +24,7 @@ static void play(int rank, int rounds)
         }
 }
 
-/* Until both are awake and warm, nothing is measured. */
+/* Warm up first: nothing is measured until both ranks are awake. */
 static void play_batch(int rank, int rounds)
 {
     play(rank, rounds / 4 + 1);

@@ -1,6 +1,5 @@
-/* `gordian run`: what a pair of lock and unlock, and a round with a condition, cost under the
- * watcher, beside the same program alone, under ThreadSanitizer and under Helgrind, all in the same
- * run. */
+/* `gordian run`: the cost of a pair of lock and unlock, and of a round with a condition, compared
+ * with the same program alone, under ThreadSanitizer and under Helgrind, all in the same run. */
 #define _GNU_SOURCE
 #include "lab/bench/harness/harness.h"
 
@@ -32,7 +31,7 @@ static const char *const tool_names[TOOL_COUNT] = {"native", "run", "run-no-site
 struct files {
     char gordian[PATH_MAX];
     char loop[PATH_MAX];
-    char loop_tsan[PATH_MAX]; /* "": there is none */
+    char loop_tsan[PATH_MAX]; /* "": not available */
     bool helgrind;
 };
 
@@ -61,7 +60,7 @@ static size_t read_figure(int fd, char *text, size_t size)
     return used;
 }
 
-/* The child's own figure: nanoseconds a pair. */
+/* Returns the child's measurement: nanoseconds per pair. */
 static gordian_status run_tool_job(void *context, double *ns, gordian_error *error)
 {
     const struct job *job = context;
@@ -71,7 +70,7 @@ static gordian_status run_tool_job(void *context, double *ns, gordian_error *err
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     pid_t child = fork();
     if (child == 0) {
-        /* Helgrind warns of conditions that are signalled after unlocking: not here. */
+        /* Helgrind would warn of conditions that are signalled after unlocking: turn that off. */
         static const char *const prefixes[TOOL_COUNT][5] = {
             [TOOL_SITES] = {"run", "--quiet", "--on-unwatchable=stop"},
             [TOOL_NO_SITES] = {"run", "--quiet", "--on-unwatchable=stop", "--no-sites"},
@@ -85,7 +84,7 @@ static gordian_status run_tool_job(void *context, double *ns, gordian_error *err
         for (const char *const *word = prefixes[job->tool]; *word; word++)
             words[count++] = *word;
         if (job->tool == TOOL_TSAN)
-            personality(ADDR_NO_RANDOMIZE); /* older ones need it */
+            personality(ADDR_NO_RANDOMIZE); /* needed by older versions */
         words[count++] = job->tool == TOOL_TSAN ? job->files->loop_tsan : job->files->loop;
         words[count++] = job->what;
         words[count++] = job->pairs;
@@ -115,7 +114,7 @@ static struct job job_for(const struct files *files, enum tool tool, const char 
     return job;
 }
 
-/* ------------------------------------------------------------------ what is here */
+/* ------------------------------------------------------------------ available tools */
 
 static bool find_files(struct files *files)
 {
@@ -132,7 +131,7 @@ struct plan {
     const char *what;
     unsigned threads;
     uint64_t pairs, helgrind_pairs;
-    double bar, bar_without; /* against native; 0: none */
+    double bar, bar_without; /* ratio to native; 0: no target */
 };
 
 static gordian_status add_tool_row(struct bench *bench, const struct plan *plan, enum tool tool,
@@ -148,7 +147,7 @@ static gordian_status add_tool_row(struct bench *bench, const struct plan *plan,
     return bench_add(bench, &row);
 }
 
-/* Helgrind is some hundred times slower: fewer pairs, fewer samples, but the same run. */
+/* Helgrind is hundreds of times slower: fewer pairs and samples, but the same run. */
 static gordian_status measure_helgrind(struct bench *bench, const struct files *files,
                                        const struct plan *plan, double native)
 {
@@ -169,7 +168,7 @@ static gordian_status measure_plan(struct bench *bench, const struct files *file
     size_t count = files->loop_tsan[0] ? TOOL_HELGRIND : TOOL_TSAN;
     bench_progress(bench, "run: %s", plan->what);
     for (size_t i = 0; i < count; i++) {
-        /* Contenders need a while until all of them run. */
+        /* Contended threads need a while until all of them run. */
         uint64_t pairs = plan->pairs / (bench->options->quick && plan->threads == 1 ? 4 : 1);
         jobs[i] = job_for(files, (enum tool)i, plan->what, pairs / (i == TOOL_TSAN ? 8 : 1),
                           plan->threads);

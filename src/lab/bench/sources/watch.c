@@ -1,5 +1,5 @@
-/* `gordian watch`: what it costs the server that is watched. 200 clients of pgbench, with the
- * watcher at its default interval and without it, in turn; the bar is 1 % of the throughput. */
+/* `gordian watch`: the overhead on the watched server. 200 clients of pgbench, in turn with the
+ * watcher at its default interval and without it; the target is 1 % of the throughput. */
 #define _GNU_SOURCE
 #include "lab/bench/harness/harness.h"
 
@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define PHASES_MOST   128
-#define PHASE_SKIPPED 2 /* seconds at the start of a phase: what it changes takes a moment */
+#define PHASE_SKIPPED 2 /* seconds at the start of a phase, until its change takes effect */
 
-/* A server in a folder of its own, on a Unix socket; root becomes nobody for it. One load all the
- * time, and a watcher that is stopped for every other phase: what drifts hits both of a pair. Lines
- * `with` and `without` where a phase begins, `tps N` every second. */
+/* A server in a folder of its own, on a Unix socket; as root it runs as user nobody. The load runs
+ * all the time, and the watcher is stopped in every other phase, so that drift affects both phases
+ * of a pair. Prints `with` and `without` when a phase begins, and `tps N` every second. */
 static const char script[] =
     "set -eu; folder=$1 gordian=$2 pairs=$3 seconds=$4 load=$5\n"
     "bin=$(dirname \"$(readlink -f \"$(command -v postgres || ls "
@@ -45,7 +45,7 @@ static const char script[] =
     "if [ $((n % 2)) -eq 0 ]; then without; with; else with; without; fi; done\n"
     "echo end; kill -CONT $watcher; kill $watcher; wait $watcher || true; wait $load\n";
 
-/* A pair is a phase with the watcher and one without, next to each other. */
+/* A pair is a phase with the watcher and the next one without. */
 struct trial {
     double with[PHASES_MOST], without[PHASES_MOST], ratios[PHASES_MOST];
     size_t with_count, without_count;
@@ -69,7 +69,7 @@ static void end_phase(const struct phase *phase, struct trial *trial)
         trial->without[trial->without_count++] = mean;
 }
 
-/* The script as a child, its lines through a pipe. */
+/* Runs the script as a child and reads its output from a pipe. */
 static bool run_script(const char *const *words, struct trial *trial)
 {
     int ends[2], status = -1;
@@ -104,7 +104,7 @@ static bool run_script(const char *const *words, struct trial *trial)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* The median of the pairs' ratios; before the phases are sorted. */
+/* Returns the median of the pairs' ratios; call it before the phases are sorted. */
 static double pair_ratio(struct trial *trial)
 {
     size_t pairs =

@@ -1,4 +1,4 @@
-/* LFVector and sub-arrays from the host. */
+/* LFVector and sub-arrays, host side. */
 #include "lab/published/array/array.h"
 
 #include "foundation/base/error.h"
@@ -10,22 +10,22 @@
 #include <stddef.h>
 
 #define FLATTEN_THREADS 256u
-#define PIECES_MOST     4096u /* buckets that one heap gives out: of a hundred vectors */
+#define PIECES_MOST     4096u /* buckets that one heap can hand out: enough for a hundred vectors */
 
 struct published_array {
     struct gpu *gpu;
     enum published_array_kind kind;
     uint32_t element, blocks;
-    gpu_address control; /* struct lfvector_control; struct subarray each */
-    gpu_address starts;  /* sub-arrays */
-    /* The heap, NULL and unused where it is another's. */
+    gpu_address control; /* struct lfvector_control, or an array of struct subarray */
+    gpu_address starts;  /* starts of the sub-arrays */
+    /* The heap; NULL and unused if another array owns it. */
     struct published_array *heap_of;
     struct gpu_range *range;
     gpu_address heap;
     gpu_address tables; /* LFVector: owners, then starts */
-    unsigned guests;    /* arrays that take from this one's heap */
+    unsigned guests;    /* arrays that allocate from this array's heap */
     uint64_t heap_bytes;
-    uint64_t refused; /* found by calls that were not asked for it */
+    uint64_t refused; /* elements refused, as found by calls that do not report it */
 };
 
 /* ---- sizes */
@@ -35,8 +35,8 @@ static uint64_t elements_of(uint32_t buckets, uint32_t shift)
     return ((UINT64_C(1) << buckets) - 1) << shift;
 }
 
-/* Sub-arrays: the last bucket of each is half of it and a first bucket, at most, and that may be
- * empty but for one element. */
+/* Each sub-array wastes at most half of its last bucket and one first bucket, which may hold a
+ * single element. */
 uint64_t published_array_needs(const struct published_array_options *options, uint64_t elements)
 {
     uint32_t buckets = 0;
@@ -56,7 +56,7 @@ static size_t control_bytes(const struct published_array *array)
 
 /* ---- opening */
 
-/* Nothing is given out. */
+/* Initializes the heap: nothing is allocated. */
 static gordian_status write_heap(struct published_array *array, gordian_error *error)
 {
     const uint64_t base = gpu_range_address(array->range);
@@ -73,7 +73,7 @@ static gordian_status write_heap(struct published_array *array, gordian_error *e
     return gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
 }
 
-/* No elements and no buckets. */
+/* Initializes the control block: no elements and no buckets. */
 static gordian_status write_control(struct published_array *array, gordian_error *error)
 {
     struct lfvector_control control = {0};
@@ -151,7 +151,7 @@ void published_array_destroy(struct published_array *array)
     memory_free(&gpu->memory, array);
 }
 
-/* ---- what kernels get */
+/* ---- kernel arguments */
 
 static gpu_address heap_address(const struct published_array *array)
 {
@@ -184,7 +184,7 @@ struct gpu_launch published_array_index(const struct published_array *array,
                             sizeof *arguments);
 }
 
-/* ---- what kernels left */
+/* ---- results of kernels */
 
 static gordian_status settle_lfvector(struct published_array *array, struct gpu_array_count *count,
                                       gordian_error *error)

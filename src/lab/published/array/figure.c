@@ -1,4 +1,4 @@
-/* The cells of the paper's figure. */
+/* Measures the cells of the paper's figure. */
 #include "lab/published/array/figure.h"
 
 #include "foundation/base/error.h"
@@ -13,12 +13,12 @@
 #define SAMPLES_MOST 1000
 #define PAGE_BYTES   (UINT64_C(2) << 20)
 
-/* What a cell is measured with; each method uses some of it. */
+/* Inputs of a measurement; each method uses some of them. */
 struct figure {
     struct published_array_cell *cell;
     struct array_task task;
     struct array_paper_method paper;
-    gpu_address plain;  /* room for all that is kept */
+    gpu_address plain;  /* capacity for all elements that are kept */
     gpu_address stored; /* uint64_t */
     struct published_array *array;
     struct gpu_pool *pool;
@@ -91,7 +91,7 @@ static gordian_status run_pages(struct figure *figure, double *ns, gordian_error
 
 /* ---- opening and closing */
 
-/* A pool, so that each run starts without a page. */
+/* Opens a memory pool, so that each run starts without a page. */
 static gordian_status open_pages(struct figure *figure, gordian_error *error)
 {
     struct gpu *gpu = figure->task.gpu;

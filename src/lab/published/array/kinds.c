@@ -1,4 +1,4 @@
-/* LFVector and sub-arrays on the paper's task. */
+/* Runs the paper's task with LFVector and sub-arrays. */
 #include "lab/published/array/kinds.h"
 
 #include "foundation/base/error.h"

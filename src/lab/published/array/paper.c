@@ -1,4 +1,4 @@
-/* The paper's two methods from the host. */
+/* The paper's two methods, host side. */
 #include "lab/published/array/paper.h"
 
 #include "foundation/base/error.h"
@@ -25,7 +25,7 @@ void array_paper_close(struct array_paper_method *method)
     method->vector = method->heap = 0;
 }
 
-/* Adds up what was stored, and gives the buckets back. */
+/* Sums the stored elements and frees the buckets. */
 static gordian_status end_run(const struct array_paper_method *method, struct gpu_launch launch,
                               struct array_task_answer *answer, uint64_t *lost,
                               gordian_error *error)

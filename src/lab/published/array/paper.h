@@ -1,4 +1,4 @@
-/* The two methods of the paper as they were published, one block of 1024 threads each, on its task:
+/* The paper's two methods as published, one block of 1024 threads each, on its task:
  * kernels/array_paper.h. */
 #pragma once
 
@@ -6,15 +6,15 @@
 
 struct array_paper_method {
     const struct array_task *task; /* elements of four bytes */
-    bool waits;                    /* the second method */
+    bool waits;                    /* use the second method */
     gpu_address vector;
     gpu_address heap; /* in the emulator; a device has malloc */
 };
 
-/* On failure it is to be closed too. */
+/* Close it even if this fails. */
 gordian_status array_paper_open(struct array_paper_method *method, const struct array_task *task,
                                 bool waits, gordian_error *error);
 void array_paper_close(struct array_paper_method *method);
-/* Filters once and checks what came of it; *lost: elements that it had no memory for. */
+/* Filters once and checks the result; *lost: elements that did not fit in memory. */
 gordian_status array_paper_run(const struct array_paper_method *method, double *ns, uint64_t *lost,
                                gordian_error *error);

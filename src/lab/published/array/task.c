@@ -1,4 +1,4 @@
-/* What is filtered, and whether the answer is right. */
+/* Input of the paper's task, and the check of its answer. */
 #include "lab/published/array/task.h"
 #include "lab/published/published.h"
 
@@ -6,8 +6,8 @@
 
 #include <inttypes.h>
 
-#define HOST_MOST 10000000 /* words that the host looks at too */
-#define PAUSE_NS  30000    /* longer than the host takes to get a launch ready */
+#define HOST_MOST 10000000 /* words that the host also checks */
+#define PAUSE_NS  30000    /* longer than the host takes to prepare a launch */
 
 /* ---- time */
 
@@ -85,7 +85,7 @@ gordian_status array_task_check(const struct array_task *task, const char *who,
                                 gordian_error *error)
 {
     struct array_task_answer answer = {.count = size};
-    if (size <= task->expected.count) /* more than there is memory for cannot be looked at */
+    if (size <= task->expected.count) /* cannot check more elements than there is memory for */
         TRY(add_task_up(task, array, array ? 0 : plain, size, &answer, error));
     return array_task_check_answer(task, who, &answer, error);
 }
@@ -104,7 +104,7 @@ gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_
     TRY(launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
     TRY(add_task_up(task, NULL, task->numbers, count, &task->expected, error));
     if (count * (element / 4) <= HOST_MOST) {
-        /* The same worked out here, from the numbers themselves. */
+        /* Compute the same answer here, from the numbers. */
         struct array_task_answer here = {0};
         for (uint64_t i = 0; i < task->count; i++) {
             uint32_t number = array_task_word(task->seed, i, 0);

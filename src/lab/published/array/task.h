@@ -1,14 +1,14 @@
 /*
- * The paper's task, from the host: of many random numbers in [0, 99] those below 90 are kept.
- * Numbers to filter, what is to come of it, and whether it did (kernels/array_task.h). The device
- * has been given published_kernels.
+ * The paper's task, host side: of many random numbers in [0, 99], keep those below 90. Has the
+ * input, the expected result, and the check of a result (kernels/array_task.h). The device must
+ * have published_kernels.
  */
 #pragma once
 
 #include "foundation/gpu/array/array.h"
 #include "lab/published/kernels/array_task.h"
 
-#define ARRAY_BELOW 90 /* of numbers in [0, 99], these are kept */
+#define ARRAY_BELOW 90 /* numbers in [0, 99] below this are kept */
 
 struct array_task {
     struct gpu *gpu;
@@ -20,13 +20,13 @@ struct array_task {
     gpu_address answer;  /* struct array_task_answer */
 };
 
-/* On failure it is to be closed too. */
+/* Close it even if this fails. */
 gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_t count,
                                uint32_t element, uint64_t seed, gordian_error *error);
 void array_task_close(struct array_task *task);
 
-/* GORDIAN_STATUS_INPUT, saying who, unless the array, or (NULL) the `size` elements at `plain`, is
- * exactly what is to be kept. */
+/* GORDIAN_STATUS_INPUT, naming the method, unless the array (NULL: the `size` elements at `plain`)
+ * is exactly what must be kept. */
 gordian_status array_task_check(const struct array_task *task, const char *who,
                                 const struct gpu_array *array, gpu_address plain, uint64_t size,
                                 gordian_error *error);
@@ -34,9 +34,9 @@ gordian_status array_task_check_answer(const struct array_task *task, const char
                                        const struct array_task_answer *answer,
                                        gordian_error *error);
 
-/* Launches timed on the device; the host's part is hidden behind other work there. */
+/* Times launches on the device. Other work there hides the host's part. */
 gordian_status array_task_time(struct gpu *gpu, const struct gpu_launch *launches, unsigned count,
                                double *ns, gordian_error *error);
-/* Blocks of a kernel that fit at once, no more than there are tiles. */
+/* Blocks of a kernel that are resident at once, at most the number of tiles. */
 gordian_status array_task_blocks(struct gpu *gpu, const char *kernel, unsigned threads,
                                  uint64_t tiles, unsigned *blocks, gordian_error *error);

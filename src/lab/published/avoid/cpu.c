@@ -1,4 +1,4 @@
-/* CPU-PBA: the same computations one after another, as the thesis's serial version does them. */
+/* CPU-PBA: the same computations, sequentially, like the thesis's serial version. */
 #include "lab/published/avoid/pba.h"
 
 #include "foundation/base/error.h"
@@ -58,7 +58,7 @@ gordian_status pba_cpu_open(struct pba_cpu **out, const struct pba_state *state,
     return status;
 }
 
-/* All of them are looked at, as by the kernel's threads. */
+/* Compares all elements, like the kernel's threads, without an early exit. */
 static bool all_enough(const uint32_t *wanted, const uint32_t *there, uint32_t resources)
 {
     uint32_t enough = 0;

@@ -97,7 +97,7 @@ gordian_status pba_open(struct pba **out, struct gpu *gpu, const struct pba_stat
 
 /* ------------------------------------------------------------------ phases */
 
-/* A kernel for one process, or (blocks) for all of them. */
+/* Launches a kernel for one process, or for all of them (`blocks`). */
 static gordian_status launch_phase(struct pba *pba, const char *kernel, uint32_t blocks,
                                    uint32_t process, gordian_error *error)
 {
@@ -120,7 +120,7 @@ static gordian_status write_pba_event(struct pba *pba, uint32_t process, const u
                      pba->on_device.resources * sizeof *units, error);
 }
 
-/* One of the two checks of a request. */
+/* Runs one of the two checks of a request. */
 static gordian_status ask_phase(struct pba *pba, const char *kernel, uint32_t process, bool *go_on,
                                 gordian_error *error)
 {
@@ -138,8 +138,8 @@ static gordian_status zero_column(struct pba *pba, gpu_address column, gordian_e
     return gpu_zero(pba->gpu, column, pba->processes * sizeof(uint32_t), error);
 }
 
-/* The host goes through the answers: those who can finish give back what they hold, a kernel
- * each. */
+/* Reads the answers on the host. Each process that can finish releases what it holds, with one
+ * kernel. */
 static gordian_status scan_round(struct pba *pba, uint32_t *finished, gordian_error *error)
 {
     TRY(gpu_read(pba->gpu, pba->able, pba->on_device.able, pba->processes * sizeof *pba->able,
@@ -168,7 +168,7 @@ gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *un
     *answer = PBA_MISSING;
     if (status != GORDIAN_OK || !go_on)
         return status;
-    /* From the tentative loan on. */
+    /* From the tentative allocation on. */
     bool safe = false;
     TRY(launch_phase(pba, "published_pba_allocate", 1, process, error));
     uint32_t finished = 0, before = 0;

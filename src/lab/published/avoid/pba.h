@@ -1,20 +1,22 @@
 /*
  * GPU-PBA: the banker's algorithm of the thesis's chapter 5, as published.
  *
- * The matrices are in the device's memory, of 32-bit numbers as there. A request is a kernel for
- * every phase (algorithm 22); looking for an order in which all can finish is a kernel a round, its
- * answers copied back, the host going through them and starting a kernel for every process that can
- * finish (algorithm 23).
+ * The matrices are in device memory, of 32-bit numbers as in the thesis. A request launches a
+ * kernel
+ * for each phase (algorithm 22). The safety algorithm launches a kernel for each round and copies
+ * its
+ * answers back. The host then launches a kernel for each process that can finish (algorithm 23).
  *
- * Put right: the search ends with the first round in which nobody can finish (23 goes on), and see
- * kernels/published_pba.cu.
+ * Corrected: the search ends with the first round in which no process can finish (algorithm 23
+ * goes
+ * on). See also kernels/published_pba.cu.
  */
 #pragma once
 
 #include "lab/published/published.h"
 
-/* Numbers to start from, the caller's; matrices have a row a process. Every claim is at least what
- * is held, and no sum of what is available and what is held exceeds 32 bits. */
+/* Initial state; the caller owns the arrays. Matrices have a row for each process. Each claim is at
+ * least what the process holds. The sum of available and held units of a resource fits 32 bits. */
 struct pba_state {
     uint32_t processes, resources; /* at least one each */
     uint32_t *maximum, *allocation;
@@ -23,12 +25,12 @@ struct pba_state {
 
 enum pba_answer {
     PBA_GRANTED,
-    PBA_TOO_MUCH, /* more than the process may still ask for */
-    PBA_MISSING,  /* more than there is */
-    PBA_UNSAFE,   /* somebody might never finish */
+    PBA_TOO_MUCH, /* exceeds the remaining claim of the process */
+    PBA_MISSING,  /* exceeds the available units */
+    PBA_UNSAFE,   /* a process might never finish */
 };
 
-/* What the last request took. */
+/* Cost of the last request. */
 struct pba_effort {
     uint32_t rounds; /* of the search */
     uint64_t launches;
@@ -40,19 +42,19 @@ struct pba;
 gordian_status pba_open(struct pba **out, struct gpu *gpu, const struct pba_state *state,
                         const gordian_allocator *memory, gordian_error *error);
 void pba_close(struct pba *pba); /* NULL is fine */
-/* A process asks for units[j] of every resource j. */
+/* The process requests units[j] of each resource j. */
 gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *units,
                            enum pba_answer *answer, gordian_error *error);
-/* Gives them back; it holds them. */
+/* Releases units that the process holds. */
 gordian_status pba_release(struct pba *pba, uint32_t process, const uint32_t *units,
                            gordian_error *error);
 struct pba_effort pba_effort(const struct pba *pba);
-/* For tests: what the matrices hold now, into the state's arrays; `need`: the same for what may be
- * asked. */
+/* For tests: copies the current matrices into the state's arrays; `need` gets the remaining claims.
+ */
 gordian_status pba_read(struct pba *pba, struct pba_state *state, uint32_t *need,
                         gordian_error *error);
 
-/* ---- CPU-PBA (cpu.c): the thesis's serial version, against which it measures. */
+/* ---- CPU-PBA (cpu.c): the thesis's serial version, its baseline. */
 
 struct pba_cpu;
 
@@ -73,11 +75,10 @@ void pba_cpu_release(struct pba_cpu *pba, uint32_t process, const uint32_t *unit
  * processes - 2 rounds. */
 #define PBA_WORST_PROCESS 2u
 
-/* At least four processes and two resources. The arrays are the caller's to free: pba_state_free.
- */
+/* At least four processes and two resources. Free the arrays with pba_state_free. */
 gordian_status pba_worst(struct pba_state *state, uint32_t processes, uint32_t resources,
                          const gordian_allocator *memory, gordian_error *error);
 void pba_state_free(struct pba_state *state, const gordian_allocator *memory);
-/* Room for a state of that size, all zero. */
+/* Allocates a state of that size, all zero. */
 gordian_status pba_state_new(struct pba_state *state, uint32_t processes, uint32_t resources,
                              const gordian_allocator *memory, gordian_error *error);

@@ -1,9 +1,9 @@
-/* States for PBA: room for them, and the thesis's worst case. */
+/* Allocates states for PBA, and creates the thesis's worst case. */
 #include "lab/published/avoid/pba.h"
 
 #include "foundation/base/error.h"
 
-#define BESIDE 2u /* processes 0 and 1 are not of the chain */
+#define BESIDE 2u /* processes 0 and 1 are not in the chain */
 
 void pba_state_free(struct pba_state *state, const gordian_allocator *memory)
 {
@@ -27,7 +27,7 @@ gordian_status pba_state_new(struct pba_state *state, uint32_t processes, uint32
     return fail_memory(error);
 }
 
-/* The one whose turn comes then needs what is there by then, of every resource. */
+/* The next process of the chain needs everything that is available by then, of each resource. */
 static void fill_worst_row(struct pba_state *state, uint32_t process, uint32_t turn)
 {
     size_t row = (size_t)process * state->resources;

@@ -2,7 +2,7 @@
 
 #include "foundation/base/error.h"
 
-/* Sets of 64-bit words, cut in two. */
+/* Copies sets of 64-bit words as 32-bit words. */
 static void copy_halves(uint32_t *to, uint32_t words, const uint64_t *label, const uint64_t *mask)
 {
     for (uint32_t w = 0; w < words; w++) {
@@ -12,7 +12,8 @@ static void copy_halves(uint32_t *to, uint32_t words, const uint64_t *label, con
     }
 }
 
-/* Transitions of the fullest cell, with the idle loops. `counts`: of the cells of a row. */
+/* Returns the number of transitions of the fullest cell, including idle loops. `counts`: for the
+ * cells of a row. */
 static uint32_t fullest_cell(const struct shape *shape, uint32_t *counts)
 {
     uint32_t most = 1;
@@ -26,7 +27,7 @@ static uint32_t fullest_cell(const struct shape *shape, uint32_t *counts)
     return most;
 }
 
-/* `label`, `mask`: room for one each, `label` all zero. */
+/* `label`, `mask`: capacity for one each, `label` all zero. */
 static void fill_factor(struct product_factor *factor, const gordian_circuit *circuit,
                         uint32_t number, uint64_t *label, uint64_t *mask)
 {

@@ -1,5 +1,5 @@
-/* The same product cell after cell, as the thesis's reference for processors makes it. Going
- * through the cells in order it knows the states of each and need not look for them. */
+/* Computes the same product cell by cell, like the thesis's reference for processors. It visits the
+ * cells in order, so it knows the states of each without searching. */
 #include "lab/published/compose/cpu.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@ static const uint32_t *product_cell_at(uint64_t cells, uint64_t number, uint32_t
     return (const uint32_t *)(uintptr_t)cells + number * stride;
 }
 
-/* The union of two transitions; false if they contradict each other. */
+/* Returns the union of two transitions; false if they contradict each other. */
 static bool unite_names(const uint32_t *left, const uint32_t *right, uint32_t *both, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)

@@ -3,5 +3,5 @@
 
 #include "lab/published/kernels/published_product.h"
 
-/* All cells of those rows of the product; addresses are pointers. */
+/* Computes all cells of those rows of the product; addresses are pointers. */
 void product_fill_cpu(const struct published_product_arguments *arguments);

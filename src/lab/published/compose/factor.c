@@ -1,4 +1,4 @@
-/* Automata as the matrices that products start from. */
+/* Builds automata as the matrices that products start from. */
 #include "lab/published/compose/product.h"
 
 #include "foundation/base/error.h"
@@ -30,7 +30,7 @@ uint32_t *product_factor_add(struct product_factor *factor, uint32_t from, uint3
     return cell + 1 + 2 * factor->words * cell[0]++;
 }
 
-/* A transition that fires one of the two names, or none. */
+/* Adds a transition that fires one of the two names, or none. */
 static void add_factor_firing(struct product_factor *factor, uint32_t from, uint32_t to,
                               uint32_t first, uint32_t fires)
 {

@@ -24,7 +24,7 @@ static gordian_status product_watch_start(struct stopwatch *watch, struct gpu *g
     return status;
 }
 
-/* Waits for the device: stopping its timer does. */
+/* Stops the timer, which waits for the device. */
 static gordian_status product_watch_stop(const struct stopwatch *watch, struct measure_time *time,
                                          gordian_error *error)
 {
@@ -42,7 +42,7 @@ struct measure_product {
     struct product_matrix left, right, product;
 };
 
-/* FIFO1s that share nothing, on the names from `name` on of `names`. */
+/* Makes FIFO1s without shared names, on the names from `name` on of `names`. */
 static gordian_status make_fifos(struct product_factor **factors, uint32_t count, uint32_t name,
                                  uint32_t names, const gordian_allocator *memory,
                                  gordian_error *error)
@@ -60,7 +60,7 @@ static gordian_status make_fifos(struct product_factor **factors, uint32_t count
     return status;
 }
 
-/* One of the two automata of four states. */
+/* Makes one of the two automata of four states. */
 static gordian_status make_pair(const struct product_place *place, uint32_t name,
                                 struct product_matrix *pair, gordian_error *error)
 {
@@ -125,8 +125,8 @@ gordian_status measure_product_run(struct measure_product *measure, unsigned ite
 
 /* ------------------------------------------------------------------ the text's sizes */
 
-/* What the host promises it need not have: half of it is ours at most. An emulated device's memory
- * is the host's. */
+/* Checks the size first, because the host may promise more memory than it has: use at most half of
+ * it. An emulated device's memory is the host's. */
 static gordian_status check_product_memory(struct gpu *gpu, uint32_t fifos, uint32_t ranks,
                                            gordian_error *error)
 {

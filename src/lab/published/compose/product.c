@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define BLOCK_CELLS   256u  /* threads of a block: the thesis's 16 x 16 */
-#define SURVEY_BLOCKS 1024u /* more cells: a thread has several */
+#define SURVEY_BLOCKS 1024u /* with more cells, a thread processes several */
 
 /* ------------------------------------------------------------------ the place's memory */
 
@@ -137,7 +137,7 @@ gordian_status product_fill(const struct product_place *place, const struct prod
     return gpu_launch(place->gpu, &launch, error);
 }
 
-/* ------------------------------------------------------------------ looking at one */
+/* ------------------------------------------------------------------ inspection of a product */
 
 static gordian_status survey_device(const struct product_place *place,
                                     const struct product_matrix *matrix,

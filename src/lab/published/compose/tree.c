@@ -1,9 +1,10 @@
 /*
- * Many automata: pairwise products in iterations, each of which halves their number; and the rows
- * of the result that a rank answers for.
+ * Composes many automata: pairwise products in iterations, each of which halves their number. Also
+ * computes the rows of the result that a rank is responsible for.
  *
- * Which rows of each product in between are needed follows from the rows asked for, from the last
- * product down to the factors; then the products are made in the order of the iterations.
+ * A first pass goes from the last product down to the factors and finds the rows needed of each.
+ * Then
+ * the products are computed in the order of the iterations.
  */
 #include "lab/published/compose/product.h"
 
@@ -11,18 +12,18 @@
 
 /* A factor or a product of the tree. */
 struct node {
-    uint32_t left, right; /* of a product: what it is made of */
+    uint32_t left, right; /* of a product: its factors */
     uint32_t states;
-    uint32_t first, rows; /* needed of it */
+    uint32_t first, rows; /* rows that are needed */
     struct product_matrix matrix;
 };
 
 struct tree {
     const struct product_place *place;
     const struct product_factor *factors;
-    size_t count; /* of factors: the first nodes */
+    size_t count; /* factors, which are the first nodes */
     struct node *nodes;
-    size_t made; /* nodes in all */
+    size_t made; /* nodes in total */
 };
 
 gordian_status product_states(const struct product_factor *factors, size_t count, uint32_t *states,
@@ -40,7 +41,8 @@ gordian_status product_states(const struct product_factor *factors, size_t count
 
 /* ------------------------------------------------------------------ planning */
 
-/* An iteration: neighbours become one, the last one stays if it has none. How many there are. */
+/* Plans an iteration: joins neighbours; a last one without a neighbour stays. Returns how many
+ * remain. */
 static size_t pair_up_matrices(struct tree *tree, uint32_t *level, size_t count)
 {
     size_t next = 0;
@@ -55,7 +57,7 @@ static size_t pair_up_matrices(struct tree *tree, uint32_t *level, size_t count)
     return next;
 }
 
-/* What a product's rows take of the two. */
+/* Adds the rows of both factors that a product's rows need. */
 static void pass_down(struct tree *tree, const struct node *node)
 {
     struct node *left = &tree->nodes[node->left], *right = &tree->nodes[node->right];
@@ -92,7 +94,7 @@ static gordian_status plan_tree(struct tree *tree, uint32_t first, uint32_t rows
 
 /* ------------------------------------------------------------------ making */
 
-/* Needs no more room than the fullest cell has, where it might have any. */
+/* Allocates only as much as the fullest cell needs, although each cell might have more. */
 static gordian_status make_pair_product(struct tree *tree, struct node *node, gordian_error *error)
 {
     const struct product_place *place = tree->place;

@@ -34,7 +34,7 @@ static gordian_status make_zeroed(struct published_detect *d, gpu_address *out, 
     return gpu_zero(d->gpu, *out, bytes, error);
 }
 
-/* Ones along the diagonal: RR at the start, and the papers' matrix of masks. */
+/* Sets ones along the diagonal: the initial RR, and the papers' matrix of masks. */
 static gordian_status set_diagonal(struct published_detect *d, gpu_address matrix, uint32_t count,
                                    uint32_t across, gordian_error *error)
 {
@@ -100,7 +100,7 @@ gordian_status published_detect_open(struct published_detect **out, struct gpu *
     if (!d)
         return fail_memory(error);
     const enum form form = methods[method].form;
-    const uint32_t wide = form == FORM_BITS ? 1 : PUBLISHED_TILE; /* cells of a tile's row */
+    const uint32_t wide = form == FORM_BITS ? 1 : PUBLISHED_TILE; /* cells in a row of a tile */
     d->memory = memory;
     d->gpu = gpu;
     d->method = method;
@@ -206,12 +206,12 @@ gordian_status published_detect_release(struct published_detect *d, uint32_t pro
 
 /* ------------------------------------------------------------------ reading */
 
-/* A matrix as it lies there. */
+/* Layout of a matrix in device memory. */
 struct layout {
     gpu_address at;
     uint32_t rows, columns, padded; /* padded: columns */
     bool packed;
-    size_t bytes; /* of an element that is not packed */
+    size_t bytes; /* size of an element that is not packed */
 };
 
 static struct layout find_matrix_layout(const struct published_detect *d,

@@ -1,4 +1,4 @@
-/* What detect.c, osdda.c and lmdda.c share. */
+/* Shared by detect.c, osdda.c and lmdda.c. */
 #pragma once
 
 #include "lab/published/detect/detect.h"
@@ -15,12 +15,12 @@ struct published_detect {
     uint32_t processes, resources;
     uint32_t process_tiles, resource_tiles;      /* of 32 elements */
     uint32_t across_processes, across_resources; /* cells of a row */
-    size_t cell_bytes;                           /* of a cell, and of a number of units in AG */
+    size_t cell_bytes; /* size of a cell, and of a number of units in AG */
 
     /* On the device; see kernels/published_detect.h. */
     gpu_address ag, ar, sink, sink_before, rr, rp, rp_after, sp, masks;
-    gpu_address tiles, turned; /* a transpose, and half of it */
-    gpu_address flags;         /* uint32_t, by enum flag */
+    gpu_address tiles, turned; /* a transpose, and its intermediate result */
+    gpu_address flags;         /* uint32_t, indexed by enum flag */
 };
 
 enum flag { FLAG_DEADLOCK, FLAG_HELD, FLAG_WAITING, FLAG_REACH, FLAGS };
@@ -33,14 +33,14 @@ static inline gpu_address flag_address(const struct published_detect *d, enum fl
 gordian_status published_detect_flag(struct published_detect *d, enum flag flag, bool *value,
                                      gordian_error *error);
 
-/* A row of a device's matrix. */
+/* Address of a row of a matrix on the device. */
 static inline gpu_address matrix_row(const struct published_detect *d, gpu_address matrix,
                                      uint32_t row, uint32_t across)
 {
     return matrix + (uint64_t)row * across * d->cell_bytes;
 }
 
-/* Names of a kernel by form. */
+/* Names of a kernel, one for each form. */
 struct step {
     const char *names[3];
 };
@@ -51,7 +51,7 @@ struct step {
         }                                                                                          \
     }
 
-/* Bytes of a matrix of so many tiles down. */
+/* Bytes of a matrix with `down` rows of tiles. */
 static inline size_t matrix_bytes(const struct published_detect *d, uint32_t tiles, uint32_t across)
 {
     return (size_t)tiles * PUBLISHED_TILE * across * d->cell_bytes;
@@ -59,14 +59,14 @@ static inline size_t matrix_bytes(const struct published_detect *d, uint32_t til
 
 struct grid {
     unsigned blocks;
-    uint32_t threads; /* wanted: a block has no more than 1024 */
+    uint32_t threads; /* as the method asks; a block has at most 1024 */
 };
 
 gordian_status published_detect_launch(struct published_detect *d, const struct step *step,
                                        struct grid grid, const void *arguments, size_t size,
                                        gordian_error *error);
 
-/* The whole matrix into d->turned, as the papers do it: `down` and `across` are tiles. */
+/* Transposes the whole matrix into d->turned, as the papers do: `down` and `across` are tiles. */
 gordian_status published_detect_transpose(struct published_detect *d, gpu_address matrix,
                                           uint32_t down, uint32_t across, gordian_error *error);
 

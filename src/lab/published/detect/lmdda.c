@@ -1,4 +1,4 @@
-/* Algorithm 12 of the thesis: which kernels an event of a multi-unit system launches. */
+/* Algorithm 12 of the thesis: the kernels that an event of a multi-unit system launches. */
 #include "lab/published/detect/detect_internal.h"
 
 #include "foundation/base/error.h"
@@ -56,7 +56,7 @@ static gordian_status published_lmdda_block(struct published_detect *d,
     return launch_lmdda(d, &blocked, d->resources, d->across_processes, event, error);
 }
 
-/* One iteration: from RP, by way of a copy, to RP. */
+/* Runs one iteration: from RP, through a copy, to RP. */
 static gordian_status hop_once(struct published_detect *d, const struct published_event *event,
                                gordian_error *error)
 {
@@ -67,7 +67,7 @@ static gordian_status hop_once(struct published_detect *d, const struct publishe
     return gpu_copy(d->gpu, d->rp, d->rp_after, reach_bytes(d), error);
 }
 
-/* RP from AG and AR: the grants, then paths of 3, 7, 15, ... edges. */
+/* Computes RP from AG and AR: the grants, then paths of 3, 7, 15, ... edges. */
 static gordian_status make_reach(struct published_detect *d, const struct published_event *event,
                                  gordian_error *error)
 {

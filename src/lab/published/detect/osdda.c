@@ -1,4 +1,4 @@
-/* Algorithm 4 of the thesis (the article's algorithm 1): which kernels an event of a single-unit
+/* Algorithm 4 of the thesis (the article's algorithm 1): the kernels that an event of a single-unit
  * system launches. */
 #include "lab/published/detect/detect_internal.h"
 
@@ -29,15 +29,15 @@ static gordian_status launch_single(struct published_detect *d, const struct ste
     return launch_osdda(d, step, (struct grid){1, 1}, event, error);
 }
 
-/* A block for every resource, a thread for every cell of its longest row. */
+/* A block for each resource, with a thread for each cell of its longest row. */
 static struct grid grid_of_rows(const struct published_detect *d)
 {
     const uint32_t processes = d->across_processes, resources = d->across_resources;
     return (struct grid){d->resources, processes > resources ? processes : resources};
 }
 
-/* Transposes the matrix and asks whether anything is in a row of what comes out, whose cells are
- * those of `down` tiles. */
+/* Transposes the matrix and checks whether a row of the result has an element; its cells are those
+ * of `down` tiles. */
 static gordian_status reduce_column(struct published_detect *d, gpu_address matrix, uint32_t down,
                                     uint32_t across, uint32_t column, enum flag flag, bool *any,
                                     gordian_error *error)
@@ -46,7 +46,7 @@ static gordian_status reduce_column(struct published_detect *d, gpu_address matr
     const uint32_t count = d->form == FORM_BITS ? down : down * PUBLISHED_TILE;
     const struct published_reduction_arguments a = {matrix_row(d, d->turned, column, count),
                                                     flag_address(d, flag), count};
-    const struct grid grid = {1, (count + 63) / 64 * 32}; /* half as many, in whole warps */
+    const struct grid grid = {1, (count + 63) / 64 * 32}; /* half as many threads, in whole warps */
     TRY(published_detect_transpose(d, matrix, down, across, error));
     TRY(published_detect_launch(d, &reduce, grid, &a, sizeof a, error));
     return published_detect_flag(d, flag, any, error);
@@ -60,8 +60,8 @@ static gordian_status published_osdda_grant(struct published_detect *d,
     return launch_single(d, &granted, event, error);
 }
 
-/* Line 12 of the thesis's algorithm asks for a process that holds nothing; it must be one that
- * holds something, as the article has it. */
+/* Line 12 of the thesis's algorithm checks for a process that holds nothing; correct is one that
+ * holds something, as in the article. */
 static gordian_status published_osdda_block(struct published_detect *d,
                                             const struct published_event *event, bool *deadlock,
                                             gordian_error *error)

@@ -1,4 +1,4 @@
-/* Where an element is among buckets of which each is twice as large as the one before. */
+/* Position of an element in buckets that double in size. */
 #pragma once
 
 #include "foundation/gpu/language/kernel.h"
@@ -9,7 +9,8 @@ DEVICE uint32_t buckets_top_bit(uint64_t x)
     return high ? 63 - leading_zeros32(high) : 31 - leading_zeros32((uint32_t)x);
 }
 
-/* The bucket of element i, and *inside where in it; the first has 1 << shift elements. */
+/* Returns the bucket of element i, and its index within the bucket in *inside; the first bucket has
+ * 1 << shift elements. */
 DEVICE uint32_t buckets_find(uint64_t i, uint32_t shift, uint64_t *inside)
 {
     uint64_t at = i + (UINT64_C(1) << shift);

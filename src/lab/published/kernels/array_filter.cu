@@ -1,27 +1,29 @@
 /*
- * Keeps the numbers below a bound, in no particular order: into a growable array, or, the same
- * kernel otherwise, into an array that is large enough from the start.
+ * Keeps the numbers below a bound, in any order: in a growable array or, with the same kernel, in
+ * a
+ * preallocated array.
  *
- * A block takes tiles in turn. Each thread loads its elements 16 bytes at a time, all before the
- * first use; each warp puts what it keeps side by side in shared memory, by votes; one thread
- * reserves for the whole tile with one atomic and looks up the page; then each warp writes its
- * part to whole cache lines. The outputs of a tile have the same order on every launch, as marks
- * demand.
+ * A block processes one tile after another. Each thread loads its elements 16 bytes at a time, all
+ * before the first use. Each warp compacts what it keeps in shared memory, by votes. One thread
+ * reserves space for the whole tile with one atomic and looks up the page. Then each warp writes
+ * its
+ * share to whole cache lines. The outputs of a tile have the same order on every launch, as marks
+ * require.
  */
 #include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_filter.h"
 #include "lab/published/kernels/array_tile.h"
 
-/* Where a tile's outputs go: those from `skip` on, `count` of them, the first `left` to `at`, the
- * others wherever their pages are. */
+/* Where a tile's outputs go: `count` of them, beginning with `skip`. The first `left` go to `at`,
+ * the others to the pages that hold them. */
 struct filter_place {
     struct garray_part part;
     uint32_t left;
     uint32_t *at;
-    struct garray_cursor cursor; /* of the thread that reserves, from tile to tile */
+    struct garray_cursor cursor; /* kept by the reserving thread between tiles */
 };
 
-/* By one thread. */
+/* Called by one thread. */
 DEVICE void find_place(const struct array_filter_arguments *a, uint32_t *mark, uint32_t total,
                        bool plain, struct filter_place *place)
 {
@@ -44,8 +46,8 @@ DEVICE void find_place(const struct array_filter_arguments *a, uint32_t *mark, u
     place->part = part;
 }
 
-/* Writes the warp's outputs, `count` of them after `before` of the tile's, as far as they have
- * got a place. */
+/* Writes the warp's outputs that have a place: `count` of them, after the first `before` of the
+ * tile's. */
 DEVICE void write_kept(const struct array_filter_arguments *a, const struct filter_place *place,
                        const uint32_t *kept, uint32_t before, uint32_t count)
 {
@@ -69,7 +71,7 @@ DEVICE void write_kept(const struct array_filter_arguments *a, const struct filt
     }
 }
 
-/* What the threads tell each other is read between two barriers, or by the warp that wrote it. */
+/* Values shared between threads are read between two barriers, or by the warp that wrote them. */
 DEVICE void filter_tiles(const struct array_filter_arguments *a, bool plain)
 {
     SHARED2(uint32_t, kept, ARRAY_TILE_WARPS, ARRAY_TILE_OF_WARP);

@@ -1,6 +1,6 @@
 /*
  * Keeps the numbers below a bound in an LFVector, as published and with the reservations of our
- * own array, and in sub-arrays, one a block; and copies either into one piece.
+ * own array, and in sub-arrays, one per block. Copies either into contiguous memory.
  */
 #include "lab/published/kernels/array_kinds.h"
 #include "lab/published/kernels/array_lfvector.h"
@@ -25,14 +25,14 @@ KERNEL(lfvector_push_all, struct lfvector_filter_arguments)
 
 /* ---- a tile at a time */
 
-/* Where number i of what the block has goes, and how many can follow it. */
+/* Returns the place of the block's element i, and how many places follow it contiguously. */
 DEVICE struct garray_span subarrays_place(const struct subarrays *out, uint64_t i)
 {
     return subarrays_span(out, subarrays_mine(out), i);
 }
 
-/* The loop over tiles is the same for both; they differ in who reserves and where things are. What
- * the threads tell each other is read between two barriers, or by the warp that wrote it. */
+/* Loop over tiles for both kinds; the two differ in the reserving thread and in the layout. Values
+ * shared between threads are read between two barriers, or by the warp that wrote them. */
 #define PUSH_TILES(reserve, place)                                                                 \
     SHARED2(uint32_t, kept, ARRAY_TILE_WARPS, ARRAY_TILE_OF_WARP);                                 \
     SHARED(uint32_t, counts, ARRAY_TILE_WARPS);                                                    \
@@ -70,7 +70,7 @@ KERNEL_BOUNDED(subarrays_push_tiles, struct subarrays_filter_arguments, ARRAY_FI
 
 /* ---- the index of the sub-arrays */
 
-/* The sum of x over the threads before this one; *total over all. */
+/* Returns the sum of x over the threads before this one; *total gets the sum over all. */
 DEVICE uint64_t prefix_of_block(uint64_t x, uint64_t *warps, uint64_t *total)
 {
     uint64_t sum = x, before = 0, all = 0;
@@ -108,7 +108,7 @@ KERNEL(subarrays_index, struct subarrays_index_arguments)
         starts[a.of.blocks] = sum;
 }
 
-/* ---- into one piece */
+/* ---- copies to contiguous memory */
 
 DEVICE void copy_element(char *to, const void *from, uint32_t bytes)
 {

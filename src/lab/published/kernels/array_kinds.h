@@ -1,10 +1,10 @@
-/* The task with LFVector and with sub-arrays: see array_kinds.cu. */
+/* The paper's task with LFVector and with sub-arrays: see array_kinds.cu. */
 #pragma once
 
 #include "lab/published/kernels/array_storage.h"
 
-/* lfvector_push_all: as published, one atomic an element, any grid. lfvector_push_tiles: the
- * kernel of our own array, one atomic a tile, any number of blocks of ARRAY_FILTER_THREADS. Both
+/* lfvector_push_all: as published, one atomic per element, any grid. lfvector_push_tiles: the
+ * kernel of our own array, one atomic per tile, any number of blocks of ARRAY_FILTER_THREADS. Both
  * keep the numbers below a bound. */
 struct lfvector_filter_arguments {
     uint64_t from; /* uint32_t each, 16-byte aligned */
@@ -28,8 +28,8 @@ struct subarrays_index_arguments {
     struct subarrays of;
 };
 
-/* lfvector_flatten, subarrays_flatten: elements first .. first + count - 1 into one piece. Any
- * grid. */
+/* lfvector_flatten, subarrays_flatten: copy elements first .. first + count - 1 to contiguous
+ * memory. Any grid. */
 struct lfvector_flatten_arguments {
     struct lfvector from;
     uint64_t to, first, count;

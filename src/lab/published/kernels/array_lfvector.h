@@ -1,15 +1,21 @@
 /*
- * LFVector, in kernels: a position by an atomic addition, its bucket by its highest bit, and
- * whoever finds a bucket missing brings it there.
+ * LFVector in kernels: an atomic addition gives the position, its highest bit gives the bucket,
+ * and a
+ * thread that finds the bucket missing installs it.
  *
- * Put right, so that any grid may push. As published every thread that finds a bucket missing
- * allocates one, and frees it if another's was first: thousands of threads do at once, and the
- * device's heap is soon empty; or one of them allocates and the others wait, and hang when it
- * does not get to run. Here the memory is set aside beforehand and a piece is installed by being
- * taken: its owner is written by compare-and-swap, and whoever comes by completes what the owner
- * began. So a bucket gets one piece, none is lost, and nobody waits. Buckets of a vector are
- * installed in order, and a heap that is too small for a bucket stays too small: everybody
- * refused is refused from the same position on.
+ * Corrected, so that any grid may push. As published, each thread that finds a bucket missing
+ * allocates
+ * one, and frees it if another thread's came first: thousands of threads do so at once and exhaust
+ * the
+ * device's heap. Or one thread allocates and the others wait, and hang if it is not scheduled.
+ * Here
+ * the memory is preallocated in pieces. A thread takes a piece by writing its owner with
+ * compare-and-swap; any thread that comes by completes what the owner began. So each bucket gets
+ * exactly one piece, none is lost, and no thread waits. Buckets of a vector are installed in
+ * order. A
+ * heap that is too small for a bucket stays too small: all refused elements are refused from the
+ * same
+ * position on.
  */
 #pragma once
 
@@ -19,7 +25,7 @@
 
 #define LFVECTOR_CONTROL(vector) GPU_POINTER(struct lfvector_control, (vector)->control)
 
-/* Piece number n goes to its owner's bucket; the second time changes nothing. */
+/* Gives piece number n to its owner's bucket; idempotent. */
 DEVICE uint64_t lfvector_complete(struct lfvector_heap *heap, uint64_t n, uint64_t owner)
 {
     struct lfvector_bucket *bucket = GPU_POINTER(struct lfvector_bucket, owner);
@@ -32,8 +38,8 @@ DEVICE uint64_t lfvector_complete(struct lfvector_heap *heap, uint64_t n, uint64
     return heap->base + start;
 }
 
-/* The address of a bucket, installed now if it was not there; 0: there is no memory for it, and
- * will be none. All buckets before it are there. */
+/* Returns the address of a bucket, and installs it if it is missing; 0: there is no memory for it
+ * and never will be. All buckets before it are installed. */
 DEVICE_APART uint64_t lfvector_install(const struct lfvector *vector, uint32_t number)
 {
     struct lfvector_heap *heap = GPU_POINTER(struct lfvector_heap, vector->heap);
@@ -53,7 +59,7 @@ DEVICE_APART uint64_t lfvector_install(const struct lfvector *vector, uint32_t n
     }
 }
 
-/* Installs the buckets up to this one; how many there are then. */
+/* Installs the buckets up to this one; returns how many are installed. */
 DEVICE_APART uint32_t lfvector_grow(const struct lfvector *vector, uint32_t number)
 {
     uint32_t there = 0;
@@ -64,7 +70,7 @@ DEVICE_APART uint32_t lfvector_grow(const struct lfvector *vector, uint32_t numb
 
 /* ---- pushing */
 
-/* As published: one atomic an element. NULL: there was no room, and it is counted. */
+/* As published: one atomic per element. NULL: no memory; the element is counted as refused. */
 DEVICE void *lfvector_push(const struct lfvector *vector)
 {
     uint64_t inside, index = atomic_add64(&LFVECTOR_CONTROL(vector)->count, 1);
@@ -78,7 +84,7 @@ DEVICE void *lfvector_push(const struct lfvector *vector)
     return at ? GPU_POINTER(char, at) + inside * vector->element : NULL;
 }
 
-/* n places in a row, or as many as there were. (As ours does; not published.) */
+/* Reserves n contiguous places, or as many as are left. (Like our array's; not published.) */
 DEVICE struct garray_range lfvector_reserve(const struct lfvector *vector, uint64_t n)
 {
     struct lfvector_control *control = LFVECTOR_CONTROL(vector);
@@ -100,8 +106,8 @@ DEVICE struct garray_range lfvector_reserve(const struct lfvector *vector, uint6
 
 /* ---- places */
 
-/* A place that this thread, or one it has met at a barrier since, has reserved; and how many
- * follow it in a row. */
+/* Returns a place that this thread reserved, or another thread before a barrier with this one, and
+ * how many follow it contiguously. */
 DEVICE struct garray_span lfvector_span(const struct lfvector *vector, uint64_t i)
 {
     uint64_t inside;
@@ -113,7 +119,7 @@ DEVICE struct garray_span lfvector_span(const struct lfvector *vector, uint64_t 
     return span;
 }
 
-/* Stored by an earlier kernel. */
+/* The element must have been stored by an earlier kernel. */
 DEVICE const void *lfvector_at(const struct lfvector *vector, uint64_t i)
 {
     return lfvector_span(vector, i).at;

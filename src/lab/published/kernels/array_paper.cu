@@ -1,26 +1,31 @@
 /*
- * A vector of buckets, each twice as large as the one before, as the paper has it: the position
- * comes from an atomic addition, and whoever finds its bucket missing does something about it.
+ * A vector of buckets that double in size, as in the paper: an atomic addition gives the position,
+ * and a
+ * thread that finds its bucket missing allocates it.
  *
- * First method: allocates, offers it by compare-and-swap, and frees it if somebody else was first.
- * With thousands of threads the device's heap is soon empty. Second: one thread allocates, chosen
- * by compare-and-swap, the others wait in a loop; with more than one block whoever is waited for
- * may not get to run.
+ * First method: each such thread allocates a bucket, offers it by compare-and-swap, and frees it
+ * if
+ * another thread was first. Thousands of threads soon exhaust the device's heap. Second method:
+ * one
+ * thread, chosen by compare-and-swap, allocates; the others wait in a loop. With more than one
+ * block,
+ * the allocating thread may not be scheduled.
  *
- * What differs from the paper: a bucket that cannot be allocated loses its elements, which are
- * counted, instead of writing to address 0, and nobody waits for ever.
+ * Difference from the paper: if a bucket cannot be allocated, its elements are counted as lost.
+ * The
+ * paper would write to address 0. No thread waits forever.
  */
 #include "lab/published/kernels/array_paper.h"
 #include "lab/published/kernels/array_task.h"
 
 #define NO_MEMORY UINT64_C(1)
-#define PATIENCE  (1u << 22) /* looks at a bucket */
+#define PATIENCE  (1u << 22) /* how often a thread checks a bucket */
 
 typedef struct array_paper_arguments paper;
 
 #define VECTOR(a) GPU_POINTER(struct array_paper, (a)->vector)
 
-/* The device's malloc; in the emulator memory set aside, of which nothing comes back. */
+/* Calls the device's malloc; the emulator uses preallocated memory, which is never freed. */
 DEVICE uint64_t take_memory(const paper *a, uint64_t bytes)
 {
 #ifdef __CUDACC__

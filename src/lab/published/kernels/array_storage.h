@@ -1,13 +1,12 @@
 /*
- * Two other ways to lay a growable array out, beside our pages, as host and kernels share them.
+ * Two other layouts of a growable array, besides our pages, as shared by host and kernels.
  *
- * LFVector: buckets, each twice as large as the one before, so that the table of buckets is short
- * and its size never has to be known. Dechev's, as Meneses brought it to the GPU
- * (array_lfvector.h).
+ * LFVector: buckets that double in size, so the table of buckets is short and the size need not be
+ * known in advance. By Dechev; Meneses ported it to the GPU (array_lfvector.h).
  *
- * Sub-arrays: every block of threads has a vector of its own, which it grows without asking anybody
- * else, and an index over all of them makes one array of it: what Meneses proposes to do next
- * (array_subarrays.h).
+ * Sub-arrays: each block of threads grows a vector of its own, independently of other blocks. An
+ * index
+ * over all of them makes one array. Meneses proposes this as future work (array_subarrays.h).
  */
 #pragma once
 
@@ -21,30 +20,30 @@
 /* ---- LFVector */
 
 struct lfvector_bucket {
-    uint64_t at;    /* its address; 0: it is not there */
-    uint64_t bytes; /* of it, whether it is there or not */
+    uint64_t at;    /* its address; 0: missing */
+    uint64_t bytes; /* its size, even while it is missing */
 };
 
-/* In device memory. The counter has a cache line of its own. */
+/* In device memory. The counter has its own cache line. */
 struct lfvector_control {
-    uint64_t count; /* positions given out */
+    uint64_t count; /* reserved positions */
     uint64_t unused[15];
     struct lfvector_bucket buckets[LFVECTOR_BUCKETS];
 };
 
-/* In device memory: where buckets of one vector or of several come from. Piece number n belongs to
- * the bucket at owners[n] and starts at starts[n]. */
+/* In device memory: provides the buckets of one or several vectors. Piece number n belongs to the
+ * bucket at owners[n] and starts at starts[n]. */
 struct lfvector_heap {
-    uint64_t next; /* pieces given out */
+    uint64_t next; /* pieces handed out */
     uint64_t unused[15];
-    uint64_t base;   /* of the memory */
-    uint64_t bytes;  /* of it */
+    uint64_t base;   /* start of the memory */
+    uint64_t bytes;  /* size of the memory */
     uint64_t owners; /* uint64_t each: addresses of struct lfvector_bucket; 0: free */
-    uint64_t starts; /* uint64_t each, from `base` */
-    uint64_t most;   /* pieces that the tables have room for */
+    uint64_t starts; /* uint64_t each, relative to `base` */
+    uint64_t most;   /* capacity of the tables */
 };
 
-/* By value in a kernel's argument struct. */
+/* Passed by value in a kernel's arguments. */
 struct lfvector {
     uint64_t control, heap;
     uint32_t element; /* bytes */
@@ -53,26 +52,27 @@ struct lfvector {
 
 /* ---- sub-arrays */
 
-/* In device memory, one a block. */
+/* In device memory, one per block. */
 struct subarray {
     uint64_t count;   /* elements */
-    uint64_t refused; /* that there was no memory for */
+    uint64_t refused; /* elements that did not fit */
     uint64_t bucket_count;
     uint64_t buckets[SUBARRAYS_BUCKETS];
 };
 
 /* In device memory. */
 struct subarrays_heap {
-    uint64_t used; /* bytes given out */
+    uint64_t used; /* allocated bytes */
     uint64_t base, bytes;
 };
 
-/* By value in a kernel's argument struct. */
+/* Passed by value in a kernel's arguments. */
 struct subarrays {
-    uint64_t arrays; /* struct subarray each */
+    uint64_t arrays; /* of struct subarray */
     uint64_t heap;   /* struct subarrays_heap */
-    uint64_t starts; /* uint64_t each and one more: the elements of the sub-arrays before */
-    uint32_t blocks; /* sub-arrays: as many blocks as may push */
+    uint64_t starts; /* uint64_t each, one more than sub-arrays: the number of elements in the
+                        sub-arrays before */
+    uint32_t blocks; /* sub-arrays: the number of blocks that may push */
     uint32_t element;
     uint32_t shift; /* the first bucket of each has 1 << shift elements */
     uint32_t unused;

@@ -1,8 +1,10 @@
 /*
- * Sub-arrays, in kernels: a block pushes into a vector of its own, so the position needs no atomic
- * and whoever grows it is waited for at a barrier of the block, which is sure to be reached. Only
- * the heap is everybody's. An index made afterwards (kernel subarrays_index) counts the elements
- * before each sub-array; element i is found by a search in it.
+ * Sub-arrays in kernels: each block pushes to its own vector, so a position needs no atomic. The
+ * other
+ * threads wait for the growing thread at a barrier of the block, which is always reached. Only the
+ * heap is shared. Afterwards the kernel subarrays_index counts the elements before each sub-array;
+ * a
+ * search in this index finds element i.
  *
  * At most as many blocks as there are sub-arrays, one kernel at a time.
  */
@@ -17,7 +19,7 @@ DEVICE struct subarray *subarrays_mine(const struct subarrays *arrays)
     return GPU_POINTER(struct subarray, arrays->arrays) + BLOCK_INDEX;
 }
 
-/* The address of so much memory; 0: there is not that much left. */
+/* Allocates memory; 0: not enough left. */
 DEVICE uint64_t subarrays_take(const struct subarrays *arrays, uint64_t bytes)
 {
     struct subarrays_heap *heap = GPU_POINTER(struct subarrays_heap, arrays->heap);
@@ -31,8 +33,8 @@ DEVICE uint64_t subarrays_take(const struct subarrays *arrays, uint64_t bytes)
     return 0;
 }
 
-/* n places of the block's own, or as many as there were. By one thread of the block; the others
- * use them after a barrier. */
+/* Reserves n places in the block's vector, or as many as are left. One thread of the block calls
+ * it; the others use the places after a barrier. */
 DEVICE struct garray_range subarrays_reserve(const struct subarrays *arrays, uint64_t n)
 {
     struct subarray *mine = subarrays_mine(arrays);
@@ -55,7 +57,7 @@ DEVICE struct garray_range subarrays_reserve(const struct subarrays *arrays, uin
 
 /* ---- places */
 
-/* Element i of a sub-array, and how many follow it in a row. */
+/* Returns element i of a sub-array, and how many follow it contiguously. */
 DEVICE struct garray_span subarrays_span(const struct subarrays *arrays,
                                          const struct subarray *array, uint64_t i)
 {
@@ -67,8 +69,8 @@ DEVICE struct garray_span subarrays_span(const struct subarrays *arrays,
     return span;
 }
 
-/* Element i of them all, once there is an index: the last sub-array that starts no later has
- * it. */
+/* Returns element i of the whole array, by its index: it is in the last sub-array that starts at or
+ * before i. */
 DEVICE const void *subarrays_at(const struct subarrays *arrays, uint64_t i)
 {
     const uint64_t *starts = GPU_POINTER(const uint64_t, arrays->starts);

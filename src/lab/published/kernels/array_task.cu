@@ -1,4 +1,5 @@
-/* What is filtered, what came of it, and one atomic an element: see array_task.h. */
+/* Input of the filter task, its expected answer, and the lower bound with one atomic per element:
+ * see array_task.h. */
 #include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_task.h"
 

@@ -1,7 +1,7 @@
 /*
- * A block's tile of a filter: each thread loads its elements 16 bytes at a time, all before the
- * first use; each warp puts what it keeps side by side in shared memory, by votes, and writes it
- * to whole cache lines when it has got a place. What is kept has the same order on every launch.
+ * A block's tile of a filter. Each thread loads its elements 16 bytes at a time, all before the
+ * first use. Each warp compacts what it keeps in shared memory, by votes, and writes it to whole
+ * cache lines after it has reserved a place. What is kept has the same order on every launch.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #define ARRAY_TILE_WARPS   (ARRAY_TILE_THREADS / WARP_SIZE)
 #define ARRAY_TILE_LOADS   (ARRAY_FILTER_EACH / 4)
 #define ARRAY_TILE_OF_WARP (WARP_SIZE * ARRAY_FILTER_EACH)
-#define ARRAY_TILE_LINE    32u /* elements of 128 bytes */
+#define ARRAY_TILE_LINE    32u /* elements in 128 bytes */
 
 #ifdef __CUDACC__
 #define UNROLL _Pragma("unroll")
@@ -21,7 +21,7 @@
 #define UNROLL
 #endif
 
-/* Four elements; those behind the end are not below anything. */
+/* Loads four elements; those past the end are never below a bound. */
 DEVICE uint4 array_tile_four(const uint32_t *from, uint64_t first, uint64_t count)
 {
     if (first + 4 <= count)
@@ -34,7 +34,7 @@ DEVICE uint4 array_tile_four(const uint32_t *from, uint64_t first, uint64_t coun
     return four;
 }
 
-/* Puts x behind what the warp keeps already if it is kept; how many it keeps then. */
+/* Appends x to what the warp keeps, if it is kept; returns the new count. */
 DEVICE uint32_t array_tile_stage(uint32_t *kept, uint32_t count, uint32_t x, uint32_t below)
 {
     uint32_t votes = warp_ballot(WARP_ALL, x < below);
@@ -43,8 +43,8 @@ DEVICE uint32_t array_tile_stage(uint32_t *kept, uint32_t count, uint32_t x, uin
     return count + popcount32(votes);
 }
 
-/* What the warp keeps of its part of a tile that starts at `first`: in kept; how many. All loads of
- * a whole tile are under way before the first is needed. */
+/* Loads the warp's share of a tile that starts at `first`, and stores what it keeps in kept;
+ * returns how many. All loads of the tile are issued before the first is needed. */
 DEVICE uint32_t array_tile_load(const uint32_t *from, uint64_t all, uint32_t below, uint64_t first,
                                 uint32_t *kept)
 {
@@ -70,7 +70,7 @@ DEVICE uint32_t array_tile_load(const uint32_t *from, uint64_t all, uint32_t bel
     return count;
 }
 
-/* Writes kept[0] .. to `to`, lanes aligned with cache lines. By a warp. */
+/* Writes kept[0] .. to `to`, with lanes aligned to cache lines. Called by a warp. */
 DEVICE void array_tile_write(uint32_t *to, const uint32_t *kept, uint32_t count)
 {
     uint32_t early = (uint32_t)((uintptr_t)to / sizeof *to) % ARRAY_TILE_LINE;
@@ -79,7 +79,7 @@ DEVICE void array_tile_write(uint32_t *to, const uint32_t *kept, uint32_t count)
             to[i - early] = kept[i - early];
 }
 
-/* What the warps before this one keep, and *total what all do, of the counts of a tile. */
+/* Sums the counts of the warps before this one; *total gets the sum of all. */
 DEVICE uint32_t array_tile_before(const uint32_t *counts, uint32_t warp, uint32_t *total)
 {
     uint32_t before = 0, all = 0;

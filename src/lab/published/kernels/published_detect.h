@@ -1,17 +1,17 @@
-/* The arguments of the kernels of GPU-OSDDA and GPU-LMDDA: published_osdda_body.h and
+/* Arguments of the kernels of GPU-OSDDA and GPU-LMDDA: published_osdda_body.h and
  * published_lmdda_body.h. */
 #pragma once
 
 #include <stdint.h>
 
-#define PUBLISHED_MOST_THREADS 1024u      /* of a block; rows that are longer are taken in turns */
-#define PUBLISHED_NOBODY       UINT32_MAX /* of `heir`: GORDIAN_NONE */
+#define PUBLISHED_MOST_THREADS 1024u      /* per block; threads take several cells of longer rows */
+#define PUBLISHED_NOBODY       UINT32_MAX /* value of `heir`: GORDIAN_NONE */
 
-/* Matrices are row-major, their rows and columns padded to multiples of 32 with zeros. What a row
- * is stored in is a cell (published_form.h): 32 elements in one bit each, or one element. */
+/* Matrices are row-major; rows and columns are padded to multiples of 32 with zeros. A row consists
+ * of cells (published_form.h): 32 elements in one bit each, or one element. */
 struct published_event {
     uint32_t process, resource;
-    uint32_t heir; /* of a release: who gets the unit, the papers' p_t */
+    uint32_t heir; /* on release: the process that gets the unit, the papers' p_t */
 };
 
 struct published_osdda_arguments {
@@ -24,7 +24,7 @@ struct published_osdda_arguments {
     uint64_t flag;                               /* uint32_t: the deadlock */
 };
 
-/* Is anything in the row? */
+/* Arguments of the row reduction: does the row have an element? */
 struct published_reduction_arguments {
     uint64_t row;
     uint64_t flag; /* uint32_t */
@@ -39,7 +39,7 @@ struct published_lmdda_arguments {
     uint64_t rp, rp_after;                       /* resource x process */
     uint64_t ar;                                 /* process x resource */
     uint64_t ar_turned, rp_turned;               /* transposes */
-    uint64_t sp;                                 /* a row of processes: who waits for nothing */
-    uint64_t masks;                              /* process x process: row p has p alone */
-    uint64_t deadlock, waiting, reach;           /* uint32_t: flags */
+    uint64_t sp;                       /* a row of processes: those that wait for nothing */
+    uint64_t masks;                    /* process x process: row p has only p */
+    uint64_t deadlock, waiting, reach; /* uint32_t: flags */
 };

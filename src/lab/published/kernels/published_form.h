@@ -1,10 +1,12 @@
 /*
- * How a matrix stores its elements. The thesis has its methods in two forms: the initial one, an
- * element a character (OSDDA: or an integer), and the final one, 32 elements a word. The kernels
- * are the same but for this, so each method has one body, and a file for each form that says which
- * (FORM_BITS, FORM_CHARS, FORM_INTS) and includes it.
+ * Storage of matrix elements. The thesis has its methods in two forms. In the initial form an
+ * element
+ * is a character (OSDDA: or an integer). In the final form a word holds 32 elements. The kernels
+ * are
+ * otherwise the same, so each method has one body and a file for each form, which selects the form
+ * (FORM_BITS, FORM_CHARS, FORM_INTS) and includes the body.
  *
- * In a word the first element is the lowest bit; the papers count from the highest.
+ * In a word the first element is the lowest bit; in the papers it is the highest.
  */
 #pragma once
 
@@ -39,7 +41,7 @@ DEVICE cell *row_of(uint64_t matrix, uint32_t row, uint32_t across)
 
 DEVICE bool has_element(const cell *row, uint32_t element)
 {
-    /* The papers ask whether what is left by the mask is 1; it is the mask itself, if anything. */
+    /* The papers check whether the masked value is 1; but if set, it equals the mask. */
     return (row[CELL_OF(element)] & MASK_OF(element)) != 0;
 }
 
@@ -53,7 +55,7 @@ DEVICE void drop_element(cell *row, uint32_t element)
     row[CELL_OF(element)] = (cell)(row[CELL_OF(element)] & ~MASK_OF(element));
 }
 
-/* As put_element, while other threads put other elements. */
+/* Like put_element, but safe while other threads put other elements. */
 DEVICE void put_beside(cell *row, uint32_t element)
 {
 #if defined(FORM_BITS)

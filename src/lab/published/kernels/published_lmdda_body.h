@@ -1,11 +1,14 @@
 /*
- * GPU-LMDDA: the thesis's algorithms 13 to 21. Included by a file for each form of the matrices
- * (published_form.h). The host launches them in the order of algorithm 12
- * (lab/published/detect/lmdda.c), less the kernel of its line 10, which the thesis does not have.
+ * GPU-LMDDA: the thesis's algorithms 13 to 21. A file for each form of the matrices includes it
+ * (published_form.h). The host launches the kernels in the order of algorithm 12
+ * (lab/published/detect/lmdda.c), without the kernel of its line 10, which the thesis does not
+ * have.
  *
- * <<<1,1>>> means a grid of one thread; <<<N,IPR>>> a block for every resource, a thread for every
- * cell of its row. Blocks end at 1024 threads: where a row is longer its threads take several
- * cells or elements each, which is all that kept the method from larger systems.
+ * <<<1,1>>> means a grid of one thread. <<<N,IPR>>> means a block for each resource, with a thread
+ * for
+ * each cell of its row. Blocks have at most 1024 threads: for longer rows, each thread takes
+ * several
+ * cells or elements. Only this limit kept the method from larger systems.
  */
 #include "lab/published/kernels/published_detect.h"
 #include "lab/published/kernels/published_form.h"
@@ -17,14 +20,14 @@
     KERNEL_BOUNDED(FORM_KERNEL(lmdda_##name), struct published_lmdda_arguments,                    \
                    PUBLISHED_MOST_THREADS, 1)
 
-/* How many units of q are p's. */
+/* Number of units of q that p holds. */
 DEVICE counter *held_units(const struct published_lmdda_arguments *l, uint32_t q, uint32_t p)
 {
     return GPU_POINTER(counter, l->ag) + (uint64_t)q * l->padded_processes + p;
 }
 
-/* Is anything in the row? Thread 0 of the block is told. The papers' reduction overwrites where it
- * has to OR. */
+/* Does the row have an element? Thread 0 of the block gets the answer. The papers' reduction
+ * overwrites where it has to OR. */
 DEVICE bool reduce_row(const cell *row, uint32_t count)
 {
     SHARED(cell, parts, PUBLISHED_MOST_THREADS);
@@ -72,8 +75,8 @@ LMDDA_KERNEL(deadlock_check)
         put_element(PROCESS_ROW(ar, p), q);
 }
 
-/* Update_RP_Blocked <<<N,IPR>>>, algorithm 16: whatever reached the process reaches further. The
- * papers use the number of the bit as its mask. */
+/* Update_RP_Blocked <<<N,IPR>>>, algorithm 16: all that reached the process also reaches what it
+ * now waits for. The papers use the number of the bit as its mask. */
 LMDDA_KERNEL(blocked)
 {
     cell *rp = RESOURCE_ROW(rp, BLOCK_INDEX);
@@ -110,8 +113,8 @@ LMDDA_KERNEL(release_type)
     *held_units(&a, q, heir) += 1;
 }
 
-/* InitRP_Reachability <<<N,M>>>, algorithm 20; RP is zero before, which the papers leave out.
- * Theirs sets bits without an atomic, though 32 threads share a word. */
+/* InitRP_Reachability <<<N,M>>>, algorithm 20; RP is zero before, which the papers omit. The papers
+ * set bits without an atomic, though 32 threads share a word. */
 LMDDA_KERNEL(init_reach)
 {
     for (uint32_t p = THREAD_INDEX; p < a.processes; p += BLOCK_SIZE)
@@ -121,7 +124,8 @@ LMDDA_KERNEL(init_reach)
 
 /* ------------------------------------------------------------------ a hop */
 
-/* Processes whose connections a thread keeps at a time; the papers keep all, and have 1024. */
+/* A thread keeps the connections of this many processes at a time; the papers keep all, at most
+ * 1024. */
 #define PIECE 1024u
 
 DEVICE bool rows_meet(const cell *one, const cell *other, uint32_t count)
@@ -135,7 +139,7 @@ DEVICE bool rows_meet(const cell *one, const cell *other, uint32_t count)
 /* Is there a p_z such that q_k reaches p_z, which waits for some q_g that reaches p_h? */
 DEVICE bool reaches_by_hop(const struct published_lmdda_arguments *l, uint32_t k, uint32_t h)
 {
-    cell inner[CELLS_FOR(PIECE)]; /* the z that wait for a q_g */
+    cell inner[CELLS_FOR(PIECE)]; /* each z that waits for a q_g */
     const cell *turned = row_of(l->rp_turned, h, l->across_resources);
     const cell *rp = row_of(l->rp, k, l->across_processes);
     for (uint32_t first = 0; first < l->processes; first += PIECE) {
@@ -152,9 +156,9 @@ DEVICE bool reaches_by_hop(const struct published_lmdda_arguments *l, uint32_t k
     return false;
 }
 
-/* Reachability_Computation <<<N,M>>>, algorithm 21: an element of RP a thread. What it finds goes
- * to a copy of RP; the papers start from an empty one and would forget what was reached before,
- * and overwrite the word of connections where they have to OR. */
+/* Reachability_Computation <<<N,M>>>, algorithm 21: one thread per element of RP. Results go to a
+ * copy of RP. The papers start from an empty copy, which loses what was reached before, and
+ * overwrite the word of connections where they have to OR. */
 LMDDA_KERNEL(hop)
 {
     for (uint32_t h = THREAD_INDEX; h < a.processes; h += BLOCK_SIZE)

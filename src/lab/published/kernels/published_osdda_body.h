@@ -1,11 +1,14 @@
 /*
- * GPU-OSDDA: the thesis's algorithms 5 to 11, which are the article's 2 to 8. Included by a file
- * for each form of the matrices (published_form.h). The host launches them in the order of
+ * GPU-OSDDA: the thesis's algorithms 5 to 11, which are the article's 2 to 8. A file for each form
+ * of
+ * the matrices includes it (published_form.h). The host launches the kernels in the order of
  * algorithm 4 (lab/published/detect/osdda.c).
  *
- * <<<1,1>>> means a grid of one thread; <<<N,IPR>>> a block for every resource, a thread for every
- * cell of its row. Blocks end at 1024 threads: where a row is longer its threads take several cells
- * each.
+ * <<<1,1>>> means a grid of one thread. <<<N,IPR>>> means a block for each resource, with a thread
+ * for
+ * each cell of its row. Blocks have at most 1024 threads: for longer rows, each thread takes
+ * several
+ * cells.
  */
 #include "lab/published/kernels/published_detect.h"
 #include "lab/published/kernels/published_form.h"
@@ -34,9 +37,9 @@ OSDDA_KERNEL(deadlock_check)
         put_element(row_of(a.ar, p, a.across_resources), q);
 }
 
-/* Row_Reduction <<<1,IPR/2>>>, section 3.3.6: the first step of the reduction is made on the way
- * into shared memory, the last ones by one warp. The papers add, and a sum of words may come round
- * to zero; here they are ORed. Whole warps. */
+/* Row_Reduction <<<1,IPR/2>>>, section 3.3.6: the load into shared memory does the first step of
+ * the reduction, and one warp does the last steps. The papers add, and a sum of words can wrap to
+ * zero; here they are ORed. Needs whole warps. */
 KERNEL_BOUNDED(FORM_KERNEL(row_reduction), struct published_reduction_arguments,
                PUBLISHED_MOST_THREADS, 1)
 {
@@ -84,15 +87,15 @@ OSDDA_KERNEL(release)
     drop_element(RESOURCE_ROW(ag, a.event.resource), a.event.process);
 }
 
-/* Update_Sink_RP <<<1,1>>>, algorithm 9: nobody waited. */
+/* Update_Sink_RP <<<1,1>>>, algorithm 9: no process waited. */
 OSDDA_KERNEL(isolate)
 {
     drop_element(RESOURCE_ROW(sink, a.event.resource), a.event.process);
     drop_element(RESOURCE_ROW(rp, a.event.resource), a.event.process);
 }
 
-/* Update_AG_AR <<<1,1>>>, algorithm 10: somebody gets it. The papers set the request, which has
- * to go, and have the two bit positions the wrong way round. */
+/* Update_AG_AR <<<1,1>>>, algorithm 10: a waiter gets the unit. The papers set the request, which
+ * must be cleared, and swap the two bit positions. */
 OSDDA_KERNEL(hand_over)
 {
     put_element(RESOURCE_ROW(ag, a.event.resource), a.event.heir);
@@ -100,11 +103,11 @@ OSDDA_KERNEL(hand_over)
 }
 
 /* Release_Update_Reachability <<<N,IPR>>>, algorithm 11. In the papers the first thread may clear
- * the element of RR that the others of its block have yet to look at: here all have looked
- * before anybody writes. */
+ * an element of RR before the other threads of its block read it. Here all threads read before any
+ * writes. */
 OSDDA_KERNEL(release_reach)
 {
-    SHARED(cell, new_sink, PUBLISHED_MOST_THREADS); /* of a turn */
+    SHARED(cell, new_sink, PUBLISHED_MOST_THREADS); /* of one pass */
     const uint32_t row = BLOCK_INDEX, heir = a.event.heir;
     cell *rr = row_of(a.rr, row, a.across_resources);
     const bool leads_there = has_element(rr, a.event.resource);
@@ -119,7 +122,7 @@ OSDDA_KERNEL(release_reach)
         return;
     cell *rp = RESOURCE_ROW(rp, row);
     drop_element(rp, a.event.process);
-    if (has_element(rp, heir)) /* led through the heir's request, which is gone */
+    if (has_element(rp, heir)) /* led through the heir's request, which is now removed */
         drop_element(rr, a.event.resource);
     else
         put_element(rp, heir);

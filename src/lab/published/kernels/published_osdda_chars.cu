@@ -1,3 +1,3 @@
-/* GPU-OSDDA, a character an element: the initial form. */
+/* GPU-OSDDA, one character per element: the initial form. */
 #define FORM_CHARS
 #include "lab/published/kernels/published_osdda_body.h"

@@ -1,16 +1,20 @@
 /*
- * GPU-PBA, kernel by kernel as the thesis has it (algorithms 24 to 30): a thread a resource, sums
- * in shared memory, everything else in global memory.
+ * GPU-PBA, kernel by kernel as in the thesis (algorithms 24 to 30): a thread for each resource,
+ * sums in
+ * shared memory, everything else in global memory.
  *
- * Put right: taking a loan back computes need = maximum - allocation (29 adds). The two ways of
- * adding up lose a number, or read past the last one, unless there are as many resources as a power
- * of two; here they add up any number. More resources than a block has threads: a thread has
+ * Corrected: rolling back an allocation computes need = maximum - allocation (algorithm 29 adds).
+ * The
+ * two summations drop a number, or read past the last one, unless the number of resources is a
+ * power
+ * of two; here they sum any number. With more resources than a block has threads, a thread handles
  * several.
  */
 #include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/published_pba.h"
 
-/* Neighbours first, then further and further apart (24, 25). The sum ends in sums[0]. */
+/* Sums neighbours first, then elements further and further apart (24, 25). The sum ends in sums[0].
+ */
 DEVICE void add_neighbours(uint32_t *sums)
 {
     for (uint32_t apart = 1; apart < BLOCK_SIZE; apart *= 2) {
@@ -21,7 +25,7 @@ DEVICE void add_neighbours(uint32_t *sums)
     }
 }
 
-/* The upper half to the lower half (27). */
+/* Adds the upper half to the lower half (27). */
 DEVICE void add_halves(uint32_t *sums)
 {
     uint32_t half = BLOCK_SIZE > 1 ? 1 : 0;
@@ -34,7 +38,7 @@ DEVICE void add_halves(uint32_t *sums)
     }
 }
 
-/* How many of this thread's resources have what is wanted. */
+/* Counts this thread's resources that have enough units. */
 DEVICE uint32_t count_enough(const uint32_t *wanted, const uint32_t *there, uint32_t resources)
 {
     uint32_t enough = 0;
@@ -43,7 +47,7 @@ DEVICE uint32_t count_enough(const uint32_t *wanted, const uint32_t *there, uint
     return enough;
 }
 
-/* Does the request fit? Thread 0 tells the host. */
+/* Does the request fit? Thread 0 reports to the host. */
 DEVICE void check_request(uint32_t *checks, const uint32_t *request, const uint32_t *there,
                           uint32_t resources, uint32_t *go_on)
 {
@@ -54,7 +58,7 @@ DEVICE void check_request(uint32_t *checks, const uint32_t *request, const uint3
         *go_on = checks[0] == resources;
 }
 
-/* Check_Valid_Request (24): is it within what the process may still ask for? */
+/* Check_Valid_Request (24): is it within the remaining claim of the process? */
 KERNEL(published_pba_valid, struct published_pba_arguments)
 {
     SHARED_DYNAMIC(uint32_t, checks);
@@ -90,7 +94,7 @@ KERNEL(published_pba_allocate, struct published_pba_arguments)
     }
 }
 
-/* Perform_Safety_Check (27): a block looks whether its process can finish in this round. */
+/* Perform_Safety_Check (27): each block checks whether its process can finish in this round. */
 KERNEL(published_pba_check, struct published_pba_arguments)
 {
     SHARED_DYNAMIC(uint32_t, checks);
@@ -108,7 +112,7 @@ KERNEL(published_pba_check, struct published_pba_arguments)
     }
 }
 
-/* Add_Finished_To_Work (28): one process gives back what it holds. */
+/* Add_Finished_To_Work (28): one process releases what it holds. */
 KERNEL(published_pba_add, struct published_pba_arguments)
 {
     const uint32_t *allocation =

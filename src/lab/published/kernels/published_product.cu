@@ -1,17 +1,21 @@
 /*
- * The product of two constraint automata as their thesis has it (algorithms 1 and 2): a thread a
- * cell of the product. It looks for the two pairs of states that its row and its column stand for
- * by counting up to them, takes the one cell of each factor that matters, and writes their union
- * unless a name fires in one and must not in the other.
+ * The product of two constraint automata as in their thesis (algorithms 1 and 2): a thread for
+ * each cell
+ * of the product. A thread finds the pairs of states of its row and its column by counting up to
+ * them. Then it takes the one relevant cell of each factor and writes their union, unless a name
+ * fires
+ * in one and must not fire in the other.
  *
- * Put right: names are bits and not letters, so that there is nothing to compare pair by pair and
- * no double to remove; a cell has any number of transitions, each of which meets each of the other
- * cell's; matrices have any size, and more cells than a block has threads are for more blocks.
+ * Corrected: names are bits, not letters, so no pairwise comparison and no removal of duplicates
+ * is
+ * needed. A cell has any number of transitions, and each is combined with each of the other
+ * cell's.
+ * Matrices have any size; if a block has too few threads, more blocks are used.
  */
 #include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/published_product.h"
 
-/* The pair of states that a number stands for: found by counting, as published. */
+/* The pair of states of a number: found by counting, as published. */
 struct state_pair {
     uint32_t left, right;
 };
@@ -40,7 +44,7 @@ DEVICE struct cell_pairs find_pairs(uint32_t left_states, uint32_t right_states,
     return pairs;
 }
 
-/* Does a name fire in one and must not in the other? */
+/* Does a name fire in one and must not fire in the other? */
 DEVICE bool names_contradict(const uint32_t *one, const uint32_t *other, uint32_t words)
 {
     uint32_t found = 0;
@@ -49,7 +53,7 @@ DEVICE bool names_contradict(const uint32_t *one, const uint32_t *other, uint32_
     return found != 0;
 }
 
-/* Every transition of one cell with every transition of the other. */
+/* Combines each transition of one cell with each transition of the other. */
 DEVICE void multiply_cells(const uint32_t *left, const uint32_t *right, uint32_t *product,
                            uint32_t words)
 {
@@ -84,7 +88,7 @@ KERNEL(published_product, struct published_product_arguments)
                    GPU_POINTER(uint32_t, a.product) + mine * a.stride, a.words);
 }
 
-/* Not of the thesis: how many transitions there are, and how much room a cell needs. */
+/* Not in the thesis: counts the transitions and finds the capacity that a cell needs. */
 KERNEL(published_product_survey, struct published_product_survey_arguments)
 {
     struct published_product_survey *out = GPU_POINTER(struct published_product_survey, a.out);

@@ -1,12 +1,12 @@
 /*
- * The transpose of a bit matrix in the two launches of the thesis (sections 3.3.6 and 4.3.6):
- * BitMatrix_Transpose turns every tile of 32 x 32 bits over where it is, tileTranspose takes
- * each to where its mirror image is.
+ * The transpose of a bit matrix in the thesis's two launches (sections 3.3.6 and 4.3.6):
+ * BitMatrix_Transpose transposes each tile of 32 x 32 bits in place; tileTranspose moves each tile
+ * to its mirrored position.
  */
 #include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/published_transpose.h"
 
-/* Squares of `size` bits beside the diagonal change places. */
+/* Swaps the squares of `size` bits on both sides of the diagonal. */
 DEVICE void swap_squares(uint32_t *tile, uint32_t size, uint32_t low)
 {
     for (uint32_t row = 0; row < 32; row = (row + size + 1) & ~size) {
@@ -16,8 +16,8 @@ DEVICE void swap_squares(uint32_t *tile, uint32_t size, uint32_t low)
     }
 }
 
-/* BitMatrix_Transpose: a thread turns a tile over by itself, halving the squares that change
- * places. */
+/* BitMatrix_Transpose: a thread transposes one tile, by swapping squares of half the size each
+ * time. */
 KERNEL_BOUNDED(published_transpose_bits, struct published_transpose_arguments, 1024, 1)
 {
     uint32_t tile[32];
@@ -37,7 +37,7 @@ KERNEL_BOUNDED(published_transpose_bits, struct published_transpose_arguments, 1
     }
 }
 
-/* tileTranspose: a thread moves a tile, as it is. */
+/* tileTranspose: a thread moves one tile, unchanged. */
 KERNEL_BOUNDED(published_transpose_tiles, struct published_transpose_arguments, 1024, 1)
 {
     for (uint32_t column = THREAD_INDEX; column < a.across; column += BLOCK_SIZE) {

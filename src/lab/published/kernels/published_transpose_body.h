@@ -1,6 +1,6 @@
-/* The transpose of a matrix with an element a cell: a block takes a tile of 32 x 32 through shared
- * memory, 16 rows at a time (the figures of algorithm 12's first lines), so that both sides move
- * whole rows of it. Included by a file for each such form. */
+/* The transpose of a matrix with one element per cell: a block moves a tile of 32 x 32 through
+ * shared memory, 16 rows at a time (the figures of algorithm 12's first lines), so that reads and
+ * writes cover whole rows of it. A file for each such form includes it. */
 #include "lab/published/kernels/published_form.h"
 #include "lab/published/kernels/published_transpose.h"
 

@@ -16,7 +16,7 @@ void published_fig7_options_init(struct published_fig7_options *options)
         .seed = 1, .iterations = PUBLISHED_FIG7_ITERATIONS, .warps = 16};
 }
 
-/* The instances run on one thread: one call after another. */
+/* The instances run sequentially on one thread. */
 static void note_point(void *context, const gordian_makespan_improvement *found)
 {
     struct drawing *drawing = context;
