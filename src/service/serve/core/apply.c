@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define NOBODY      GORDIAN_NONE
 #define SLICE_CHECK 16 /* declarations or removals between two looks at the clock */
 
 /* ------------------------------------------------------------------ records */
@@ -59,7 +58,7 @@ static gordian_status check_names(struct service *service, const struct served *
     if ((uint64_t)served->process_count + served->resource_count >= limits->names)
         return FAIL_WITH(service, WIRE_QUOTA, error, "system '%s' has %u names: that is the limit",
                          served->name, limits->names);
-    if (session != NOBODY && service->sessions[session].processes >= limits->session_names)
+    if (session != GORDIAN_NONE && service->sessions[session].processes >= limits->session_names)
         return FAIL_WITH(service, WIRE_QUOTA, error, "a session may have %u processes",
                          limits->session_names);
     return holder_check(service, session, 1, 0, error);
@@ -69,10 +68,11 @@ static gordian_status check_resources(struct service *service, const struct serv
                                       uint32_t session, gordian_error *error)
 {
     uint32_t limit = service->options.limits.session_resources;
-    if (!service->replaying && session != NOBODY && service->sessions[session].resources >= limit)
+    if (!service->replaying && session != GORDIAN_NONE &&
+        service->sessions[session].resources >= limit)
         return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
     TRY(holder_check(service, session, 1, 0, error));
-    return check_names(service, served, NOBODY, error);
+    return check_names(service, served, GORDIAN_NONE, error);
 }
 
 static gordian_status check_service_memory(struct service *service, gordian_error *error)
@@ -172,7 +172,7 @@ static gordian_status open_new(struct service *service, uint32_t session,
                                const struct wire_open *open, uint32_t *slot, gordian_error *error)
 {
     uint32_t own = service->options.limits.session_systems;
-    if (session != NOBODY && service->sessions[session].systems >= own)
+    if (session != GORDIAN_NONE && service->sessions[session].systems >= own)
         return FAIL_WITH(service, WIRE_QUOTA, error, "a session may open %u systems", own);
     if (service->system_count >= service->options.limits.systems)
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
@@ -212,12 +212,12 @@ void service_drop_system(struct service *service, struct served *served)
     uint32_t slot = served->slot;
     incidents_close_all(service, served);
     for (uint32_t p = 0; p < served->process_room; p++)
-        if (served->processes[p].owner != NOBODY)
+        if (served->processes[p].owner != GORDIAN_NONE)
             session_disown(service, served, p);
     quota_closed(service, served);
     for (struct client *client = service->clients; client; client = client->next)
         if (client->system == slot)
-            client->system = NOBODY;
+            client->system = GORDIAN_NONE;
     service->systems[slot] = NULL;
     service->system_count--;
     service_close_served(served);
@@ -228,7 +228,7 @@ gordian_status apply_close(struct service *service, struct served *served, gordi
 {
     if (strcmp(served->name, DEFAULT_SYSTEM) == 0)
         return FAIL_WITH(service, WIRE_IN_USE, error, "system '" DEFAULT_SYSTEM "' stays");
-    TRY(record_begin(service, RECORD_CLOSE, served->slot, NOBODY, 0, error));
+    TRY(record_begin(service, RECORD_CLOSE, served->slot, GORDIAN_NONE, 0, error));
     service_drop_system(service, served);
     record_append(service);
     return GORDIAN_OK;
@@ -242,7 +242,7 @@ static gordian_status apply_resource(struct service *service, struct served *ser
 {
     const char *name = declaration->name.text;
     size_t length = declaration->name.length;
-    bool is_new = served_find_resource(served, name, length) == NOBODY;
+    bool is_new = served_find_resource(served, name, length) == GORDIAN_NONE;
     *changed = is_new || served->operations->forgets;
     if (!is_new)
         return served_declare_resource(served, name, length, declaration->units, id, error);
@@ -262,17 +262,18 @@ static gordian_status apply_process(struct service *service, struct served *serv
     const char *name = declaration->name.text;
     size_t length = declaration->name.length, claims = declaration->claim_count;
     uint32_t known = served_find_process(served, name, length), payer = session;
-    bool is_new = known == NOBODY;
+    bool is_new = known == GORDIAN_NONE;
     if (is_new)
         TRY(check_names(service, served, session, error));
-    else if (served->processes[known].owner != NOBODY)
+    else if (served->processes[known].owner != GORDIAN_NONE)
         payer = served->processes[known].owner;
     if (is_new || claims > 0)
         TRY(quota_check(service, payer, served_new_process_cost(served, length, claims), error));
     if (!session_reserve(service, session))
         return fail_memory(error);
     TRY(served_declare_process(served, name, length, declaration->claims, claims, id, error));
-    *changed = is_new || served->operations->forgets || served->processes[*id].owner == NOBODY;
+    *changed =
+        is_new || served->operations->forgets || served->processes[*id].owner == GORDIAN_NONE;
     session_own(service, session, served, *id);
     return GORDIAN_OK;
 }
@@ -285,7 +286,7 @@ static gordian_status declare_one(struct service *service, struct served *served
     if (declaration->what == WIRE_OTHER) {
         TRY(quota_check(service, session,
                         served_new_process_cost(served, declaration->name.length, 0), error));
-        session = NOBODY;
+        session = GORDIAN_NONE;
     }
     quota_enter(service, served);
     gordian_status status = (declaration->what == WIRE_RESOURCE ? apply_resource : apply_process)(
@@ -335,7 +336,7 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
         /* The slices before were applied: that is to be answered. There is room for the ids since
          * then. */
         for (; declare->list.left > 0; declare->list.left--)
-            service->work->ids[declare->count++] = NOBODY;
+            service->work->ids[declare->count++] = GORDIAN_NONE;
         return GORDIAN_OK;
     }
     if (status != GORDIAN_OK)
@@ -343,14 +344,14 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     const unsigned char *start = list->at;
     while (!declare->yields && wire_next_declaration(list, &declaration, work->wants, WANTS)) {
         bool changed = false;
-        uint32_t id = NOBODY;
+        uint32_t id = GORDIAN_NONE;
         if (declare_one(service, declare->served, declare->session, &declaration, &changed, &id,
                         error)) {
-            id = NOBODY;
+            id = GORDIAN_NONE;
             changed = false;
         }
         notify_served(service, declare->served);
-        declare->accepted |= id != NOBODY;
+        declare->accepted |= id != GORDIAN_NONE;
         work->ids[declare->count++] = id;
         if (changed) {
             bytes_put(&work->record, start, (size_t)(list->at - start));
@@ -437,7 +438,7 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
 {
     size_t size = wire_put_remove(NULL, 0, what, &id, 1);
     TRY(check_removable(service, served, what, id, error));
-    TRY(record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size, error));
+    TRY(record_begin(service, RECORD_REMOVE, served->slot, GORDIAN_NONE, size, error));
     TRY(remove_name(service, served, what, id, error));
     record_append_body(service, wire_put_remove(record_end(service), size, what, &id, 1));
     return GORDIAN_OK;
@@ -479,7 +480,7 @@ static gordian_status remove_all(struct service *service, struct apply_remove *r
     struct bytes *record = &service->work->record;
     gordian_status status = GORDIAN_OK;
     uint32_t done = 0, id;
-    TRY(record_begin(service, RECORD_REMOVE, remove->served->slot, NOBODY,
+    TRY(record_begin(service, RECORD_REMOVE, remove->served->slot, GORDIAN_NONE,
                      5 + 4 * (size_t)remove->list.left, error));
     record->data[RECORD_HEAD] = remove->what;
     record->used += 5; /* with how many they are */
@@ -515,7 +516,7 @@ gordian_status apply_weigh(struct service *service, struct served *served,
     char buffer[GORDIAN_NAME_MAX + 1];
     if (!served_process_name(served, weigh->process, buffer))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", weigh->process);
-    TRY(record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size, error));
+    TRY(record_begin(service, RECORD_WEIGH, served->slot, GORDIAN_NONE, size, error));
     TRY(served_weigh(served, weigh->process, weigh->priority, weigh->cost, error));
     record_append_body(service, wire_put_weigh(record_end(service), size, weigh));
     return GORDIAN_OK;
@@ -535,9 +536,9 @@ gordian_status apply_label(struct service *service, struct served *served, uint3
     /* Whose quotas the labels count for. */
     uint32_t payer =
         process ? served->processes[label->id].owner : quota_adder(service, served, label->id);
-    TRY(quota_check(service, payer != NOBODY ? payer : session,
+    TRY(quota_check(service, payer != GORDIAN_NONE ? payer : session,
                     tags_more_cost(label->texts, label->count), error));
-    TRY(record_begin(service, RECORD_LABEL, served->slot, NOBODY, size, error));
+    TRY(record_begin(service, RECORD_LABEL, served->slot, GORDIAN_NONE, size, error));
     TRY(served_label(served, process ? TAGS_PROCESS : TAGS_RESOURCE, label->id, label->texts,
                      label->count, payer, error));
     record_append_body(service, wire_put_label(record_end(service), size, label));

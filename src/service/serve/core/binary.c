@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-
 /* ------------------------------------------------------------------ answers */
 
 static gordian_status put_done(struct client *client)
@@ -51,7 +49,7 @@ static gordian_status take_hello(struct client *client, const struct wire_frame 
         .events_a_second = service->options.limits.events_a_second,
         .server = {version, strlen(version)},
     };
-    if (client->session != NOBODY) {
+    if (client->session != GORDIAN_NONE) {
         const struct session *session = &service->sessions[client->session];
         memcpy(welcome.session, session->id, sizeof welcome.session);
         welcome.last = session->last;
@@ -97,7 +95,7 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
         return FAIL_WITH(service, WIRE_NOT_ALLOWED, error,
                          "this token does not permit to close systems");
     for (const struct client *other = service->clients; other; other = other->next)
-        if (other != client && other->system == served->slot && other->session != NOBODY)
+        if (other != client && other->system == served->slot && other->session != GORDIAN_NONE)
             return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
     return apply_close(service, served, error);
 }
@@ -341,7 +339,7 @@ static gordian_status take_ping(struct client *client, const struct wire_frame *
 
 void client_bye(struct client *client)
 {
-    if (client->session != NOBODY) {
+    if (client->session != GORDIAN_NONE) {
         session_lost(client->service, client->session);
         /* When the client reads the answer, its processes are released, unless they are many. */
         session_drop_step(client->service);
@@ -364,7 +362,8 @@ static gordian_status take_command_frame(struct client *client, const struct wir
         [WIRE_REMOVE] = take_remove,       [WIRE_LINE] = lines_take_frame,
     };
     uint8_t kind = frame->kind;
-    bool welcomed = client->session != NOBODY || (client->rights && !client_may_write(client));
+    bool welcomed =
+        client->session != GORDIAN_NONE || (client->rights && !client_may_write(client));
     client->service->counters.frames += !client->frame.begun;
     client->service->work->later = false;
     if (!welcomed && kind != WIRE_HELLO && kind != WIRE_PING && kind != WIRE_BYE)

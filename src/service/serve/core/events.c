@@ -5,8 +5,7 @@
 #include <string.h>
 
 #define FENCE_SHIFT 10 /* so many numbers, as a power of 2, there are for the events of a ms */
-#define NOBODY      GORDIAN_NONE
-#define CHECK_EVERY 8 /* events that are fed one by one, between looks at the clock */
+#define CHECK_EVERY 8  /* events that are fed one by one, between looks at the clock */
 
 /* ------------------------------------------------------------------ recovery */
 
@@ -71,7 +70,7 @@ static void collect_results(struct service *service, const struct apply_events *
         const struct served_result *result = &work->taken[i];
         work->results[work->result_count++] =
             (struct wire_result){result->outcome, result->reason, result->served};
-        if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != NOBODY)
+        if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != GORDIAN_NONE)
             session_own(service, events->session, served, event->process);
         if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
@@ -201,7 +200,7 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
                                       gordian_error *error)
 {
     struct service_work *work = service->work;
-    if (events->first == 0 || events->session == NOBODY)
+    if (events->first == 0 || events->session == GORDIAN_NONE)
         return GORDIAN_OK;
     uint64_t next = service->sessions[events->session].last + 1;
     if (events->first > next)
@@ -220,7 +219,7 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
 /* An event that was refused for its client's memory or rights is applied again as one that any
  * state refuses: this one, of nobody. */
 static const gordian_event refused_event = {
-    .op = GORDIAN_OP_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
+    .op = GORDIAN_OP_CANCEL, .process = GORDIAN_NONE, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
 
 /* Refuses the next event of a client that is near its memory quota, or whose token does not permit
  * everything. Why; 0: it was not refused. */
@@ -306,7 +305,7 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     work->record.used += 12; /* the number of the first, how many they are */
     size_t count = feed_list(service, events, &bad);
     service->counters.events += count;
-    if (events->first && events->session != NOBODY)
+    if (events->first && events->session != GORDIAN_NONE)
         service->sessions[events->session].last += count;
     wire_store64(work->record.data + head, events->first);
     wire_store32(work->record.data + head + 8, (uint32_t)count);
@@ -314,7 +313,7 @@ gordian_status apply_events(struct service *service, struct apply_events *events
         record_append(service);
     if (events->first)
         events->first += count;
-    if (events->session != NOBODY)
+    if (events->session != GORDIAN_NONE)
         service->sessions[events->session].record = service_last(service);
     if (bad)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "event %zu of the frame is malformed",

@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
 /* Names written out for one incident. */
 #define NAMES_MAX  2000
 #define LABELS_MAX 64 /* likewise */
@@ -53,7 +52,7 @@ static const char *names_text_of(struct served *served, const uint32_t *members,
     json_open(&json, NULL, '[');
     for (size_t i = 0; i < count && i < NAMES_MAX; i++) {
         const char *name =
-            members[i] == NOBODY ? NULL : served_process_name(served, members[i], buffer);
+            members[i] == GORDIAN_NONE ? NULL : served_process_name(served, members[i], buffer);
         if (name)
             json_text(&json, name);
     }
@@ -116,25 +115,25 @@ static void free_place(struct service *service, struct served *served, uint32_t 
 {
     struct open_incident *open = &served->incidents[place];
     served->cycles -= open->cycle;
-    service->work->walking -= open->walked != NOBODY;
+    service->work->walking -= open->walked != GORDIAN_NONE;
     memory_free_all(&served->memory, open->members, open->concerned);
     *open = (struct open_incident){.serial = open->serial + 1, .requester = served->incident_free};
     served->incident_free = place;
     served->incident_count--;
 }
 
-/* NOBODY: no memory. */
+/* GORDIAN_NONE: no memory. */
 static uint32_t take_incident_place(struct served *served)
 {
     uint32_t place = served->incident_free;
-    if (place != NOBODY) {
+    if (place != GORDIAN_NONE) {
         served->incident_free = served->incidents[place].requester;
         return place;
     }
     place = served->incident_limit;
     if (!memory_grow32(&served->memory, &served->incidents, &served->incident_room, place + 1,
                        sizeof *served->incidents))
-        return NOBODY;
+        return GORDIAN_NONE;
     served->incidents[place] = (struct open_incident){0};
     served->incident_limit++;
     return place;
@@ -144,7 +143,7 @@ static uint32_t take_incident_place(struct served *served)
 
 static bool is_incident_member(const struct served *served, uint32_t place, uint32_t process)
 {
-    return process != NOBODY && served_incident(served, process) == place;
+    return process != GORDIAN_NONE && served_incident(served, process) == place;
 }
 
 static void join_incident(struct served *served, uint32_t place, uint32_t process)
@@ -161,7 +160,7 @@ static bool list_incident_members(struct served *served, uint32_t place,
     open->members = memory_alloc(&served->memory, (witness->count + 1) * sizeof(uint32_t));
     for (size_t i = 0; open->members && i < witness->count; i++) {
         uint32_t process = witness->edges[i].process;
-        if (!witness->edges[i].waits || served_incident(served, process) != NOBODY)
+        if (!witness->edges[i].waits || served_incident(served, process) != GORDIAN_NONE)
             continue;
         join_incident(served, place, process);
         open->members[open->member_count++] = process;
@@ -187,7 +186,7 @@ static size_t first_members(const struct open_incident *open, const gordian_witn
 static void add_concerned(struct service *service, struct served *served,
                           struct open_incident *open, uint32_t owner)
 {
-    if (owner == NOBODY || service->sessions[owner].last_cycle == open->id ||
+    if (owner == GORDIAN_NONE || service->sessions[owner].last_cycle == open->id ||
         !memory_grow32(&served->memory, &open->concerned, &open->concerned_room,
                        open->concerned_count + 1, sizeof *open->concerned))
         return;
@@ -200,15 +199,15 @@ static void walk_cycle(struct service *service, struct served *served, uint32_t 
 {
     struct open_incident *open = &served->incidents[place];
     served->marked++;
-    for (unsigned i = 0; i < WALK_STEP && open->walked != NOBODY; i++) {
+    for (unsigned i = 0; i < WALK_STEP && open->walked != GORDIAN_NONE; i++) {
         uint32_t at = open->walked;
         join_incident(served, place, at);
         add_concerned(service, served, open, served->processes[at].owner);
         at = system_next_ahead(served->system, at);
-        open->walked = at == open->requester ? NOBODY : at;
+        open->walked = at == open->requester ? GORDIAN_NONE : at;
     }
     if (!open->cycle) /* it has been listed meanwhile */
-        open->walked = NOBODY;
+        open->walked = GORDIAN_NONE;
 }
 
 /* ------------------------------------------------------------------ the beginning */
@@ -262,7 +261,7 @@ static void report_begin(struct service *service, struct served *served,
     }
     if (who != NOTIFY_MEMBERS)
         append_incident(service, &incident);
-    notify_mark(service, served, open, NOBODY);
+    notify_mark(service, served, open, GORDIAN_NONE);
     notify_incident(service, served, &incident, who);
 }
 
@@ -278,34 +277,34 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
         served->incidents[served->doomed_place].doomed++;
         return;
     }
-    if (!served_list_cycles(served) || served_incident(served, requester) != NOBODY)
+    if (!served_list_cycles(served) || served_incident(served, requester) != GORDIAN_NONE)
         return; /* it awaits more, and was deadlocked before */
     uint64_t id = service->next_incident++;
     served->counters.incidents++;
     if (system_explain_some(served->system, requester, (size_t)2 * NAMES_MAX, &witness, NULL))
         return;
     uint32_t place = take_incident_place(served);
-    if (place == NOBODY)
+    if (place == GORDIAN_NONE)
         return;
     struct open_incident *open = &served->incidents[place];
     open->id = id;
     open->at = service->work->now;
     open->requester = requester;
-    open->walked = NOBODY;
+    open->walked = GORDIAN_NONE;
     served->incident_count++;
     if (system_closed_by(served->system, requester) == requester) {
         open->cycle = true;
         served->cycles++;
         open->walked = requester;
         walk_cycle(service, served, place);
-        service->work->walking += open->walked != NOBODY;
+        service->work->walking += open->walked != GORDIAN_NONE;
     } else if (!list_incident_members(served, place, &witness)) {
         free_place(service, served, place);
         return;
     }
     if (service->replaying)
         return;
-    open->unreported = open->walked != NOBODY;
+    open->unreported = open->walked != GORDIAN_NONE;
     report_begin(service, served, open, &witness, open->unreported ? NOTIFY_OTHERS : NOTIFY_ALL);
 }
 
@@ -317,7 +316,7 @@ static void end_walk(struct service *service, struct served *served, struct open
     if (!open->unreported)
         return;
     open->unreported = false;
-    notify_mark(service, served, open, NOBODY);
+    notify_mark(service, served, open, GORDIAN_NONE);
     if (notify_has_members(service, served) &&
         system_explain_some(served->system, open->requester, (size_t)2 * NAMES_MAX, &witness,
                             NULL) == GORDIAN_OK)
@@ -330,10 +329,10 @@ bool incidents_walk(struct service *service)
         struct served *served = service->systems[i];
         for (uint32_t j = 0; served && j < served->incident_limit; j++) {
             struct open_incident *open = &served->incidents[j];
-            if (open->id == 0 || open->walked == NOBODY)
+            if (open->id == 0 || open->walked == GORDIAN_NONE)
                 continue;
             walk_cycle(service, served, j);
-            if (open->walked == NOBODY)
+            if (open->walked == GORDIAN_NONE)
                 end_walk(service, served, open);
             return service->work->walking > 0;
         }
@@ -414,14 +413,14 @@ void incident_left(struct service *service, struct served *served, uint32_t proc
                    const char *how, bool victim)
 {
     uint32_t place = served->left;
-    served->left = NOBODY;
-    if (place == NOBODY)
+    served->left = GORDIAN_NONE;
+    if (place == GORDIAN_NONE)
         return;
     struct open_incident *open = &served->incidents[place];
     for (uint32_t i = 0; i < open->member_count; i++)
         if (open->members[i] == process)
-            open->members[i] = NOBODY;
-    served->processes[process].incident = NOBODY;
+            open->members[i] = GORDIAN_NONE;
+    served->processes[process].incident = GORDIAN_NONE;
     if (gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
         end_incident(service, served, place, how, victim, process); /* a cycle, and it is broken */
     else
@@ -432,7 +431,7 @@ void incidents_close_all(struct service *service, struct served *served)
 {
     for (uint32_t i = served->incident_limit; i-- > 0;)
         if (served->incidents[i].id)
-            end_incident(service, served, i, "closed", false, NOBODY);
+            end_incident(service, served, i, "closed", false, GORDIAN_NONE);
 }
 
 /* ------------------------------------------------------------------ snapshots */
@@ -473,7 +472,7 @@ void incidents_save(const struct served *served, struct bytes *bytes)
 static bool is_witness_cycle(const struct served *served, const struct open_incident *open)
 {
     uint32_t at = open->requester;
-    if (open->member_count == 0 || system_closed_by(served->system, at) == NOBODY)
+    if (open->member_count == 0 || system_closed_by(served->system, at) == GORDIAN_NONE)
         return false;
     for (uint32_t i = 0; i < open->member_count; i++) {
         if ((i > 0 && at == open->requester) || open->members[i] != at)
@@ -487,14 +486,14 @@ static gordian_status load_one(struct service *service, struct served *served, s
                                gordian_error *error)
 {
     struct open_incident next = {
-        .id = bytes_take_u64(in), .at = bytes_take_u64(in), .walked = NOBODY};
+        .id = bytes_take_u64(in), .at = bytes_take_u64(in), .walked = GORDIAN_NONE};
     next.requester = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     next.doomed = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     uint64_t count = bytes_take_count(in);
     if (in->bad || next.id == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: incidents");
     uint32_t place = take_incident_place(served);
-    if (place == NOBODY)
+    if (place == GORDIAN_NONE)
         return fail_memory(error);
     struct open_incident *open = &served->incidents[place];
     *open = next;
@@ -505,7 +504,7 @@ static gordian_status load_one(struct service *service, struct served *served, s
     for (uint64_t i = 0; i < count; i++) {
         uint64_t process = bytes_take_u64(in);
         if (in->bad || process >= served->process_room ||
-            served_incident(served, (uint32_t)process) != NOBODY)
+            served_incident(served, (uint32_t)process) != GORDIAN_NONE)
             return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
         join_incident(served, place, (uint32_t)process);
         open->members[open->member_count++] = (uint32_t)process;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
 /* Nodes of the graph, events and changes that are kept. */
 #define NODES_MAX  2000
 #define EVENTS_MAX 2000
@@ -79,7 +78,7 @@ static void find_nodes(struct served *served, struct nodes *nodes, const uint32_
                        size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (members[i] != NOBODY)
+        if (members[i] != GORDIAN_NONE)
             add_replay_node(nodes, process_node(members[i]));
     size_t start = 0;
     for (int depth = 0; depth < 3 && !nodes->full; depth++) {

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define NOBODY      GORDIAN_NONE
 #define STUCK_MANY  2048 /* waiting: they are not all looked at for an answer */
 #define STUCK_NAMED 1000
 #define NAMED       100000 /* of the deadlocked, when the state of a system is asked for */
@@ -222,11 +221,11 @@ static void write_state(struct json *json, struct client *client, struct served 
     const uint32_t *dead;
     size_t count;
     json_open(json, "state", '{');
-    if (process != NOBODY)
+    if (process != GORDIAN_NONE)
         write_line_process(json, client, served, process);
-    if (resource != NOBODY)
+    if (resource != GORDIAN_NONE)
         write_resource(json, served, resource);
-    if (process != NOBODY || resource != NOBODY)
+    if (process != GORDIAN_NONE || resource != GORDIAN_NONE)
         return;
     write_system(json, served);
     if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL)) {
@@ -238,7 +237,7 @@ static void write_state(struct json *json, struct client *client, struct served 
 gordian_status line_state(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
-    uint32_t process = NOBODY, resource = NOBODY;
+    uint32_t process = GORDIAN_NONE, resource = GORDIAN_NONE;
     size_t start = client->out.used;
     struct served *served;
     struct json json;
@@ -247,7 +246,7 @@ gordian_status line_state(struct client *client, gordian_error *error)
         const gordian_word *name = &reader->words[1];
         process = served_find_process(served, name->text, name->length);
         resource = served_find_resource(served, name->text, name->length);
-        if (process == NOBODY && resource == NOBODY)
+        if (process == GORDIAN_NONE && resource == GORDIAN_NONE)
             return FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, name, error,
                                 "there is nothing of this name");
     }

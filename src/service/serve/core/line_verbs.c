@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY      GORDIAN_NONE
 #define HISTORY     50 /* incidents, if not said otherwise */
 #define HISTORY_MAX 500
 
@@ -129,7 +128,7 @@ static void write_hello_answer(struct client *client)
     char id[2 * WIRE_SESSION_SIZE + 1];
     json_begin(&json, &client->out);
     json_open(&json, "hello", '{');
-    if (client->session != NOBODY) {
+    if (client->session != GORDIAN_NONE) {
         const struct session *session = &service->sessions[client->session];
         for (size_t i = 0; i < WIRE_SESSION_SIZE; i++)
             snprintf(id + 2 * i, 3, "%02x", session->id[i]);
@@ -225,8 +224,8 @@ static gordian_status find_named(struct client *client, const struct served *ser
 {
     *id = (what == WIRE_PROCESS ? served_find_process : served_find_resource)(served, name->text,
                                                                               name->length);
-    return *id != NOBODY ? GORDIAN_OK
-                         : bad_word(client, name, "there is nothing of this name", error);
+    return *id != GORDIAN_NONE ? GORDIAN_OK
+                               : bad_word(client, name, "there is nothing of this name", error);
 }
 
 /* forget P, remove Q */
@@ -285,7 +284,7 @@ static gordian_status take_word_want(struct client *client, const struct served 
         (!parse_u64(value.text, value.length, &want->units, &why) || want->units == 0))
         return bad_word(client, word, "units must be a whole number from 1 on", error);
     want->resource = served_find_resource(served, name.text, name.length);
-    return want->resource != NOBODY
+    return want->resource != GORDIAN_NONE
                ? GORDIAN_OK
                : bad_word(client, word, "there is no resource of this name", error);
 }
@@ -300,9 +299,9 @@ static gordian_status verb_what_if(struct client *client, gordian_error *error)
     TRY(need_word(client, 1, "expected a process", &name, error));
     TRY(client_system(client, &served, error));
     TRY(need_word(client, 2, "expected a resource", &first, error));
-    gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = NOBODY, .wants = work->wants};
+    gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = GORDIAN_NONE, .wants = work->wants};
     event.process = served_find_process(served, name->text, name->length);
-    if (event.process == NOBODY || reader->word_count > WANTS)
+    if (event.process == GORDIAN_NONE || reader->word_count > WANTS)
         return bad_word(client, name, "there is no process of this name", error);
     for (size_t i = 2; i < reader->word_count; i++)
         TRY(take_word_want(client, served, &reader->words[i], &work->wants[event.want_count++],

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
 /* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
 #define UNKNOWN_PROCESS (GORDIAN_NONE - 1)
 #define LINE_MAX        WIRE_FRAME_MAX
@@ -69,9 +68,9 @@ static gordian_status claims_of(struct service_work *work, const struct served *
         uint32_t resource = find_line_resource(served, &item->name);
         char shown[TRACE_SHOWN_MAX];
         bool weight = word_is(&item->name, "priority") || word_is(&item->name, "cost");
-        if (resource == NOBODY && weight)
+        if (resource == GORDIAN_NONE && weight)
             continue;
-        if (resource == NOBODY)
+        if (resource == GORDIAN_NONE)
             return trace_fail(trace, &item->name, error, "resource '%s' was never declared",
                               trace_show(&item->name, shown));
         if (*count >= UINT16_MAX)
@@ -151,11 +150,11 @@ static const gordian_word *unknown_name(const struct service_work *work,
 {
     const gordian_trace *trace = &work->trace;
     if (process &&
-        (trace->op != GORDIAN_OP_AWAIT || find_line_process(served, &trace->name) == NOBODY))
+        (trace->op != GORDIAN_OP_AWAIT || find_line_process(served, &trace->name) == GORDIAN_NONE))
         return &trace->name;
     for (size_t i = 0; i < trace->item_count; i++)
         if ((process ? find_line_process : find_line_resource)(served, &trace->items[i].name) ==
-            NOBODY)
+            GORDIAN_NONE)
             return &trace->items[i].name;
     return &trace->name;
 }
@@ -213,12 +212,12 @@ static gordian_status make_line_event(struct service_work *work, const struct se
     *event = (gordian_event){
         .op = trace->op,
         .process = find_line_process(served, &trace->name),
-        .resource = NOBODY,
-        .to = NOBODY,
+        .resource = GORDIAN_NONE,
+        .to = GORDIAN_NONE,
     };
     if (trace->to.text) {
         event->to = find_line_process(served, &trace->to);
-        if (event->to == NOBODY)
+        if (event->to == GORDIAN_NONE)
             event->to = UNKNOWN_PROCESS;
     }
     if (await) {
@@ -257,12 +256,12 @@ static gordian_status create_awaited(struct client *client, struct served *serve
     for (size_t i = 0; i < trace->item_count; i++) {
         uint32_t *id = &work->wants[i].resource;
         *id = find_line_process(served, &trace->items[i].name); /* it may be named twice */
-        if (*id != NOBODY)
+        if (*id != GORDIAN_NONE)
             continue;
         const gordian_word *name = &trace->items[i].name;
         TRY(quota_check(client->service, client->session,
                         served_new_process_cost(served, name->length, 0), error));
-        TRY(declare_word(client, served, NOBODY, WIRE_PROCESS, name, id, error));
+        TRY(declare_word(client, served, GORDIAN_NONE, WIRE_PROCESS, name, id, error));
     }
     return GORDIAN_OK;
 }
@@ -275,7 +274,7 @@ static gordian_status create_processes(struct client *client, struct served *ser
     if (event->op == GORDIAN_OP_AWAIT)
         TRY(create_awaited(client, served, error));
     event->process = find_line_process(served, &trace->name); /* it may await itself */
-    *created = !trace->avoidance && event->process == NOBODY &&
+    *created = !trace->avoidance && event->process == GORDIAN_NONE &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
     return *created ? declare_word(client, served, client->session, WIRE_PROCESS, &trace->name,

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-
 /* ------------------------------------------------------------------ a client's buffer */
 
 unsigned char *client_room(struct client *client, size_t size)
@@ -179,7 +177,7 @@ void notify_granted(struct service *service, struct served *served, const uint32
         return;
     for (size_t i = 0; i < count; i++) {
         uint32_t owner = served->processes[processes[i]].owner;
-        struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
+        struct client *client = owner == GORDIAN_NONE ? NULL : service->sessions[owner].client;
         if (client && client->system == served->slot && client != except &&
             client->subscriptions & WIRE_MY_GRANTS && may_notify(client))
             send_granted(client, served, processes[i]);
@@ -205,8 +203,9 @@ static void mark_owners(struct service *service, const struct served *served,
                         const uint32_t *processes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t owner = processes[i] == NOBODY ? NOBODY : served->processes[processes[i]].owner;
-        if (owner != NOBODY)
+        uint32_t owner =
+            processes[i] == GORDIAN_NONE ? GORDIAN_NONE : served->processes[processes[i]].owner;
+        if (owner != GORDIAN_NONE)
             service->sessions[owner].concerned = service->work->notices;
     }
 }
@@ -229,7 +228,7 @@ static bool concerns_client(const struct service *service, const struct served *
     if (client->subscriptions & WIRE_DEADLOCKS)
         return who & NOTIFY_OTHERS;
     return who & NOTIFY_MEMBERS && client->subscriptions & WIRE_MY_DEADLOCKS &&
-           client->session != NOBODY &&
+           client->session != GORDIAN_NONE &&
            service->sessions[client->session].concerned == service->work->notices;
 }
 
@@ -302,7 +301,7 @@ static void write_notice_wants(struct json *json, const struct served *served,
         json_shut(json);
     }
     json_shut(json);
-    if (event->to != NOBODY)
+    if (event->to != GORDIAN_NONE)
         json_key_text(json, "to", served_process_label(served, event->to, buffer));
 }
 

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
 /* No byte of EVENTS can make a system keep more: see served_event_cost. */
 #define EVENT_BYTE_COST 20
 
@@ -120,7 +119,7 @@ static bool is_dense(const struct served *served)
 static bool is_owner(const struct service *service, const struct served_owner *owner,
                      uint32_t session)
 {
-    return owner->session == session && session != NOBODY &&
+    return owner->session == session && session != GORDIAN_NONE &&
            owner->serial == service->sessions[session].serial;
 }
 
@@ -129,7 +128,7 @@ static uint32_t owner_account(const struct service *service, const struct served
 {
     uint32_t session = owner->session;
     bool there = session < service->session_limit && service->sessions[session].in_use;
-    return there && is_owner(service, owner, session) ? session : NOBODY;
+    return there && is_owner(service, owner, session) ? session : GORDIAN_NONE;
 }
 
 static void return_shares(struct service *service, uint32_t session, uint64_t bytes)
@@ -181,12 +180,12 @@ uint32_t quota_opener(const struct service *service, const struct served *served
 uint32_t quota_adder(const struct service *service, const struct served *served, uint32_t resource)
 {
     return resource < served->adder_room ? owner_account(service, &served->adders[resource])
-                                         : NOBODY;
+                                         : GORDIAN_NONE;
 }
 
 void quota_opened(struct service *service, uint32_t session, struct served *served)
 {
-    if (session == NOBODY)
+    if (session == GORDIAN_NONE)
         return;
     served->opener = (struct served_owner){session, service->sessions[session].serial};
     service->sessions[session].systems++;
@@ -198,8 +197,8 @@ void quota_added(struct service *service, uint32_t session, struct served *serve
                  uint32_t resource, size_t name_length)
 {
     struct served_owner *adder = &served->adders[resource];
-    *adder = (struct served_owner){.session = NOBODY};
-    if (session == NOBODY)
+    *adder = (struct served_owner){.session = GORDIAN_NONE};
+    if (session == GORDIAN_NONE)
         return;
     *adder = (struct served_owner){session, service->sessions[session].serial};
     service->sessions[session].resources++;
@@ -213,8 +212,8 @@ void quota_removed(struct service *service, struct served *served, uint32_t reso
     if (resource >= served->adder_room)
         return;
     uint32_t session = owner_account(service, &served->adders[resource]);
-    served->adders[resource].session = NOBODY;
-    if (session == NOBODY)
+    served->adders[resource].session = GORDIAN_NONE;
+    if (session == GORDIAN_NONE)
         return;
     service->sessions[session].resources--;
     holder_count(service, session, -1, 0);
@@ -227,7 +226,7 @@ void quota_closed(struct service *service, struct served *served)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     uint32_t opener = owner_account(service, &served->opener);
-    if (opener != NOBODY) {
+    if (opener != GORDIAN_NONE) {
         service->sessions[opener].systems--;
         holder_count(service, opener, 0, -1);
         return_shares(service, opener, served_system_cost());
@@ -243,7 +242,8 @@ void quota_closed(struct service *service, struct served *served)
 
 static bool is_limited(const struct service *service, uint32_t session)
 {
-    return session != NOBODY && service->options.limits.session_memory > 0 && !service->replaying;
+    return session != GORDIAN_NONE && service->options.limits.session_memory > 0 &&
+           !service->replaying;
 }
 
 /* May the session's own account grow by `more`? */
@@ -294,7 +294,7 @@ size_t quota_backlog(const struct client *client)
 {
     const struct service *service = client->service;
     uint64_t limit = service->options.limits.session_memory;
-    uint64_t used = client->session == NOBODY ? 0 : service->accounts[client->session];
+    uint64_t used = client->session == GORDIAN_NONE ? 0 : service->accounts[client->session];
     uint64_t left = used < limit ? limit - used : 0;
     if (limit == 0 || left > CLIENT_BACKLOG_MAX)
         return CLIENT_BACKLOG_MAX;
@@ -307,7 +307,7 @@ void quota_enter(struct service *service, struct served *served)
     if (limit == 0 || service->replaying || !is_dense(served))
         return;
     uint32_t opener = owner_account(service, &served->opener);
-    if (opener != NOBODY)
+    if (opener != GORDIAN_NONE)
         others = service->accounts[opener] + dense_bytes(service, opener, served);
     served->meter->limit = others < limit ? limit - others : 1;
     served->meter->refused = false;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY          GORDIAN_NONE
 #define SERVICE_SECTION "service"
 #define SYSTEM_SECTION  "system " /* and its slot */
 /* 1: without the owners of resources and systems; 2: of tokens; 3: without fences; 4: without
@@ -61,7 +60,7 @@ static gordian_status replay_declare(struct service *service, const struct recor
         return GORDIAN_STATUS_INPUT;
     TRY(apply_declare(service, &declare, error));
     for (size_t i = 0; i < declare.count; i++)
-        if (service->work->ids[i] == NOBODY)
+        if (service->work->ids[i] == GORDIAN_NONE)
             return GORDIAN_STATUS_INPUT;
     return GORDIAN_OK;
 }
@@ -95,7 +94,7 @@ static gordian_status replay_for_service(struct service *service, const struct r
         session_forget(service, record->slot);
         return GORDIAN_OK;
     }
-    if ((record->session != NOBODY && !is_session_slot(service, record->session)) ||
+    if ((record->session != GORDIAN_NONE && !is_session_slot(service, record->session)) ||
         !wire_get_open(&record->frame, &open))
         return GORDIAN_STATUS_INPUT;
     TRY(service_put_system(service, record->slot, &open, error));
@@ -112,7 +111,7 @@ static gordian_status replay_record(struct service *service, const struct record
     struct wire_weigh weigh;
     if (record->kind == RECORD_OPEN || record->kind == RECORD_SESSION || record->kind == RECORD_END)
         return replay_for_service(service, record, error);
-    if (!served || (record->session != NOBODY && !is_session_slot(service, record->session)))
+    if (!served || (record->session != GORDIAN_NONE && !is_session_slot(service, record->session)))
         return GORDIAN_STATUS_INPUT;
     switch (record->kind) {
     case RECORD_CLOSE:
@@ -129,7 +128,7 @@ static gordian_status replay_record(struct service *service, const struct record
                                                       : GORDIAN_STATUS_INPUT;
     case RECORD_LABEL:
         return wire_get_label(&record->frame, &label, texts)
-                   ? apply_label(service, served, NOBODY, &label, error)
+                   ? apply_label(service, served, GORDIAN_NONE, &label, error)
                    : GORDIAN_STATUS_INPUT;
     default:
         return GORDIAN_STATUS_INPUT;
@@ -179,7 +178,7 @@ static void save_service(const struct service *service, struct bytes *bytes)
     bytes_u64(bytes, service->session_limit);
     /* free slots in the order in which they will be used again */
     bytes_u64(bytes, service->session_limit - service->session_count);
-    for (uint32_t i = service->free_session; i != NOBODY; i = service->sessions[i].next)
+    for (uint32_t i = service->free_session; i != GORDIAN_NONE; i = service->sessions[i].next)
         bytes_u64(bytes, i);
     bytes_u64(bytes, service->session_count);
     for (uint32_t i = 0; i < service->session_limit; i++)
@@ -190,7 +189,7 @@ static void save_service(const struct service *service, struct bytes *bytes)
 
 static void put_owner(struct bytes *bytes, uint32_t session)
 {
-    bytes_u64(bytes, (uint32_t)(session + 1)); /* NOBODY is 0 */
+    bytes_u64(bytes, (uint32_t)(session + 1)); /* GORDIAN_NONE is 0 */
 }
 
 /* Before the image of a system, with its length: its slot, its open incidents, its owners, its
@@ -320,13 +319,13 @@ static gordian_status own_processes(struct service *service, struct served *serv
     for (uint32_t p = 0; p < served_process_limit(served); p++) {
         struct served_process *record = &served->processes[p];
         uint32_t owner = record->owner;
-        if (owner == NOBODY)
+        if (owner == GORDIAN_NONE)
             continue;
         if (!is_session_slot(service, owner) || !served_process_name(served, p, buffer))
             return bad_snapshot(error);
         if (!session_reserve(service, owner))
             return fail_memory(error);
-        record->owner = NOBODY;
+        record->owner = GORDIAN_NONE;
         session_own(service, owner, served, p);
     }
     return GORDIAN_OK;
@@ -335,7 +334,7 @@ static gordian_status own_processes(struct service *service, struct served *serv
 static bool take_owner(const struct service *service, struct bytes_in *in, uint32_t *session)
 {
     *session = (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
-    return !in->bad && (*session == NOBODY || is_session_slot(service, *session));
+    return !in->bad && (*session == GORDIAN_NONE || is_session_slot(service, *session));
 }
 
 /* So that quotas are used up as they were. */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#define NOBODY      GORDIAN_NONE
 #define QUESTION_MS 2  /* to look again whether it has been answered */
 #define KEPT_MS     10 /* ... whether the journal takes records again */
 
@@ -125,7 +124,7 @@ static struct service *allocate_service(const struct service_options *options)
         return NULL;
     service->memory = memory;
     service->options = *options;
-    service->free_session = NOBODY;
+    service->free_session = GORDIAN_NONE;
     service->next_incident = 1;
     if (options->allocator)
         return service;
@@ -198,9 +197,9 @@ gordian_status service_attach(struct service *service, struct client *client,
     client->service = service;
     client->rights = rights;
     client->subscriptions = WIRE_MY_GRANTS;
-    client->system = NOBODY;
-    client->session = NOBODY;
-    client->holder = NOBODY;
+    client->system = GORDIAN_NONE;
+    client->session = GORDIAN_NONE;
+    client->holder = GORDIAN_NONE;
     client->out.fd = -1;
     const struct served *served = service_find(service, DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM));
     if (served)
@@ -221,7 +220,7 @@ gordian_status service_attach(struct service *service, struct client *client,
 static void leave_session(struct client *client)
 {
     struct service *service = client->service;
-    if (client->session == NOBODY)
+    if (client->session == GORDIAN_NONE)
         return;
     struct session *session = &service->sessions[client->session];
     session->client = NULL;
@@ -231,7 +230,7 @@ static void leave_session(struct client *client)
         lease_advance_clock(service);
         session_renew_lease(service, session);
     }
-    client->session = NOBODY;
+    client->session = GORDIAN_NONE;
 }
 
 void client_drop_question(struct client *client)
@@ -276,10 +275,10 @@ static void join_session(struct client *client, uint32_t slot)
     struct service *service = client->service;
     struct session *session = &service->sessions[slot];
     struct client *other = session->client;
-    if (client->session != NOBODY && client->session != slot)
+    if (client->session != GORDIAN_NONE && client->session != slot)
         leave_session(client);
     if (other && other != client) {
-        other->session = NOBODY;
+        other->session = GORDIAN_NONE;
         client_error(other, WIRE_TAKEN_OVER, 0, 0, "the session goes on in another connection");
         client_wake(other);
     }
@@ -310,11 +309,11 @@ static gordian_status authorise_client(struct client *client, struct wire_text t
     if (!options->authorise)
         return GORDIAN_OK;
     client->holder = holder_find(service, grant.holder, strlen(grant.holder));
-    if (client->holder != NOBODY)
+    if (client->holder != GORDIAN_NONE)
         holder_set(service, client->holder, &grant);
     const struct served *served = service_system(service, client->system);
     if (served && !service_is_permitted(service, client->holder, served->name))
-        client->system = NOBODY;
+        client->system = GORDIAN_NONE;
     return GORDIAN_OK;
 }
 
@@ -329,12 +328,12 @@ gordian_status client_hello(struct client *client, const struct wire_hello *hell
     struct wire_hello mine = *hello;
     const char *holder = holder_name(service, client->holder);
     mine.token = (struct wire_text){holder, strlen(holder)}; /* whose it is: the token is secret */
-    if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
+    if (client->session != GORDIAN_NONE && memcmp(hello->session, zeros, sizeof zeros) == 0)
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
-    uint32_t slot = session_same(service, &mine);  /* which needs no journal */
-    if (slot == NOBODY || service->standing_by[0]) /* a session is with the leader */
+    uint32_t slot = session_same(service, &mine);        /* which needs no journal */
+    if (slot == GORDIAN_NONE || service->standing_by[0]) /* a session is with the leader */
         TRY(client_may_change(client, error));
-    if (slot == NOBODY)
+    if (slot == GORDIAN_NONE)
         TRY(session_hello(service, &mine, &slot, error));
     join_session(client, slot);
     return GORDIAN_OK;
@@ -343,7 +342,7 @@ gordian_status client_hello(struct client *client, const struct wire_hello *hell
 void client_welcomed(struct client *client, size_t start)
 {
     const struct service *service = client->service;
-    if (client->session != NOBODY && service_is_cut_off(service))
+    if (client->session != GORDIAN_NONE && service_is_cut_off(service))
         client_skip_journal(client, start, service->sessions[client->session].record);
 }
 
@@ -389,8 +388,9 @@ gordian_status client_may_open(const struct client *client, const struct wire_op
 
 bool client_may_end(const struct client *client, const struct served *served, uint32_t process)
 {
-    uint32_t owner = process < served->process_room ? served->processes[process].owner : NOBODY;
-    return client->rights & SERVICE_END_OTHERS || owner == NOBODY || owner == client->session;
+    uint32_t owner =
+        process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;
+    return client->rights & SERVICE_END_OTHERS || owner == GORDIAN_NONE || owner == client->session;
 }
 
 gordian_status client_may_modify(const struct client *client, const struct served *served,
@@ -513,7 +513,7 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
     if (client->form != CLIENT_UNKNOWN && !client->closing)
         used += (client->form == CLIENT_BINARY ? binary_take : lines_take)(
             client, at + used, count - used, budget, wanted);
-    if (client->session != NOBODY && used > 0)
+    if (client->session != GORDIAN_NONE && used > 0)
         session_renew_lease(service, &service->sessions[client->session]);
     if (client->out.used != service->work->unmarked)
         client->mark = service_last(service);
@@ -523,7 +523,7 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
 void service_heard(struct client *client)
 {
     struct service *service = client->service;
-    if (client->session == NOBODY)
+    if (client->session == GORDIAN_NONE)
         return;
     lease_advance_clock(service);
     session_renew_lease(service, &service->sessions[client->session]);

@@ -144,7 +144,7 @@ void quota_set_limit(struct service *service);
 void quota_begin(struct service *service);
 bool quota_refused(const struct service *service);
 
-/* What happens to accounts. `session` may be NOBODY where something is opened or added. */
+/* What happens to accounts. `session` may be GORDIAN_NONE where something is opened or added. */
 void quota_disown(struct service *service, uint32_t session, const struct served *served,
                   uint32_t process);
 void quota_opened(struct service *service, uint32_t session, struct served *served);
@@ -153,7 +153,7 @@ void quota_added(struct service *service, uint32_t session, struct served *serve
                  uint32_t resource, size_t name_length);
 void quota_removed(struct service *service, struct served *served, uint32_t resource,
                    size_t name_length);
-/* Whose quotas a system and a resource count for; NOBODY: nobody's, or not any more. */
+/* Whose quotas a system and a resource count for; GORDIAN_NONE: nobody's, or not any more. */
 uint32_t quota_opener(const struct service *service, const struct served *served);
 uint32_t quota_adder(const struct service *service, const struct served *served, uint32_t resource);
 
@@ -232,7 +232,7 @@ void lease_judge(struct service *service);
 
 /* ---- core/apply.c: each journals what it does; `client` NULL: nobody in particular */
 
-/* `session`: whose quotas count, or NOBODY. */
+/* `session`: whose quotas count, or GORDIAN_NONE. */
 gordian_status apply_open(struct service *service, uint32_t session, const struct wire_open *open,
                           uint32_t *slot, gordian_error *error);
 /* The same at a given slot: replay, snapshots. */

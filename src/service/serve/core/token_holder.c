@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
 /* The sum of the memory is that old at most; and before it refuses, */
 #define SUM_MS   1000
 #define AGAIN_MS 20
@@ -20,14 +19,14 @@
 uint32_t holder_find(struct service *service, const char *name, size_t length)
 {
     if (length == 0 || length > SERVICE_HOLDER_MAX)
-        return NOBODY;
+        return GORDIAN_NONE;
     for (uint32_t i = 0; i < service->holder_count; i++)
         if (strlen(service->holders[i].name) == length &&
             memcmp(service->holders[i].name, name, length) == 0)
             return i;
     if (!memory_grow32(&service->memory, &service->holders, &service->holder_room,
                        service->holder_count + 1, sizeof *service->holders))
-        return NOBODY;
+        return GORDIAN_NONE;
     struct holder *holder = &service->holders[service->holder_count];
     *holder = (struct holder){.events.refilled = service->work->steady};
     memcpy(holder->name, name, length);
@@ -76,7 +75,7 @@ gordian_status client_find_system(const struct client *client, struct wire_text 
 
 static struct holder *holder_of_session(const struct service *service, uint32_t session)
 {
-    uint32_t place = session == NOBODY ? NOBODY : service->sessions[session].holder;
+    uint32_t place = session == GORDIAN_NONE ? GORDIAN_NONE : service->sessions[session].holder;
     return place < service->holder_count ? &service->holders[place] : NULL;
 }
 
