@@ -1,11 +1,11 @@
-/* Commands: checked, applied, and written into the journal. */
+/* Commands: check, apply, and append the record to the write-ahead journal. */
 #include "foundation/base/clock.h"
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-#define SLICE_CHECK 16 /* declarations or removals between two looks at the clock */
+#define SLICE_CHECK 16 /* declarations or removals between two readings of the clock */
 
 /* ------------------------------------------------------------------ records */
 
@@ -47,8 +47,8 @@ void record_append_body(struct service *service, size_t frame_size)
 
 /* ------------------------------------------------------------------ quotas */
 
-/* What the limits allow may change from one start to the next; what was applied once is applied
- * again whatever they are now. */
+/* Limits may change between two runs. A replay ignores them: what was applied once is applied
+ * again. */
 static gordian_status check_names(struct service *service, const struct served *served,
                                   uint32_t session, gordian_error *error)
 {
@@ -282,7 +282,8 @@ static gordian_status declare_one(struct service *service, struct served *served
                                   const struct wire_declaration *declaration, bool *changed,
                                   uint32_t *id, gordian_error *error)
 {
-    /* It becomes whose who sends its events; whoever names it must have room for it. */
+    /* The process will belong to the session that sends its events. The one that names it is
+     * checked for its cost. */
     if (declaration->what == WIRE_OTHER) {
         TRY(quota_check(service, session,
                         served_new_process_cost(served, declaration->name.length, 0), error));
@@ -294,7 +295,7 @@ static gordian_status declare_one(struct service *service, struct served *served
     return quota_leave(service, served, status, error);
 }
 
-/* Those whom a bank's declarations have served are told, and are not in any answer. */
+/* Notifies processes that a bank's declaration granted. No answer lists them. */
 static void notify_served(struct service *service, struct served *served)
 {
     size_t count;
@@ -305,7 +306,7 @@ static void notify_served(struct service *service, struct served *served)
     served->served_count = 0;
 }
 
-/* Room for all that is left of the frame. */
+/* Reserves memory for the rest of the frame. */
 static gordian_status reserve_declare(struct service *service, const struct apply_declare *declare,
                                       gordian_error *error)
 {
@@ -319,7 +320,7 @@ static gordian_status reserve_declare(struct service *service, const struct appl
         return fail_memory(error);
     TRY(record_begin(service, RECORD_DECLARE, declare->served->slot, declare->session,
                      4 + (size_t)(list->end - list->at), error));
-    work->record.used += 4; /* how many they are */
+    work->record.used += 4; /* the number of declarations */
     return GORDIAN_OK;
 }
 
@@ -333,8 +334,8 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     gordian_status status = check_service_memory(service, error);
     THEN(status, reserve_declare(service, declare, error));
     if (status != GORDIAN_OK && declare->count > 0) {
-        /* The slices before were applied: that is to be answered. There is room for the ids since
-         * then. */
+        /* Earlier slices were applied and need an answer: refuse the rest. Memory for the ids was
+         * reserved. */
         for (; declare->list.left > 0; declare->list.left--)
             service->work->ids[declare->count++] = GORDIAN_NONE;
         return GORDIAN_OK;
@@ -369,7 +370,7 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     if (list->left > 0)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "declaration %zu is malformed",
                          declare->count + 1);
-    /* A quota is no fault of the names: that is to be told, if it can be. */
+    /* Reports a quota as an error of the frame, if all of it was refused. */
     return !declare->accepted && work->code == WIRE_QUOTA ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
 }
 
@@ -411,7 +412,8 @@ static gordian_status check_removable(struct service *service, struct served *se
         process ? "'%.60s' holds or waits for something" : "'%.60s' is held or waited for", name);
 }
 
-/* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
+/* Removes a name that is not held or waited for. Fails only if a resource of a bank is still
+ * claimed. */
 static gordian_status remove_name(struct service *service, struct served *served, uint8_t what,
                                   uint32_t id, gordian_error *error)
 {
@@ -457,7 +459,7 @@ static bool removal_yields(struct service *service, const struct apply_remove *r
     return left > 0 && left % SLICE_CHECK == 0 && slice_is_over(service->work, clock_ns());
 }
 
-/* Before the first one is removed: so a frame that names one in use removes none. */
+/* Checks all ids before the first removal: a frame with an id in use removes nothing. */
 static gordian_status check_all(struct service *service, struct apply_remove *remove,
                                 gordian_error *error)
 {
@@ -473,7 +475,7 @@ static gordian_status check_all(struct service *service, struct apply_remove *re
     return GORDIAN_OK;
 }
 
-/* The record has what was removed, also if it fails at the next one. */
+/* If it fails in the middle, the record has the ids removed before. */
 static gordian_status remove_all(struct service *service, struct apply_remove *remove,
                                  gordian_error *error)
 {
@@ -483,7 +485,7 @@ static gordian_status remove_all(struct service *service, struct apply_remove *r
     TRY(record_begin(service, RECORD_REMOVE, remove->served->slot, GORDIAN_NONE,
                      5 + 4 * (size_t)remove->list.left, error));
     record->data[RECORD_HEAD] = remove->what;
-    record->used += 5; /* with how many they are */
+    record->used += 5; /* the kind, the number of ids */
     while (!remove->yields && wire_next_id(&remove->list, &id)) {
         if (remove->resumed) /* it may be in use, or another session's, since it was checked */
             status = check_next(service, remove, id, error);
@@ -533,7 +535,7 @@ gordian_status apply_label(struct service *service, struct served *served, uint3
                       !served_resource_name(served, label->id, buffer))
         return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
                          process ? "process" : "resource", label->id);
-    /* Whose quotas the labels count for. */
+    /* the session charged for the labels */
     uint32_t payer =
         process ? served->processes[label->id].owner : quota_adder(service, served, label->id);
     TRY(quota_check(service, payer != GORDIAN_NONE ? payer : session,

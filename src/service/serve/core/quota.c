@@ -1,16 +1,16 @@
 /*
- * Memory: who has how much of it, and who may have more.
+ * Memory quotas: how much memory sessions have, and how much they may have.
  *
- * *Meters* count what is allocated, as the C library gave it: one for the service, one for each
- * system below it. A meter with a limit refuses what would exceed it, and whatever needed it fails
- * with everything as it was, as if the machine had no memory left.
+ * *Meters* count allocated memory: one for the service, and one below it for each system. A meter
+ * with a limit refuses allocations that would exceed it. The command that needed one fails without
+ * effects, as if memory were out.
  *
- * *Accounts* say what each session makes the service keep: its processes with what they claim, hold
- * and wait for, the resources it added, the systems it opened, each at what such a thing takes
- * (system/cost.c), and the buffers of its connection. Engines that keep matrices take more than
- * their names do; what their systems take is metered, and is their openers'.
+ * *Accounts* count what each session makes the service store: its processes with claims, holds and
+ * waits, the resources it added, the systems it opened (each at the cost of system/cost.c), and the
+ * buffers of its connection. An engine with matrices takes more than the cost of its names: the
+ * meter of such a system counts for the session that opened it.
  *
- * Commands are measured before they are applied, never while the journal is replayed.
+ * Quotas are checked before a command is applied, and never during a replay.
  */
 #include "foundation/base/engine.h"
 #include "service/serve/core/service_internal.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No byte of EVENTS can make a system keep more: see served_event_cost. */
+/* The most that a byte of EVENTS can add to an account: see served_event_cost. */
 #define EVENT_BYTE_COST 20
 
 /* ------------------------------------------------------------------ meters */
@@ -29,7 +29,7 @@ struct meter {
     struct meter *parent; /* NULL: of the service */
     uint64_t used;
     uint64_t limit; /* 0: none */
-    bool refused;   /* something, because of the limit; until service_begin */
+    bool refused;   /* it refused memory since service_begin */
 };
 
 static bool quota_has_room(struct meter *meter, size_t more)
@@ -109,7 +109,7 @@ void quota_set_limit(struct service *service)
 
 /* ------------------------------------------------------------------ accounts */
 
-/* Does its engine keep more than names and edges? */
+/* Does the engine need memory for matrices? */
 static bool is_dense(const struct served *served)
 {
     return served->meter &&
@@ -123,7 +123,7 @@ static bool is_owner(const struct service *service, const struct served_owner *o
            owner->serial == service->sessions[session].serial;
 }
 
-/* The session, if it is still the one that did it. */
+/* The session of an owner, if it still exists. */
 static uint32_t owner_account(const struct service *service, const struct served_owner *owner)
 {
     uint32_t session = owner->session;
@@ -137,7 +137,7 @@ static void return_shares(struct service *service, uint32_t session, uint64_t by
     *account -= bytes < *account ? bytes : *account;
 }
 
-/* Of all dense systems it opened, but one. */
+/* Memory of the dense systems that a session opened, except one. */
 static uint64_t dense_bytes(const struct service *service, uint32_t session,
                             const struct served *except)
 {
@@ -157,7 +157,7 @@ uint64_t session_memory(const struct service *service, uint32_t session)
     uint64_t bytes = service->accounts[session];
     if (its->systems > 0)
         bytes += dense_bytes(service, session, NULL);
-    if (its->client) { /* buffers of the connection, and what is kept of a frame between slices */
+    if (its->client) { /* buffers of the connection, and results between two slices */
         const struct client_frame *frame = &its->client->frame;
         bytes += its->client->out.room + its->client->buffered + frame->notices.room +
                  frame->result_room * sizeof *frame->results +

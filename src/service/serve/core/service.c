@@ -1,4 +1,4 @@
-/* The service itself: opening and closing, clients coming and going, time. */
+/* The service: opening and closing, clients, rate limits, periodic work. */
 #include "service/serve/core/service.h"
 
 #include "foundation/base/clock.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#define QUESTION_MS 2  /* to look again whether it has been answered */
-#define KEPT_MS     10 /* ... whether the journal takes records again */
+#define QUESTION_MS 2  /* how often to check whether a query was answered */
+#define KEPT_MS     10 /* how often to check whether the journal takes records again */
 
 /* ------------------------------------------------------------------ options */
 
@@ -216,7 +216,7 @@ gordian_status service_attach(struct service *service, struct client *client,
     return GORDIAN_OK;
 }
 
-/* The lease of its session begins, or the session is over. */
+/* Starts the lease of the client's session, or ends the session if it has none. */
 static void leave_session(struct client *client)
 {
     struct service *service = client->service;
@@ -269,7 +269,7 @@ gordian_status client_subscribe(struct client *client, uint8_t mask, gordian_err
     return GORDIAN_OK;
 }
 
-/* Connects a client with a session, which may have been another connection's. */
+/* Connects a client with a session, and disconnects the session's previous client. */
 static void join_session(struct client *client, uint32_t slot)
 {
     struct service *service = client->service;
@@ -287,7 +287,7 @@ static void join_session(struct client *client, uint32_t slot)
     session_renew_lease(service, session);
 }
 
-/* Sets what the token permits, and hides the system in use if that is not permitted. */
+/* Sets the rights of the token. Deselects the system in use if the token does not permit it. */
 static gordian_status authorise_client(struct client *client, struct wire_text token,
                                        gordian_error *error)
 {
@@ -324,14 +324,16 @@ gordian_status client_hello(struct client *client, const struct wire_hello *hell
     struct service *service = client->service;
     TRY(authorise_client(client, hello->token, error));
     if (!client_may_write(client))
-        return GORDIAN_OK; /* it only looks: it has no session */
+        return GORDIAN_OK; /* a client that only queries has no session */
     struct wire_hello mine = *hello;
     const char *holder = holder_name(service, client->holder);
-    mine.token = (struct wire_text){holder, strlen(holder)}; /* whose it is: the token is secret */
+    mine.token = (struct wire_text){
+        holder, strlen(holder)}; /* records have the name of the token, not the secret */
     if (client->session != GORDIAN_NONE && memcmp(hello->session, zeros, sizeof zeros) == 0)
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
-    uint32_t slot = session_same(service, &mine);        /* which needs no journal */
-    if (slot == GORDIAN_NONE || service->standing_by[0]) /* a session is with the leader */
+    uint32_t slot = session_same(service, &mine); /* without a record */
+    if (slot == GORDIAN_NONE ||
+        service->standing_by[0]) /* on a standby, sessions belong to the leader */
         TRY(client_may_change(client, error));
     if (slot == GORDIAN_NONE)
         TRY(session_hello(service, &mine, &slot, error));
@@ -381,7 +383,7 @@ gordian_status client_may_open(const struct client *client, const struct wire_op
                          "this token is for other systems");
     if (client->rights & SERVICE_ADMINISTER ||
         service_find(client->service, open->name.text, open->name.length))
-        return GORDIAN_OK; /* or it only uses what is there */
+        return GORDIAN_OK; /* it only selects an existing system */
     return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
                      "this token does not permit to open systems");
 }
@@ -404,8 +406,8 @@ gordian_status client_may_modify(const struct client *client, const struct serve
 
 /* ------------------------------------------------------------------ quotas */
 
-/* Fills a bucket at `rate` events a second (0: no limit), up to what one second brings. False: it
- * is empty. */
+/* Refills a bucket at `rate` events per second (0: no limit), at most with one second's worth.
+ * False: it is empty. */
 static bool refill_bucket(struct rate_bucket *bucket, uint64_t now, uint64_t rate)
 {
     int64_t most = (int64_t)rate * 1000;
@@ -419,7 +421,7 @@ static bool refill_bucket(struct rate_bucket *bucket, uint64_t now, uint64_t rat
     return bucket->level > 0;
 }
 
-/* The token of a client, if the token has a rate limit. */
+/* The token of a client, if it has a rate limit. */
 static struct holder *limited_holder(const struct client *client)
 {
     const struct service *service = client->service;
@@ -462,7 +464,7 @@ uint32_t service_pause_ms(const struct client *client)
     const struct holder *holder = limited_holder(client);
     uint32_t ms = bucket_pause(&client->events, client->service->options.limits.events_a_second);
     uint32_t shared = holder ? bucket_pause(&holder->events, holder->max_events) : 0;
-    if (client->frame.begun) /* the quota has counted all of it */
+    if (client->frame.begun) /* all its events were counted before */
         return client->frame.waits ? KEPT_MS : 0;
     if (ms == 0 && shared == 0)
         return client->question ? QUESTION_MS : 0;
@@ -531,9 +533,8 @@ void service_heard(struct client *client)
 
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
 {
-    client->closing = true; /* and so the error is fatal, whatever it is */
-    if (client->form !=
-        CLIENT_UNKNOWN) /* whose form is not known would take it for something else */
+    client->closing = true;             /* makes the error fatal */
+    if (client->form != CLIENT_UNKNOWN) /* otherwise the client would misread it */
         client_error(client, code, retry_ms, 0, text);
     client->mark = service_last(client->service);
 }
@@ -544,7 +545,7 @@ uint32_t service_tick(struct service *service)
 {
     const char *why;
     service_begin(service);
-    service_may_change(service, &why); /* tries what could not be appended */
+    service_may_change(service, &why); /* retries a failed append */
     if (service->work->deadline <= service->work->lease)
         lease_judge(service);
     bool more = incidents_walk(service);

@@ -1,19 +1,19 @@
-/* Sessions: their table, what they own, and how they end. */
+/* Sessions: their table, their processes, and their end. */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-/* What a record can name; how many there may be is a matter of the limits. */
+/* The largest slot in a record. The limits of the service are smaller. */
 #define SLOT_MAX (1u << 26)
-/* Processes of lost sessions that are dropped in one go: a fraction of a millisecond. */
+/* How many processes of lost sessions are dropped at once: a fraction of a millisecond. */
 #define DROP_STEP 512
-/* What a session takes that owns nothing: its records, its connection. */
+/* Memory of an empty session: its records and its connection. */
 #define SESSION_BYTES 1024
 
 /* ------------------------------------------------------------------ the table */
 
-/* Ids are random. */
+/* Session ids are random. */
 static uint64_t session_id_hash(const void *context, uint32_t slot)
 {
     const struct service *service = context;
@@ -28,7 +28,7 @@ static void hash_sessions(const void *context, struct hash *table)
             hash_put(table, session_id_hash(service, i), i);
 }
 
-/* Its slot, and its place in the hash table; GORDIAN_NONE: there is none. */
+/* Returns the slot of a session and its place in the hash table; GORDIAN_NONE: not found. */
 static uint32_t session_find_place(const struct service *service,
                                    const uint8_t id[WIRE_SESSION_SIZE], uint32_t *place)
 {
@@ -47,7 +47,7 @@ static uint32_t session_find(const struct service *service, const uint8_t id[WIR
     return session_find_place(service, id, &place);
 }
 
-/* Makes slots up to this one exist; those in between are free. */
+/* Makes slots up to this one exist. New slots are free. */
 static bool reserve_slot(struct service *service, uint32_t slot)
 {
     if (!memory_grow32(&service->memory, &service->sessions, &service->session_room, slot + 1,
@@ -58,7 +58,7 @@ static bool reserve_slot(struct service *service, uint32_t slot)
                       service))
         return false;
     uint32_t first = service->session_limit;
-    for (uint32_t i = slot + 1; i-- > first;) { /* the lowest comes first, and is taken first */
+    for (uint32_t i = slot + 1; i-- > first;) { /* the lowest new slot is used first */
         service->sessions[i] =
             (struct session){.next = service->free_session, .holder = GORDIAN_NONE};
         service->free_session = i;
@@ -74,12 +74,12 @@ gordian_status session_reserve_slots(struct service *service, uint32_t count, go
 
 bool session_order_free(struct service *service, const uint32_t *order, uint32_t count)
 {
-    /* Each once, and all of them: the chain through `next` must be made anew without a cycle. */
+    /* `order` must have every free slot once. Only then is it made the new list of free slots. */
     uint32_t free_count = 0;
     for (uint32_t i = 0; i < service->session_limit; i++) {
         free_count += !service->sessions[i].in_use;
         if (!service->sessions[i].in_use)
-            service->sessions[i].next = i; /* not in the new chain yet */
+            service->sessions[i].next = i; /* not in the new list yet */
     }
     if (free_count != count)
         return false;
@@ -168,7 +168,7 @@ uint32_t session_same(const struct service *service, const struct wire_hello *he
     return same ? slot : GORDIAN_NONE;
 }
 
-/* Nobody can guess a session's id. */
+/* Makes a random id, which cannot be guessed. */
 static bool new_id(struct service *service, uint8_t id[WIRE_SESSION_SIZE])
 {
     static const uint8_t zeros[WIRE_SESSION_SIZE];
@@ -288,7 +288,7 @@ void session_forget(struct service *service, uint32_t slot)
 {
     struct session *session = &service->sessions[slot];
     uint32_t place;
-    while (session->share_count > 0) /* the processes stay, without an owner */
+    while (session->share_count > 0) /* its processes stay, without an owner */
         session_disown(service, service->systems[session->shares[0].system],
                        session->shares[0].head);
     holder_take(service, slot, GORDIAN_NONE);
@@ -301,7 +301,7 @@ void session_forget(struct service *service, uint32_t slot)
     service->session_count--;
 }
 
-/* Ends one process of a lost session, and forgets it. */
+/* Ends and removes one process of a lost session. */
 static bool drop_process(struct service *service, struct served *served, uint32_t process)
 {
     struct apply_events events = {.served = served, .session = GORDIAN_NONE, .how = "lost"};
@@ -315,7 +315,7 @@ static bool drop_process(struct service *service, struct served *served, uint32_
            apply_removal(service, served, WIRE_PROCESS, process, NULL) == 0;
 }
 
-/* False: not now. */
+/* Drops the processes of one lost session. False: not finished. */
 static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
 {
     const struct session *session = &service->sessions[slot];
