@@ -11,7 +11,7 @@ static gordian_status put_done(struct client *client)
     return GORDIAN_OK;
 }
 
-/* Answers USE and OPEN. The kind of the system tells the client whether results are outcomes or
+/* Answers USE and OPEN. The kind of the system shows the client whether results are outcomes or
  * verdicts. */
 static gordian_status use_system(struct client *client, const struct served *served)
 {
@@ -27,7 +27,8 @@ static gordian_status malformed(struct client *client, const char *kind, gordian
 
 /* ------------------------------------------------------------------ commands */
 
-/* A command that sets work->later gets the same frame again. Part of it may have been applied. */
+/* If a command sets work->later, the same frame is taken again. Part of it may have been applied.
+ */
 typedef gordian_status take_command(struct client *client, const struct wire_frame *frame,
                                     gordian_error *error);
 
@@ -209,7 +210,7 @@ static gordian_status take_ask(struct client *client, const struct wire_frame *f
     return GORDIAN_OK;
 }
 
-/* The edges of one side of a process, as wants. */
+/* Stores the edges of one side of a process as wants. */
 static gordian_status gather_side(struct served *served, enum served_side side, uint32_t process,
                                   gordian_want *wants, size_t *count, gordian_error *error)
 {
@@ -320,8 +321,8 @@ static gordian_status take_subscribe(struct client *client, const struct wire_fr
     const struct served *served = service_system(client->service, client->system);
     if (!served || !(mask & WIRE_EVERYTHING))
         return put_done(client);
-    CLIENT_PUT(client, wire_put_u64, WIRE_DONE, served->seq); /* the last event before the first
-                                                                 notification */
+    CLIENT_PUT(client, wire_put_u64, WIRE_DONE,
+               served->seq); /* the last event before the first notification */
     return GORDIAN_OK;
 }
 
@@ -341,7 +342,8 @@ void client_bye(struct client *client)
 {
     if (client->session != GORDIAN_NONE) {
         session_lost(client->service, client->session);
-        /* When the client reads the answer, its processes are released, unless they are many. */
+        /* When the client reads the answer, its processes have been dropped, unless they are many.
+         */
         session_drop_step(client->service);
     }
     client->closing = true;

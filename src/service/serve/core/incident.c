@@ -1,20 +1,20 @@
 /*
- * Incidents: what stays to be told of a deadlock.
+ * Incidents: the record of a deadlock from its beginning to its end.
  *
  * An incident begins with the request that closes a deadlock. Its members are the processes of the
- * witness that are not members of another one. It ends when none of them is deadlocked any more,
- * which can only come about by somebody giving up: a cancel, an exit, recovery, a lost session; not
- * always of a member, where a witness leads through the members of several incidents.
+ * witness that are not members of another incident. It ends when no member is deadlocked any more.
+ * Only a cancel, an exit, a recovery or a lost session can cause that; not always of a member,
+ * where a witness contains members of several incidents.
  *
- * In a system of one-unit resources an incident is a cycle. The engine knows who closed it, and
- * says whose cancel or exit has opened it again; its members need not be listed, and a cycle of
- * half a million processes begins and ends as quickly as one of two. Who is on it is looked at some
- * at a time, for those who ask and for those who want to be told.
+ * In a single-unit system an incident is a cycle. The engine knows which request closed it, and
+ * which cancel or exit opens it. Its members need not be listed, so a cycle of half a million
+ * processes begins and ends as fast as one of two. For queries and notifications, its members are
+ * visited a few at a time.
  *
- * Requests that come to wait behind a deadlock do not begin another one; they are counted. Where
- * units are counted, some of them may be deadlocked without it, too: when the last incident has
- * ended and somebody can still never run again, the next one begins there and then.
- * Ids are handed out in the order of the journal, so a replay gives every incident its own again.
+ * A request that waits behind a deadlock is counted, and does not begin an incident. In a
+ * multi-unit system such processes may be deadlocked on their own: if deadlocked processes remain
+ * when the last incident ends, the next one begins. Ids follow the order of the journal, so a
+ * replay gives every incident its id again.
  */
 #include "engines/detect/system.h"
 #include "service/serve/core/service_internal.h"
@@ -22,15 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names written out for one incident. */
+/* names listed per incident */
 #define NAMES_MAX  2000
-#define LABELS_MAX 64 /* likewise */
-/* Of those on a cycle so many are looked at in a turn of the loop. */
+#define LABELS_MAX 64 /* labels listed per incident */
+/* Members of a cycle visited per iteration of the event loop. */
 #define WALK_STEP 4096
 
 /* ------------------------------------------------------------------ texts */
 
-/* An array on its own, ended by NUL. */
+/* Begins a JSON array in a text that end_incident_text ends with a NUL. */
 static void begin_incident_text(struct json *json, struct output *text)
 {
     text_clear(text);
@@ -89,7 +89,7 @@ static void add_labels(struct json *json, struct served *served, enum tags_of of
     }
 }
 
-/* Of everybody and everything in it, each once; NULL: there are none. */
+/* The labels of all processes and resources in a witness, each once; NULL: none. */
 static const char *incident_labels_text(struct served *served, const gordian_witness *witness,
                                         struct output *text)
 {
@@ -108,9 +108,10 @@ static const char *incident_labels_text(struct served *served, const gordian_wit
     return count ? end_incident_text(text) : NULL;
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ slots */
 
-/* Its place is free from here on; whoever still names it has another serial number. */
+/* Frees a slot. The serial number changes, so members of the old incident are no members of the
+ * next one. */
 static void free_place(struct service *service, struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
@@ -122,7 +123,7 @@ static void free_place(struct service *service, struct served *served, uint32_t 
     served->incident_count--;
 }
 
-/* GORDIAN_NONE: no memory. */
+/* Returns a free slot; GORDIAN_NONE: out of memory. */
 static uint32_t take_incident_place(struct served *served)
 {
     uint32_t place = served->incident_free;
@@ -152,7 +153,7 @@ static void join_incident(struct served *served, uint32_t place, uint32_t proces
     served->processes[process].serial = served->incidents[place].serial;
 }
 
-/* Lists the processes that wait in the witness as members, each once. False: no memory. */
+/* Lists the waiting processes of the witness as members, each once. False: out of memory. */
 static bool list_incident_members(struct served *served, uint32_t place,
                                   const gordian_witness *witness)
 {
@@ -168,7 +169,7 @@ static bool list_incident_members(struct served *served, uint32_t place,
     return open->members;
 }
 
-/* The first of them, for texts: of a cycle, as the witness has them. */
+/* The first members, for texts; those of a cycle are in the order of the witness. */
 static size_t first_members(const struct open_incident *open, const gordian_witness *witness,
                             uint32_t few[NAMES_MAX])
 {
@@ -181,7 +182,7 @@ static size_t first_members(const struct open_incident *open, const gordian_witn
     return count;
 }
 
-/* ------------------------------------------------------------------ who is on a cycle */
+/* ------------------------------------------------------------------ members of a cycle */
 
 static void add_concerned(struct service *service, struct served *served,
                           struct open_incident *open, uint32_t owner)
@@ -194,7 +195,7 @@ static void add_concerned(struct service *service, struct served *served,
     open->concerned[open->concerned_count++] = owner;
 }
 
-/* Looks at some more of those on a cycle, which may be half of all there are. */
+/* Visits some more members of a cycle, which may have half of all processes. */
 static void walk_cycle(struct service *service, struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
@@ -206,13 +207,13 @@ static void walk_cycle(struct service *service, struct served *served, uint32_t 
         at = system_next_ahead(served->system, at);
         open->walked = at == open->requester ? GORDIAN_NONE : at;
     }
-    if (!open->cycle) /* it has been listed meanwhile */
+    if (!open->cycle) /* the cycle was listed meanwhile */
         open->walked = GORDIAN_NONE;
 }
 
 /* ------------------------------------------------------------------ the beginning */
 
-/* Of the incidents of one second only so many are kept with what led to them. */
+/* May another incident of this second be stored with its replay? */
 static bool keep_replay(struct service *service)
 {
     struct service_work *work = service->work;
@@ -224,7 +225,7 @@ static bool keep_replay(struct service *service)
     return work->replays++ < service->options.limits.incidents_second;
 }
 
-/* Its labels are kept beside it. */
+/* The store keeps the labels in a record of their own. */
 static void append_incident(struct service *service, const struct incident *incident)
 {
     const struct service_journal *journal = &service->options.journal;
@@ -270,7 +271,7 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
 {
     gordian_witness witness;
     if (outcome == GORDIAN_OUTCOME_DOOMED && served->incident_count > 0) {
-        /* It counts for one of those that stand, for the same as long as it does. */
+        /* One open incident counts all doomed requests while it is open. */
         while (served->doomed_place >= served->incident_limit ||
                served->incidents[served->doomed_place].id == 0)
             served->doomed_place = (served->doomed_place + 1) % served->incident_limit;
@@ -308,7 +309,7 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
     report_begin(service, served, open, &witness, open->unreported ? NOTIFY_OTHERS : NOTIFY_ALL);
 }
 
-/* All on the cycle are known now: they are told. */
+/* All members of the cycle are known: notifies them. */
 static void end_walk(struct service *service, struct served *served, struct open_incident *open)
 {
     gordian_witness witness;
@@ -342,8 +343,8 @@ bool incidents_walk(struct service *service)
 
 /* ------------------------------------------------------------------ the end */
 
-/* Who has left is told, too. Of a cycle that ends before all on it were looked at the rest need not
- * know. */
+/* Reports the end. The process that left is notified as well. If members of a cycle were not
+ * visited, their sessions are not notified. */
 static void report_end(struct service *service, struct served *served,
                        const struct open_incident *open, const char *how, const char *victim,
                        uint32_t leaver)
@@ -381,7 +382,7 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Is any of its members among the deadlocked, ascending? */
+/* Is a member among the deadlocked processes (ascending)? */
 static bool still_stands(const struct served *served, uint32_t place, const uint32_t *dead,
                          size_t count)
 {
@@ -393,18 +394,18 @@ static bool still_stands(const struct served *served, uint32_t place, const uint
     return false;
 }
 
-/* Somebody has given up in a system whose units are counted: that may end any of the incidents. */
+/* Ends incidents of a multi-unit system after a process gave up, which may end any of them. */
 static void settle_incidents(struct service *service, struct served *served, const char *how,
                              bool victim, uint32_t leaver)
 {
     const uint32_t *dead;
     size_t count;
     if (gordian_deadlocked(served->system, &dead, &count, NULL))
-        return; /* no memory: the next one to leave settles it */
+        return; /* out of memory: the next time */
     for (uint32_t i = served->incident_limit; i-- > 0;)
         if (served->incidents[i].id && !still_stands(served, i, dead, count))
             end_incident(service, served, i, how, victim, leaver);
-    /* recovery goes on until nobody is left */
+    /* recovery continues until no process is deadlocked */
     if (served->incident_count == 0 && count > 0 && !victim)
         incident_begin(service, served, dead[0], GORDIAN_OUTCOME_DEADLOCK);
 }
@@ -422,7 +423,7 @@ void incident_left(struct service *service, struct served *served, uint32_t proc
             open->members[i] = GORDIAN_NONE;
     served->processes[process].incident = GORDIAN_NONE;
     if (gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
-        end_incident(service, served, place, how, victim, process); /* a cycle, and it is broken */
+        end_incident(service, served, place, how, victim, process); /* the cycle is broken */
     else
         settle_incidents(service, served, how, victim, process);
 }
@@ -511,7 +512,7 @@ static gordian_status load_one(struct service *service, struct served *served, s
     }
     if (!is_witness_cycle(served, open))
         return GORDIAN_OK;
-    /* The engine knows the members of a cycle: the list is not needed. */
+    /* the engine knows the members of a cycle: no list is needed */
     for (uint32_t i = 0; i < open->member_count; i++)
         add_concerned(service, served, open, served->processes[open->members[i]].owner);
     memory_free(&served->memory, open->members);

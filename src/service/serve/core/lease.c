@@ -50,7 +50,7 @@ void session_renew_lease(struct service *service, struct session *session)
         work->deadline = session->deadline;
 }
 
-/* ------------------------------------------------------------------ whose is over */
+/* ------------------------------------------------------------------ expiry */
 
 static bool lease_expired(const struct service *service, const struct session *session)
 {

@@ -1,12 +1,12 @@
-/* Answers in the form of lines: JSON, as the commands `detect` and `avoid` print it. */
+/* Answers in text form: JSON, as `gordian detect` and `gordian avoid` print it. */
 #include "engines/detect/system.h"
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-#define STUCK_MANY  2048 /* waiting: they are not all looked at for an answer */
+#define STUCK_MANY  2048 /* with more waiting processes, not all are listed */
 #define STUCK_NAMED 1000
-#define NAMED       100000 /* of the deadlocked, when the state of a system is asked for */
+#define NAMED       100000 /* deadlocked processes in the state of a system */
 
 /* ------------------------------------------------------------------ events */
 
@@ -29,8 +29,8 @@ void line_event_begin(struct json *json, const struct served *served, gordian_op
         served_processes_json(json, "granted_to", served, granted, result->served);
 }
 
-/* Of a large system only those in the witness, and of these some: to find everybody, and to sort
- * them, would hold all others up. */
+/* In a large system, lists only processes of the witness, and limits them: finding and sorting all
+ * deadlocked processes would block the event loop. */
 static void stuck_in_many(struct json *json, struct served *served, const gordian_event *event,
                           uint8_t outcome)
 {
@@ -111,7 +111,7 @@ static void write_state_side(struct json *json, const char *key, struct served *
     json_shut(json);
 }
 
-/* [{"awaits":2,"of":["p",...]},...]: how many have to act yet, and who can. */
+/* [{"awaits":2,"of":["p",...]},...]: how many acts are needed, and the processes that can act. */
 static void write_awaits(struct json *json, struct served *served, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
@@ -134,7 +134,7 @@ static void write_awaits(struct json *json, struct served *served, uint32_t proc
     json_shut(json);
 }
 
-/* Who awaits acts of this process. */
+/* The processes that await acts of this one. */
 static void write_awaited_by(struct json *json, struct served *served, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
@@ -205,7 +205,7 @@ static void write_system(struct json *json, const struct served *served)
 }
 
 /* Begins an answer about the state. While the journal cannot be written, the answer is sent at
- * once, and says that what it shows may be lost. */
+ * once, and says that the state may be lost. */
 static bool begin_state_answer(struct json *json, struct client *client)
 {
     bool unkept = service_is_cut_off(client->service);

@@ -1,11 +1,11 @@
-/* The form of lines: everything that is not a line of a trace. */
+/* The text form of the protocol: all commands that are not lines of a trace. */
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define HISTORY     50 /* incidents, if not said otherwise */
+#define HISTORY     50 /* incidents per answer by default */
 #define HISTORY_MAX 500
 
 static const char help_text[] =
@@ -27,7 +27,7 @@ static gordian_status bad_word(struct client *client, const gordian_word *word, 
                                gordian_error *error)
 {
     FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, word, error, "%s", text);
-    return GORDIAN_STATUS_INPUT; /* so that the compiler sees that it is never GORDIAN_OK */
+    return GORDIAN_STATUS_INPUT; /* so that the compiler knows that it is never GORDIAN_OK */
 }
 
 /* Answers {"ok":VERB,...}. */
@@ -42,7 +42,7 @@ static gordian_status line_ok(struct client *client, const char *verb, const str
     return GORDIAN_OK;
 }
 
-/* The word at `index`; `what`: the error if it is missing. */
+/* Returns the word at `index`. `what`: the error if it is missing. */
 static gordian_status need_word(struct client *client, size_t index, const char *what,
                                 const gordian_word **word, gordian_error *error)
 {
@@ -75,7 +75,7 @@ static bool parse_session(const gordian_word *value, uint8_t id[WIRE_SESSION_SIZ
     return true;
 }
 
-/* SECONDS, or Nms. */
+/* Parses SECONDS or Nms. */
 static bool parse_lease(const gordian_word *value, uint32_t *ms)
 {
     uint64_t number;
@@ -96,7 +96,7 @@ static const char *set_flag(struct wire_hello *hello, uint8_t flag, const gordia
     return word_is(value, "yes") || word_is(value, "no") ? NULL : "expected yes or no";
 }
 
-/* NULL, or what is wrong with the word. */
+/* Sets an option of HELLO. Returns NULL, or what is wrong with the word. */
 static const char *set_hello(struct wire_hello *hello, const gordian_word *word)
 {
     gordian_word name, value;
@@ -245,7 +245,7 @@ static gordian_status verb_remove(struct client *client, gordian_error *error)
     return line_ok(client, process ? "forget" : "remove", served);
 }
 
-/* KEY:VALUE ... of a process or a resource. KEY: removes the label. */
+/* label process|resource NAME KEY:VALUE ... (KEY: removes a label) */
 static gordian_status verb_label(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
@@ -350,7 +350,7 @@ static const char *set_filter(struct incidents_filter *filter, const gordian_wor
     return NULL;
 }
 
-/* A thread reads the history. Until it has, the line is taken again and again. */
+/* Answers a query of the history. A thread reads it; until then the line is taken again. */
 static gordian_status answer_history(struct client *client, const struct incidents_filter *filter,
                                      gordian_error *error)
 {
@@ -384,7 +384,7 @@ static gordian_status verb_history(struct client *client, gordian_error *error)
     struct incidents_filter filter = {.limit = HISTORY};
     char label[GORDIAN_NAME_MAX + 1];
     gordian_status status = client_system(client, &served, error);
-    if (status != GORDIAN_OK) { /* the system may have been closed since the question was asked */
+    if (status != GORDIAN_OK) { /* the system may have been closed since the query began */
         client_drop_question(client);
         return status;
     }

@@ -1,9 +1,9 @@
 /*
- * The form of lines: a line of a trace is an event, answered by a line of JSON as `gordian detect
- * --json` and `gordian avoid --json` print it; a declaration is answered only if it is refused.
- * What else can be said is in core/line_verbs.c.
+ * The text form of the protocol. A line of a trace is an event, answered by a line of JSON as
+ * `gordian detect --json` and `gordian avoid --json` print it. A declaration is answered only if it
+ * is refused. The other commands are in line_verbs.c.
  *
- * A process comes into being with its first event that is not refused, as in a trace.
+ * As in a trace, the first event of a process that is not refused creates the process.
  */
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
+/* Differs from GORDIAN_NONE: a hand-over to a process that does not exist. */
 #define UNKNOWN_PROCESS (GORDIAN_NONE - 1)
 #define LINE_MAX        WIRE_FRAME_MAX
 
@@ -36,7 +36,7 @@ gordian_status lines_open(struct service *service, gordian_error *error)
     return trace_open_text(&service->work->trace, &source, &service->memory, error);
 }
 
-/* Sets the reader to one line, its newline included. */
+/* Makes the reader read one line, with its newline. */
 static void reset_reader(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
@@ -109,7 +109,7 @@ static gordian_status line_declare_process(struct client *client, struct served 
 
 /* ------------------------------------------------------------------ events */
 
-/* An answer under way. */
+/* An answer that is being written. */
 struct answer {
     struct json json;
     struct client *client;
@@ -129,9 +129,8 @@ static void begin_line_answer(struct answer *answer, struct output *out,
     answer->begun = true;
 }
 
-/* The deadlock is told as it was before anybody was ended to resolve it. The answer is kept aside
- * until it is whole: its client may have asked for notices of deadlocks, and gets this one's now.
- */
+/* Writes the deadlock before recovery ends a process. The answer is buffered until it is complete:
+ * the client may be subscribed to deadlocks, and gets the notification first. */
 static void answer_stuck(struct apply_events *events, const gordian_event *event,
                          const struct served_result *result)
 {
@@ -143,8 +142,8 @@ static void answer_stuck(struct apply_events *events, const gordian_event *event
     events->victims = &answer->json;
 }
 
-/* The first name of a line that is not known; a process is also looked for in front of the items,
- * and only an await has processes behind. */
+/* Finds the first unknown name of a line. A process may be the first name, and the others of an
+ * await. */
 static const gordian_word *unknown_name(const struct service_work *work,
                                         const struct served *served, bool process)
 {
@@ -159,7 +158,8 @@ static const gordian_word *unknown_name(const struct service_work *work,
     return &trace->name;
 }
 
-/* Why an event was refused. The system knows names of ids only, the line has others as well. */
+/* Explains why an event was refused. The system has the names of ids only; the line has the others.
+ */
 static const char *refusal_text(const struct service_work *work, const struct served *served,
                                 const gordian_event *event, uint8_t reason, char *buffer,
                                 size_t size)
@@ -197,7 +197,7 @@ static const char *refusal_text(const struct service_work *work, const struct se
     return buffer;
 }
 
-/* The line as an event; unknown names become NONE. */
+/* Makes an event of the line. Unknown names become GORDIAN_NONE. */
 static gordian_status make_line_event(struct service_work *work, const struct served *served,
                                       gordian_event *event, gordian_error *error)
 {
@@ -246,8 +246,8 @@ static gordian_status declare_word(struct client *client, struct served *served,
     return apply_declaration(client->service, served, session, &declaration, id, error);
 }
 
-/* Those whose acts are awaited come into being by that. They are not the client's who names them,
- * and do not end with it: they become whose who sends their events. It must have room for them. */
+/* Creates the processes whose acts are awaited. They are owned by the sessions that send their
+ * events, not by the one that names them; but its quota must allow them. */
 static gordian_status create_awaited(struct client *client, struct served *served,
                                      gordian_error *error)
 {
@@ -255,7 +255,7 @@ static gordian_status create_awaited(struct client *client, struct served *serve
     const gordian_trace *trace = &work->trace;
     for (size_t i = 0; i < trace->item_count; i++) {
         uint32_t *id = &work->wants[i].resource;
-        *id = find_line_process(served, &trace->items[i].name); /* it may be named twice */
+        *id = find_line_process(served, &trace->items[i].name); /* may be named twice */
         if (*id != GORDIAN_NONE)
             continue;
         const gordian_word *name = &trace->items[i].name;
@@ -266,14 +266,14 @@ static gordian_status create_awaited(struct client *client, struct served *serve
     return GORDIAN_OK;
 }
 
-/* A process that a trace need not declare. */
+/* Creates the processes of an event that a trace need not declare. */
 static gordian_status create_processes(struct client *client, struct served *served,
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
     if (event->op == GORDIAN_OP_AWAIT)
         TRY(create_awaited(client, served, error));
-    event->process = find_line_process(served, &trace->name); /* it may await itself */
+    event->process = find_line_process(served, &trace->name); /* may await itself */
     *created = !trace->avoidance && event->process == GORDIAN_NONE &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
@@ -298,7 +298,7 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
     json_end(&answer->json);
     if (answer->json.out != &work->stuck)
         return;
-    if (work->stuck.failure) { /* an answer is missing: what comes next would be taken for it */
+    if (work->stuck.failure) { /* without this answer, the client would misread the next one */
         answer->client->out.failure = work->stuck.failure;
         answer->client->closing = true;
     } else {
@@ -338,7 +338,7 @@ static gordian_status take_line_event(struct client *client, struct served *serv
 
 /* ------------------------------------------------------------------ lines */
 
-/* A trace's verb: then the trace's grammar says what is wrong. */
+/* Is it a verb of traces? Then the parser of traces reports errors. */
 static bool is_trace_verb(const char *text, size_t length)
 {
     static const char *const verbs[] = {"request", "release",  "hold",    "wait",  "exit",
@@ -373,7 +373,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     return GORDIAN_OK;
 }
 
-/* A line whose first `blank` bytes are its number. */
+/* Takes a line whose first `blank` bytes are an event number. */
 static gordian_status take_line_words(struct client *client, const char *text, size_t length,
                                       size_t blank, uint64_t number, gordian_error *error)
 {
@@ -394,7 +394,7 @@ static gordian_status take_line_words(struct client *client, const char *text, s
     gordian_status status = verb_take(client, &known, error);
     if (known)
         return status;
-    /* Not a verb: the parser of traces says so, and which word may have been meant. */
+    /* Not a verb: the parser of traces reports that, and which word may have been meant. */
     reset_reader(client, text, length, blank);
     status = gordian_trace_next(&service->work->trace, error);
     if (status == GORDIAN_OK)
@@ -421,7 +421,7 @@ static gordian_status take_client_line(struct client *client, const char *text, 
     return take_line_words(client, text, length, blank, number, error);
 }
 
-/* What was written behind client->answer_at becomes the JSON of an ANSWER. */
+/* Turns the output after client->answer_at into an ANSWER. */
 static void frame_answer(struct client *client)
 {
     const struct service_work *work = client->service->work;
@@ -443,7 +443,7 @@ static void frame_answer(struct client *client)
     if (fence)
         wire_put_u64(frame, fence, WIRE_FENCE, work->fence);
     wire_put_answer(frame + fence, head, &answer);
-    client->out.used -= written > 0; /* its newline */
+    client->out.used -= written > 0; /* without its newline */
     wire_store32(frame + fence, (uint32_t)(client->out.used - client->answer_at - fence - 4));
 }
 

@@ -1,4 +1,4 @@
-/* Telling clients: answers, errors, and what others' events mean to them. */
+/* Sends clients answers, errors and notifications. */
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
@@ -31,8 +31,8 @@ void client_skip_journal(struct client *client, size_t start, uint64_t number)
         client->mark = number;
 }
 
-/* Whoever gets more notices than it reads is cut off; its own commands it cannot send that fast,
- * as nothing is read from it while its answers wait. */
+/* Back-pressure: cuts off a client that reads too slowly for its notifications. (Its answers cannot
+ * pile up: no input is read while they wait to be sent.) */
 static bool may_notify(struct client *client)
 {
     if (client->closing)
@@ -48,7 +48,7 @@ static bool may_notify(struct client *client)
 void client_wake(struct client *client)
 {
     struct service *service = client->service;
-    /* The record of what is being done comes next. */
+    /* the record of the current command comes next */
     client->mark = service_last(service) + 1;
     client->answer_at = client->out.used;
     if (client->wake)
@@ -89,11 +89,11 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
         if (retry_ms)
             json_key_u64(&json, "retry_ms", retry_ms);
         json_end(&json);
-        /* A person's mistake in a line does not end the conversation. */
+        /* a mistake in a line does not close the connection */
         client->closing |= fatal && code != WIRE_MALFORMED;
     }
     if (code == WIRE_NOT_KEPT ||
-        code == WIRE_NOT_LEADER) /* that the journal cannot be written need not wait until it can */
+        code == WIRE_NOT_LEADER) /* this error need not wait until the journal can be written */
         client_skip_journal(client, start, 0);
 }
 
@@ -118,9 +118,9 @@ void client_fail(struct client *client, const gordian_error *error)
 
 /* ------------------------------------------------------------------ grants */
 
-#define GRANTED_SCAN 4096 /* items of what happened last that are looked at for it */
+#define GRANTED_SCAN 4096 /* items of the change log that are searched */
 
-/* What it has got, and by which event: from what that changed. */
+/* Writes what a process was granted and by which event, from the change log. */
 static void write_granted(struct json *json, const struct served *served, uint32_t process)
 {
     const struct recent *recent = &served->recent;
@@ -186,19 +186,20 @@ void notify_granted(struct service *service, struct served *served, const uint32
 
 /* ------------------------------------------------------------------ incidents, events */
 
-/* JSON, in the client's form. */
+/* Sends JSON in the client's form. */
 static void send_notice_text(struct client *client, uint8_t kind, const struct output *text)
 {
     frame_swap_output(client);
     if (client->form == CLIENT_BINARY)
-        CLIENT_PUT(client, wire_put_frame, kind, text->buffer, text->used - 1); /* no newline */
+        CLIENT_PUT(client, wire_put_frame, kind, text->buffer,
+                   text->used - 1); /* without the newline */
     else
         client_put(client, text->buffer, text->used);
     frame_swap_output(client);
     client_wake(client);
 }
 
-/* Marks the owners of processes once, however many clients there are. */
+/* Marks the sessions that own these processes. */
 static void mark_owners(struct service *service, const struct served *served,
                         const uint32_t *processes, size_t count)
 {
@@ -275,7 +276,8 @@ bool notify_wanted(const struct service *service, const struct served *served)
     return false;
 }
 
-/* What it is about: resources and units, or of an await processes and how many of them. */
+/* Writes the wants of an event: resources and units; for an await, processes and how many of them.
+ */
 static void write_notice_wants(struct json *json, const struct served *served,
                                const gordian_event *event)
 {

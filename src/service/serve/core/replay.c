@@ -1,5 +1,5 @@
-/* After a restart: records applied again, and the parts of a snapshot that are the service's own.
- */
+/* Replays the write-ahead journal after a restart, and saves and loads the service's part of a
+ * snapshot. */
 #include "service/serve/core/service_internal.h"
 #include "service/serve/system/serialize.h"
 
@@ -7,9 +7,8 @@
 #include <string.h>
 
 #define SERVICE_SECTION "service"
-#define SYSTEM_SECTION  "system " /* and its slot */
-/* 1: without the owners of resources and systems; 2: of tokens; 3: without fences; 4: without
- * labels */
+#define SYSTEM_SECTION  "system " /* followed by the slot */
+/* 1: no owners of resources and systems; 2: no tokens; 3: no fencing tokens; 4: no labels */
 #define SERVICE_VERSION 5
 
 /* ------------------------------------------------------------------ records */
@@ -32,7 +31,7 @@ static bool is_session_slot(const struct service *service, uint32_t slot)
     return slot < service->session_limit && service->sessions[slot].in_use;
 }
 
-/* The replay_ functions return GORDIAN_STATUS_INPUT for a record that cannot be applied here. */
+/* The replay_ functions return GORDIAN_STATUS_INPUT for a record that cannot be applied. */
 static gordian_status replay_events(struct service *service, const struct record *record,
                                     struct served *served, gordian_error *error)
 {
@@ -78,7 +77,7 @@ static gordian_status replay_remove(struct service *service, const struct record
     return GORDIAN_OK;
 }
 
-/* A record of the service itself: a session, or a system that is opened. */
+/* Replays a record of a session, or one that opens a system. */
 static gordian_status replay_for_service(struct service *service, const struct record *record,
                                          gordian_error *error)
 {
@@ -170,13 +169,13 @@ static void save_session(const struct service *service, uint32_t slot, struct by
     bytes_text(bytes, holder, strlen(holder));
 }
 
-/* Everything but the images of the systems, which come behind it. */
+/* Saves all but the systems, which follow in sections of their own. */
 static void save_service(const struct service *service, struct bytes *bytes)
 {
     bytes_u64(bytes, SERVICE_VERSION);
     bytes_u64(bytes, service->next_incident);
     bytes_u64(bytes, service->session_limit);
-    /* free slots in the order in which they will be used again */
+    /* free slots, in the order in which they will be used */
     bytes_u64(bytes, service->session_limit - service->session_count);
     for (uint32_t i = service->free_session; i != GORDIAN_NONE; i = service->sessions[i].next)
         bytes_u64(bytes, i);
@@ -192,7 +191,7 @@ static void put_owner(struct bytes *bytes, uint32_t session)
     bytes_u64(bytes, (uint32_t)(session + 1)); /* GORDIAN_NONE is 0 */
 }
 
-/* Before the image of a system, with its length: its slot, its open incidents, its owners, its
+/* What precedes the serialized state of a system, with its length: slot, open incidents, owners and
  * labels. */
 static void save_head(const struct service *service, const struct served *served,
                       struct bytes *bytes)
@@ -201,7 +200,7 @@ static void save_head(const struct service *service, const struct served *served
     bytes_init(&head, &bytes->memory);
     bytes_u64(&head, served->slot);
     incidents_save(served, &head);
-    /* Who has opened it, and who has added each resource, if the session is still there. */
+    /* the sessions that opened it and added each resource, if they exist */
     char buffer[GORDIAN_NAME_MAX + 1];
     put_owner(&head, quota_opener(service, served));
     for (uint32_t q = 0; q < served_resource_limit(served); q++)
@@ -266,7 +265,7 @@ static gordian_status load_session(struct service *service, struct bytes_in *in,
     return GORDIAN_OK;
 }
 
-/* The free slots in their order; all others will be taken by a session. */
+/* Loads the order of the free slots, and the sessions in the others. */
 static gordian_status load_slots(struct service *service, struct bytes_in *in, uint32_t limit,
                                  uint64_t version, gordian_error *error)
 {
@@ -304,14 +303,15 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
         service->fence = bytes_take_u64(in);
     if (in->bad || bytes_left(in) > 0)
         return bad_snapshot(error);
-    /* what a new service starts with is replaced by what was saved */
+    /* the saved systems replace those of a new service */
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i])
             service_drop_system(service, service->systems[i]);
     return GORDIAN_OK;
 }
 
-/* The image has whose each process is; here are the lists of each session. */
+/* Restores the lists of processes of each session. The serialized system has the owner of each
+ * process. */
 static gordian_status own_processes(struct service *service, struct served *served,
                                     gordian_error *error)
 {
@@ -337,14 +337,14 @@ static bool take_owner(const struct service *service, struct bytes_in *in, uint3
     return !in->bad && (*session == GORDIAN_NONE || is_session_slot(service, *session));
 }
 
-/* So that quotas are used up as they were. */
+/* Restores the usage of quotas. */
 static gordian_status load_owners(struct service *service, struct served *served,
                                   struct bytes_in *in, gordian_error *error)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     uint32_t session;
     if (bytes_left(in) == 0)
-        return GORDIAN_OK; /* of version 1: nobody knows */
+        return GORDIAN_OK; /* version 1 has none */
     if (!take_owner(service, in, &session))
         return bad_snapshot(error);
     if (!served_reserve_adder(served))
@@ -439,7 +439,7 @@ void service_resume(struct service *service)
         if (!session->in_use)
             continue;
         if (session->lease_ms == 0)
-            session_lost(service, i); /* its connection is gone */
+            session_lost(service, i); /* its connection was closed */
         else
             session_renew_lease(service, session);
     }

@@ -327,8 +327,7 @@ gordian_status client_hello(struct client *client, const struct wire_hello *hell
         return GORDIAN_OK; /* a client that only queries has no session */
     struct wire_hello mine = *hello;
     const char *holder = holder_name(service, client->holder);
-    mine.token = (struct wire_text){
-        holder, strlen(holder)}; /* records have the name of the token, not the secret */
+    mine.token = (struct wire_text){holder, strlen(holder)}; /* the name, not the secret */
     if (client->session != GORDIAN_NONE && memcmp(hello->session, zeros, sizeof zeros) == 0)
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
     uint32_t slot = session_same(service, &mine); /* without a record */
@@ -404,7 +403,7 @@ gordian_status client_may_modify(const struct client *client, const struct serve
                      "this token does not permit to %s what is another session's", verb);
 }
 
-/* ------------------------------------------------------------------ quotas */
+/* ------------------------------------------------------------------ rate limits */
 
 /* Refills a bucket at `rate` events per second (0: no limit), at most with one second's worth.
  * False: it is empty. */
@@ -471,7 +470,7 @@ uint32_t service_pause_ms(const struct client *client)
     return ms > shared ? ms : shared;
 }
 
-/* ------------------------------------------------------------------ taking */
+/* ------------------------------------------------------------------ input */
 
 static size_t detect_form(struct client *client, const unsigned char *bytes, size_t count,
                           size_t *wanted)
@@ -539,7 +538,7 @@ void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, con
     client->mark = service_last(client->service);
 }
 
-/* ------------------------------------------------------------------ time goes by */
+/* ------------------------------------------------------------------ periodic work */
 
 uint32_t service_tick(struct service *service)
 {
@@ -559,7 +558,7 @@ bool service_is_busy(const struct service *service)
     return service->work->ending > 0 || service->work->walking > 0 || service->unkept;
 }
 
-/* ------------------------------------------------------------------ looking */
+/* ------------------------------------------------------------------ systems and observers */
 
 struct served *service_find(const struct service *service, const char *name, size_t length)
 {

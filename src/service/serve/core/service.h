@@ -52,8 +52,7 @@ struct service_journal {
     bool (*healthy)(void *context, const char **why);
     uint64_t (*last)(void *context);             /* number of the last record appended */
     struct questions *(*history)(void *context); /* for queries of the incident history */
-    bool (*sure)(
-        void *context); /* is it certain that no other server is the leader? NULL: always */
+    bool (*sure)(void *context); /* can no other server be the leader? NULL: none can */
 };
 
 enum service_rights {

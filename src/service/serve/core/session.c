@@ -218,7 +218,7 @@ gordian_status session_ensure(struct client *client, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what it owns */
+/* ------------------------------------------------------------------ its processes */
 
 static struct session_share *share_of(struct session *session, uint32_t system)
 {

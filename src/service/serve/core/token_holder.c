@@ -1,20 +1,19 @@
 /*
- * Holders of tokens. Whoever can connect can connect often: what a token is limited to is counted
- * over all its sessions. The journal has whose each session is, so that it stays so after a start.
+ * Limits of tokens. A client can connect many times, so the limits of a token count the usage of
+ * all its sessions. The journal records the token of each session, so this survives a restart.
  *
- * Names and systems are counted as they come and go. Memory changes with every event: it is summed
- * up now and then, and in between only what was allowed is added, so that the sum is never too
- * small.
+ * Names and systems are counted exactly. Memory changes with every event: it is summed up from time
+ * to time, and what was allowed in between is added. So the sum is never too small.
  */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-/* The sum of the memory is that old at most; and before it refuses, */
+/* How old the sum of memory may be, and how old before a request is refused by it. */
 #define SUM_MS   1000
 #define AGAIN_MS 20
 
-/* ------------------------------------------------------------------ who they are */
+/* ------------------------------------------------------------------ tokens */
 
 uint32_t holder_find(struct service *service, const char *name, size_t length)
 {
@@ -71,7 +70,7 @@ gordian_status client_find_system(const struct client *client, struct wire_text 
     return GORDIAN_STATUS_INPUT;
 }
 
-/* ------------------------------------------------------------------ what they have */
+/* ------------------------------------------------------------------ usage */
 
 static struct holder *holder_of_session(const struct service *service, uint32_t session)
 {
