@@ -56,11 +56,12 @@ static gordian_status check_names(struct service *service, const struct served *
     if (service->replaying)
         return GORDIAN_OK;
     if ((uint64_t)served->process_count + served->resource_count >= limits->names)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "system '%s' has %u names: that is the limit",
-                         served->name, limits->names);
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many names in system '%s': the limit is %u", served->name,
+                         limits->names);
     if (session != GORDIAN_NONE && service->sessions[session].processes >= limits->session_names)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may have %u processes",
-                         limits->session_names);
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many processes of a session: the limit is %u", limits->session_names);
     return holder_check(service, session, 1, 0, error);
 }
 
@@ -70,7 +71,8 @@ static gordian_status check_resources(struct service *service, const struct serv
     uint32_t limit = service->options.limits.session_resources;
     if (!service->replaying && session != GORDIAN_NONE &&
         service->sessions[session].resources >= limit)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many resources of a session: the limit is %u", limit);
     TRY(holder_check(service, session, 1, 0, error));
     return check_names(service, served, GORDIAN_NONE, error);
 }
@@ -81,7 +83,8 @@ static gordian_status check_service_memory(struct service *service, gordian_erro
     if (service->replaying || limit == 0 || service_memory_used(service) < limit)
         return GORDIAN_OK;
     service->work->retry_ms = 1000;
-    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
+    return FAIL_WITH(service, WIRE_QUOTA, error,
+                     "memory limit of the service reached: retry later");
 }
 
 /* ------------------------------------------------------------------ systems */
@@ -90,7 +93,7 @@ static gordian_status parse_config(const struct wire_open *open, struct served_c
                                    gordian_error *error)
 {
     if (open->kind != SERVED_DETECT && open->kind != SERVED_AVOID)
-        return fail(error, GORDIAN_STATUS_INPUT, "a system is of the kind detect or avoid");
+        return fail(error, GORDIAN_STATUS_INPUT, "the kind of a system must be detect or avoid");
     served_config_init(config, (enum served_kind)open->kind);
     return served_config_parse(config, open->options.text, open->options.length, error);
 }
@@ -161,7 +164,7 @@ gordian_status service_put_system(struct service *service, uint32_t slot,
     if (!service_reserve_system(service, slot))
         return fail_memory(error);
     if (service->systems[slot])
-        return fail(error, GORDIAN_STATUS_INPUT, "there is a system at place %u already", slot);
+        return fail(error, GORDIAN_STATUS_INPUT, "slot %u has a system already", slot);
     TRY(open_served(service, open, &config, &served, error));
     served->opened = service->work->now;
     service_add_system(service, slot, served);
@@ -173,9 +176,10 @@ static gordian_status open_new(struct service *service, uint32_t session,
 {
     uint32_t own = service->options.limits.session_systems;
     if (session != GORDIAN_NONE && service->sessions[session].systems >= own)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may open %u systems", own);
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many systems of a session: the limit is %u", own);
     if (service->system_count >= service->options.limits.systems)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
+        return FAIL_WITH(service, WIRE_QUOTA, error, "too many systems: the limit is %u",
                          service->system_count);
     TRY(holder_check(service, session, 0, 1, error));
     TRY(check_service_memory(service, error));
@@ -227,7 +231,8 @@ void service_drop_system(struct service *service, struct served *served)
 gordian_status apply_close(struct service *service, struct served *served, gordian_error *error)
 {
     if (strcmp(served->name, DEFAULT_SYSTEM) == 0)
-        return FAIL_WITH(service, WIRE_IN_USE, error, "system '" DEFAULT_SYSTEM "' stays");
+        return FAIL_WITH(service, WIRE_IN_USE, error,
+                         "system '" DEFAULT_SYSTEM "' cannot be closed");
     TRY(record_begin(service, RECORD_CLOSE, served->slot, GORDIAN_NONE, 0, error));
     service_drop_system(service, served);
     record_append(service);
@@ -314,7 +319,7 @@ static gordian_status reserve_declare(struct service *service, const struct appl
     struct service_work *work = service->work;
     slice_begin(service);
     if (list->left > WIRE_FRAME_MAX / 12)
-        return FAIL_WITH(service, WIRE_MALFORMED, error, "a frame cannot hold that many");
+        return FAIL_WITH(service, WIRE_MALFORMED, error, "too many declarations for a frame");
     if (!memory_grow(&service->memory, &work->ids, &work->id_room, declare->count + list->left,
                      sizeof *work->ids))
         return fail_memory(error);
@@ -430,7 +435,7 @@ static gordian_status remove_name(struct service *service, struct served *served
     }
     if (served->operations->forgets)
         return FAIL_WITH(service, WIRE_BAD_VALUE, error,
-                         "a process of a system that avoids goes with its exit");
+                         "a process of a system that avoids deadlocks is removed by its exit only");
     session_disown(service, served, id);
     return served_remove_process(served, id, error);
 }

@@ -93,11 +93,11 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
     struct served *served;
     TRY(client_find_system(client, name, &served, error));
     if (!(client->rights & SERVICE_ADMINISTER))
-        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error,
-                         "this token does not permit to close systems");
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "the token may not close systems");
     for (const struct client *other = service->clients; other; other = other->next)
         if (other != client && other->system == served->slot && other->session != GORDIAN_NONE)
-            return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
+            return FAIL_WITH(service, WIRE_IN_USE, error, "other clients use system '%s'",
+                             served->name);
     return apply_close(service, served, error);
 }
 
@@ -376,8 +376,7 @@ static gordian_status take_command_frame(struct client *client, const struct wir
         return GORDIAN_OK;
     }
     if (kind >= sizeof commands / sizeof *commands || !commands[kind])
-        return FAIL_WITH(client->service, WIRE_MALFORMED, error,
-                         "a frame of a kind that is not known");
+        return FAIL_WITH(client->service, WIRE_MALFORMED, error, "a frame of an unknown kind");
     return commands[kind](client, frame, error);
 }
 
@@ -397,7 +396,8 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
             return used;
         }
         if (found == WIRE_BROKEN) {
-            client_error(client, WIRE_TOO_LARGE, 0, 0, "a frame that is empty or above 1 MiB");
+            client_error(client, WIRE_TOO_LARGE, 0, 0,
+                         "a frame that is empty or larger than 1 MiB");
             break;
         }
         if (take_command_frame(client, &frame, &error) != GORDIAN_OK)

@@ -325,7 +325,8 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     if (!quota_refused(service))
         return fail_memory(error);
     work->retry_ms = 1000;
-    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
+    return FAIL_WITH(service, WIRE_QUOTA, error,
+                     "memory limit of the service reached: retry later");
 }
 
 gordian_status apply_event(struct service *service, struct apply_events *events,

@@ -492,7 +492,7 @@ static gordian_status load_one(struct service *service, struct served *served, s
     next.doomed = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     uint64_t count = bytes_take_count(in);
     if (in->bad || next.id == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: incidents");
+        return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot: incidents");
     uint32_t place = take_incident_place(served);
     if (place == GORDIAN_NONE)
         return fail_memory(error);
@@ -506,7 +506,7 @@ static gordian_status load_one(struct service *service, struct served *served, s
         uint64_t process = bytes_take_u64(in);
         if (in->bad || process >= served->process_room ||
             served_incident(served, (uint32_t)process) != GORDIAN_NONE)
-            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
+            return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot: members of an incident");
         join_incident(served, place, (uint32_t)process);
         open->members[open->member_count++] = (uint32_t)process;
     }

@@ -89,7 +89,8 @@ void lease_judge(struct service *service)
         if (over) {
             session_lost(service, i);
             if (client) {
-                client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
+                client_error(client, WIRE_NO_SESSION, 0, 0,
+                             "lease expired: nothing was received from the client");
                 client->closing = true;
                 client_wake(client);
             }

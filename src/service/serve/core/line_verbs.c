@@ -282,7 +282,7 @@ static gordian_status take_word_want(struct client *client, const struct served 
     want->units = 1;
     if (value.text &&
         (!parse_u64(value.text, value.length, &want->units, &why) || want->units == 0))
-        return bad_word(client, word, "units must be a whole number from 1 on", error);
+        return bad_word(client, word, "units must be a whole number, at least 1", error);
     want->resource = served_find_resource(served, name.text, name.length);
     return want->resource != GORDIAN_NONE
                ? GORDIAN_OK
@@ -362,7 +362,7 @@ static gordian_status answer_history(struct client *client, const struct inciden
     if (!client->question) {
         client->service->work->retry_ms = 1000;
         return FAIL_WITH(client->service, WIRE_NOT_KEPT, error,
-                         "the history of incidents cannot be read now");
+                         "the history of incidents cannot be read now: retry later");
     }
     if (!question_is_answered(client->question)) {
         client->service->work->later = true;
@@ -502,6 +502,6 @@ gordian_status verb_take(struct client *client, bool *known, gordian_error *erro
         return GORDIAN_STATUS_INPUT;
     if (client->rights == SERVICE_NOTHING && !verb->open)
         return FAIL_AT_WORD(client->service, WIRE_NOT_ALLOWED, word, error,
-                            "hello token=... comes first");
+                            "send hello token=... first");
     return verb->take(client, error);
 }

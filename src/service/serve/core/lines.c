@@ -173,9 +173,9 @@ static const char *refusal_text(const struct service_work *work, const struct se
         return buffer;
     }
     if (reason == WIRE_OVER_MEMORY)
-        return "this client has all the memory it may have: it can release, cancel, exit or forget";
+        return "memory quota of the client reached: release, cancel, exit or forget something";
     if (reason == WIRE_OTHERS)
-        return "the process is another session's, which this token does not permit to end";
+        return "the token may not end processes of other sessions";
     /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
     if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
         format = detect ? "process '%s' was never seen" : "process '%s' was never declared";
@@ -387,7 +387,7 @@ static gordian_status take_line_words(struct client *client, const char *text, s
     reset_reader(client, text, length, blank);
     if (is_trace_verb(text + at, end - at)) {
         if (client->rights == SERVICE_NOTHING)
-            return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
+            return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "send hello token=... first");
         return take_trace(client, number, error);
     }
     TRY(reader_next(&service->work->trace.inside->reader, error));
@@ -400,7 +400,7 @@ static gordian_status take_line_words(struct client *client, const char *text, s
     if (status == GORDIAN_OK)
         return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
     size_t used = strlen(error->message);
-    snprintf(error->message + used, sizeof error->message - used, "; 'help' tells the other words");
+    snprintf(error->message + used, sizeof error->message - used, "; 'help' lists the other words");
     return status;
 }
 
@@ -416,7 +416,7 @@ static gordian_status take_client_line(struct client *client, const char *text, 
         if (blank == length || (text[blank] != ' ' && text[blank] != '\t') ||
             !parse_u64(text + 1, blank - 1, &number, &why) || number == 0)
             return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
-                           "expected the number of an event after '@', from 1 on");
+                           "expected the number of an event after '@', at least 1");
     }
     return take_line_words(client, text, length, blank, number, error);
 }
@@ -486,7 +486,7 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
         }
         client->lines++;
         if (!newline || (size_t)(newline - line) > LINE_MAX) {
-            client_error(client, WIRE_TOO_LARGE, 0, 1, "a line above 1 MiB");
+            client_error(client, WIRE_TOO_LARGE, 0, 1, "a line larger than 1 MiB");
             return count;
         }
         if (!client_may_spend(client)) {

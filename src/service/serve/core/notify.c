@@ -39,7 +39,7 @@ static bool may_notify(struct client *client)
         return false;
     if (client->out.used + client->frame.notices.used <= quota_backlog(client))
         return true;
-    client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
+    client_error(client, WIRE_TOO_SLOW, 0, 0, "client too slow: notification backlog full");
     client->service->counters.cut_off++;
     client_wake(client);
     return false;

@@ -29,7 +29,7 @@ static gordian_status replay_record(void *context, uint64_t number, uint64_t at,
 {
     struct past *past = context;
     if (past->stop && atomic_load_explicit(past->stop, memory_order_relaxed))
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the service stops");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the service is shutting down");
     past->last = number;
     return service_replay(past->service, number, at, bytes, length, error);
 }

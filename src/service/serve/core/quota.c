@@ -264,12 +264,13 @@ gordian_status quota_check(struct service *service, uint32_t session, uint64_t m
     service->counters.over_memory++;
     if (!holder)
         return FAIL_WITH(service, WIRE_QUOTA, error,
-                         "all clients with this token take as much memory as they may together");
-    return FAIL_WITH(service, WIRE_QUOTA, error,
-                     "a client may take %llu KiB of memory, this one has %llu: it can release, "
-                     "remove or close something, or read its answers",
-                     (unsigned long long)(limit >> 10),
-                     (unsigned long long)(session_memory(service, session) >> 10));
+                         "memory quota of the token reached by all its clients together");
+    return FAIL_WITH(
+        service, WIRE_QUOTA, error,
+        "memory quota of the client reached: %llu KiB allowed, %llu KiB used; release, "
+        "remove or close something, or read the answers",
+        (unsigned long long)(limit >> 10),
+        (unsigned long long)(session_memory(service, session) >> 10));
 }
 
 bool quota_permits(struct service *service, uint32_t session, const gordian_event *event)
@@ -323,8 +324,9 @@ gordian_status quota_leave(struct service *service, struct served *served, gordi
     if (status != GORDIAN_STATUS_MEMORY || !meter->refused)
         return status;
     service->counters.over_memory++;
-    return FAIL_WITH(service, WIRE_QUOTA, error,
-                     "the engine '%s' keeps matrices: they would take more memory than a client "
-                     "may have",
-                     served_engine_name(served));
+    return FAIL_WITH(
+        service, WIRE_QUOTA, error,
+        "memory quota reached: the matrices of engine '%s' would take more than a client "
+        "may have",
+        served_engine_name(served));
 }

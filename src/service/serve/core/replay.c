@@ -22,7 +22,7 @@ struct record {
 
 static gordian_status record_damaged(const struct record *record, gordian_error *error)
 {
-    return fail(error, GORDIAN_STATUS_INPUT, "record %llu of the journal makes no sense here",
+    return fail(error, GORDIAN_STATUS_INPUT, "record %llu of the journal does not fit the state",
                 (unsigned long long)record->number);
 }
 
@@ -293,7 +293,7 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
 {
     uint64_t version = bytes_take_u64(in);
     if (version < 1 || version > SERVICE_VERSION)
-        return fail(error, GORDIAN_STATUS_INPUT, "the snapshot is of another version");
+        return fail(error, GORDIAN_STATUS_INPUT, "the snapshot has an unknown version");
     service->next_incident = bytes_take_u64(in);
     uint32_t limit = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
     if (in->bad || limit > 64u << 20 || service->session_limit > 0)
@@ -423,8 +423,7 @@ gordian_status service_load_section(struct service *service, const char *name, c
     if (strncmp(name, SYSTEM_SECTION, strlen(SYSTEM_SECTION)) == 0)
         return load_system(service, bytes, length, error);
     if (strcmp(name, SERVICE_SECTION) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "a snapshot's section '%.40s' that is not known",
-                    name);
+        return fail(error, GORDIAN_STATUS_INPUT, "unknown section '%.40s' in a snapshot", name);
     struct bytes_in in = {.at = bytes, .end = (const uint8_t *)bytes + length};
     return load_service(service, &in, error);
 }

@@ -86,7 +86,7 @@ void service_stand_by(struct service *service, const char *leader)
     service->standing_by[0] = '\0';
     if (leader)
         snprintf(service->standing_by, sizeof service->standing_by,
-                 "this server stands by; " WIRE_LEADER_IS "%s", *leader ? leader : "unknown");
+                 "this server is a standby; " WIRE_LEADER_IS "%s", *leader ? leader : "unknown");
 }
 
 uint64_t service_last(const struct service *service)
@@ -191,7 +191,7 @@ gordian_status service_attach(struct service *service, struct client *client,
 {
     if (service->client_count >= service->options.limits.clients) {
         service->counters.refused++;
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there are %u clients already",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "too many clients: the limit is %u",
                     service->client_count);
     }
     client->service = service;
@@ -279,7 +279,7 @@ static void join_session(struct client *client, uint32_t slot)
         leave_session(client);
     if (other && other != client) {
         other->session = GORDIAN_NONE;
-        client_error(other, WIRE_TAKEN_OVER, 0, 0, "the session goes on in another connection");
+        client_error(other, WIRE_TAKEN_OVER, 0, 0, "another connection took over the session");
         client_wake(other);
     }
     session->client = client;
@@ -357,7 +357,7 @@ gordian_status client_may_change(struct client *client, gordian_error *error)
     struct service *service = client->service;
     const char *why;
     if (!client_may_write(client))
-        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "this token permits to look only");
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "the token is read-only");
     if (service_may_change(service, &why))
         return GORDIAN_OK;
     service->work->retry_ms = 1000;
@@ -379,12 +379,11 @@ gordian_status client_may_open(const struct client *client, const struct wire_op
         memcpy(name, open->name.text, open->name.length);
     if (!service_is_permitted(client->service, client->holder, name))
         return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                         "this token is for other systems");
+                         "the token does not permit this system");
     if (client->rights & SERVICE_ADMINISTER ||
         service_find(client->service, open->name.text, open->name.length))
         return GORDIAN_OK; /* it only selects an existing system */
-    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                     "this token does not permit to open systems");
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error, "the token may not open systems");
 }
 
 bool client_may_end(const struct client *client, const struct served *served, uint32_t process)
@@ -400,7 +399,7 @@ gordian_status client_may_modify(const struct client *client, const struct serve
     if (what != WIRE_PROCESS || client_may_end(client, served, id))
         return GORDIAN_OK;
     return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                     "this token does not permit to %s what is another session's", verb);
+                     "the token may not %s processes of other sessions", verb);
 }
 
 /* ------------------------------------------------------------------ rate limits */
@@ -487,9 +486,10 @@ static size_t detect_form(struct client *client, const unsigned char *bytes, siz
         return 0;
     client->form = CLIENT_BINARY;
     if (memcmp(bytes, WIRE_START, 4) != 0)
-        client_error(client, WIRE_MALFORMED, 0, 0, "this is not the protocol of gordian serve");
+        client_error(client, WIRE_MALFORMED, 0, 0, "not the protocol of gordian serve");
     else if (memcmp(bytes, WIRE_START, WIRE_START_SIZE) != 0)
-        client_error(client, WIRE_BAD_VERSION, 0, 0, "the protocol's version here is 1");
+        client_error(client, WIRE_BAD_VERSION, 0, 0,
+                     "unsupported protocol version: this server supports version 1");
     return count < WIRE_START_SIZE ? count : WIRE_START_SIZE;
 }
 

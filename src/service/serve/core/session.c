@@ -190,14 +190,14 @@ gordian_status session_hello(struct service *service, const struct wire_hello *h
         *slot = session_find(service, hello->session);
         if (*slot == GORDIAN_NONE || service->sessions[*slot].ending)
             return FAIL_WITH(service, WIRE_NO_SESSION, error,
-                             "there is no such session: it has ended, or never was");
+                             "no such session: it has ended or never existed");
         return record_hello(service, *slot, &next, error);
     }
     if (service->session_count >= limits->sessions)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u sessions already",
+        return FAIL_WITH(service, WIRE_QUOTA, error, "too many sessions: the limit is %u",
                          service->session_count);
     if (!new_id(service, next.session))
-        return FAIL_WITH(service, WIRE_NO_MEMORY, error, "no random numbers to be had");
+        return FAIL_WITH(service, WIRE_NO_MEMORY, error, "no random numbers available");
     *slot = service->free_session != GORDIAN_NONE ? service->free_session : service->session_limit;
     return record_hello(service, *slot, &next, error);
 }

@@ -106,13 +106,13 @@ gordian_status holder_check(struct service *service, uint32_t session, int names
         return GORDIAN_OK;
     if (names > 0 && holder->max_names > 0 && holder->name_count >= holder->max_names)
         return FAIL_WITH(service, WIRE_QUOTA, error,
-                         "all clients with token '%s' may have %llu "
-                         "names together",
+                         "too many names of all clients with token '%s': "
+                         "the limit is %llu",
                          holder->name, (unsigned long long)holder->max_names);
     if (systems > 0 && holder->max_systems > 0 && holder->system_count >= holder->max_systems)
         return FAIL_WITH(service, WIRE_QUOTA, error,
-                         "all clients with token '%s' may open %llu "
-                         "systems together",
+                         "too many systems of all clients with token '%s': "
+                         "the limit is %llu",
                          holder->name, (unsigned long long)holder->max_systems);
     return GORDIAN_OK;
 }
