@@ -304,11 +304,11 @@ static gordian_status declare_one(struct service *service, struct served *served
 static void notify_served(struct service *service, struct served *served)
 {
     size_t count;
-    const uint32_t *list = served_served(served, &count);
+    const uint32_t *list = served_granted(served, &count);
     if (count > 0)
         fence_next(service);
     notify_granted(service, served, list, count, NULL);
-    served->served_count = 0;
+    served->granted_count = 0;
 }
 
 /* Reserves memory for the rest of the frame. */

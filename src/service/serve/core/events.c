@@ -77,7 +77,7 @@ static void collect_results(struct service *service, const struct apply_events *
             session_disown(service, served, event->process);
         if (wanted)
             notify_event(service, served, event, served->seq - (first + count - 1 - i), result,
-                         result->served ? served->served_list + granted : NULL, events->client);
+                         result->served ? served->granted_list + granted : NULL, events->client);
         granted += result->served;
     }
 }
@@ -97,12 +97,12 @@ void fence_put(struct client *client, uint64_t fence)
 
 /* Stores and notifies the processes that work->events[first..first+taken) granted, directly or by
  * recovery, with the fencing tokens of these events. */
-static void take_served(struct service *service, const struct apply_events *events, size_t first,
-                        size_t taken)
+static void collect_granted(struct service *service, const struct apply_events *events,
+                            size_t first, size_t taken)
 {
     struct service_work *work = service->work;
     size_t count, done = 0;
-    const uint32_t *list = served_served(events->served, &count);
+    const uint32_t *list = served_granted(events->served, &count);
     for (size_t i = first; i < first + taken; i++) {
         uint64_t fence = fence_next(service);
         work->fence = work->fence ? work->fence : fence;
@@ -156,12 +156,12 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
         collect_results(service, events, done, taken);
         done += taken;
         if (taken > 0 && served->system) {
-            size_t before = served->served_count;
+            size_t before = served->granted_count;
             handle_stop(service, events, &work->events[done - 1], &work->taken[done - 1]);
             work->results[work->result_count - 1].served +=
-                (uint32_t)(served->served_count - before);
+                (uint32_t)(served->granted_count - before);
         }
-        take_served(service, events, done - taken, taken);
+        collect_granted(service, events, done - taken, taken);
         if (look && must_yield(service, events, taken, count - done, &looked))
             break;
     }
