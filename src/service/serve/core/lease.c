@@ -17,11 +17,6 @@
 
 /* ------------------------------------------------------------------ the clock */
 
-void lease_reset_clock(struct service *service)
-{
-    service->work->steady = service_steady(service);
-}
-
 void lease_advance_clock(struct service *service)
 {
     struct service_work *work = service->work;

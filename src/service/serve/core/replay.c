@@ -430,7 +430,7 @@ gordian_status service_load_section(struct service *service, const char *name, c
 
 void service_resume(struct service *service)
 {
-    lease_reset_clock(service); /* reading the journal is no stall */
+    service->work->steady = service_steady(service); /* reading the journal is no stall */
     service_begin(service);
     quota_set_limit(service);
     for (uint32_t i = 0; i < service->session_limit; i++) {

@@ -111,7 +111,7 @@ static gordian_status open_work(struct service *service, gordian_error *error)
     work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
     work->labels.fd = -1;
     work->deadline = UINT64_MAX;
-    lease_reset_clock(service);
+    work->steady = service_steady(service);
     service_begin(service);
     return lines_open(service, error);
 }

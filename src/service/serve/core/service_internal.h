@@ -226,8 +226,6 @@ void sessions_free(struct service *service);
 
 /* Reads the clocks: at the start of every command and of every tick. */
 void lease_advance_clock(struct service *service);
-/* The same, without counting the time before. */
-void lease_reset_clock(struct service *service);
 /* Renews a session's lease: its client was heard (heartbeat). */
 void session_renew_lease(struct service *service, struct session *session);
 /* Expires leases: ends their sessions. */

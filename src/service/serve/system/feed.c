@@ -318,12 +318,10 @@ bool served_list_cycles(struct served *served)
 /* Must the caller examine the system before the next event? */
 static inline bool must_stop(const struct served *served, const struct served_result *result)
 {
-    if (served_is_stuck(served, result->outcome))
-        return true;
-    return served->incident_count > 0 && /* so it is a detecting system */
-           (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
-            result->outcome == GORDIAN_OUTCOME_EXITED) &&
-           served->left != GORDIAN_NONE;
+    bool gone =
+        result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED;
+    return served_is_stuck(served, result->outcome) || /* incidents: it is a detecting system */
+           (served->incident_count > 0 && gone && served->left != GORDIAN_NONE);
 }
 
 /* Memory cost of the process of an event, as far as the event can change it. The process need not
