@@ -249,11 +249,11 @@ static gordian_status take_state_command(struct client *client, const struct wir
         TRY(gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
                         &state.wanted_count, error));
     }
-    bool unkept = service_is_cut_off(client->service);
+    bool may_be_lost = service_is_cut_off(client->service);
     size_t start = client->out.used;
-    state.flags |= unkept ? WIRE_IS_UNKEPT : 0;
+    state.flags |= may_be_lost ? WIRE_IS_UNKEPT : 0;
     CLIENT_PUT(client, wire_put_stated, &state);
-    if (unkept)
+    if (may_be_lost)
         client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }

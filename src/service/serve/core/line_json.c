@@ -208,11 +208,11 @@ static void write_system(struct json *json, const struct served *served)
  * once, and says that the state may be lost. */
 static bool begin_state_answer(struct json *json, struct client *client)
 {
-    bool unkept = service_is_cut_off(client->service);
+    bool may_be_lost = service_is_cut_off(client->service);
     json_begin(json, &client->out);
-    if (unkept)
+    if (may_be_lost)
         json_key_bool(json, "kept", false);
-    return unkept;
+    return may_be_lost;
 }
 
 static void write_state(struct json *json, struct client *client, struct served *served,
@@ -250,10 +250,10 @@ gordian_status line_state(struct client *client, gordian_error *error)
             return FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, name, error,
                                 "there is nothing of this name");
     }
-    bool unkept = begin_state_answer(&json, client);
+    bool may_be_lost = begin_state_answer(&json, client);
     write_state(&json, client, served, process, resource);
     json_end(&json);
-    if (unkept)
+    if (may_be_lost)
         client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }
@@ -263,7 +263,7 @@ gordian_status line_systems(struct client *client, gordian_error *error)
     const struct service *service = client->service;
     struct json json;
     size_t start = client->out.used;
-    bool unkept = begin_state_answer(&json, client);
+    bool may_be_lost = begin_state_answer(&json, client);
     (void)error;
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
@@ -274,7 +274,7 @@ gordian_status line_systems(struct client *client, gordian_error *error)
             json_shut(&json);
         }
     json_end(&json);
-    if (unkept)
+    if (may_be_lost)
         client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }

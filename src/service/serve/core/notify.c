@@ -37,7 +37,7 @@ static bool may_notify(struct client *client)
 {
     if (client->closing)
         return false;
-    if (client->out.used + client->frame.notices.used <= quota_backlog(client))
+    if (client->out.used + client->frame.notifications.used <= quota_backlog(client))
         return true;
     client_error(client, WIRE_TOO_SLOW, 0, 0, "client too slow: notification backlog full");
     client->service->counters.cut_off++;
@@ -187,7 +187,7 @@ void notify_granted(struct service *service, struct served *served, const uint32
 /* ------------------------------------------------------------------ incidents, events */
 
 /* Sends JSON in the client's form. */
-static void send_notice_text(struct client *client, uint8_t kind, const struct output *text)
+static void send_notification(struct client *client, uint8_t kind, const struct output *text)
 {
     frame_swap_output(client);
     if (client->form == CLIENT_BINARY)
@@ -207,18 +207,18 @@ static void mark_owners(struct service *service, const struct served *served,
         uint32_t owner =
             processes[i] == GORDIAN_NONE ? GORDIAN_NONE : served->processes[processes[i]].owner;
         if (owner != GORDIAN_NONE)
-            service->sessions[owner].concerned = service->work->notices;
+            service->sessions[owner].concerned = service->work->notifications;
     }
 }
 
 void notify_mark(struct service *service, const struct served *served,
                  const struct open_incident *open, uint32_t leaver)
 {
-    service->work->notices++;
+    service->work->notifications++;
     mark_owners(service, served, &leaver, 1);
     mark_owners(service, served, open->members, open->member_count);
     for (uint32_t i = 0; i < open->concerned_count; i++)
-        service->sessions[open->concerned[i]].concerned = service->work->notices;
+        service->sessions[open->concerned[i]].concerned = service->work->notifications;
 }
 
 static bool concerns_client(const struct service *service, const struct served *served,
@@ -230,7 +230,7 @@ static bool concerns_client(const struct service *service, const struct served *
         return who & NOTIFY_OTHERS;
     return who & NOTIFY_MEMBERS && client->subscriptions & WIRE_MY_DEADLOCKS &&
            client->session != GORDIAN_NONE &&
-           service->sessions[client->session].concerned == service->work->notices;
+           service->sessions[client->session].concerned == service->work->notifications;
 }
 
 bool notify_has_members(const struct service *service, const struct served *served)
@@ -259,7 +259,7 @@ void notify_incident(struct service *service, struct served *served,
             json_end(&json);
         }
         if (!text->failure && may_notify(client))
-            send_notice_text(client, WIRE_INCIDENT, text);
+            send_notification(client, WIRE_INCIDENT, text);
     }
     for (struct service_watcher *w = service->watchers; w && who & NOTIFY_OTHERS; w = w->next)
         if (w->incident)
@@ -278,8 +278,8 @@ bool notify_wanted(const struct service *service, const struct served *served)
 
 /* Writes the wants of an event: resources and units; for an await, processes and how many of them.
  */
-static void write_notice_wants(struct json *json, const struct served *served,
-                               const gordian_event *event)
+static void write_event_wants(struct json *json, const struct served *served,
+                              const gordian_event *event)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     gordian_want one;
@@ -307,9 +307,9 @@ static void write_notice_wants(struct json *json, const struct served *served,
         json_key_text(json, "to", served_process_label(served, event->to, buffer));
 }
 
-static void write_event_notice(struct served *served, const gordian_event *event, uint64_t seq,
-                               const struct served_result *result, const uint32_t *granted,
-                               struct output *text)
+static void write_event_notification(struct served *served, const gordian_event *event,
+                                     uint64_t seq, const struct served_result *result,
+                                     const uint32_t *granted, struct output *text)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     struct json json;
@@ -321,7 +321,7 @@ static void write_event_notice(struct served *served, const gordian_event *event
     json_key_u64(&json, "seq", seq);
     json_key_text(&json, "op", gordian_op_text(event->op));
     json_key_text(&json, "process", name ? name : "");
-    write_notice_wants(&json, served, event);
+    write_event_wants(&json, served, event);
     json_key_text(&json, "result", served_outcome_text(served, result->outcome));
     if (result->served)
         served_processes_json(&json, "granted_to", served, granted, result->served);
@@ -339,8 +339,8 @@ void notify_event(struct service *service, struct served *served, const gordian_
             !(client->subscriptions & WIRE_EVERYTHING))
             continue;
         if (text->used == 0)
-            write_event_notice(served, event, seq, result, granted, text);
+            write_event_notification(served, event, seq, result, granted, text);
         if (!text->failure && may_notify(client))
-            send_notice_text(client, WIRE_EVENT, text);
+            send_notification(client, WIRE_EVENT, text);
     }
 }

@@ -17,15 +17,15 @@ struct past {
     uint64_t last;           /* the last record replayed; 0: none */
 };
 
-static gordian_status replay_section(void *context, const char *name, const void *bytes,
-                                     size_t length, gordian_error *error)
+static gordian_status load_section(void *context, const char *name, const void *bytes,
+                                   size_t length, gordian_error *error)
 {
     struct past *past = context;
     return service_load_section(past->service, name, bytes, length, error);
 }
 
-static gordian_status replay_record(void *context, uint64_t number, uint64_t at, const void *bytes,
-                                    size_t length, gordian_error *error)
+static gordian_status load_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                  size_t length, gordian_error *error)
 {
     struct past *past = context;
     if (past->stop && atomic_load_explicit(past->stop, memory_order_relaxed))
@@ -34,7 +34,7 @@ static gordian_status replay_record(void *context, uint64_t number, uint64_t at,
     return service_replay(past->service, number, at, bytes, length, error);
 }
 
-static const struct store_loader loader = {replay_section, replay_record};
+static const struct store_loader loader = {load_section, load_record};
 
 gordian_status past_open(struct past **out, const struct store_options *source,
                          const atomic_bool *stop, gordian_error *error)

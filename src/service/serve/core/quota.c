@@ -159,7 +159,7 @@ uint64_t session_memory(const struct service *service, uint32_t session)
         bytes += dense_bytes(service, session, NULL);
     if (its->client) { /* buffers of the connection, and results between two slices */
         const struct client_frame *frame = &its->client->frame;
-        bytes += its->client->out.room + its->client->buffered + frame->notices.room +
+        bytes += its->client->out.room + its->client->buffered + frame->notifications.room +
                  frame->result_room * sizeof *frame->results +
                  frame->served_room * sizeof *frame->served + frame->id_room * sizeof *frame->ids;
     }

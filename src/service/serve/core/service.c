@@ -449,7 +449,7 @@ void client_spend(struct client *client, uint64_t events)
         holder->events.level -= (int64_t)events * 1000;
 }
 
-static uint32_t bucket_pause(const struct rate_bucket *bucket, uint64_t rate)
+static uint32_t bucket_delay(const struct rate_bucket *bucket, uint64_t rate)
 {
     if (rate == 0 || bucket->level > 0)
         return 0;
@@ -460,8 +460,8 @@ static uint32_t bucket_pause(const struct rate_bucket *bucket, uint64_t rate)
 uint32_t service_pause_ms(const struct client *client)
 {
     const struct holder *holder = limited_holder(client);
-    uint32_t ms = bucket_pause(&client->events, client->service->options.limits.events_a_second);
-    uint32_t shared = holder ? bucket_pause(&holder->events, holder->max_events) : 0;
+    uint32_t ms = bucket_delay(&client->events, client->service->options.limits.events_a_second);
+    uint32_t shared = holder ? bucket_delay(&holder->events, holder->max_events) : 0;
     if (client->frame.begun) /* all its events were counted before */
         return client->frame.waits ? KEPT_MS : 0;
     if (ms == 0 && shared == 0)

@@ -141,9 +141,9 @@ struct client_frame {
     size_t served_room, served_count;
     uint32_t *ids; /* of the declarations */
     size_t id_room, id_count;
-    bool accepted;         /* at least one declaration was accepted */
-    bool checked;          /* all ids of a REMOVE were checked: the rest is to be removed */
-    struct output notices; /* notifications, to be sent after the answer */
+    bool accepted;               /* at least one declaration was accepted */
+    bool checked;                /* all ids of a REMOVE were checked: the rest is to be removed */
+    struct output notifications; /* notifications, to be sent after the answer */
 };
 
 struct client {

@@ -90,13 +90,13 @@ struct service_work {
     struct output replay;
     uint64_t replay_second; /* second in which `replays` were stored */
     uint32_t replays;
-    uint32_t everything; /* clients subscribed to every event */
-    uint64_t notices;    /* incident notifications so far */
-    uint32_t ending;     /* sessions whose processes are being dropped */
-    uint32_t walking;    /* incidents with a cycle that is not visited completely */
-    bool later;          /* the frame or line is not answered yet: take it again */
-    unsigned code;       /* enum wire_error_code of the current failure; 0: by its status */
-    uint32_t retry_ms;   /* of the current failure */
+    uint32_t everything;    /* clients subscribed to every event */
+    uint64_t notifications; /* incident notifications so far */
+    uint32_t ending;        /* sessions whose processes are being dropped */
+    uint32_t walking;       /* incidents with a cycle that is not visited completely */
+    bool later;             /* the frame or line is not answered yet: take it again */
+    unsigned code;          /* enum wire_error_code of the current failure; 0: by its status */
+    uint32_t retry_ms;      /* of the current failure */
     /* Output of the current client up to here need not wait for a record. */
     size_t unmarked;
 };

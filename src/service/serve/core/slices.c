@@ -72,7 +72,7 @@ void frame_yield(struct client *client, const struct wire_list *rest, const stru
 {
     struct client_frame *frame = &client->frame;
     if (!frame->begun) {
-        frame->notices = (struct output){.fd = -1};
+        frame->notifications = (struct output){.fd = -1};
         frame->now = client->service->work->now;
     }
     frame->begun = true;
@@ -100,7 +100,7 @@ bool frame_resume(struct client *client, struct wire_list *list)
 void frame_swap_output(struct client *client)
 {
     if (client->frame.begun)
-        SWAP(struct output, client->out, client->frame.notices);
+        SWAP(struct output, client->out, client->frame.notifications);
 }
 
 void frame_free(struct client *client)
@@ -108,16 +108,16 @@ void frame_free(struct client *client)
     struct client_frame *frame = &client->frame;
     gordian_allocator memory = memory_allocator(NULL); /* that of every output */
     memory_free_all(&client->service->memory, frame->results, frame->served, frame->ids);
-    memory_free(&memory, frame->notices.buffer);
+    memory_free(&memory, frame->notifications.buffer);
     *frame = (struct client_frame){0};
 }
 
 void frame_end(struct client *client)
 {
-    const struct output *notices = &client->frame.notices;
+    const struct output *buffered = &client->frame.notifications;
     if (!client->frame.begun)
         return;
-    if (notices->used > 0 && !notices->failure)
-        client_put(client, notices->buffer, notices->used);
+    if (buffered->used > 0 && !buffered->failure)
+        client_put(client, buffered->buffer, buffered->used);
     frame_free(client);
 }

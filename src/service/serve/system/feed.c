@@ -315,15 +315,6 @@ bool served_list_cycles(struct served *served)
 
 /* ------------------------------------------------------------------ feeding */
 
-/* Must the caller examine the system before the next event? */
-static inline bool must_stop(const struct served *served, const struct served_result *result)
-{
-    bool gone =
-        result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED;
-    return served_is_stuck(served, result->outcome) || /* incidents: it is a detecting system */
-           (served->incident_count > 0 && gone && served->left != GORDIAN_NONE);
-}
-
 /* Memory cost of the process of an event, as far as the event can change it. The process need not
  * exist. */
 static inline uint64_t cost_of_process(const struct served *served, const gordian_event *event)
@@ -356,8 +347,11 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
             break;
         served->counters.outcomes[result->outcome & 15]++;
         taken++;
-        if (must_stop(served, result))
-            break;
+        bool gone = result->outcome == GORDIAN_OUTCOME_CANCELLED ||
+                    result->outcome == GORDIAN_OUTCOME_EXITED;
+        if (served_is_stuck(served, result->outcome) ||
+            (served->incident_count > 0 && gone && served->left != GORDIAN_NONE))
+            break; /* the caller examines the system before the next event */
     }
     *done = taken;
     return status;
