@@ -102,7 +102,7 @@ static void stand_by(struct fake *fake, struct fake_connection *connection)
 {
     unsigned char bytes[400];
     char text[300];
-    int length = snprintf(text, sizeof text, "this server stands by; the leader is %s",
+    int length = snprintf(text, sizeof text, "this server is a standby; the leader is %s",
                           fake->options.leader);
     struct wire_error error = {.code = WIRE_NOT_LEADER, .text = {text, (size_t)length}};
     answer(fake, connection, bytes, wire_put_error(bytes, sizeof bytes, &error));

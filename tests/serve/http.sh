@@ -515,11 +515,11 @@ test_refusals()
     chmod 600 tokens
     echo 'short write abc' >bad-tokens
     chmod 600 bad-tokens
-    refuses 'a bad token file' 'line 1: a token has 16 to 512' --http none \
+    refuses 'a bad token file' 'line 1: a token must have 16 to 512' --http none \
         --token-file "$scratch/bad-tokens"
     printf 'a write \0\n' >bad-tokens
     refuses 'a token file with a NUL' 'line 1: ' --http none --token-file "$scratch/bad-tokens"
-    refuses 'no token file' 'cannot read the tokens' --http none --token-file "$scratch/nothing"
+    refuses 'no token file' 'cannot read the token file' --http none --token-file "$scratch/nothing"
     refuses 'half of TLS' '--tls' --http none --tls-cert "$scratch/cert"
     refuses 'not an address' 'nonsense' --http nonsense
     refuses 'no such group' 'no-such-group' --http none --socket-group no-such-group

@@ -57,7 +57,7 @@ static void a_token_is_bound_to_systems(void)
     CHECK(heard(ann, "granted") && heard(ann, "\"ok\":\"open\"") && !heard(ann, "error"));
     struct talker *bob = connect_with(&world, "shop");
     say(bob, "open stocks detect\n");
-    CHECK(heard(bob, "for other systems") && world.service->system_count == 4);
+    CHECK(heard(bob, "does not permit this system") && world.service->system_count == 4);
     world_close(&world);
 }
 
@@ -88,14 +88,14 @@ static void names_are_counted_together(void)
     say(bob, "process c\nresource q\n");
     CHECK(!heard(ann, "error") && !heard(bob, "error"));
     say(bob, "resource r\n");
-    CHECK_MSG(heard(bob, "may have 4 names together"), "%s", hears(bob));
+    CHECK_MSG(heard(bob, "the limit is 4"), "%s", hears(bob));
     say(root, "resource r\nprocess d\nprocess e\n");
     CHECK(!heard(root, "error"));
     say(ann, "forget a\nprocess f\n");
     CHECK_MSG(!heard(ann, "error"), "%s", hears(ann));
     say(ann, "open one detect\n");
     say(bob, "open two detect\n");
-    CHECK(!heard(ann, "error") && heard(bob, "may open 1 systems together"));
+    CHECK(!heard(ann, "error") && heard(bob, "the limit is 1"));
 
     struct world again;
     world_open(&again, with_tokens);
@@ -103,7 +103,7 @@ static void names_are_counted_together(void)
     service_resume(again.service);
     struct talker *eve = connect_with(&again, "small");
     say(eve, "process g\n");
-    CHECK_MSG(heard(eve, "may have 4 names together"), "%s", hears(eve));
+    CHECK_MSG(heard(eve, "the limit is 4"), "%s", hears(eve));
     forget(eve);
     world_pass(&again, 200000); /* all leases end, and what they had goes; but resources stay */
     CHECK(again.service->session_count == 0);
@@ -137,7 +137,7 @@ static void memory_is_counted_together(void)
         struct talker *ann = connect_with(&world, "lean");
         for (int j = 0; j < 40 && !refused; j++) {
             say(ann, "process a-rather-long-name-of-a-process-%d-%d\n", i, j);
-            refused = heard(ann, "as much memory as they may together");
+            refused = heard(ann, "memory quota of the token");
             forget(ann);
         }
     }

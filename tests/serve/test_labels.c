@@ -183,9 +183,9 @@ static void test_rights(void)
     struct talker *eve = world_connect_as(&world, SERVICE_READ);
     say(ann, "resource q\nprocess p\n");
     say(bob, "label process p a:b\n");
-    CHECK_MSG(heard(bob, "another session's"), "%s", hears(bob));
+    CHECK_MSG(heard(bob, "of other sessions"), "%s", hears(bob));
     say(eve, "label process p a:b\n");
-    CHECK_MSG(heard(eve, "permits to look only"), "%s", hears(eve));
+    CHECK_MSG(heard(eve, "read-only"), "%s", hears(eve));
     bob->client.closing = false;
     say(ann, "label process p a:b\n");
     CHECK(heard(ann, "ok"));

@@ -325,7 +325,7 @@ static void test_lines(void)
     check_text("resource half 12\nrequest half half=1", "the last line was not taken");
     check_text("state half\n", "\"free\":12");
     check_text("nonsense\nping\n", "\"line\":1");
-    check_text("nonsense\n", "'help' tells the other words");
+    check_text("nonsense\n", "'help' lists the other words");
     check_text("nonsense\nping\n", "{\"pong\":true}");
     check_text("request\nping\n", "\"line\":1,\"column\":8");
     check_text("request p\nping\n", "{\"error\"");

@@ -332,7 +332,7 @@ static void test_lines(void)
         say(ann, "process %0250d\n", i);
         stopped = ann->client.out.used > 0;
     }
-    CHECK(stopped && heard(ann, "\"code\":8") && heard(ann, "may take 8192 KiB"));
+    CHECK(stopped && heard(ann, "\"code\":8") && heard(ann, "8192 KiB allowed"));
     read_all(ann);
     say(ann, "process %0250d\n", 200000);
     CHECK(heard(ann, "\"code\":8"));

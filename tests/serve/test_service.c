@@ -35,7 +35,7 @@ static void lines_work(void)
     say(ann, "what-if p a\n");
     CHECK(heard(ann, "{\"what_if\":\"p\",\"result\":\"blocked\"}"));
     say(ann, "what-if p a=0\n");
-    CHECK(heard(ann, "units must be a whole number from 1 on"));
+    CHECK(heard(ann, "units must be a whole number, at least 1"));
     say(ann, "what-if p a b nowhere\n");
     CHECK(heard(ann, "no resource of this name") && heard(ann, "\"column\":15"));
     say(ann, "state q\n");
@@ -110,9 +110,9 @@ static void banks_work(void)
     say(bob, "open other avoid recover=youngest\n");
     CHECK(heard(bob, "\"column\":18"));
     say(bob, "close bank\n");
-    CHECK(heard(bob, "others use"));
+    CHECK(heard(bob, "other clients use"));
     say(ann, "use default\nclose bank\n");
-    CHECK(heard(ann, "others use"));
+    CHECK(heard(ann, "other clients use"));
     say(bob, "use default\n");
     say(ann, "close bank\nuse bank\nclose default\n");
     CHECK(heard(ann, "\"ok\":\"close\"") && heard(ann, "no system of this name") &&
@@ -527,7 +527,7 @@ static void nonsense_is_refused(void)
     memset(line, 'x', sizeof line);
     forget(ann);
     give(ann, line, sizeof line);
-    CHECK(heard(ann, "above 1 MiB") && ann->client.closing);
+    CHECK(heard(ann, "larger than 1 MiB") && ann->client.closing);
     CHECK(world.service->systems[0]->process_count == 0);
     world_close(&world);
 }

@@ -41,7 +41,7 @@ static void quotas_hold(void)
     hello(bob->client.form == CLIENT_LINES ? eve : bob, 0, 0);
     say(bob, "hello\n");
     say(ida, "request z q\n");
-    CHECK(heard(ida, "sessions already"));
+    CHECK(heard(ida, "too many sessions"));
     /* ten events a second: the eleventh has to wait */
     for (int i = 0; i < 10; i++)
         CHECK(send_event(ann, 0, i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, p, q) != 0);
@@ -111,7 +111,7 @@ static void memory_is_limited(void)
     for (int i = 0; i < 100000 && !refused; i++) {
         snprintf(name, sizeof name, "process name-%0200d\n", i);
         say(ann, "%s", name);
-        refused = heard(ann, "memory is used up");
+        refused = heard(ann, "memory limit of the service");
     }
     CHECK(refused && service_memory_used(world.service) < 8 << 20);
     world_close(&world);
@@ -140,7 +140,7 @@ static void rights_are_minded(void)
     CHECK(heard(bob, "granted") && heard(bob, "blocked"));
     forget(bob);
     say(bob, "exit p\n");
-    CHECK_MSG(heard(bob, "\"error\"") && heard(bob, "another session's"), "%s", hears(bob));
+    CHECK_MSG(heard(bob, "\"error\"") && heard(bob, "of other sessions"), "%s", hears(bob));
     forget(bob);
     say(bob, "release p a\n");
     CHECK(heard(bob, "\"error\"") && world.service->systems[0]->waiting == 1);
@@ -152,7 +152,7 @@ static void rights_are_minded(void)
         size_t records = world.record_count;
         struct talker *ida = world_connect_as(&world, SERVICE_READ | SERVICE_SEND);
         say(ida, "use default\n%s", others[i]);
-        CHECK_MSG(heard(ida, "does not permit"), "%s", others[i]);
+        CHECK_MSG(heard(ida, "may not"), "%s", others[i]);
         CHECK(world.record_count <= records + 1 && world.service->system_count == 2);
         hang_up(ida);
     }
@@ -208,7 +208,7 @@ static void tokens_are_asked_for(void)
         say(ida, "hello token=read\nsystems\n");
         CHECK(heard(ida, "\"hello\"") && heard(ida, "default"));
         say(ida, "%s", changes[i]);
-        CHECK_MSG(heard(ida, "look only") && world.record_count == 0, "%s", changes[i]);
+        CHECK_MSG(heard(ida, "read-only") && world.record_count == 0, "%s", changes[i]);
         hang_up(ida);
     }
     struct talker *max = world_connect_as(&world, SERVICE_NOTHING);

@@ -1,12 +1,11 @@
-/* Commands: checked, applied, and written into the journal. */
+/* Commands: check, apply, and append the record to the write-ahead journal. */
 #include "foundation/base/clock.h"
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-#define NOBODY      GORDIAN_NONE
-#define SLICE_CHECK 16 /* declarations or removals between two looks at the clock */
+#define SLICE_CHECK 16 /* declarations or removals between two readings of the clock */
 
 /* ------------------------------------------------------------------ records */
 
@@ -48,8 +47,8 @@ void record_append_body(struct service *service, size_t frame_size)
 
 /* ------------------------------------------------------------------ quotas */
 
-/* What the limits allow may change from one start to the next; what was applied once is applied
- * again whatever they are now. */
+/* Limits may change between two runs. A replay ignores them: what was applied once is applied
+ * again. */
 static gordian_status check_names(struct service *service, const struct served *served,
                                   uint32_t session, gordian_error *error)
 {
@@ -57,11 +56,12 @@ static gordian_status check_names(struct service *service, const struct served *
     if (service->replaying)
         return GORDIAN_OK;
     if ((uint64_t)served->process_count + served->resource_count >= limits->names)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "system '%s' has %u names: that is the limit",
-                         served->name, limits->names);
-    if (session != NOBODY && service->sessions[session].processes >= limits->session_names)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may have %u processes",
-                         limits->session_names);
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many names in system '%s': the limit is %u", served->name,
+                         limits->names);
+    if (session != GORDIAN_NONE && service->sessions[session].processes >= limits->session_names)
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many processes of a session: the limit is %u", limits->session_names);
     return holder_check(service, session, 1, 0, error);
 }
 
@@ -69,10 +69,12 @@ static gordian_status check_resources(struct service *service, const struct serv
                                       uint32_t session, gordian_error *error)
 {
     uint32_t limit = service->options.limits.session_resources;
-    if (!service->replaying && session != NOBODY && service->sessions[session].resources >= limit)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
+    if (!service->replaying && session != GORDIAN_NONE &&
+        service->sessions[session].resources >= limit)
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many resources of a session: the limit is %u", limit);
     TRY(holder_check(service, session, 1, 0, error));
-    return check_names(service, served, NOBODY, error);
+    return check_names(service, served, GORDIAN_NONE, error);
 }
 
 static gordian_status check_service_memory(struct service *service, gordian_error *error)
@@ -81,7 +83,8 @@ static gordian_status check_service_memory(struct service *service, gordian_erro
     if (service->replaying || limit == 0 || service_memory_used(service) < limit)
         return GORDIAN_OK;
     service->work->retry_ms = 1000;
-    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
+    return FAIL_WITH(service, WIRE_QUOTA, error,
+                     "memory limit of the service reached: retry later");
 }
 
 /* ------------------------------------------------------------------ systems */
@@ -90,7 +93,7 @@ static gordian_status parse_config(const struct wire_open *open, struct served_c
                                    gordian_error *error)
 {
     if (open->kind != SERVED_DETECT && open->kind != SERVED_AVOID)
-        return fail(error, GORDIAN_STATUS_INPUT, "a system is of the kind detect or avoid");
+        return fail(error, GORDIAN_STATUS_INPUT, "the kind of a system must be detect or avoid");
     served_config_init(config, (enum served_kind)open->kind);
     return served_config_parse(config, open->options.text, open->options.length, error);
 }
@@ -161,7 +164,7 @@ gordian_status service_put_system(struct service *service, uint32_t slot,
     if (!service_reserve_system(service, slot))
         return fail_memory(error);
     if (service->systems[slot])
-        return fail(error, GORDIAN_STATUS_INPUT, "there is a system at place %u already", slot);
+        return fail(error, GORDIAN_STATUS_INPUT, "slot %u has a system already", slot);
     TRY(open_served(service, open, &config, &served, error));
     served->opened = service->work->now;
     service_add_system(service, slot, served);
@@ -172,10 +175,11 @@ static gordian_status open_new(struct service *service, uint32_t session,
                                const struct wire_open *open, uint32_t *slot, gordian_error *error)
 {
     uint32_t own = service->options.limits.session_systems;
-    if (session != NOBODY && service->sessions[session].systems >= own)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may open %u systems", own);
+    if (session != GORDIAN_NONE && service->sessions[session].systems >= own)
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "too many systems of a session: the limit is %u", own);
     if (service->system_count >= service->options.limits.systems)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
+        return FAIL_WITH(service, WIRE_QUOTA, error, "too many systems: the limit is %u",
                          service->system_count);
     TRY(holder_check(service, session, 0, 1, error));
     TRY(check_service_memory(service, error));
@@ -212,12 +216,12 @@ void service_drop_system(struct service *service, struct served *served)
     uint32_t slot = served->slot;
     incidents_close_all(service, served);
     for (uint32_t p = 0; p < served->process_room; p++)
-        if (served->processes[p].owner != NOBODY)
+        if (served->processes[p].owner != GORDIAN_NONE)
             session_disown(service, served, p);
     quota_closed(service, served);
     for (struct client *client = service->clients; client; client = client->next)
         if (client->system == slot)
-            client->system = NOBODY;
+            client->system = GORDIAN_NONE;
     service->systems[slot] = NULL;
     service->system_count--;
     service_close_served(served);
@@ -227,8 +231,9 @@ void service_drop_system(struct service *service, struct served *served)
 gordian_status apply_close(struct service *service, struct served *served, gordian_error *error)
 {
     if (strcmp(served->name, DEFAULT_SYSTEM) == 0)
-        return FAIL_WITH(service, WIRE_IN_USE, error, "system '" DEFAULT_SYSTEM "' stays");
-    TRY(record_begin(service, RECORD_CLOSE, served->slot, NOBODY, 0, error));
+        return FAIL_WITH(service, WIRE_IN_USE, error,
+                         "system '" DEFAULT_SYSTEM "' cannot be closed");
+    TRY(record_begin(service, RECORD_CLOSE, served->slot, GORDIAN_NONE, 0, error));
     service_drop_system(service, served);
     record_append(service);
     return GORDIAN_OK;
@@ -242,7 +247,7 @@ static gordian_status apply_resource(struct service *service, struct served *ser
 {
     const char *name = declaration->name.text;
     size_t length = declaration->name.length;
-    bool is_new = served_find_resource(served, name, length) == NOBODY;
+    bool is_new = served_find_resource(served, name, length) == GORDIAN_NONE;
     *changed = is_new || served->operations->forgets;
     if (!is_new)
         return served_declare_resource(served, name, length, declaration->units, id, error);
@@ -262,17 +267,18 @@ static gordian_status apply_process(struct service *service, struct served *serv
     const char *name = declaration->name.text;
     size_t length = declaration->name.length, claims = declaration->claim_count;
     uint32_t known = served_find_process(served, name, length), payer = session;
-    bool is_new = known == NOBODY;
+    bool is_new = known == GORDIAN_NONE;
     if (is_new)
         TRY(check_names(service, served, session, error));
-    else if (served->processes[known].owner != NOBODY)
+    else if (served->processes[known].owner != GORDIAN_NONE)
         payer = served->processes[known].owner;
     if (is_new || claims > 0)
         TRY(quota_check(service, payer, served_new_process_cost(served, length, claims), error));
     if (!session_reserve(service, session))
         return fail_memory(error);
     TRY(served_declare_process(served, name, length, declaration->claims, claims, id, error));
-    *changed = is_new || served->operations->forgets || served->processes[*id].owner == NOBODY;
+    *changed =
+        is_new || served->operations->forgets || served->processes[*id].owner == GORDIAN_NONE;
     session_own(service, session, served, *id);
     return GORDIAN_OK;
 }
@@ -281,11 +287,12 @@ static gordian_status declare_one(struct service *service, struct served *served
                                   const struct wire_declaration *declaration, bool *changed,
                                   uint32_t *id, gordian_error *error)
 {
-    /* It becomes whose who sends its events; whoever names it must have room for it. */
+    /* The process will belong to the session that sends its events. The one that names it is
+     * checked for its cost. */
     if (declaration->what == WIRE_OTHER) {
         TRY(quota_check(service, session,
                         served_new_process_cost(served, declaration->name.length, 0), error));
-        session = NOBODY;
+        session = GORDIAN_NONE;
     }
     quota_enter(service, served);
     gordian_status status = (declaration->what == WIRE_RESOURCE ? apply_resource : apply_process)(
@@ -293,18 +300,18 @@ static gordian_status declare_one(struct service *service, struct served *served
     return quota_leave(service, served, status, error);
 }
 
-/* Those whom a bank's declarations have served are told, and are not in any answer. */
+/* Notifies processes that a bank's declaration granted. No answer lists them. */
 static void notify_served(struct service *service, struct served *served)
 {
     size_t count;
-    const uint32_t *list = served_served(served, &count);
+    const uint32_t *list = served_granted(served, &count);
     if (count > 0)
         fence_next(service);
     notify_granted(service, served, list, count, NULL);
-    served->served_count = 0;
+    served->granted_count = 0;
 }
 
-/* Room for all that is left of the frame. */
+/* Reserves memory for the rest of the frame. */
 static gordian_status reserve_declare(struct service *service, const struct apply_declare *declare,
                                       gordian_error *error)
 {
@@ -312,13 +319,13 @@ static gordian_status reserve_declare(struct service *service, const struct appl
     struct service_work *work = service->work;
     slice_begin(service);
     if (list->left > WIRE_FRAME_MAX / 12)
-        return FAIL_WITH(service, WIRE_MALFORMED, error, "a frame cannot hold that many");
+        return FAIL_WITH(service, WIRE_MALFORMED, error, "too many declarations for a frame");
     if (!memory_grow(&service->memory, &work->ids, &work->id_room, declare->count + list->left,
                      sizeof *work->ids))
         return fail_memory(error);
     TRY(record_begin(service, RECORD_DECLARE, declare->served->slot, declare->session,
                      4 + (size_t)(list->end - list->at), error));
-    work->record.used += 4; /* how many they are */
+    work->record.used += 4; /* the number of declarations */
     return GORDIAN_OK;
 }
 
@@ -332,10 +339,10 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     gordian_status status = check_service_memory(service, error);
     THEN(status, reserve_declare(service, declare, error));
     if (status != GORDIAN_OK && declare->count > 0) {
-        /* The slices before were applied: that is to be answered. There is room for the ids since
-         * then. */
+        /* Earlier slices were applied and need an answer: refuse the rest. Memory for the ids was
+         * reserved. */
         for (; declare->list.left > 0; declare->list.left--)
-            service->work->ids[declare->count++] = NOBODY;
+            service->work->ids[declare->count++] = GORDIAN_NONE;
         return GORDIAN_OK;
     }
     if (status != GORDIAN_OK)
@@ -343,14 +350,14 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     const unsigned char *start = list->at;
     while (!declare->yields && wire_next_declaration(list, &declaration, work->wants, WANTS)) {
         bool changed = false;
-        uint32_t id = NOBODY;
+        uint32_t id = GORDIAN_NONE;
         if (declare_one(service, declare->served, declare->session, &declaration, &changed, &id,
                         error)) {
-            id = NOBODY;
+            id = GORDIAN_NONE;
             changed = false;
         }
         notify_served(service, declare->served);
-        declare->accepted |= id != NOBODY;
+        declare->accepted |= id != GORDIAN_NONE;
         work->ids[declare->count++] = id;
         if (changed) {
             bytes_put(&work->record, start, (size_t)(list->at - start));
@@ -368,7 +375,7 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     if (list->left > 0)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "declaration %zu is malformed",
                          declare->count + 1);
-    /* A quota is no fault of the names: that is to be told, if it can be. */
+    /* Reports a quota as an error of the frame, if all of it was refused. */
     return !declare->accepted && work->code == WIRE_QUOTA ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
 }
 
@@ -410,7 +417,8 @@ static gordian_status check_removable(struct service *service, struct served *se
         process ? "'%.60s' holds or waits for something" : "'%.60s' is held or waited for", name);
 }
 
-/* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
+/* Removes a name that is not held or waited for. Fails only if a resource of a bank is still
+ * claimed. */
 static gordian_status remove_name(struct service *service, struct served *served, uint8_t what,
                                   uint32_t id, gordian_error *error)
 {
@@ -427,7 +435,7 @@ static gordian_status remove_name(struct service *service, struct served *served
     }
     if (served->operations->forgets)
         return FAIL_WITH(service, WIRE_BAD_VALUE, error,
-                         "a process of a system that avoids goes with its exit");
+                         "a process of a system that avoids deadlocks is removed by its exit only");
     session_disown(service, served, id);
     return served_remove_process(served, id, error);
 }
@@ -437,7 +445,7 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
 {
     size_t size = wire_put_remove(NULL, 0, what, &id, 1);
     TRY(check_removable(service, served, what, id, error));
-    TRY(record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size, error));
+    TRY(record_begin(service, RECORD_REMOVE, served->slot, GORDIAN_NONE, size, error));
     TRY(remove_name(service, served, what, id, error));
     record_append_body(service, wire_put_remove(record_end(service), size, what, &id, 1));
     return GORDIAN_OK;
@@ -456,7 +464,7 @@ static bool removal_yields(struct service *service, const struct apply_remove *r
     return left > 0 && left % SLICE_CHECK == 0 && slice_is_over(service->work, clock_ns());
 }
 
-/* Before the first one is removed: so a frame that names one in use removes none. */
+/* Checks all ids before the first removal: a frame with an id in use removes nothing. */
 static gordian_status check_all(struct service *service, struct apply_remove *remove,
                                 gordian_error *error)
 {
@@ -472,17 +480,17 @@ static gordian_status check_all(struct service *service, struct apply_remove *re
     return GORDIAN_OK;
 }
 
-/* The record has what was removed, also if it fails at the next one. */
+/* If it fails in the middle, the record has the ids removed before. */
 static gordian_status remove_all(struct service *service, struct apply_remove *remove,
                                  gordian_error *error)
 {
     struct bytes *record = &service->work->record;
     gordian_status status = GORDIAN_OK;
     uint32_t done = 0, id;
-    TRY(record_begin(service, RECORD_REMOVE, remove->served->slot, NOBODY,
+    TRY(record_begin(service, RECORD_REMOVE, remove->served->slot, GORDIAN_NONE,
                      5 + 4 * (size_t)remove->list.left, error));
     record->data[RECORD_HEAD] = remove->what;
-    record->used += 5; /* with how many they are */
+    record->used += 5; /* the kind, the number of ids */
     while (!remove->yields && wire_next_id(&remove->list, &id)) {
         if (remove->resumed) /* it may be in use, or another session's, since it was checked */
             status = check_next(service, remove, id, error);
@@ -515,7 +523,7 @@ gordian_status apply_weigh(struct service *service, struct served *served,
     char buffer[GORDIAN_NAME_MAX + 1];
     if (!served_process_name(served, weigh->process, buffer))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", weigh->process);
-    TRY(record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size, error));
+    TRY(record_begin(service, RECORD_WEIGH, served->slot, GORDIAN_NONE, size, error));
     TRY(served_weigh(served, weigh->process, weigh->priority, weigh->cost, error));
     record_append_body(service, wire_put_weigh(record_end(service), size, weigh));
     return GORDIAN_OK;
@@ -532,12 +540,12 @@ gordian_status apply_label(struct service *service, struct served *served, uint3
                       !served_resource_name(served, label->id, buffer))
         return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
                          process ? "process" : "resource", label->id);
-    /* Whose quotas the labels count for. */
+    /* the session charged for the labels */
     uint32_t payer =
         process ? served->processes[label->id].owner : quota_adder(service, served, label->id);
-    TRY(quota_check(service, payer != NOBODY ? payer : session,
+    TRY(quota_check(service, payer != GORDIAN_NONE ? payer : session,
                     tags_more_cost(label->texts, label->count), error));
-    TRY(record_begin(service, RECORD_LABEL, served->slot, NOBODY, size, error));
+    TRY(record_begin(service, RECORD_LABEL, served->slot, GORDIAN_NONE, size, error));
     TRY(served_label(served, process ? TAGS_PROCESS : TAGS_RESOURCE, label->id, label->texts,
                      label->count, payer, error));
     record_append_body(service, wire_put_label(record_end(service), size, label));

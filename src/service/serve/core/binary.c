@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-
 /* ------------------------------------------------------------------ answers */
 
 static gordian_status put_done(struct client *client)
@@ -13,7 +11,7 @@ static gordian_status put_done(struct client *client)
     return GORDIAN_OK;
 }
 
-/* Answers USE and OPEN. The kind of the system tells the client whether results are outcomes or
+/* Answers USE and OPEN. The kind of the system shows the client whether results are outcomes or
  * verdicts. */
 static gordian_status use_system(struct client *client, const struct served *served)
 {
@@ -29,7 +27,8 @@ static gordian_status malformed(struct client *client, const char *kind, gordian
 
 /* ------------------------------------------------------------------ commands */
 
-/* A command that sets work->later gets the same frame again. Part of it may have been applied. */
+/* If a command sets work->later, the same frame is taken again. Part of it may have been applied.
+ */
 typedef gordian_status take_command(struct client *client, const struct wire_frame *frame,
                                     gordian_error *error);
 
@@ -51,7 +50,7 @@ static gordian_status take_hello(struct client *client, const struct wire_frame 
         .events_a_second = service->options.limits.events_a_second,
         .server = {version, strlen(version)},
     };
-    if (client->session != NOBODY) {
+    if (client->session != GORDIAN_NONE) {
         const struct session *session = &service->sessions[client->session];
         memcpy(welcome.session, session->id, sizeof welcome.session);
         welcome.last = session->last;
@@ -94,11 +93,11 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
     struct served *served;
     TRY(client_find_system(client, name, &served, error));
     if (!(client->rights & SERVICE_ADMINISTER))
-        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error,
-                         "this token does not permit to close systems");
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "the token may not close systems");
     for (const struct client *other = service->clients; other; other = other->next)
-        if (other != client && other->system == served->slot && other->session != NOBODY)
-            return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
+        if (other != client && other->system == served->slot && other->session != GORDIAN_NONE)
+            return FAIL_WITH(service, WIRE_IN_USE, error, "other clients use system '%s'",
+                             served->name);
     return apply_close(service, served, error);
 }
 
@@ -211,7 +210,7 @@ static gordian_status take_ask(struct client *client, const struct wire_frame *f
     return GORDIAN_OK;
 }
 
-/* The edges of one side of a process, as wants. */
+/* Stores the edges of one side of a process as wants. */
 static gordian_status gather_side(struct served *served, enum served_side side, uint32_t process,
                                   gordian_want *wants, size_t *count, gordian_error *error)
 {
@@ -250,11 +249,11 @@ static gordian_status take_state_command(struct client *client, const struct wir
         TRY(gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
                         &state.wanted_count, error));
     }
-    bool unkept = service_is_cut_off(client->service);
+    bool may_be_lost = service_is_cut_off(client->service);
     size_t start = client->out.used;
-    state.flags |= unkept ? WIRE_IS_UNKEPT : 0;
+    state.flags |= may_be_lost ? WIRE_IS_UNKEPT : 0;
     CLIENT_PUT(client, wire_put_stated, &state);
-    if (unkept)
+    if (may_be_lost)
         client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }
@@ -322,8 +321,8 @@ static gordian_status take_subscribe(struct client *client, const struct wire_fr
     const struct served *served = service_system(client->service, client->system);
     if (!served || !(mask & WIRE_EVERYTHING))
         return put_done(client);
-    CLIENT_PUT(client, wire_put_u64, WIRE_DONE, served->seq); /* the last event before the first
-                                                                 notification */
+    CLIENT_PUT(client, wire_put_u64, WIRE_DONE,
+               served->seq); /* the last event before the first notification */
     return GORDIAN_OK;
 }
 
@@ -341,9 +340,10 @@ static gordian_status take_ping(struct client *client, const struct wire_frame *
 
 void client_bye(struct client *client)
 {
-    if (client->session != NOBODY) {
+    if (client->session != GORDIAN_NONE) {
         session_lost(client->service, client->session);
-        /* When the client reads the answer, its processes are released, unless they are many. */
+        /* When the client reads the answer, its processes have been dropped, unless they are many.
+         */
         session_drop_step(client->service);
     }
     client->closing = true;
@@ -364,7 +364,8 @@ static gordian_status take_command_frame(struct client *client, const struct wir
         [WIRE_REMOVE] = take_remove,       [WIRE_LINE] = lines_take_frame,
     };
     uint8_t kind = frame->kind;
-    bool welcomed = client->session != NOBODY || (client->rights && !client_may_write(client));
+    bool welcomed =
+        client->session != GORDIAN_NONE || (client->rights && !client_may_write(client));
     client->service->counters.frames += !client->frame.begun;
     client->service->work->later = false;
     if (!welcomed && kind != WIRE_HELLO && kind != WIRE_PING && kind != WIRE_BYE)
@@ -375,8 +376,7 @@ static gordian_status take_command_frame(struct client *client, const struct wir
         return GORDIAN_OK;
     }
     if (kind >= sizeof commands / sizeof *commands || !commands[kind])
-        return FAIL_WITH(client->service, WIRE_MALFORMED, error,
-                         "a frame of a kind that is not known");
+        return FAIL_WITH(client->service, WIRE_MALFORMED, error, "a frame of an unknown kind");
     return commands[kind](client, frame, error);
 }
 
@@ -396,7 +396,8 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
             return used;
         }
         if (found == WIRE_BROKEN) {
-            client_error(client, WIRE_TOO_LARGE, 0, 0, "a frame that is empty or above 1 MiB");
+            client_error(client, WIRE_TOO_LARGE, 0, 0,
+                         "a frame that is empty or larger than 1 MiB");
             break;
         }
         if (take_command_frame(client, &frame, &error) != GORDIAN_OK)

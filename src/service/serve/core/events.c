@@ -1,16 +1,16 @@
-/* Events: the one command that must be fast. */
+/* Events: the command that must be fast. */
 #include "foundation/base/clock.h"
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-#define FENCE_SHIFT 10 /* so many numbers, as a power of 2, there are for the events of a ms */
-#define NOBODY      GORDIAN_NONE
-#define CHECK_EVERY 8 /* events that are fed one by one, between looks at the clock */
+#define FENCE_SHIFT 10 /* fencing tokens per ms, as a power of 2 */
+#define CHECK_EVERY 8  /* events fed one by one between two readings of the clock */
 
 /* ------------------------------------------------------------------ recovery */
 
-/* Ends processes until nobody is deadlocked. Whom that serves was served by the event. */
+/* Recovery: ends processes until no process is deadlocked. The event counts as granting what this
+ * releases. */
 static void recover_all(struct service *service, const struct apply_events *events,
                         uint32_t process)
 {
@@ -31,7 +31,7 @@ static void recover_all(struct service *service, const struct apply_events *even
 
 /* ------------------------------------------------------------------ after feeding */
 
-/* The event the feed stopped at: a deadlock, or the end of one. */
+/* Handles the event that the feed stopped at: a deadlock, or the end of one. */
 static void handle_stop(struct service *service, struct apply_events *events,
                         const gordian_event *event, const struct served_result *result)
 {
@@ -58,7 +58,7 @@ static void handle_stop(struct service *service, struct apply_events *events,
     }
 }
 
-/* What became of work->events[first..first+count). */
+/* Stores the results of work->events[first..first+count). */
 static void collect_results(struct service *service, const struct apply_events *events,
                             size_t first, size_t count)
 {
@@ -71,13 +71,13 @@ static void collect_results(struct service *service, const struct apply_events *
         const struct served_result *result = &work->taken[i];
         work->results[work->result_count++] =
             (struct wire_result){result->outcome, result->reason, result->served};
-        if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != NOBODY)
+        if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != GORDIAN_NONE)
             session_own(service, events->session, served, event->process);
         if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
         if (wanted)
             notify_event(service, served, event, served->seq - (first + count - 1 - i), result,
-                         result->served ? served->served_list + granted : NULL, events->client);
+                         result->served ? served->granted_list + granted : NULL, events->client);
         granted += result->served;
     }
 }
@@ -95,14 +95,14 @@ void fence_put(struct client *client, uint64_t fence)
         CLIENT_PUT(client, wire_put_u64, WIRE_FENCE, fence);
 }
 
-/* Whom the feed of work->events[first..first+taken) and what followed from it have served, each
- * with the number of the event that did. */
-static void take_served(struct service *service, const struct apply_events *events, size_t first,
-                        size_t taken)
+/* Stores and notifies the processes that work->events[first..first+taken) granted, directly or by
+ * recovery, with the fencing tokens of these events. */
+static void collect_granted(struct service *service, const struct apply_events *events,
+                            size_t first, size_t taken)
 {
     struct service_work *work = service->work;
     size_t count, done = 0;
-    const uint32_t *list = served_served(events->served, &count);
+    const uint32_t *list = served_granted(events->served, &count);
     for (size_t i = first; i < first + taken; i++) {
         uint64_t fence = fence_next(service);
         work->fence = work->fence ? work->fence : fence;
@@ -118,9 +118,8 @@ static void take_served(struct service *service, const struct apply_events *even
     notify_granted(service, events->served, list + done, count - done, events->client);
 }
 
-/* After a feed of `taken` events, `left` more to come: is the slice over? Adapts how many events
- * are fed between two looks at the clock to what the last ones took: expensive ones are fed one by
- * one. */
+/* After a feed of `taken` events with `left` more to come: is the slice over? Also adapts how many
+ * events are fed between two readings of the clock: expensive events are fed one by one. */
 static bool must_yield(struct service *service, struct apply_events *events, size_t taken,
                        size_t left, uint64_t *looked)
 {
@@ -135,8 +134,8 @@ static bool must_yield(struct service *service, struct apply_events *events, siz
     return events->yields;
 }
 
-/* Feeds work->events[0..count). How many were taken: all of them, unless memory is out or the slice
- * is over. `look`: at the clock. */
+/* Feeds work->events[0..count) and returns how many were applied: all, unless memory is out or the
+ * slice is over. `look`: read the clock. */
 static size_t feed_chunk(struct service *service, struct apply_events *events, size_t count,
                          bool look)
 {
@@ -146,7 +145,7 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
     look &= events->sliced && count + events->list.left > 1;
     uint64_t looked = look ? clock_ns() : 0;
     size_t done = 0;
-    /* Reserves the ids of all processes that one served_feed may serve, recovery included. */
+    /* Reserves the ids of all processes that one served_feed may grant, recovery included. */
     while (status == GORDIAN_OK && done < count &&
            memory_grow(&service->memory, &work->served, &work->served_room,
                        work->served_count + 2 * (size_t)served->waiting + 2 * CHUNK,
@@ -157,12 +156,12 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
         collect_results(service, events, done, taken);
         done += taken;
         if (taken > 0 && served->system) {
-            size_t before = served->served_count;
+            size_t before = served->granted_count;
             handle_stop(service, events, &work->events[done - 1], &work->taken[done - 1]);
             work->results[work->result_count - 1].served +=
-                (uint32_t)(served->served_count - before);
+                (uint32_t)(served->granted_count - before);
         }
-        take_served(service, events, done - taken, taken);
+        collect_granted(service, events, done - taken, taken);
         if (look && must_yield(service, events, taken, count - done, &looked))
             break;
     }
@@ -183,7 +182,7 @@ void apply_not_taken(struct service *service, struct apply_events *events)
     events->list.left = 0;
 }
 
-/* Moves behind `count` events. */
+/* Skips `count` events. */
 static bool skip_events(struct service_work *work, struct wire_list *list, size_t count)
 {
     bool bad = false;
@@ -196,12 +195,12 @@ static bool skip_events(struct service_work *work, struct wire_list *list, size_
     return !bad || count == 0;
 }
 
-/* Passes over what was applied before. */
+/* Skips the events that were applied before: idempotent retry. */
 static gordian_status pass_duplicates(struct service *service, struct apply_events *events,
                                       gordian_error *error)
 {
     struct service_work *work = service->work;
-    if (events->first == 0 || events->session == NOBODY)
+    if (events->first == 0 || events->session == GORDIAN_NONE)
         return GORDIAN_OK;
     uint64_t next = service->sessions[events->session].last + 1;
     if (events->first > next)
@@ -217,13 +216,13 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
     return GORDIAN_OK;
 }
 
-/* An event that was refused for its client's memory or rights is applied again as one that any
- * state refuses: this one, of nobody. */
+/* Replaces an event that was refused for a quota or a missing right, in the record as well: every
+ * state refuses this one. */
 static const gordian_event refused_event = {
-    .op = GORDIAN_OP_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
+    .op = GORDIAN_OP_CANCEL, .process = GORDIAN_NONE, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
 
-/* Refuses the next event of a client that is near its memory quota, or whose token does not permit
- * everything. Why; 0: it was not refused. */
+/* Refuses the next event of a client that is close to its memory quota or lacks rights. Returns the
+ * reason; 0: not refused. */
 static uint8_t refuse_client_event(struct service *service, const struct apply_events *events)
 {
     gordian_event *event = &service->work->events[0];
@@ -239,7 +238,7 @@ static uint8_t refuse_client_event(struct service *service, const struct apply_e
     return reason;
 }
 
-/* Feeds the events of the list, chunk by chunk, and puts those that were taken into the record. */
+/* Feeds the events of the list in chunks, and adds those that were applied to the record. */
 static size_t feed_list(struct service *service, struct apply_events *events, bool *bad)
 {
     struct service_work *work = service->work;
@@ -269,7 +268,8 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
             bytes_put(&work->record, start, (size_t)(before.at - start));
             events->list = before;
             if (events->yields)
-                *bad = false; /* it is found again behind the rest of the chunk */
+                *bad =
+                    false; /* the malformed event will be found again after the rest of the chunk */
             else
                 apply_not_taken(service, events);
         }
@@ -303,10 +303,10 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     TRY(pass_duplicates(service, events, error));
     bool bad;
     size_t head = work->record.used, known = work->result_count;
-    work->record.used += 12; /* the number of the first, how many they are */
+    work->record.used += 12; /* the number of the first event, the number of events */
     size_t count = feed_list(service, events, &bad);
     service->counters.events += count;
-    if (events->first && events->session != NOBODY)
+    if (events->first && events->session != GORDIAN_NONE)
         service->sessions[events->session].last += count;
     wire_store64(work->record.data + head, events->first);
     wire_store32(work->record.data + head + 8, (uint32_t)count);
@@ -314,18 +314,19 @@ gordian_status apply_events(struct service *service, struct apply_events *events
         record_append(service);
     if (events->first)
         events->first += count;
-    if (events->session != NOBODY)
+    if (events->session != GORDIAN_NONE)
         service->sessions[events->session].record = service_last(service);
     if (bad)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "event %zu of the frame is malformed",
                          work->result_count + 1);
     if (count > 0 || known > 0 || work->result_count == 0)
         return GORDIAN_OK;
-    /* Nothing was taken: an error tells the client why, and when to retry. */
+    /* Nothing was applied: an error says why, and when to retry. */
     if (!quota_refused(service))
         return fail_memory(error);
     work->retry_ms = 1000;
-    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
+    return FAIL_WITH(service, WIRE_QUOTA, error,
+                     "memory limit of the service reached: retry later");
 }
 
 gordian_status apply_event(struct service *service, struct apply_events *events,

@@ -1,20 +1,20 @@
 /*
- * Incidents: what stays to be told of a deadlock.
+ * Incidents: the record of a deadlock from its beginning to its end.
  *
  * An incident begins with the request that closes a deadlock. Its members are the processes of the
- * witness that are not members of another one. It ends when none of them is deadlocked any more,
- * which can only come about by somebody giving up: a cancel, an exit, recovery, a lost session; not
- * always of a member, where a witness leads through the members of several incidents.
+ * witness that are not members of another incident. It ends when no member is deadlocked any more.
+ * Only a cancel, an exit, a recovery or a lost session can cause that; not always of a member,
+ * where a witness contains members of several incidents.
  *
- * In a system of one-unit resources an incident is a cycle. The engine knows who closed it, and
- * says whose cancel or exit has opened it again; its members need not be listed, and a cycle of
- * half a million processes begins and ends as quickly as one of two. Who is on it is looked at some
- * at a time, for those who ask and for those who want to be told.
+ * In a single-unit system an incident is a cycle. The engine knows which request closed it, and
+ * which cancel or exit opens it. Its members need not be listed, so a cycle of half a million
+ * processes begins and ends as fast as one of two. For queries and notifications, its members are
+ * visited a few at a time.
  *
- * Requests that come to wait behind a deadlock do not begin another one; they are counted. Where
- * units are counted, some of them may be deadlocked without it, too: when the last incident has
- * ended and somebody can still never run again, the next one begins there and then.
- * Ids are handed out in the order of the journal, so a replay gives every incident its own again.
+ * A request that waits behind a deadlock is counted, and does not begin an incident. In a
+ * multi-unit system such processes may be deadlocked on their own: if deadlocked processes remain
+ * when the last incident ends, the next one begins. Ids follow the order of the journal, so a
+ * replay gives every incident its id again.
  */
 #include "engines/detect/system.h"
 #include "service/serve/core/service_internal.h"
@@ -22,16 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-/* Names written out for one incident. */
+/* names listed per incident */
 #define NAMES_MAX  2000
-#define LABELS_MAX 64 /* likewise */
-/* Of those on a cycle so many are looked at in a turn of the loop. */
+#define LABELS_MAX 64 /* labels listed per incident */
+/* Members of a cycle visited per iteration of the event loop. */
 #define WALK_STEP 4096
 
 /* ------------------------------------------------------------------ texts */
 
-/* An array on its own, ended by NUL. */
+/* Begins a JSON array in a text that end_incident_text ends with a NUL. */
 static void begin_incident_text(struct json *json, struct output *text)
 {
     text_clear(text);
@@ -53,7 +52,7 @@ static const char *names_text_of(struct served *served, const uint32_t *members,
     json_open(&json, NULL, '[');
     for (size_t i = 0; i < count && i < NAMES_MAX; i++) {
         const char *name =
-            members[i] == NOBODY ? NULL : served_process_name(served, members[i], buffer);
+            members[i] == GORDIAN_NONE ? NULL : served_process_name(served, members[i], buffer);
         if (name)
             json_text(&json, name);
     }
@@ -90,7 +89,7 @@ static void add_labels(struct json *json, struct served *served, enum tags_of of
     }
 }
 
-/* Of everybody and everything in it, each once; NULL: there are none. */
+/* The labels of all processes and resources in a witness, each once; NULL: none. */
 static const char *incident_labels_text(struct served *served, const gordian_witness *witness,
                                         struct output *text)
 {
@@ -109,32 +108,33 @@ static const char *incident_labels_text(struct served *served, const gordian_wit
     return count ? end_incident_text(text) : NULL;
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ slots */
 
-/* Its place is free from here on; whoever still names it has another serial number. */
+/* Frees a slot. The serial number changes, so members of the old incident are no members of the
+ * next one. */
 static void free_place(struct service *service, struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
     served->cycles -= open->cycle;
-    service->work->walking -= open->walked != NOBODY;
+    service->work->walking -= open->walked != GORDIAN_NONE;
     memory_free_all(&served->memory, open->members, open->concerned);
     *open = (struct open_incident){.serial = open->serial + 1, .requester = served->incident_free};
     served->incident_free = place;
     served->incident_count--;
 }
 
-/* NOBODY: no memory. */
+/* Returns a free slot; GORDIAN_NONE: out of memory. */
 static uint32_t take_incident_place(struct served *served)
 {
     uint32_t place = served->incident_free;
-    if (place != NOBODY) {
+    if (place != GORDIAN_NONE) {
         served->incident_free = served->incidents[place].requester;
         return place;
     }
     place = served->incident_limit;
     if (!memory_grow32(&served->memory, &served->incidents, &served->incident_room, place + 1,
                        sizeof *served->incidents))
-        return NOBODY;
+        return GORDIAN_NONE;
     served->incidents[place] = (struct open_incident){0};
     served->incident_limit++;
     return place;
@@ -144,7 +144,7 @@ static uint32_t take_incident_place(struct served *served)
 
 static bool is_incident_member(const struct served *served, uint32_t place, uint32_t process)
 {
-    return process != NOBODY && served_incident(served, process) == place;
+    return process != GORDIAN_NONE && served_incident(served, process) == place;
 }
 
 static void join_incident(struct served *served, uint32_t place, uint32_t process)
@@ -153,7 +153,7 @@ static void join_incident(struct served *served, uint32_t place, uint32_t proces
     served->processes[process].serial = served->incidents[place].serial;
 }
 
-/* Lists the processes that wait in the witness as members, each once. False: no memory. */
+/* Lists the waiting processes of the witness as members, each once. False: out of memory. */
 static bool list_incident_members(struct served *served, uint32_t place,
                                   const gordian_witness *witness)
 {
@@ -161,7 +161,7 @@ static bool list_incident_members(struct served *served, uint32_t place,
     open->members = memory_alloc(&served->memory, (witness->count + 1) * sizeof(uint32_t));
     for (size_t i = 0; open->members && i < witness->count; i++) {
         uint32_t process = witness->edges[i].process;
-        if (!witness->edges[i].waits || served_incident(served, process) != NOBODY)
+        if (!witness->edges[i].waits || served_incident(served, process) != GORDIAN_NONE)
             continue;
         join_incident(served, place, process);
         open->members[open->member_count++] = process;
@@ -169,7 +169,7 @@ static bool list_incident_members(struct served *served, uint32_t place,
     return open->members;
 }
 
-/* The first of them, for texts: of a cycle, as the witness has them. */
+/* The first members, for texts; those of a cycle are in the order of the witness. */
 static size_t first_members(const struct open_incident *open, const gordian_witness *witness,
                             uint32_t few[NAMES_MAX])
 {
@@ -182,12 +182,12 @@ static size_t first_members(const struct open_incident *open, const gordian_witn
     return count;
 }
 
-/* ------------------------------------------------------------------ who is on a cycle */
+/* ------------------------------------------------------------------ members of a cycle */
 
 static void add_concerned(struct service *service, struct served *served,
                           struct open_incident *open, uint32_t owner)
 {
-    if (owner == NOBODY || service->sessions[owner].last_cycle == open->id ||
+    if (owner == GORDIAN_NONE || service->sessions[owner].last_cycle == open->id ||
         !memory_grow32(&served->memory, &open->concerned, &open->concerned_room,
                        open->concerned_count + 1, sizeof *open->concerned))
         return;
@@ -195,25 +195,25 @@ static void add_concerned(struct service *service, struct served *served,
     open->concerned[open->concerned_count++] = owner;
 }
 
-/* Looks at some more of those on a cycle, which may be half of all there are. */
+/* Visits some more members of a cycle, which may have half of all processes. */
 static void walk_cycle(struct service *service, struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
     served->marked++;
-    for (unsigned i = 0; i < WALK_STEP && open->walked != NOBODY; i++) {
+    for (unsigned i = 0; i < WALK_STEP && open->walked != GORDIAN_NONE; i++) {
         uint32_t at = open->walked;
         join_incident(served, place, at);
         add_concerned(service, served, open, served->processes[at].owner);
         at = system_next_ahead(served->system, at);
-        open->walked = at == open->requester ? NOBODY : at;
+        open->walked = at == open->requester ? GORDIAN_NONE : at;
     }
-    if (!open->cycle) /* it has been listed meanwhile */
-        open->walked = NOBODY;
+    if (!open->cycle) /* the cycle was listed meanwhile */
+        open->walked = GORDIAN_NONE;
 }
 
 /* ------------------------------------------------------------------ the beginning */
 
-/* Of the incidents of one second only so many are kept with what led to them. */
+/* May another incident of this second be stored with its replay? */
 static bool keep_replay(struct service *service)
 {
     struct service_work *work = service->work;
@@ -225,7 +225,7 @@ static bool keep_replay(struct service *service)
     return work->replays++ < service->options.limits.incidents_second;
 }
 
-/* Its labels are kept beside it. */
+/* The store keeps the labels in a record of their own. */
 static void append_incident(struct service *service, const struct incident *incident)
 {
     const struct service_journal *journal = &service->options.journal;
@@ -262,7 +262,7 @@ static void report_begin(struct service *service, struct served *served,
     }
     if (who != NOTIFY_MEMBERS)
         append_incident(service, &incident);
-    notify_mark(service, served, open, NOBODY);
+    notify_mark(service, served, open, GORDIAN_NONE);
     notify_incident(service, served, &incident, who);
 }
 
@@ -271,45 +271,45 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
 {
     gordian_witness witness;
     if (outcome == GORDIAN_OUTCOME_DOOMED && served->incident_count > 0) {
-        /* It counts for one of those that stand, for the same as long as it does. */
+        /* One open incident counts all doomed requests while it is open. */
         while (served->doomed_place >= served->incident_limit ||
                served->incidents[served->doomed_place].id == 0)
             served->doomed_place = (served->doomed_place + 1) % served->incident_limit;
         served->incidents[served->doomed_place].doomed++;
         return;
     }
-    if (!served_list_cycles(served) || served_incident(served, requester) != NOBODY)
+    if (!served_list_cycles(served) || served_incident(served, requester) != GORDIAN_NONE)
         return; /* it awaits more, and was deadlocked before */
     uint64_t id = service->next_incident++;
     served->counters.incidents++;
     if (system_explain_some(served->system, requester, (size_t)2 * NAMES_MAX, &witness, NULL))
         return;
     uint32_t place = take_incident_place(served);
-    if (place == NOBODY)
+    if (place == GORDIAN_NONE)
         return;
     struct open_incident *open = &served->incidents[place];
     open->id = id;
     open->at = service->work->now;
     open->requester = requester;
-    open->walked = NOBODY;
+    open->walked = GORDIAN_NONE;
     served->incident_count++;
     if (system_closed_by(served->system, requester) == requester) {
         open->cycle = true;
         served->cycles++;
         open->walked = requester;
         walk_cycle(service, served, place);
-        service->work->walking += open->walked != NOBODY;
+        service->work->walking += open->walked != GORDIAN_NONE;
     } else if (!list_incident_members(served, place, &witness)) {
         free_place(service, served, place);
         return;
     }
     if (service->replaying)
         return;
-    open->unreported = open->walked != NOBODY;
+    open->unreported = open->walked != GORDIAN_NONE;
     report_begin(service, served, open, &witness, open->unreported ? NOTIFY_OTHERS : NOTIFY_ALL);
 }
 
-/* All on the cycle are known now: they are told. */
+/* All members of the cycle are known: notifies them. */
 static void end_walk(struct service *service, struct served *served, struct open_incident *open)
 {
     gordian_witness witness;
@@ -317,7 +317,7 @@ static void end_walk(struct service *service, struct served *served, struct open
     if (!open->unreported)
         return;
     open->unreported = false;
-    notify_mark(service, served, open, NOBODY);
+    notify_mark(service, served, open, GORDIAN_NONE);
     if (notify_has_members(service, served) &&
         system_explain_some(served->system, open->requester, (size_t)2 * NAMES_MAX, &witness,
                             NULL) == GORDIAN_OK)
@@ -330,10 +330,10 @@ bool incidents_walk(struct service *service)
         struct served *served = service->systems[i];
         for (uint32_t j = 0; served && j < served->incident_limit; j++) {
             struct open_incident *open = &served->incidents[j];
-            if (open->id == 0 || open->walked == NOBODY)
+            if (open->id == 0 || open->walked == GORDIAN_NONE)
                 continue;
             walk_cycle(service, served, j);
-            if (open->walked == NOBODY)
+            if (open->walked == GORDIAN_NONE)
                 end_walk(service, served, open);
             return service->work->walking > 0;
         }
@@ -343,8 +343,8 @@ bool incidents_walk(struct service *service)
 
 /* ------------------------------------------------------------------ the end */
 
-/* Who has left is told, too. Of a cycle that ends before all on it were looked at the rest need not
- * know. */
+/* Reports the end. The process that left is notified as well. If members of a cycle were not
+ * visited, their sessions are not notified. */
 static void report_end(struct service *service, struct served *served,
                        const struct open_incident *open, const char *how, const char *victim,
                        uint32_t leaver)
@@ -382,7 +382,7 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Is any of its members among the deadlocked, ascending? */
+/* Is a member among the deadlocked processes (ascending)? */
 static bool still_stands(const struct served *served, uint32_t place, const uint32_t *dead,
                          size_t count)
 {
@@ -394,18 +394,18 @@ static bool still_stands(const struct served *served, uint32_t place, const uint
     return false;
 }
 
-/* Somebody has given up in a system whose units are counted: that may end any of the incidents. */
+/* Ends incidents of a multi-unit system after a process gave up, which may end any of them. */
 static void settle_incidents(struct service *service, struct served *served, const char *how,
                              bool victim, uint32_t leaver)
 {
     const uint32_t *dead;
     size_t count;
     if (gordian_deadlocked(served->system, &dead, &count, NULL))
-        return; /* no memory: the next one to leave settles it */
+        return; /* out of memory: the next time */
     for (uint32_t i = served->incident_limit; i-- > 0;)
         if (served->incidents[i].id && !still_stands(served, i, dead, count))
             end_incident(service, served, i, how, victim, leaver);
-    /* recovery goes on until nobody is left */
+    /* recovery continues until no process is deadlocked */
     if (served->incident_count == 0 && count > 0 && !victim)
         incident_begin(service, served, dead[0], GORDIAN_OUTCOME_DEADLOCK);
 }
@@ -414,16 +414,16 @@ void incident_left(struct service *service, struct served *served, uint32_t proc
                    const char *how, bool victim)
 {
     uint32_t place = served->left;
-    served->left = NOBODY;
-    if (place == NOBODY)
+    served->left = GORDIAN_NONE;
+    if (place == GORDIAN_NONE)
         return;
     struct open_incident *open = &served->incidents[place];
     for (uint32_t i = 0; i < open->member_count; i++)
         if (open->members[i] == process)
-            open->members[i] = NOBODY;
-    served->processes[process].incident = NOBODY;
+            open->members[i] = GORDIAN_NONE;
+    served->processes[process].incident = GORDIAN_NONE;
     if (gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
-        end_incident(service, served, place, how, victim, process); /* a cycle, and it is broken */
+        end_incident(service, served, place, how, victim, process); /* the cycle is broken */
     else
         settle_incidents(service, served, how, victim, process);
 }
@@ -432,7 +432,7 @@ void incidents_close_all(struct service *service, struct served *served)
 {
     for (uint32_t i = served->incident_limit; i-- > 0;)
         if (served->incidents[i].id)
-            end_incident(service, served, i, "closed", false, NOBODY);
+            end_incident(service, served, i, "closed", false, GORDIAN_NONE);
 }
 
 /* ------------------------------------------------------------------ snapshots */
@@ -473,7 +473,7 @@ void incidents_save(const struct served *served, struct bytes *bytes)
 static bool is_witness_cycle(const struct served *served, const struct open_incident *open)
 {
     uint32_t at = open->requester;
-    if (open->member_count == 0 || system_closed_by(served->system, at) == NOBODY)
+    if (open->member_count == 0 || system_closed_by(served->system, at) == GORDIAN_NONE)
         return false;
     for (uint32_t i = 0; i < open->member_count; i++) {
         if ((i > 0 && at == open->requester) || open->members[i] != at)
@@ -487,14 +487,14 @@ static gordian_status load_one(struct service *service, struct served *served, s
                                gordian_error *error)
 {
     struct open_incident next = {
-        .id = bytes_take_u64(in), .at = bytes_take_u64(in), .walked = NOBODY};
+        .id = bytes_take_u64(in), .at = bytes_take_u64(in), .walked = GORDIAN_NONE};
     next.requester = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     next.doomed = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     uint64_t count = bytes_take_count(in);
     if (in->bad || next.id == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: incidents");
+        return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot: incidents");
     uint32_t place = take_incident_place(served);
-    if (place == NOBODY)
+    if (place == GORDIAN_NONE)
         return fail_memory(error);
     struct open_incident *open = &served->incidents[place];
     *open = next;
@@ -505,14 +505,14 @@ static gordian_status load_one(struct service *service, struct served *served, s
     for (uint64_t i = 0; i < count; i++) {
         uint64_t process = bytes_take_u64(in);
         if (in->bad || process >= served->process_room ||
-            served_incident(served, (uint32_t)process) != NOBODY)
-            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
+            served_incident(served, (uint32_t)process) != GORDIAN_NONE)
+            return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot: members of an incident");
         join_incident(served, place, (uint32_t)process);
         open->members[open->member_count++] = (uint32_t)process;
     }
     if (!is_witness_cycle(served, open))
         return GORDIAN_OK;
-    /* The engine knows the members of a cycle: the list is not needed. */
+    /* the engine knows the members of a cycle: no list is needed */
     for (uint32_t i = 0; i < open->member_count; i++)
         add_concerned(service, served, open, served->processes[open->members[i]].owner);
     memory_free(&served->memory, open->members);

@@ -1,16 +1,16 @@
-/* What led to an incident: the graph around it at the moment it formed, and the last events that
- * changed anything there, so that they can be taken back one by one. */
+/* The replay of an incident: the graph around it when it formed, and the last events that changed
+ * this part of the graph, so that they can be undone one by one. */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-/* Nodes of the graph, events and changes that are kept. */
+/* Limits of the graph, of its events and changes. */
 #define NODES_MAX  2000
 #define EVENTS_MAX 2000
-#define LOOK_MAX   (1u << 15) /* items of the ring that are looked at */
+#define LOOK_MAX   (1u << 15) /* items of the change log that are searched */
 
-/* A set of nodes: process p is 2p, resource q is 2q + 1. In order of discovery, with a hash. */
+/* A set of nodes in order of discovery, with a hash table. Process p is 2p, resource q is 2q + 1.
+ */
 struct nodes {
     uint64_t list[NODES_MAX];
     size_t count;
@@ -56,7 +56,7 @@ static uint64_t resource_node(uint32_t resource)
     return 2 * (uint64_t)resource + 1;
 }
 
-/* Everything next to a node. */
+/* Adds the neighbours of a node. */
 static void add_replay_neighbours(struct served *served, struct nodes *nodes, uint64_t node)
 {
     bool process = node % 2 == 0;
@@ -74,12 +74,12 @@ static void add_replay_neighbours(struct served *served, struct nodes *nodes, ui
     }
 }
 
-/* The members, what they hold and wait for, and two steps more. */
+/* Finds the members, what they hold and wait for, and two steps more. */
 static void find_nodes(struct served *served, struct nodes *nodes, const uint32_t *members,
                        size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (members[i] != NOBODY)
+        if (members[i] != GORDIAN_NONE)
             add_replay_node(nodes, process_node(members[i]));
     size_t start = 0;
     for (int depth = 0; depth < 3 && !nodes->full; depth++) {
@@ -140,8 +140,8 @@ static bool is_inside(const struct nodes *nodes, const struct recent_item *item)
            has_node(nodes, resource_node(item->resource));
 }
 
-/* Where to begin: so far back that at most EVENTS_MAX changes of these nodes follow, and not behind
- * a change of names, after which ids may mean something else. */
+/* Finds the first event of the replay. At most EVENTS_MAX changes of these nodes follow it, and no
+ * change of names, after which ids may mean something else. */
 static uint64_t find_start(const struct recent *recent, const struct nodes *nodes)
 {
     uint64_t first = recent_first(recent), start = recent->written, inside = 0;

@@ -1,26 +1,21 @@
 /*
- * Leases: their clock, and whose is over.
+ * Lease expiry, and the clock of leases.
  *
- * Whoever is silent for longer than its lease loses its session. Silent means that nothing has
- * *arrived*, so what waits to be read counts before anybody is judged; and time in which the
- * service could not have listened is nobody's silence. The clock of leases therefore stands still
- * while the service does: a process that was stopped, a machine that was paused, a turn of the loop
- * that took long. It ticks in steps of at most STALL_MS. While the journal cannot be written it
- * stands still, too: nothing is answered then, and nothing could be given to anybody else.
+ * A session without a heartbeat for longer than its lease is lost. Any input counts as a heartbeat
+ * when it *arrives*, so unread input is considered before a lease expires. Time in which the
+ * service could not read does not count: the clock of leases stops while the service is stalled (a
+ * stopped process, a suspended machine, a long iteration of the event loop). It advances by at most
+ * STALL_MS at a time. It stops while the journal cannot be written: no client is answered then, and
+ * nothing can be granted to another one.
  */
 #include "service/serve/core/service_internal.h"
 
-/* Looked at less often than that, the service has stood still: it ticks every TICK_MS. */
+/* A longer gap between two readings of the clock is a stall: it is read every TICK_MS. */
 #define STALL_MS (2 * TICK_MS)
-/* So long somebody who has come in time may take to be heard; no flood can make that longer. */
+/* How long unread input may delay an expiry. A flood of input cannot make that longer. */
 #define UNREAD_MS 1000
 
 /* ------------------------------------------------------------------ the clock */
-
-void lease_reset_clock(struct service *service)
-{
-    service->work->steady = service_steady(service);
-}
 
 void lease_advance_clock(struct service *service)
 {
@@ -50,20 +45,19 @@ void session_renew_lease(struct service *service, struct session *session)
         work->deadline = session->deadline;
 }
 
-/* ------------------------------------------------------------------ whose is over */
+/* ------------------------------------------------------------------ expiry */
 
 static bool lease_expired(const struct service *service, const struct session *session)
 {
     return session->in_use && !session->ending && session->deadline <= service->work->lease;
 }
 
-/* Does somebody wait to be heard who may be one of those that are not connected, and came in time?
- */
+/* Is there unread input that may come from a disconnected session whose lease has just expired? */
 static bool has_unread_input(const struct service *service)
 {
     const struct service_options *options = &service->options;
     const struct service_work *work = service->work;
-    uint64_t late = UNREAD_MS; /* the latest of them */
+    uint64_t late = UNREAD_MS; /* of the session that expired last */
     for (uint32_t i = 0; i < service->session_limit; i++) {
         const struct session *session = &service->sessions[i];
         if (!session->client && lease_expired(service, session) &&
@@ -83,14 +77,15 @@ void lease_judge(struct service *service)
         const struct session *session = &service->sessions[i];
         struct client *client = session->client;
         bool over = lease_expired(service, session);
-        /* May it have sent something that was not read yet? */
+        /* May it have sent input that was not read yet? */
         if (over && (client ? client->has_more && client->has_more(client)
                             : unheard && work->lease - session->deadline < UNREAD_MS))
             over = false;
         if (over) {
             session_lost(service, i);
             if (client) {
-                client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
+                client_error(client, WIRE_NO_SESSION, 0, 0,
+                             "lease expired: nothing was received from the client");
                 client->closing = true;
                 client_wake(client);
             }

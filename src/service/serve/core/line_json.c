@@ -1,13 +1,12 @@
-/* Answers in the form of lines: JSON, as the commands `detect` and `avoid` print it. */
+/* Answers in text form: JSON, as `gordian detect` and `gordian avoid` print it. */
 #include "engines/detect/system.h"
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-#define NOBODY      GORDIAN_NONE
-#define STUCK_MANY  2048 /* waiting: they are not all looked at for an answer */
+#define STUCK_MANY  2048 /* with more waiting processes, not all are listed */
 #define STUCK_NAMED 1000
-#define NAMED       100000 /* of the deadlocked, when the state of a system is asked for */
+#define NAMED       100000 /* deadlocked processes in the state of a system */
 
 /* ------------------------------------------------------------------ events */
 
@@ -30,8 +29,8 @@ void line_event_begin(struct json *json, const struct served *served, gordian_op
         served_processes_json(json, "granted_to", served, granted, result->served);
 }
 
-/* Of a large system only those in the witness, and of these some: to find everybody, and to sort
- * them, would hold all others up. */
+/* In a large system, lists only processes of the witness, and limits them: finding and sorting all
+ * deadlocked processes would block the event loop. */
 static void stuck_in_many(struct json *json, struct served *served, const gordian_event *event,
                           uint8_t outcome)
 {
@@ -112,7 +111,7 @@ static void write_state_side(struct json *json, const char *key, struct served *
     json_shut(json);
 }
 
-/* [{"awaits":2,"of":["p",...]},...]: how many have to act yet, and who can. */
+/* [{"awaits":2,"of":["p",...]},...]: how many acts are needed, and the processes that can act. */
 static void write_awaits(struct json *json, struct served *served, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
@@ -135,7 +134,7 @@ static void write_awaits(struct json *json, struct served *served, uint32_t proc
     json_shut(json);
 }
 
-/* Who awaits acts of this process. */
+/* The processes that await acts of this one. */
 static void write_awaited_by(struct json *json, struct served *served, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
@@ -206,14 +205,14 @@ static void write_system(struct json *json, const struct served *served)
 }
 
 /* Begins an answer about the state. While the journal cannot be written, the answer is sent at
- * once, and says that what it shows may be lost. */
+ * once, and says that the state may be lost. */
 static bool begin_state_answer(struct json *json, struct client *client)
 {
-    bool unkept = service_is_cut_off(client->service);
+    bool may_be_lost = service_is_cut_off(client->service);
     json_begin(json, &client->out);
-    if (unkept)
+    if (may_be_lost)
         json_key_bool(json, "kept", false);
-    return unkept;
+    return may_be_lost;
 }
 
 static void write_state(struct json *json, struct client *client, struct served *served,
@@ -222,11 +221,11 @@ static void write_state(struct json *json, struct client *client, struct served 
     const uint32_t *dead;
     size_t count;
     json_open(json, "state", '{');
-    if (process != NOBODY)
+    if (process != GORDIAN_NONE)
         write_line_process(json, client, served, process);
-    if (resource != NOBODY)
+    if (resource != GORDIAN_NONE)
         write_resource(json, served, resource);
-    if (process != NOBODY || resource != NOBODY)
+    if (process != GORDIAN_NONE || resource != GORDIAN_NONE)
         return;
     write_system(json, served);
     if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL)) {
@@ -238,7 +237,7 @@ static void write_state(struct json *json, struct client *client, struct served 
 gordian_status line_state(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
-    uint32_t process = NOBODY, resource = NOBODY;
+    uint32_t process = GORDIAN_NONE, resource = GORDIAN_NONE;
     size_t start = client->out.used;
     struct served *served;
     struct json json;
@@ -247,14 +246,14 @@ gordian_status line_state(struct client *client, gordian_error *error)
         const gordian_word *name = &reader->words[1];
         process = served_find_process(served, name->text, name->length);
         resource = served_find_resource(served, name->text, name->length);
-        if (process == NOBODY && resource == NOBODY)
+        if (process == GORDIAN_NONE && resource == GORDIAN_NONE)
             return FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, name, error,
                                 "there is nothing of this name");
     }
-    bool unkept = begin_state_answer(&json, client);
+    bool may_be_lost = begin_state_answer(&json, client);
     write_state(&json, client, served, process, resource);
     json_end(&json);
-    if (unkept)
+    if (may_be_lost)
         client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }
@@ -264,7 +263,7 @@ gordian_status line_systems(struct client *client, gordian_error *error)
     const struct service *service = client->service;
     struct json json;
     size_t start = client->out.used;
-    bool unkept = begin_state_answer(&json, client);
+    bool may_be_lost = begin_state_answer(&json, client);
     (void)error;
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
@@ -275,7 +274,7 @@ gordian_status line_systems(struct client *client, gordian_error *error)
             json_shut(&json);
         }
     json_end(&json);
-    if (unkept)
+    if (may_be_lost)
         client_skip_journal(client, start, 0);
     return GORDIAN_OK;
 }

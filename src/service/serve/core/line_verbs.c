@@ -1,12 +1,11 @@
-/* The form of lines: everything that is not a line of a trace. */
+/* The text form of the protocol: all commands that are not lines of a trace. */
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY      GORDIAN_NONE
-#define HISTORY     50 /* incidents, if not said otherwise */
+#define HISTORY     50 /* incidents per answer by default */
 #define HISTORY_MAX 500
 
 static const char help_text[] =
@@ -28,7 +27,7 @@ static gordian_status bad_word(struct client *client, const gordian_word *word, 
                                gordian_error *error)
 {
     FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, word, error, "%s", text);
-    return GORDIAN_STATUS_INPUT; /* so that the compiler sees that it is never GORDIAN_OK */
+    return GORDIAN_STATUS_INPUT; /* so that the compiler knows that it is never GORDIAN_OK */
 }
 
 /* Answers {"ok":VERB,...}. */
@@ -43,7 +42,7 @@ static gordian_status line_ok(struct client *client, const char *verb, const str
     return GORDIAN_OK;
 }
 
-/* The word at `index`; `what`: the error if it is missing. */
+/* Returns the word at `index`. `what`: the error if it is missing. */
 static gordian_status need_word(struct client *client, size_t index, const char *what,
                                 const gordian_word **word, gordian_error *error)
 {
@@ -76,7 +75,7 @@ static bool parse_session(const gordian_word *value, uint8_t id[WIRE_SESSION_SIZ
     return true;
 }
 
-/* SECONDS, or Nms. */
+/* Parses SECONDS or Nms. */
 static bool parse_lease(const gordian_word *value, uint32_t *ms)
 {
     uint64_t number;
@@ -97,7 +96,7 @@ static const char *set_flag(struct wire_hello *hello, uint8_t flag, const gordia
     return word_is(value, "yes") || word_is(value, "no") ? NULL : "expected yes or no";
 }
 
-/* NULL, or what is wrong with the word. */
+/* Sets an option of HELLO. Returns NULL, or what is wrong with the word. */
 static const char *set_hello(struct wire_hello *hello, const gordian_word *word)
 {
     gordian_word name, value;
@@ -129,7 +128,7 @@ static void write_hello_answer(struct client *client)
     char id[2 * WIRE_SESSION_SIZE + 1];
     json_begin(&json, &client->out);
     json_open(&json, "hello", '{');
-    if (client->session != NOBODY) {
+    if (client->session != GORDIAN_NONE) {
         const struct session *session = &service->sessions[client->session];
         for (size_t i = 0; i < WIRE_SESSION_SIZE; i++)
             snprintf(id + 2 * i, 3, "%02x", session->id[i]);
@@ -225,8 +224,8 @@ static gordian_status find_named(struct client *client, const struct served *ser
 {
     *id = (what == WIRE_PROCESS ? served_find_process : served_find_resource)(served, name->text,
                                                                               name->length);
-    return *id != NOBODY ? GORDIAN_OK
-                         : bad_word(client, name, "there is nothing of this name", error);
+    return *id != GORDIAN_NONE ? GORDIAN_OK
+                               : bad_word(client, name, "there is nothing of this name", error);
 }
 
 /* forget P, remove Q */
@@ -246,7 +245,7 @@ static gordian_status verb_remove(struct client *client, gordian_error *error)
     return line_ok(client, process ? "forget" : "remove", served);
 }
 
-/* KEY:VALUE ... of a process or a resource. KEY: removes the label. */
+/* label process|resource NAME KEY:VALUE ... (KEY: removes a label) */
 static gordian_status verb_label(struct client *client, gordian_error *error)
 {
     const struct reader *reader = words_of(client);
@@ -283,9 +282,9 @@ static gordian_status take_word_want(struct client *client, const struct served 
     want->units = 1;
     if (value.text &&
         (!parse_u64(value.text, value.length, &want->units, &why) || want->units == 0))
-        return bad_word(client, word, "units must be a whole number from 1 on", error);
+        return bad_word(client, word, "units must be a whole number, at least 1", error);
     want->resource = served_find_resource(served, name.text, name.length);
-    return want->resource != NOBODY
+    return want->resource != GORDIAN_NONE
                ? GORDIAN_OK
                : bad_word(client, word, "there is no resource of this name", error);
 }
@@ -300,9 +299,9 @@ static gordian_status verb_what_if(struct client *client, gordian_error *error)
     TRY(need_word(client, 1, "expected a process", &name, error));
     TRY(client_system(client, &served, error));
     TRY(need_word(client, 2, "expected a resource", &first, error));
-    gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = NOBODY, .wants = work->wants};
+    gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = GORDIAN_NONE, .wants = work->wants};
     event.process = served_find_process(served, name->text, name->length);
-    if (event.process == NOBODY || reader->word_count > WANTS)
+    if (event.process == GORDIAN_NONE || reader->word_count > WANTS)
         return bad_word(client, name, "there is no process of this name", error);
     for (size_t i = 2; i < reader->word_count; i++)
         TRY(take_word_want(client, served, &reader->words[i], &work->wants[event.want_count++],
@@ -351,7 +350,7 @@ static const char *set_filter(struct incidents_filter *filter, const gordian_wor
     return NULL;
 }
 
-/* A thread reads the history. Until it has, the line is taken again and again. */
+/* Answers a query of the history. A thread reads it; until then the line is taken again. */
 static gordian_status answer_history(struct client *client, const struct incidents_filter *filter,
                                      gordian_error *error)
 {
@@ -363,7 +362,7 @@ static gordian_status answer_history(struct client *client, const struct inciden
     if (!client->question) {
         client->service->work->retry_ms = 1000;
         return FAIL_WITH(client->service, WIRE_NOT_KEPT, error,
-                         "the history of incidents cannot be read now");
+                         "the history of incidents cannot be read now: retry later");
     }
     if (!question_is_answered(client->question)) {
         client->service->work->later = true;
@@ -385,7 +384,7 @@ static gordian_status verb_history(struct client *client, gordian_error *error)
     struct incidents_filter filter = {.limit = HISTORY};
     char label[GORDIAN_NAME_MAX + 1];
     gordian_status status = client_system(client, &served, error);
-    if (status != GORDIAN_OK) { /* the system may have been closed since the question was asked */
+    if (status != GORDIAN_OK) { /* the system may have been closed since the query began */
         client_drop_question(client);
         return status;
     }
@@ -503,6 +502,6 @@ gordian_status verb_take(struct client *client, bool *known, gordian_error *erro
         return GORDIAN_STATUS_INPUT;
     if (client->rights == SERVICE_NOTHING && !verb->open)
         return FAIL_AT_WORD(client->service, WIRE_NOT_ALLOWED, word, error,
-                            "hello token=... comes first");
+                            "send hello token=... first");
     return verb->take(client, error);
 }

@@ -1,9 +1,9 @@
 /*
- * The form of lines: a line of a trace is an event, answered by a line of JSON as `gordian detect
- * --json` and `gordian avoid --json` print it; a declaration is answered only if it is refused.
- * What else can be said is in core/line_verbs.c.
+ * The text form of the protocol. A line of a trace is an event, answered by a line of JSON as
+ * `gordian detect --json` and `gordian avoid --json` print it. A declaration is answered only if it
+ * is refused. The other commands are in line_verbs.c.
  *
- * A process comes into being with its first event that is not refused, as in a trace.
+ * As in a trace, the first event of a process that is not refused creates the process.
  */
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-/* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
+/* Differs from GORDIAN_NONE: a hand-over to a process that does not exist. */
 #define UNKNOWN_PROCESS (GORDIAN_NONE - 1)
 #define LINE_MAX        WIRE_FRAME_MAX
 
@@ -37,7 +36,7 @@ gordian_status lines_open(struct service *service, gordian_error *error)
     return trace_open_text(&service->work->trace, &source, &service->memory, error);
 }
 
-/* Sets the reader to one line, its newline included. */
+/* Makes the reader read one line, with its newline. */
 static void reset_reader(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
@@ -69,9 +68,9 @@ static gordian_status claims_of(struct service_work *work, const struct served *
         uint32_t resource = find_line_resource(served, &item->name);
         char shown[TRACE_SHOWN_MAX];
         bool weight = word_is(&item->name, "priority") || word_is(&item->name, "cost");
-        if (resource == NOBODY && weight)
+        if (resource == GORDIAN_NONE && weight)
             continue;
-        if (resource == NOBODY)
+        if (resource == GORDIAN_NONE)
             return trace_fail(trace, &item->name, error, "resource '%s' was never declared",
                               trace_show(&item->name, shown));
         if (*count >= UINT16_MAX)
@@ -110,7 +109,7 @@ static gordian_status line_declare_process(struct client *client, struct served 
 
 /* ------------------------------------------------------------------ events */
 
-/* An answer under way. */
+/* An answer that is being written. */
 struct answer {
     struct json json;
     struct client *client;
@@ -130,9 +129,8 @@ static void begin_line_answer(struct answer *answer, struct output *out,
     answer->begun = true;
 }
 
-/* The deadlock is told as it was before anybody was ended to resolve it. The answer is kept aside
- * until it is whole: its client may have asked for notices of deadlocks, and gets this one's now.
- */
+/* Writes the deadlock before recovery ends a process. The answer is buffered until it is complete:
+ * the client may be subscribed to deadlocks, and gets the notification first. */
 static void answer_stuck(struct apply_events *events, const gordian_event *event,
                          const struct served_result *result)
 {
@@ -144,23 +142,24 @@ static void answer_stuck(struct apply_events *events, const gordian_event *event
     events->victims = &answer->json;
 }
 
-/* The first name of a line that is not known; a process is also looked for in front of the items,
- * and only an await has processes behind. */
+/* Finds the first unknown name of a line. A process may be the first name, and the others of an
+ * await. */
 static const gordian_word *unknown_name(const struct service_work *work,
                                         const struct served *served, bool process)
 {
     const gordian_trace *trace = &work->trace;
     if (process &&
-        (trace->op != GORDIAN_OP_AWAIT || find_line_process(served, &trace->name) == NOBODY))
+        (trace->op != GORDIAN_OP_AWAIT || find_line_process(served, &trace->name) == GORDIAN_NONE))
         return &trace->name;
     for (size_t i = 0; i < trace->item_count; i++)
         if ((process ? find_line_process : find_line_resource)(served, &trace->items[i].name) ==
-            NOBODY)
+            GORDIAN_NONE)
             return &trace->items[i].name;
     return &trace->name;
 }
 
-/* Why an event was refused. The system knows names of ids only, the line has others as well. */
+/* Explains why an event was refused. The system has the names of ids only; the line has the others.
+ */
 static const char *refusal_text(const struct service_work *work, const struct served *served,
                                 const gordian_event *event, uint8_t reason, char *buffer,
                                 size_t size)
@@ -174,9 +173,9 @@ static const char *refusal_text(const struct service_work *work, const struct se
         return buffer;
     }
     if (reason == WIRE_OVER_MEMORY)
-        return "this client has all the memory it may have: it can release, cancel, exit or forget";
+        return "memory quota of the client reached: release, cancel, exit or forget something";
     if (reason == WIRE_OTHERS)
-        return "the process is another session's, which this token does not permit to end";
+        return "the token may not end processes of other sessions";
     /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
     if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
         format = detect ? "process '%s' was never seen" : "process '%s' was never declared";
@@ -198,7 +197,7 @@ static const char *refusal_text(const struct service_work *work, const struct se
     return buffer;
 }
 
-/* The line as an event; unknown names become NONE. */
+/* Makes an event of the line. Unknown names become GORDIAN_NONE. */
 static gordian_status make_line_event(struct service_work *work, const struct served *served,
                                       gordian_event *event, gordian_error *error)
 {
@@ -213,12 +212,12 @@ static gordian_status make_line_event(struct service_work *work, const struct se
     *event = (gordian_event){
         .op = trace->op,
         .process = find_line_process(served, &trace->name),
-        .resource = NOBODY,
-        .to = NOBODY,
+        .resource = GORDIAN_NONE,
+        .to = GORDIAN_NONE,
     };
     if (trace->to.text) {
         event->to = find_line_process(served, &trace->to);
-        if (event->to == NOBODY)
+        if (event->to == GORDIAN_NONE)
             event->to = UNKNOWN_PROCESS;
     }
     if (await) {
@@ -247,8 +246,8 @@ static gordian_status declare_word(struct client *client, struct served *served,
     return apply_declaration(client->service, served, session, &declaration, id, error);
 }
 
-/* Those whose acts are awaited come into being by that. They are not the client's who names them,
- * and do not end with it: they become whose who sends their events. It must have room for them. */
+/* Creates the processes whose acts are awaited. They are owned by the sessions that send their
+ * events, not by the one that names them; but its quota must allow them. */
 static gordian_status create_awaited(struct client *client, struct served *served,
                                      gordian_error *error)
 {
@@ -256,26 +255,26 @@ static gordian_status create_awaited(struct client *client, struct served *serve
     const gordian_trace *trace = &work->trace;
     for (size_t i = 0; i < trace->item_count; i++) {
         uint32_t *id = &work->wants[i].resource;
-        *id = find_line_process(served, &trace->items[i].name); /* it may be named twice */
-        if (*id != NOBODY)
+        *id = find_line_process(served, &trace->items[i].name); /* may be named twice */
+        if (*id != GORDIAN_NONE)
             continue;
         const gordian_word *name = &trace->items[i].name;
         TRY(quota_check(client->service, client->session,
                         served_new_process_cost(served, name->length, 0), error));
-        TRY(declare_word(client, served, NOBODY, WIRE_PROCESS, name, id, error));
+        TRY(declare_word(client, served, GORDIAN_NONE, WIRE_PROCESS, name, id, error));
     }
     return GORDIAN_OK;
 }
 
-/* A process that a trace need not declare. */
+/* Creates the processes of an event that a trace need not declare. */
 static gordian_status create_processes(struct client *client, struct served *served,
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
     if (event->op == GORDIAN_OP_AWAIT)
         TRY(create_awaited(client, served, error));
-    event->process = find_line_process(served, &trace->name); /* it may await itself */
-    *created = !trace->avoidance && event->process == NOBODY &&
+    event->process = find_line_process(served, &trace->name); /* may await itself */
+    *created = !trace->avoidance && event->process == GORDIAN_NONE &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
     return *created ? declare_word(client, served, client->session, WIRE_PROCESS, &trace->name,
@@ -299,7 +298,7 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
     json_end(&answer->json);
     if (answer->json.out != &work->stuck)
         return;
-    if (work->stuck.failure) { /* an answer is missing: what comes next would be taken for it */
+    if (work->stuck.failure) { /* without this answer, the client would misread the next one */
         answer->client->out.failure = work->stuck.failure;
         answer->client->closing = true;
     } else {
@@ -339,7 +338,7 @@ static gordian_status take_line_event(struct client *client, struct served *serv
 
 /* ------------------------------------------------------------------ lines */
 
-/* A trace's verb: then the trace's grammar says what is wrong. */
+/* Is it a verb of traces? Then the parser of traces reports errors. */
 static bool is_trace_verb(const char *text, size_t length)
 {
     static const char *const verbs[] = {"request", "release",  "hold",    "wait",  "exit",
@@ -374,7 +373,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     return GORDIAN_OK;
 }
 
-/* A line whose first `blank` bytes are its number. */
+/* Takes a line whose first `blank` bytes are an event number. */
 static gordian_status take_line_words(struct client *client, const char *text, size_t length,
                                       size_t blank, uint64_t number, gordian_error *error)
 {
@@ -388,20 +387,20 @@ static gordian_status take_line_words(struct client *client, const char *text, s
     reset_reader(client, text, length, blank);
     if (is_trace_verb(text + at, end - at)) {
         if (client->rights == SERVICE_NOTHING)
-            return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
+            return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "send hello token=... first");
         return take_trace(client, number, error);
     }
     TRY(reader_next(&service->work->trace.inside->reader, error));
     gordian_status status = verb_take(client, &known, error);
     if (known)
         return status;
-    /* Not a verb: the parser of traces says so, and which word may have been meant. */
+    /* Not a verb: the parser of traces reports that, and which word may have been meant. */
     reset_reader(client, text, length, blank);
     status = gordian_trace_next(&service->work->trace, error);
     if (status == GORDIAN_OK)
         return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
     size_t used = strlen(error->message);
-    snprintf(error->message + used, sizeof error->message - used, "; 'help' tells the other words");
+    snprintf(error->message + used, sizeof error->message - used, "; 'help' lists the other words");
     return status;
 }
 
@@ -417,12 +416,12 @@ static gordian_status take_client_line(struct client *client, const char *text, 
         if (blank == length || (text[blank] != ' ' && text[blank] != '\t') ||
             !parse_u64(text + 1, blank - 1, &number, &why) || number == 0)
             return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
-                           "expected the number of an event after '@', from 1 on");
+                           "expected the number of an event after '@', at least 1");
     }
     return take_line_words(client, text, length, blank, number, error);
 }
 
-/* What was written behind client->answer_at becomes the JSON of an ANSWER. */
+/* Turns the output after client->answer_at into an ANSWER. */
 static void frame_answer(struct client *client)
 {
     const struct service_work *work = client->service->work;
@@ -444,7 +443,7 @@ static void frame_answer(struct client *client)
     if (fence)
         wire_put_u64(frame, fence, WIRE_FENCE, work->fence);
     wire_put_answer(frame + fence, head, &answer);
-    client->out.used -= written > 0; /* its newline */
+    client->out.used -= written > 0; /* without its newline */
     wire_store32(frame + fence, (uint32_t)(client->out.used - client->answer_at - fence - 4));
 }
 
@@ -487,7 +486,7 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
         }
         client->lines++;
         if (!newline || (size_t)(newline - line) > LINE_MAX) {
-            client_error(client, WIRE_TOO_LARGE, 0, 1, "a line above 1 MiB");
+            client_error(client, WIRE_TOO_LARGE, 0, 1, "a line larger than 1 MiB");
             return count;
         }
         if (!client_may_spend(client)) {

@@ -1,3 +1,4 @@
+/* Histograms and delays, for metrics. */
 #include "service/serve/core/metrics.h"
 
 static const uint64_t bounds[METRICS_BOUNDS] = {

@@ -1,8 +1,9 @@
+/* Nodes and edges of a graph, for answers. */
 #include "service/serve/core/nodes.h"
 
 #include "output/show/json.h"
 
-/* ------------------------------------------------------------------ looking */
+/* ------------------------------------------------------------------ reading the state */
 
 void node_of_process(struct process_node *node, const struct service *service,
                      const struct served *served, uint32_t process, bool deadlocked)
@@ -11,7 +12,7 @@ void node_of_process(struct process_node *node, const struct service *service,
     node->deadlocked = deadlocked;
     node->since = process < served->process_room ? served->processes[process].since : 0;
     node->name = served_process_label(served, process, node->buffer);
-    /* The name of the session a process belongs to, for people; "" if it has none. */
+    /* name of the session that owns it, "" if none */
     uint32_t owner =
         process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;
     node->owner = owner < service->session_limit ? service->sessions[owner].name : "";
@@ -38,7 +39,7 @@ bool node_edge(gordian_edge *shown, const struct served *served, const gordian_e
     return shown->units > 0;
 }
 
-/* ------------------------------------------------------------------ writing */
+/* ------------------------------------------------------------------ writing JSON */
 
 static void write_node_members(struct json *json, const struct process_node *node)
 {

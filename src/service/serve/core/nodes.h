@@ -1,7 +1,6 @@
 /*
- * Nodes and edges of a graph as they are told. What is looked up in the state is apart from how it
- * is written: whoever has much to write copies the first, which is quick, and lets a thread do the
- * second (http/graph_copy.h).
+ * Nodes and edges of a graph, for answers. Reading the state is separate from writing JSON: for
+ * large answers, the nodes are copied, which is fast, and a thread writes them (http/graph_copy.h).
  */
 #pragma once
 
@@ -9,12 +8,12 @@
 #include "service/serve/core/service.h"
 
 struct process_node {
-    uint64_t since; /* it waits, ms since 1970; 0: it does not */
+    uint64_t since; /* since when it waits, ms since 1970; 0: it does not wait */
     const char *name, *owner;
     struct tag_texts labels;
     uint32_t id;
     bool deadlocked;
-    char buffer[GORDIAN_NAME_MAX + 1]; /* of a name that is made up */
+    char buffer[GORDIAN_NAME_MAX + 1]; /* for a name like "#12" */
 };
 
 struct resource_node {
@@ -30,7 +29,8 @@ struct resource_node {
 void node_of_process(struct process_node *node, const struct service *service,
                      const struct served *served, uint32_t process, bool deadlocked);
 void node_of_resource(struct resource_node *node, const struct served *served, uint32_t resource);
-/* As it is told step by step: of an await, how many have to act yet. False: it is not told. */
+/* The edge as answers show it. For an await, its units are the acts still needed. False: it is not
+ * shown. */
 bool node_edge(gordian_edge *shown, const struct served *served, const gordian_edge *edge);
 
 void process_node_json(struct json *json, const struct process_node *node);

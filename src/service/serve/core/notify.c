@@ -1,10 +1,8 @@
-/* Telling clients: answers, errors, and what others' events mean to them. */
+/* Sends clients answers, errors and notifications. */
 #include "output/show/graph.h"
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
-
-#define NOBODY GORDIAN_NONE
 
 /* ------------------------------------------------------------------ a client's buffer */
 
@@ -33,15 +31,15 @@ void client_skip_journal(struct client *client, size_t start, uint64_t number)
         client->mark = number;
 }
 
-/* Whoever gets more notices than it reads is cut off; its own commands it cannot send that fast,
- * as nothing is read from it while its answers wait. */
+/* Back-pressure: cuts off a client that reads too slowly for its notifications. (Its answers cannot
+ * pile up: no input is read while they wait to be sent.) */
 static bool may_notify(struct client *client)
 {
     if (client->closing)
         return false;
-    if (client->out.used + client->frame.notices.used <= quota_backlog(client))
+    if (client->out.used + client->frame.notifications.used <= quota_backlog(client))
         return true;
-    client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
+    client_error(client, WIRE_TOO_SLOW, 0, 0, "client too slow: notification backlog full");
     client->service->counters.cut_off++;
     client_wake(client);
     return false;
@@ -50,7 +48,7 @@ static bool may_notify(struct client *client)
 void client_wake(struct client *client)
 {
     struct service *service = client->service;
-    /* The record of what is being done comes next. */
+    /* the record of the current command comes next */
     client->mark = service_last(service) + 1;
     client->answer_at = client->out.used;
     if (client->wake)
@@ -91,11 +89,11 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
         if (retry_ms)
             json_key_u64(&json, "retry_ms", retry_ms);
         json_end(&json);
-        /* A person's mistake in a line does not end the conversation. */
+        /* a mistake in a line does not close the connection */
         client->closing |= fatal && code != WIRE_MALFORMED;
     }
     if (code == WIRE_NOT_KEPT ||
-        code == WIRE_NOT_LEADER) /* that the journal cannot be written need not wait until it can */
+        code == WIRE_NOT_LEADER) /* this error need not wait until the journal can be written */
         client_skip_journal(client, start, 0);
 }
 
@@ -120,9 +118,9 @@ void client_fail(struct client *client, const gordian_error *error)
 
 /* ------------------------------------------------------------------ grants */
 
-#define GRANTED_SCAN 4096 /* items of what happened last that are looked at for it */
+#define GRANTED_SCAN 4096 /* items of the change log that are searched */
 
-/* What it has got, and by which event: from what that changed. */
+/* Writes what a process was granted and by which event, from the change log. */
 static void write_granted(struct json *json, const struct served *served, uint32_t process)
 {
     const struct recent *recent = &served->recent;
@@ -179,7 +177,7 @@ void notify_granted(struct service *service, struct served *served, const uint32
         return;
     for (size_t i = 0; i < count; i++) {
         uint32_t owner = served->processes[processes[i]].owner;
-        struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
+        struct client *client = owner == GORDIAN_NONE ? NULL : service->sessions[owner].client;
         if (client && client->system == served->slot && client != except &&
             client->subscriptions & WIRE_MY_GRANTS && may_notify(client))
             send_granted(client, served, processes[i]);
@@ -188,37 +186,39 @@ void notify_granted(struct service *service, struct served *served, const uint32
 
 /* ------------------------------------------------------------------ incidents, events */
 
-/* JSON, in the client's form. */
-static void send_notice_text(struct client *client, uint8_t kind, const struct output *text)
+/* Sends JSON in the client's form. */
+static void send_notification(struct client *client, uint8_t kind, const struct output *text)
 {
     frame_swap_output(client);
     if (client->form == CLIENT_BINARY)
-        CLIENT_PUT(client, wire_put_frame, kind, text->buffer, text->used - 1); /* no newline */
+        CLIENT_PUT(client, wire_put_frame, kind, text->buffer,
+                   text->used - 1); /* without the newline */
     else
         client_put(client, text->buffer, text->used);
     frame_swap_output(client);
     client_wake(client);
 }
 
-/* Marks the owners of processes once, however many clients there are. */
+/* Marks the sessions that own these processes. */
 static void mark_owners(struct service *service, const struct served *served,
                         const uint32_t *processes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t owner = processes[i] == NOBODY ? NOBODY : served->processes[processes[i]].owner;
-        if (owner != NOBODY)
-            service->sessions[owner].concerned = service->work->notices;
+        uint32_t owner =
+            processes[i] == GORDIAN_NONE ? GORDIAN_NONE : served->processes[processes[i]].owner;
+        if (owner != GORDIAN_NONE)
+            service->sessions[owner].concerned = service->work->notifications;
     }
 }
 
 void notify_mark(struct service *service, const struct served *served,
                  const struct open_incident *open, uint32_t leaver)
 {
-    service->work->notices++;
+    service->work->notifications++;
     mark_owners(service, served, &leaver, 1);
     mark_owners(service, served, open->members, open->member_count);
     for (uint32_t i = 0; i < open->concerned_count; i++)
-        service->sessions[open->concerned[i]].concerned = service->work->notices;
+        service->sessions[open->concerned[i]].concerned = service->work->notifications;
 }
 
 static bool concerns_client(const struct service *service, const struct served *served,
@@ -229,8 +229,8 @@ static bool concerns_client(const struct service *service, const struct served *
     if (client->subscriptions & WIRE_DEADLOCKS)
         return who & NOTIFY_OTHERS;
     return who & NOTIFY_MEMBERS && client->subscriptions & WIRE_MY_DEADLOCKS &&
-           client->session != NOBODY &&
-           service->sessions[client->session].concerned == service->work->notices;
+           client->session != GORDIAN_NONE &&
+           service->sessions[client->session].concerned == service->work->notifications;
 }
 
 bool notify_has_members(const struct service *service, const struct served *served)
@@ -259,7 +259,7 @@ void notify_incident(struct service *service, struct served *served,
             json_end(&json);
         }
         if (!text->failure && may_notify(client))
-            send_notice_text(client, WIRE_INCIDENT, text);
+            send_notification(client, WIRE_INCIDENT, text);
     }
     for (struct service_watcher *w = service->watchers; w && who & NOTIFY_OTHERS; w = w->next)
         if (w->incident)
@@ -276,9 +276,10 @@ bool notify_wanted(const struct service *service, const struct served *served)
     return false;
 }
 
-/* What it is about: resources and units, or of an await processes and how many of them. */
-static void write_notice_wants(struct json *json, const struct served *served,
-                               const gordian_event *event)
+/* Writes the wants of an event: resources and units; for an await, processes and how many of them.
+ */
+static void write_event_wants(struct json *json, const struct served *served,
+                              const gordian_event *event)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     gordian_want one;
@@ -302,13 +303,13 @@ static void write_notice_wants(struct json *json, const struct served *served,
         json_shut(json);
     }
     json_shut(json);
-    if (event->to != NOBODY)
+    if (event->to != GORDIAN_NONE)
         json_key_text(json, "to", served_process_label(served, event->to, buffer));
 }
 
-static void write_event_notice(struct served *served, const gordian_event *event, uint64_t seq,
-                               const struct served_result *result, const uint32_t *granted,
-                               struct output *text)
+static void write_event_notification(struct served *served, const gordian_event *event,
+                                     uint64_t seq, const struct served_result *result,
+                                     const uint32_t *granted, struct output *text)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     struct json json;
@@ -320,7 +321,7 @@ static void write_event_notice(struct served *served, const gordian_event *event
     json_key_u64(&json, "seq", seq);
     json_key_text(&json, "op", gordian_op_text(event->op));
     json_key_text(&json, "process", name ? name : "");
-    write_notice_wants(&json, served, event);
+    write_event_wants(&json, served, event);
     json_key_text(&json, "result", served_outcome_text(served, result->outcome));
     if (result->served)
         served_processes_json(&json, "granted_to", served, granted, result->served);
@@ -338,8 +339,8 @@ void notify_event(struct service *service, struct served *served, const gordian_
             !(client->subscriptions & WIRE_EVERYTHING))
             continue;
         if (text->used == 0)
-            write_event_notice(served, event, seq, result, granted, text);
+            write_event_notification(served, event, seq, result, granted, text);
         if (!text->failure && may_notify(client))
-            send_notice_text(client, WIRE_EVENT, text);
+            send_notification(client, WIRE_EVENT, text);
     }
 }

@@ -1,5 +1,5 @@
-/* What operators do by hand. It is an event of the service's own, and beside it the journal gets
- * who did it, to whom, and why: both are kept together or not at all. */
+/* Actions of operators. The action is an event of the service itself, and a record says who did it,
+ * to which process, and why. Both are stored, or none. */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ gordian_status service_act(struct service *service, struct served *served,
     service_begin(service);
     if (!said)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", action->process);
-    memcpy(name, said, strlen(said) + 1); /* it may be gone afterwards */
+    memcpy(name, said, strlen(said) + 1); /* the process may be removed */
     if (!service_may_change(service, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
     struct apply_events events = {.served = served,
@@ -67,6 +67,6 @@ gordian_status service_label(struct service *service, struct served *served,
     store_action(service, served, process ? "label" : "label resource",
                  process ? served_process_label(served, label->id, name)
                          : served_resource_label(served, label->id, name),
-                 who, texts); /* the texts are the reason */
+                 who, texts); /* the labels are the reason */
     return GORDIAN_OK;
 }

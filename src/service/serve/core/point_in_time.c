@@ -1,3 +1,4 @@
+/* Point-in-time query: replays a snapshot and the journal up to a moment. */
 #include "service/serve/core/point_in_time.h"
 
 #include "foundation/base/bits.h"
@@ -9,31 +10,31 @@
 struct past {
     gordian_allocator memory;
     struct store_options source;
-    char *texts[3]; /* of it */
+    char *texts[3]; /* the copied texts of `source` */
     const atomic_bool *stop;
-    struct service *service; /* NULL: of no moment */
-    uint64_t at;             /* ... of this one */
-    uint64_t last;           /* record; 0: none */
+    struct service *service; /* NULL: at no time */
+    uint64_t at;             /* the time of the state, ms since 1970 */
+    uint64_t last;           /* the last record replayed; 0: none */
 };
 
-static gordian_status replay_section(void *context, const char *name, const void *bytes,
-                                     size_t length, gordian_error *error)
+static gordian_status load_section(void *context, const char *name, const void *bytes,
+                                   size_t length, gordian_error *error)
 {
     struct past *past = context;
     return service_load_section(past->service, name, bytes, length, error);
 }
 
-static gordian_status replay_record(void *context, uint64_t number, uint64_t at, const void *bytes,
-                                    size_t length, gordian_error *error)
+static gordian_status load_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                  size_t length, gordian_error *error)
 {
     struct past *past = context;
     if (past->stop && atomic_load_explicit(past->stop, memory_order_relaxed))
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the service stops");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the service is shutting down");
     past->last = number;
     return service_replay(past->service, number, at, bytes, length, error);
 }
 
-static const struct store_loader loader = {replay_section, replay_record};
+static const struct store_loader loader = {load_section, load_record};
 
 gordian_status past_open(struct past **out, const struct store_options *source,
                          const atomic_bool *stop, gordian_error *error)
@@ -72,7 +73,7 @@ void past_close(struct past *past)
     gordian_allocator memory = past->memory;
     close_moment(past);
     if (past->texts[1])
-        memset(past->texts[1], 0, strlen(past->texts[1])); /* there may be a password in it */
+        memset(past->texts[1], 0, strlen(past->texts[1])); /* it may contain a password */
     memory_free_all(&memory, past->texts[0], past->texts[1], past->texts[2], past);
 }
 
@@ -90,7 +91,7 @@ gordian_status past_go(struct past *past, uint64_t at, struct service **service,
         status = at == past->at
                      ? GORDIAN_OK
                      : store_load_past(&past->source, at, past->last, &loader, past, error);
-    if (status == GORDIAN_STATUS_END) { /* also where a part in between is gone */
+    if (status == GORDIAN_STATUS_END) { /* also if records in between are missing */
         struct service_options options;
         service_options_init(&options);
         close_moment(past);

@@ -1,16 +1,16 @@
 /*
- * Memory: who has how much of it, and who may have more.
+ * Memory quotas: how much memory sessions have, and how much they may have.
  *
- * *Meters* count what is allocated, as the C library gave it: one for the service, one for each
- * system below it. A meter with a limit refuses what would exceed it, and whatever needed it fails
- * with everything as it was, as if the machine had no memory left.
+ * *Meters* count allocated memory: one for the service, and one below it for each system. A meter
+ * with a limit refuses allocations that would exceed it. The command that needed one fails without
+ * effects, as if memory were out.
  *
- * *Accounts* say what each session makes the service keep: its processes with what they claim, hold
- * and wait for, the resources it added, the systems it opened, each at what such a thing takes
- * (system/cost.c), and the buffers of its connection. Engines that keep matrices take more than
- * their names do; what their systems take is metered, and is their openers'.
+ * *Accounts* count what each session makes the service store: its processes with claims, holds and
+ * waits, the resources it added, the systems it opened (each at the cost of system/cost.c), and the
+ * buffers of its connection. An engine with matrices takes more than the cost of its names: the
+ * meter of such a system counts for the session that opened it.
  *
- * Commands are measured before they are applied, never while the journal is replayed.
+ * Quotas are checked before a command is applied, and never during a replay.
  */
 #include "foundation/base/engine.h"
 #include "service/serve/core/service_internal.h"
@@ -19,8 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-/* No byte of EVENTS can make a system keep more: see served_event_cost. */
+/* The most that a byte of EVENTS can add to an account: see served_event_cost. */
 #define EVENT_BYTE_COST 20
 
 /* ------------------------------------------------------------------ meters */
@@ -30,7 +29,7 @@ struct meter {
     struct meter *parent; /* NULL: of the service */
     uint64_t used;
     uint64_t limit; /* 0: none */
-    bool refused;   /* something, because of the limit; until service_begin */
+    bool refused;   /* it refused memory since service_begin */
 };
 
 static bool quota_has_room(struct meter *meter, size_t more)
@@ -110,7 +109,7 @@ void quota_set_limit(struct service *service)
 
 /* ------------------------------------------------------------------ accounts */
 
-/* Does its engine keep more than names and edges? */
+/* Does the engine need memory for matrices? */
 static bool is_dense(const struct served *served)
 {
     return served->meter &&
@@ -120,16 +119,16 @@ static bool is_dense(const struct served *served)
 static bool is_owner(const struct service *service, const struct served_owner *owner,
                      uint32_t session)
 {
-    return owner->session == session && session != NOBODY &&
+    return owner->session == session && session != GORDIAN_NONE &&
            owner->serial == service->sessions[session].serial;
 }
 
-/* The session, if it is still the one that did it. */
+/* The session of an owner, if it still exists. */
 static uint32_t owner_account(const struct service *service, const struct served_owner *owner)
 {
     uint32_t session = owner->session;
     bool there = session < service->session_limit && service->sessions[session].in_use;
-    return there && is_owner(service, owner, session) ? session : NOBODY;
+    return there && is_owner(service, owner, session) ? session : GORDIAN_NONE;
 }
 
 static void return_shares(struct service *service, uint32_t session, uint64_t bytes)
@@ -138,7 +137,7 @@ static void return_shares(struct service *service, uint32_t session, uint64_t by
     *account -= bytes < *account ? bytes : *account;
 }
 
-/* Of all dense systems it opened, but one. */
+/* Memory of the dense systems that a session opened, except one. */
 static uint64_t dense_bytes(const struct service *service, uint32_t session,
                             const struct served *except)
 {
@@ -158,9 +157,9 @@ uint64_t session_memory(const struct service *service, uint32_t session)
     uint64_t bytes = service->accounts[session];
     if (its->systems > 0)
         bytes += dense_bytes(service, session, NULL);
-    if (its->client) { /* buffers of the connection, and what is kept of a frame between slices */
+    if (its->client) { /* buffers of the connection, and results between two slices */
         const struct client_frame *frame = &its->client->frame;
-        bytes += its->client->out.room + its->client->buffered + frame->notices.room +
+        bytes += its->client->out.room + its->client->buffered + frame->notifications.room +
                  frame->result_room * sizeof *frame->results +
                  frame->served_room * sizeof *frame->served + frame->id_room * sizeof *frame->ids;
     }
@@ -181,12 +180,12 @@ uint32_t quota_opener(const struct service *service, const struct served *served
 uint32_t quota_adder(const struct service *service, const struct served *served, uint32_t resource)
 {
     return resource < served->adder_room ? owner_account(service, &served->adders[resource])
-                                         : NOBODY;
+                                         : GORDIAN_NONE;
 }
 
 void quota_opened(struct service *service, uint32_t session, struct served *served)
 {
-    if (session == NOBODY)
+    if (session == GORDIAN_NONE)
         return;
     served->opener = (struct served_owner){session, service->sessions[session].serial};
     service->sessions[session].systems++;
@@ -198,8 +197,8 @@ void quota_added(struct service *service, uint32_t session, struct served *serve
                  uint32_t resource, size_t name_length)
 {
     struct served_owner *adder = &served->adders[resource];
-    *adder = (struct served_owner){.session = NOBODY};
-    if (session == NOBODY)
+    *adder = (struct served_owner){.session = GORDIAN_NONE};
+    if (session == GORDIAN_NONE)
         return;
     *adder = (struct served_owner){session, service->sessions[session].serial};
     service->sessions[session].resources++;
@@ -213,8 +212,8 @@ void quota_removed(struct service *service, struct served *served, uint32_t reso
     if (resource >= served->adder_room)
         return;
     uint32_t session = owner_account(service, &served->adders[resource]);
-    served->adders[resource].session = NOBODY;
-    if (session == NOBODY)
+    served->adders[resource].session = GORDIAN_NONE;
+    if (session == GORDIAN_NONE)
         return;
     service->sessions[session].resources--;
     holder_count(service, session, -1, 0);
@@ -227,7 +226,7 @@ void quota_closed(struct service *service, struct served *served)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     uint32_t opener = owner_account(service, &served->opener);
-    if (opener != NOBODY) {
+    if (opener != GORDIAN_NONE) {
         service->sessions[opener].systems--;
         holder_count(service, opener, 0, -1);
         return_shares(service, opener, served_system_cost());
@@ -243,7 +242,8 @@ void quota_closed(struct service *service, struct served *served)
 
 static bool is_limited(const struct service *service, uint32_t session)
 {
-    return session != NOBODY && service->options.limits.session_memory > 0 && !service->replaying;
+    return session != GORDIAN_NONE && service->options.limits.session_memory > 0 &&
+           !service->replaying;
 }
 
 /* May the session's own account grow by `more`? */
@@ -264,12 +264,13 @@ gordian_status quota_check(struct service *service, uint32_t session, uint64_t m
     service->counters.over_memory++;
     if (!holder)
         return FAIL_WITH(service, WIRE_QUOTA, error,
-                         "all clients with this token take as much memory as they may together");
-    return FAIL_WITH(service, WIRE_QUOTA, error,
-                     "a client may take %llu KiB of memory, this one has %llu: it can release, "
-                     "remove or close something, or read its answers",
-                     (unsigned long long)(limit >> 10),
-                     (unsigned long long)(session_memory(service, session) >> 10));
+                         "memory quota of the token reached by all its clients together");
+    return FAIL_WITH(
+        service, WIRE_QUOTA, error,
+        "memory quota of the client reached: %llu KiB allowed, %llu KiB used; release, "
+        "remove or close something, or read the answers",
+        (unsigned long long)(limit >> 10),
+        (unsigned long long)(session_memory(service, session) >> 10));
 }
 
 bool quota_permits(struct service *service, uint32_t session, const gordian_event *event)
@@ -294,7 +295,7 @@ size_t quota_backlog(const struct client *client)
 {
     const struct service *service = client->service;
     uint64_t limit = service->options.limits.session_memory;
-    uint64_t used = client->session == NOBODY ? 0 : service->accounts[client->session];
+    uint64_t used = client->session == GORDIAN_NONE ? 0 : service->accounts[client->session];
     uint64_t left = used < limit ? limit - used : 0;
     if (limit == 0 || left > CLIENT_BACKLOG_MAX)
         return CLIENT_BACKLOG_MAX;
@@ -307,7 +308,7 @@ void quota_enter(struct service *service, struct served *served)
     if (limit == 0 || service->replaying || !is_dense(served))
         return;
     uint32_t opener = owner_account(service, &served->opener);
-    if (opener != NOBODY)
+    if (opener != GORDIAN_NONE)
         others = service->accounts[opener] + dense_bytes(service, opener, served);
     served->meter->limit = others < limit ? limit - others : 1;
     served->meter->refused = false;
@@ -323,8 +324,9 @@ gordian_status quota_leave(struct service *service, struct served *served, gordi
     if (status != GORDIAN_STATUS_MEMORY || !meter->refused)
         return status;
     service->counters.over_memory++;
-    return FAIL_WITH(service, WIRE_QUOTA, error,
-                     "the engine '%s' keeps matrices: they would take more memory than a client "
-                     "may have",
-                     served_engine_name(served));
+    return FAIL_WITH(
+        service, WIRE_QUOTA, error,
+        "memory quota reached: the matrices of engine '%s' would take more than a client "
+        "may have",
+        served_engine_name(served));
 }

@@ -1,16 +1,14 @@
-/* After a restart: records applied again, and the parts of a snapshot that are the service's own.
- */
+/* Replays the write-ahead journal after a restart, and saves and loads the service's part of a
+ * snapshot. */
 #include "service/serve/core/service_internal.h"
 #include "service/serve/system/serialize.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY          GORDIAN_NONE
 #define SERVICE_SECTION "service"
-#define SYSTEM_SECTION  "system " /* and its slot */
-/* 1: without the owners of resources and systems; 2: of tokens; 3: without fences; 4: without
- * labels */
+#define SYSTEM_SECTION  "system " /* followed by the slot */
+/* 1: no owners of resources and systems; 2: no tokens; 3: no fencing tokens; 4: no labels */
 #define SERVICE_VERSION 5
 
 /* ------------------------------------------------------------------ records */
@@ -24,7 +22,7 @@ struct record {
 
 static gordian_status record_damaged(const struct record *record, gordian_error *error)
 {
-    return fail(error, GORDIAN_STATUS_INPUT, "record %llu of the journal makes no sense here",
+    return fail(error, GORDIAN_STATUS_INPUT, "record %llu of the journal does not fit the state",
                 (unsigned long long)record->number);
 }
 
@@ -33,7 +31,7 @@ static bool is_session_slot(const struct service *service, uint32_t slot)
     return slot < service->session_limit && service->sessions[slot].in_use;
 }
 
-/* The replay_ functions return GORDIAN_STATUS_INPUT for a record that cannot be applied here. */
+/* The replay_ functions return GORDIAN_STATUS_INPUT for a record that cannot be applied. */
 static gordian_status replay_events(struct service *service, const struct record *record,
                                     struct served *served, gordian_error *error)
 {
@@ -61,7 +59,7 @@ static gordian_status replay_declare(struct service *service, const struct recor
         return GORDIAN_STATUS_INPUT;
     TRY(apply_declare(service, &declare, error));
     for (size_t i = 0; i < declare.count; i++)
-        if (service->work->ids[i] == NOBODY)
+        if (service->work->ids[i] == GORDIAN_NONE)
             return GORDIAN_STATUS_INPUT;
     return GORDIAN_OK;
 }
@@ -79,7 +77,7 @@ static gordian_status replay_remove(struct service *service, const struct record
     return GORDIAN_OK;
 }
 
-/* A record of the service itself: a session, or a system that is opened. */
+/* Replays a record of a session, or one that opens a system. */
 static gordian_status replay_for_service(struct service *service, const struct record *record,
                                          gordian_error *error)
 {
@@ -95,7 +93,7 @@ static gordian_status replay_for_service(struct service *service, const struct r
         session_forget(service, record->slot);
         return GORDIAN_OK;
     }
-    if ((record->session != NOBODY && !is_session_slot(service, record->session)) ||
+    if ((record->session != GORDIAN_NONE && !is_session_slot(service, record->session)) ||
         !wire_get_open(&record->frame, &open))
         return GORDIAN_STATUS_INPUT;
     TRY(service_put_system(service, record->slot, &open, error));
@@ -112,7 +110,7 @@ static gordian_status replay_record(struct service *service, const struct record
     struct wire_weigh weigh;
     if (record->kind == RECORD_OPEN || record->kind == RECORD_SESSION || record->kind == RECORD_END)
         return replay_for_service(service, record, error);
-    if (!served || (record->session != NOBODY && !is_session_slot(service, record->session)))
+    if (!served || (record->session != GORDIAN_NONE && !is_session_slot(service, record->session)))
         return GORDIAN_STATUS_INPUT;
     switch (record->kind) {
     case RECORD_CLOSE:
@@ -129,7 +127,7 @@ static gordian_status replay_record(struct service *service, const struct record
                                                       : GORDIAN_STATUS_INPUT;
     case RECORD_LABEL:
         return wire_get_label(&record->frame, &label, texts)
-                   ? apply_label(service, served, NOBODY, &label, error)
+                   ? apply_label(service, served, GORDIAN_NONE, &label, error)
                    : GORDIAN_STATUS_INPUT;
     default:
         return GORDIAN_STATUS_INPUT;
@@ -171,15 +169,15 @@ static void save_session(const struct service *service, uint32_t slot, struct by
     bytes_text(bytes, holder, strlen(holder));
 }
 
-/* Everything but the images of the systems, which come behind it. */
+/* Saves all but the systems, which follow in sections of their own. */
 static void save_service(const struct service *service, struct bytes *bytes)
 {
     bytes_u64(bytes, SERVICE_VERSION);
     bytes_u64(bytes, service->next_incident);
     bytes_u64(bytes, service->session_limit);
-    /* free slots in the order in which they will be used again */
+    /* free slots, in the order in which they will be used */
     bytes_u64(bytes, service->session_limit - service->session_count);
-    for (uint32_t i = service->free_session; i != NOBODY; i = service->sessions[i].next)
+    for (uint32_t i = service->free_session; i != GORDIAN_NONE; i = service->sessions[i].next)
         bytes_u64(bytes, i);
     bytes_u64(bytes, service->session_count);
     for (uint32_t i = 0; i < service->session_limit; i++)
@@ -190,10 +188,10 @@ static void save_service(const struct service *service, struct bytes *bytes)
 
 static void put_owner(struct bytes *bytes, uint32_t session)
 {
-    bytes_u64(bytes, (uint32_t)(session + 1)); /* NOBODY is 0 */
+    bytes_u64(bytes, (uint32_t)(session + 1)); /* GORDIAN_NONE is 0 */
 }
 
-/* Before the image of a system, with its length: its slot, its open incidents, its owners, its
+/* What precedes the serialized state of a system, with its length: slot, open incidents, owners and
  * labels. */
 static void save_head(const struct service *service, const struct served *served,
                       struct bytes *bytes)
@@ -202,7 +200,7 @@ static void save_head(const struct service *service, const struct served *served
     bytes_init(&head, &bytes->memory);
     bytes_u64(&head, served->slot);
     incidents_save(served, &head);
-    /* Who has opened it, and who has added each resource, if the session is still there. */
+    /* the sessions that opened it and added each resource, if they exist */
     char buffer[GORDIAN_NAME_MAX + 1];
     put_owner(&head, quota_opener(service, served));
     for (uint32_t q = 0; q < served_resource_limit(served); q++)
@@ -267,7 +265,7 @@ static gordian_status load_session(struct service *service, struct bytes_in *in,
     return GORDIAN_OK;
 }
 
-/* The free slots in their order; all others will be taken by a session. */
+/* Loads the order of the free slots, and the sessions in the others. */
 static gordian_status load_slots(struct service *service, struct bytes_in *in, uint32_t limit,
                                  uint64_t version, gordian_error *error)
 {
@@ -295,7 +293,7 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
 {
     uint64_t version = bytes_take_u64(in);
     if (version < 1 || version > SERVICE_VERSION)
-        return fail(error, GORDIAN_STATUS_INPUT, "the snapshot is of another version");
+        return fail(error, GORDIAN_STATUS_INPUT, "the snapshot has an unknown version");
     service->next_incident = bytes_take_u64(in);
     uint32_t limit = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
     if (in->bad || limit > 64u << 20 || service->session_limit > 0)
@@ -305,14 +303,15 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
         service->fence = bytes_take_u64(in);
     if (in->bad || bytes_left(in) > 0)
         return bad_snapshot(error);
-    /* what a new service starts with is replaced by what was saved */
+    /* the saved systems replace those of a new service */
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i])
             service_drop_system(service, service->systems[i]);
     return GORDIAN_OK;
 }
 
-/* The image has whose each process is; here are the lists of each session. */
+/* Restores the lists of processes of each session. The serialized system has the owner of each
+ * process. */
 static gordian_status own_processes(struct service *service, struct served *served,
                                     gordian_error *error)
 {
@@ -320,13 +319,13 @@ static gordian_status own_processes(struct service *service, struct served *serv
     for (uint32_t p = 0; p < served_process_limit(served); p++) {
         struct served_process *record = &served->processes[p];
         uint32_t owner = record->owner;
-        if (owner == NOBODY)
+        if (owner == GORDIAN_NONE)
             continue;
         if (!is_session_slot(service, owner) || !served_process_name(served, p, buffer))
             return bad_snapshot(error);
         if (!session_reserve(service, owner))
             return fail_memory(error);
-        record->owner = NOBODY;
+        record->owner = GORDIAN_NONE;
         session_own(service, owner, served, p);
     }
     return GORDIAN_OK;
@@ -335,17 +334,17 @@ static gordian_status own_processes(struct service *service, struct served *serv
 static bool take_owner(const struct service *service, struct bytes_in *in, uint32_t *session)
 {
     *session = (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
-    return !in->bad && (*session == NOBODY || is_session_slot(service, *session));
+    return !in->bad && (*session == GORDIAN_NONE || is_session_slot(service, *session));
 }
 
-/* So that quotas are used up as they were. */
+/* Restores the usage of quotas. */
 static gordian_status load_owners(struct service *service, struct served *served,
                                   struct bytes_in *in, gordian_error *error)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     uint32_t session;
     if (bytes_left(in) == 0)
-        return GORDIAN_OK; /* of version 1: nobody knows */
+        return GORDIAN_OK; /* version 1 has none */
     if (!take_owner(service, in, &session))
         return bad_snapshot(error);
     if (!served_reserve_adder(served))
@@ -424,15 +423,14 @@ gordian_status service_load_section(struct service *service, const char *name, c
     if (strncmp(name, SYSTEM_SECTION, strlen(SYSTEM_SECTION)) == 0)
         return load_system(service, bytes, length, error);
     if (strcmp(name, SERVICE_SECTION) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "a snapshot's section '%.40s' that is not known",
-                    name);
+        return fail(error, GORDIAN_STATUS_INPUT, "unknown section '%.40s' in a snapshot", name);
     struct bytes_in in = {.at = bytes, .end = (const uint8_t *)bytes + length};
     return load_service(service, &in, error);
 }
 
 void service_resume(struct service *service)
 {
-    lease_reset_clock(service); /* reading the journal is no stall */
+    service->work->steady = service_steady(service); /* reading the journal is no stall */
     service_begin(service);
     quota_set_limit(service);
     for (uint32_t i = 0; i < service->session_limit; i++) {
@@ -440,7 +438,7 @@ void service_resume(struct service *service)
         if (!session->in_use)
             continue;
         if (session->lease_ms == 0)
-            session_lost(service, i); /* its connection is gone */
+            session_lost(service, i); /* its connection was closed */
         else
             session_renew_lease(service, session);
     }

@@ -1,4 +1,4 @@
-/* The service itself: opening and closing, clients coming and going, time. */
+/* The service: opening and closing, clients, rate limits, periodic work. */
 #include "service/serve/core/service.h"
 
 #include "foundation/base/clock.h"
@@ -8,9 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#define NOBODY      GORDIAN_NONE
-#define QUESTION_MS 2  /* to look again whether it has been answered */
-#define KEPT_MS     10 /* ... whether the journal takes records again */
+#define QUESTION_MS 2  /* how often to check whether a query was answered */
+#define KEPT_MS     10 /* how often to check whether the journal takes records again */
 
 /* ------------------------------------------------------------------ options */
 
@@ -87,7 +86,7 @@ void service_stand_by(struct service *service, const char *leader)
     service->standing_by[0] = '\0';
     if (leader)
         snprintf(service->standing_by, sizeof service->standing_by,
-                 "this server stands by; " WIRE_LEADER_IS "%s", *leader ? leader : "unknown");
+                 "this server is a standby; " WIRE_LEADER_IS "%s", *leader ? leader : "unknown");
 }
 
 uint64_t service_last(const struct service *service)
@@ -112,7 +111,7 @@ static gordian_status open_work(struct service *service, gordian_error *error)
     work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
     work->labels.fd = -1;
     work->deadline = UINT64_MAX;
-    lease_reset_clock(service);
+    work->steady = service_steady(service);
     service_begin(service);
     return lines_open(service, error);
 }
@@ -125,7 +124,7 @@ static struct service *allocate_service(const struct service_options *options)
         return NULL;
     service->memory = memory;
     service->options = *options;
-    service->free_session = NOBODY;
+    service->free_session = GORDIAN_NONE;
     service->next_incident = 1;
     if (options->allocator)
         return service;
@@ -192,15 +191,15 @@ gordian_status service_attach(struct service *service, struct client *client,
 {
     if (service->client_count >= service->options.limits.clients) {
         service->counters.refused++;
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there are %u clients already",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "too many clients: the limit is %u",
                     service->client_count);
     }
     client->service = service;
     client->rights = rights;
     client->subscriptions = WIRE_MY_GRANTS;
-    client->system = NOBODY;
-    client->session = NOBODY;
-    client->holder = NOBODY;
+    client->system = GORDIAN_NONE;
+    client->session = GORDIAN_NONE;
+    client->holder = GORDIAN_NONE;
     client->out.fd = -1;
     const struct served *served = service_find(service, DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM));
     if (served)
@@ -217,11 +216,11 @@ gordian_status service_attach(struct service *service, struct client *client,
     return GORDIAN_OK;
 }
 
-/* The lease of its session begins, or the session is over. */
+/* Starts the lease of the client's session, or ends the session if it has none. */
 static void leave_session(struct client *client)
 {
     struct service *service = client->service;
-    if (client->session == NOBODY)
+    if (client->session == GORDIAN_NONE)
         return;
     struct session *session = &service->sessions[client->session];
     session->client = NULL;
@@ -231,7 +230,7 @@ static void leave_session(struct client *client)
         lease_advance_clock(service);
         session_renew_lease(service, session);
     }
-    client->session = NOBODY;
+    client->session = GORDIAN_NONE;
 }
 
 void client_drop_question(struct client *client)
@@ -270,17 +269,17 @@ gordian_status client_subscribe(struct client *client, uint8_t mask, gordian_err
     return GORDIAN_OK;
 }
 
-/* Connects a client with a session, which may have been another connection's. */
+/* Connects a client with a session, and disconnects the session's previous client. */
 static void join_session(struct client *client, uint32_t slot)
 {
     struct service *service = client->service;
     struct session *session = &service->sessions[slot];
     struct client *other = session->client;
-    if (client->session != NOBODY && client->session != slot)
+    if (client->session != GORDIAN_NONE && client->session != slot)
         leave_session(client);
     if (other && other != client) {
-        other->session = NOBODY;
-        client_error(other, WIRE_TAKEN_OVER, 0, 0, "the session goes on in another connection");
+        other->session = GORDIAN_NONE;
+        client_error(other, WIRE_TAKEN_OVER, 0, 0, "another connection took over the session");
         client_wake(other);
     }
     session->client = client;
@@ -288,7 +287,7 @@ static void join_session(struct client *client, uint32_t slot)
     session_renew_lease(service, session);
 }
 
-/* Sets what the token permits, and hides the system in use if that is not permitted. */
+/* Sets the rights of the token. Deselects the system in use if the token does not permit it. */
 static gordian_status authorise_client(struct client *client, struct wire_text token,
                                        gordian_error *error)
 {
@@ -310,11 +309,11 @@ static gordian_status authorise_client(struct client *client, struct wire_text t
     if (!options->authorise)
         return GORDIAN_OK;
     client->holder = holder_find(service, grant.holder, strlen(grant.holder));
-    if (client->holder != NOBODY)
+    if (client->holder != GORDIAN_NONE)
         holder_set(service, client->holder, &grant);
     const struct served *served = service_system(service, client->system);
     if (served && !service_is_permitted(service, client->holder, served->name))
-        client->system = NOBODY;
+        client->system = GORDIAN_NONE;
     return GORDIAN_OK;
 }
 
@@ -325,16 +324,17 @@ gordian_status client_hello(struct client *client, const struct wire_hello *hell
     struct service *service = client->service;
     TRY(authorise_client(client, hello->token, error));
     if (!client_may_write(client))
-        return GORDIAN_OK; /* it only looks: it has no session */
+        return GORDIAN_OK; /* a client that only queries has no session */
     struct wire_hello mine = *hello;
     const char *holder = holder_name(service, client->holder);
-    mine.token = (struct wire_text){holder, strlen(holder)}; /* whose it is: the token is secret */
-    if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
+    mine.token = (struct wire_text){holder, strlen(holder)}; /* the name, not the secret */
+    if (client->session != GORDIAN_NONE && memcmp(hello->session, zeros, sizeof zeros) == 0)
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
-    uint32_t slot = session_same(service, &mine);  /* which needs no journal */
-    if (slot == NOBODY || service->standing_by[0]) /* a session is with the leader */
+    uint32_t slot = session_same(service, &mine); /* without a record */
+    if (slot == GORDIAN_NONE ||
+        service->standing_by[0]) /* on a standby, sessions belong to the leader */
         TRY(client_may_change(client, error));
-    if (slot == NOBODY)
+    if (slot == GORDIAN_NONE)
         TRY(session_hello(service, &mine, &slot, error));
     join_session(client, slot);
     return GORDIAN_OK;
@@ -343,7 +343,7 @@ gordian_status client_hello(struct client *client, const struct wire_hello *hell
 void client_welcomed(struct client *client, size_t start)
 {
     const struct service *service = client->service;
-    if (client->session != NOBODY && service_is_cut_off(service))
+    if (client->session != GORDIAN_NONE && service_is_cut_off(service))
         client_skip_journal(client, start, service->sessions[client->session].record);
 }
 
@@ -357,7 +357,7 @@ gordian_status client_may_change(struct client *client, gordian_error *error)
     struct service *service = client->service;
     const char *why;
     if (!client_may_write(client))
-        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "this token permits to look only");
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "the token is read-only");
     if (service_may_change(service, &why))
         return GORDIAN_OK;
     service->work->retry_ms = 1000;
@@ -379,18 +379,18 @@ gordian_status client_may_open(const struct client *client, const struct wire_op
         memcpy(name, open->name.text, open->name.length);
     if (!service_is_permitted(client->service, client->holder, name))
         return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                         "this token is for other systems");
+                         "the token does not permit this system");
     if (client->rights & SERVICE_ADMINISTER ||
         service_find(client->service, open->name.text, open->name.length))
-        return GORDIAN_OK; /* or it only uses what is there */
-    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                     "this token does not permit to open systems");
+        return GORDIAN_OK; /* it only selects an existing system */
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error, "the token may not open systems");
 }
 
 bool client_may_end(const struct client *client, const struct served *served, uint32_t process)
 {
-    uint32_t owner = process < served->process_room ? served->processes[process].owner : NOBODY;
-    return client->rights & SERVICE_END_OTHERS || owner == NOBODY || owner == client->session;
+    uint32_t owner =
+        process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;
+    return client->rights & SERVICE_END_OTHERS || owner == GORDIAN_NONE || owner == client->session;
 }
 
 gordian_status client_may_modify(const struct client *client, const struct served *served,
@@ -399,13 +399,13 @@ gordian_status client_may_modify(const struct client *client, const struct serve
     if (what != WIRE_PROCESS || client_may_end(client, served, id))
         return GORDIAN_OK;
     return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                     "this token does not permit to %s what is another session's", verb);
+                     "the token may not %s processes of other sessions", verb);
 }
 
-/* ------------------------------------------------------------------ quotas */
+/* ------------------------------------------------------------------ rate limits */
 
-/* Fills a bucket at `rate` events a second (0: no limit), up to what one second brings. False: it
- * is empty. */
+/* Refills a bucket at `rate` events per second (0: no limit), at most with one second's worth.
+ * False: it is empty. */
 static bool refill_bucket(struct rate_bucket *bucket, uint64_t now, uint64_t rate)
 {
     int64_t most = (int64_t)rate * 1000;
@@ -419,7 +419,7 @@ static bool refill_bucket(struct rate_bucket *bucket, uint64_t now, uint64_t rat
     return bucket->level > 0;
 }
 
-/* The token of a client, if the token has a rate limit. */
+/* The token of a client, if it has a rate limit. */
 static struct holder *limited_holder(const struct client *client)
 {
     const struct service *service = client->service;
@@ -449,7 +449,7 @@ void client_spend(struct client *client, uint64_t events)
         holder->events.level -= (int64_t)events * 1000;
 }
 
-static uint32_t bucket_pause(const struct rate_bucket *bucket, uint64_t rate)
+static uint32_t bucket_delay(const struct rate_bucket *bucket, uint64_t rate)
 {
     if (rate == 0 || bucket->level > 0)
         return 0;
@@ -460,16 +460,16 @@ static uint32_t bucket_pause(const struct rate_bucket *bucket, uint64_t rate)
 uint32_t service_pause_ms(const struct client *client)
 {
     const struct holder *holder = limited_holder(client);
-    uint32_t ms = bucket_pause(&client->events, client->service->options.limits.events_a_second);
-    uint32_t shared = holder ? bucket_pause(&holder->events, holder->max_events) : 0;
-    if (client->frame.begun) /* the quota has counted all of it */
+    uint32_t ms = bucket_delay(&client->events, client->service->options.limits.events_a_second);
+    uint32_t shared = holder ? bucket_delay(&holder->events, holder->max_events) : 0;
+    if (client->frame.begun) /* all its events were counted before */
         return client->frame.waits ? KEPT_MS : 0;
     if (ms == 0 && shared == 0)
         return client->question ? QUESTION_MS : 0;
     return ms > shared ? ms : shared;
 }
 
-/* ------------------------------------------------------------------ taking */
+/* ------------------------------------------------------------------ input */
 
 static size_t detect_form(struct client *client, const unsigned char *bytes, size_t count,
                           size_t *wanted)
@@ -486,9 +486,10 @@ static size_t detect_form(struct client *client, const unsigned char *bytes, siz
         return 0;
     client->form = CLIENT_BINARY;
     if (memcmp(bytes, WIRE_START, 4) != 0)
-        client_error(client, WIRE_MALFORMED, 0, 0, "this is not the protocol of gordian serve");
+        client_error(client, WIRE_MALFORMED, 0, 0, "not the protocol of gordian serve");
     else if (memcmp(bytes, WIRE_START, WIRE_START_SIZE) != 0)
-        client_error(client, WIRE_BAD_VERSION, 0, 0, "the protocol's version here is 1");
+        client_error(client, WIRE_BAD_VERSION, 0, 0,
+                     "unsupported protocol version: this server supports version 1");
     return count < WIRE_START_SIZE ? count : WIRE_START_SIZE;
 }
 
@@ -513,7 +514,7 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
     if (client->form != CLIENT_UNKNOWN && !client->closing)
         used += (client->form == CLIENT_BINARY ? binary_take : lines_take)(
             client, at + used, count - used, budget, wanted);
-    if (client->session != NOBODY && used > 0)
+    if (client->session != GORDIAN_NONE && used > 0)
         session_renew_lease(service, &service->sessions[client->session]);
     if (client->out.used != service->work->unmarked)
         client->mark = service_last(service);
@@ -523,7 +524,7 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
 void service_heard(struct client *client)
 {
     struct service *service = client->service;
-    if (client->session == NOBODY)
+    if (client->session == GORDIAN_NONE)
         return;
     lease_advance_clock(service);
     session_renew_lease(service, &service->sessions[client->session]);
@@ -531,20 +532,19 @@ void service_heard(struct client *client)
 
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
 {
-    client->closing = true; /* and so the error is fatal, whatever it is */
-    if (client->form !=
-        CLIENT_UNKNOWN) /* whose form is not known would take it for something else */
+    client->closing = true;             /* makes the error fatal */
+    if (client->form != CLIENT_UNKNOWN) /* otherwise the client would misread it */
         client_error(client, code, retry_ms, 0, text);
     client->mark = service_last(client->service);
 }
 
-/* ------------------------------------------------------------------ time goes by */
+/* ------------------------------------------------------------------ periodic work */
 
 uint32_t service_tick(struct service *service)
 {
     const char *why;
     service_begin(service);
-    service_may_change(service, &why); /* tries what could not be appended */
+    service_may_change(service, &why); /* retries a failed append */
     if (service->work->deadline <= service->work->lease)
         lease_judge(service);
     bool more = incidents_walk(service);
@@ -558,7 +558,7 @@ bool service_is_busy(const struct service *service)
     return service->work->ending > 0 || service->work->walking > 0 || service->unkept;
 }
 
-/* ------------------------------------------------------------------ looking */
+/* ------------------------------------------------------------------ systems and observers */
 
 struct served *service_find(const struct service *service, const char *name, size_t length)
 {

@@ -1,20 +1,19 @@
-/* Sessions: their table, what they own, and how they end. */
+/* Sessions: their table, their processes, and their end. */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-#define NOBODY GORDIAN_NONE
-/* What a record can name; how many there may be is a matter of the limits. */
+/* The largest slot in a record. The limits of the service are smaller. */
 #define SLOT_MAX (1u << 26)
-/* Processes of lost sessions that are dropped in one go: a fraction of a millisecond. */
+/* How many processes of lost sessions are dropped at once: a fraction of a millisecond. */
 #define DROP_STEP 512
-/* What a session takes that owns nothing: its records, its connection. */
+/* Memory of an empty session: its records and its connection. */
 #define SESSION_BYTES 1024
 
 /* ------------------------------------------------------------------ the table */
 
-/* Ids are random. */
+/* Session ids are random. */
 static uint64_t session_id_hash(const void *context, uint32_t slot)
 {
     const struct service *service = context;
@@ -29,7 +28,7 @@ static void hash_sessions(const void *context, struct hash *table)
             hash_put(table, session_id_hash(service, i), i);
 }
 
-/* Its slot, and its place in the hash table; NOBODY: there is none. */
+/* Returns the slot of a session and its place in the hash table; GORDIAN_NONE: not found. */
 static uint32_t session_find_place(const struct service *service,
                                    const uint8_t id[WIRE_SESSION_SIZE], uint32_t *place)
 {
@@ -39,7 +38,7 @@ static uint32_t session_find_place(const struct service *service,
         if (memcmp(service->sessions[probe.number].id, id, WIRE_SESSION_SIZE) == 0)
             return probe.number;
     }
-    return NOBODY;
+    return GORDIAN_NONE;
 }
 
 static uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
@@ -48,7 +47,7 @@ static uint32_t session_find(const struct service *service, const uint8_t id[WIR
     return session_find_place(service, id, &place);
 }
 
-/* Makes slots up to this one exist; those in between are free. */
+/* Makes slots up to this one exist. New slots are free. */
 static bool reserve_slot(struct service *service, uint32_t slot)
 {
     if (!memory_grow32(&service->memory, &service->sessions, &service->session_room, slot + 1,
@@ -59,8 +58,9 @@ static bool reserve_slot(struct service *service, uint32_t slot)
                       service))
         return false;
     uint32_t first = service->session_limit;
-    for (uint32_t i = slot + 1; i-- > first;) { /* the lowest comes first, and is taken first */
-        service->sessions[i] = (struct session){.next = service->free_session, .holder = NOBODY};
+    for (uint32_t i = slot + 1; i-- > first;) { /* the lowest new slot is used first */
+        service->sessions[i] =
+            (struct session){.next = service->free_session, .holder = GORDIAN_NONE};
         service->free_session = i;
     }
     service->session_limit = slot >= first ? slot + 1 : first;
@@ -74,16 +74,16 @@ gordian_status session_reserve_slots(struct service *service, uint32_t count, go
 
 bool session_order_free(struct service *service, const uint32_t *order, uint32_t count)
 {
-    /* Each once, and all of them: the chain through `next` must be made anew without a cycle. */
+    /* `order` must have every free slot once. Only then is it made the new list of free slots. */
     uint32_t free_count = 0;
     for (uint32_t i = 0; i < service->session_limit; i++) {
         free_count += !service->sessions[i].in_use;
         if (!service->sessions[i].in_use)
-            service->sessions[i].next = i; /* not in the new chain yet */
+            service->sessions[i].next = i; /* not in the new list yet */
     }
     if (free_count != count)
         return false;
-    uint32_t next = NOBODY;
+    uint32_t next = GORDIAN_NONE;
     for (uint32_t i = count; i-- > 0;) {
         struct session *session = &service->sessions[order[i]];
         if (session->in_use || session->next != order[i])
@@ -118,7 +118,8 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
         while (*link != slot)
             link = &service->sessions[*link].next;
         *link = session->next;
-        *session = (struct session){.in_use = true, .holder = NOBODY, .serial = ++service->serials};
+        *session =
+            (struct session){.in_use = true, .holder = GORDIAN_NONE, .serial = ++service->serials};
         service->accounts[slot] = SESSION_BYTES;
         service->session_count++;
         memcpy(session->id, hello->session, sizeof session->id);
@@ -138,7 +139,7 @@ static gordian_status record_hello(struct service *service, uint32_t slot,
                                    const struct wire_hello *hello, gordian_error *error)
 {
     size_t size = wire_put_hello(NULL, 0, hello);
-    TRY(record_begin(service, RECORD_SESSION, slot, NOBODY, size, error));
+    TRY(record_begin(service, RECORD_SESSION, slot, GORDIAN_NONE, size, error));
     TRY(session_put(service, slot, hello, error));
     record_append_body(service, wire_put_hello(record_end(service), size, hello));
     return GORDIAN_OK;
@@ -153,8 +154,8 @@ static uint32_t granted_lease(const struct service *service, const struct wire_h
 uint32_t session_same(const struct service *service, const struct wire_hello *hello)
 {
     uint32_t slot = session_find(service, hello->session);
-    if (slot == NOBODY)
-        return NOBODY;
+    if (slot == GORDIAN_NONE)
+        return GORDIAN_NONE;
     const struct session *session = &service->sessions[slot];
     const char *holder = holder_name(service, session->holder);
     size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
@@ -164,17 +165,17 @@ uint32_t session_same(const struct service *service, const struct wire_hello *he
                 memcmp(holder, hello->token.text, hello->token.length) == 0 &&
                 strlen(session->name) == length &&
                 memcmp(session->name, hello->name.text, length) == 0;
-    return same ? slot : NOBODY;
+    return same ? slot : GORDIAN_NONE;
 }
 
-/* Nobody can guess a session's id. */
+/* Makes a random id, which cannot be guessed. */
 static bool new_id(struct service *service, uint8_t id[WIRE_SESSION_SIZE])
 {
     static const uint8_t zeros[WIRE_SESSION_SIZE];
     do {
         if (getrandom(id, WIRE_SESSION_SIZE, 0) != WIRE_SESSION_SIZE)
             return false;
-    } while (memcmp(id, zeros, sizeof zeros) == 0 || session_find(service, id) != NOBODY);
+    } while (memcmp(id, zeros, sizeof zeros) == 0 || session_find(service, id) != GORDIAN_NONE);
     return true;
 }
 
@@ -187,17 +188,17 @@ gordian_status session_hello(struct service *service, const struct wire_hello *h
     next.lease_ms = granted_lease(service, hello);
     if (memcmp(hello->session, zeros, sizeof zeros) != 0) {
         *slot = session_find(service, hello->session);
-        if (*slot == NOBODY || service->sessions[*slot].ending)
+        if (*slot == GORDIAN_NONE || service->sessions[*slot].ending)
             return FAIL_WITH(service, WIRE_NO_SESSION, error,
-                             "there is no such session: it has ended, or never was");
+                             "no such session: it has ended or never existed");
         return record_hello(service, *slot, &next, error);
     }
     if (service->session_count >= limits->sessions)
-        return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u sessions already",
+        return FAIL_WITH(service, WIRE_QUOTA, error, "too many sessions: the limit is %u",
                          service->session_count);
     if (!new_id(service, next.session))
-        return FAIL_WITH(service, WIRE_NO_MEMORY, error, "no random numbers to be had");
-    *slot = service->free_session != NOBODY ? service->free_session : service->session_limit;
+        return FAIL_WITH(service, WIRE_NO_MEMORY, error, "no random numbers available");
+    *slot = service->free_session != GORDIAN_NONE ? service->free_session : service->session_limit;
     return record_hello(service, *slot, &next, error);
 }
 
@@ -205,7 +206,7 @@ gordian_status session_ensure(struct client *client, gordian_error *error)
 {
     struct service *service = client->service;
     uint32_t slot;
-    if (client->session != NOBODY)
+    if (client->session != GORDIAN_NONE)
         return GORDIAN_OK;
     const char *holder = holder_name(service, client->holder);
     const struct wire_hello hello = {.token = {holder, strlen(holder)},
@@ -217,7 +218,7 @@ gordian_status session_ensure(struct client *client, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what it owns */
+/* ------------------------------------------------------------------ its processes */
 
 static struct session_share *share_of(struct session *session, uint32_t system)
 {
@@ -229,7 +230,7 @@ static struct session_share *share_of(struct session *session, uint32_t system)
 
 bool session_reserve(struct service *service, uint32_t slot)
 {
-    if (slot == NOBODY)
+    if (slot == GORDIAN_NONE)
         return true;
     struct session *session = &service->sessions[slot];
     return memory_grow32(&service->memory, &session->shares, &session->share_room,
@@ -238,13 +239,13 @@ bool session_reserve(struct service *service, uint32_t slot)
 
 void session_own(struct service *service, uint32_t slot, struct served *served, uint32_t process)
 {
-    if (slot == NOBODY || served->processes[process].owner != NOBODY)
+    if (slot == GORDIAN_NONE || served->processes[process].owner != GORDIAN_NONE)
         return;
     struct session *session = &service->sessions[slot];
     struct session_share *share = share_of(session, served->slot);
     if (!share) {
         share = &session->shares[session->share_count++];
-        *share = (struct session_share){served->slot, NOBODY};
+        *share = (struct session_share){served->slot, GORDIAN_NONE};
     }
     served_set_owner(served, process, slot, &share->head);
     session->processes++;
@@ -255,7 +256,7 @@ void session_own(struct service *service, uint32_t slot, struct served *served, 
 void session_disown(struct service *service, struct served *served, uint32_t process)
 {
     uint32_t owner = served->processes[process].owner;
-    if (owner == NOBODY)
+    if (owner == GORDIAN_NONE)
         return;
     struct session *session = &service->sessions[owner];
     struct session_share *share = share_of(session, served->slot);
@@ -263,7 +264,7 @@ void session_disown(struct service *service, struct served *served, uint32_t pro
     served_drop_owner(served, process, &share->head);
     session->processes--;
     holder_count(service, owner, -1, 0);
-    if (share->head == NOBODY)
+    if (share->head == GORDIAN_NONE)
         *share = session->shares[--session->share_count];
 }
 
@@ -273,7 +274,7 @@ void session_lost(struct service *service, uint32_t slot)
 {
     struct session *session = &service->sessions[slot];
     if (session->client) {
-        session->client->session = NOBODY;
+        session->client->session = GORDIAN_NONE;
         session->client = NULL;
     }
     if (session->ending)
@@ -287,25 +288,25 @@ void session_forget(struct service *service, uint32_t slot)
 {
     struct session *session = &service->sessions[slot];
     uint32_t place;
-    while (session->share_count > 0) /* the processes stay, without an owner */
+    while (session->share_count > 0) /* its processes stay, without an owner */
         session_disown(service, service->systems[session->shares[0].system],
                        session->shares[0].head);
-    holder_take(service, slot, NOBODY);
+    holder_take(service, slot, GORDIAN_NONE);
     service->work->ending -= session->ending;
     session_find_place(service, session->id, &place);
     hash_remove(&service->session_ids, place, session_id_hash, service);
     memory_free(&service->memory, session->shares);
-    *session = (struct session){.next = service->free_session, .holder = NOBODY};
+    *session = (struct session){.next = service->free_session, .holder = GORDIAN_NONE};
     service->free_session = slot;
     service->session_count--;
 }
 
-/* Ends one process of a lost session, and forgets it. */
+/* Ends and removes one process of a lost session. */
 static bool drop_process(struct service *service, struct served *served, uint32_t process)
 {
-    struct apply_events events = {.served = served, .session = NOBODY, .how = "lost"};
+    struct apply_events events = {.served = served, .session = GORDIAN_NONE, .how = "lost"};
     gordian_event event = {
-        .op = GORDIAN_OP_EXIT, .process = process, .resource = NOBODY, .to = NOBODY};
+        .op = GORDIAN_OP_EXIT, .process = process, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
     if (apply_event(service, &events, &event, NULL) ||
         service->work->results[0].outcome == WIRE_NOT_TAKEN)
         return false;
@@ -314,7 +315,7 @@ static bool drop_process(struct service *service, struct served *served, uint32_
            apply_removal(service, served, WIRE_PROCESS, process, NULL) == 0;
 }
 
-/* False: not now. */
+/* Drops the processes of one lost session. False: not finished. */
 static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
 {
     const struct session *session = &service->sessions[slot];
@@ -323,7 +324,7 @@ static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
         struct served *served = service->systems[share.system];
         if (session->keep || served->config.on_loss == SERVED_KEEP)
             continue;
-        for (uint32_t p = share.head; p != NOBODY;) {
+        for (uint32_t p = share.head; p != GORDIAN_NONE;) {
             uint32_t next = served->processes[p].next;
             if (*budget == 0 || !drop_process(service, served, p))
                 return false;
@@ -331,7 +332,7 @@ static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
             p = next;
         }
     }
-    if (record_begin(service, RECORD_END, slot, NOBODY, 0, NULL))
+    if (record_begin(service, RECORD_END, slot, GORDIAN_NONE, 0, NULL))
         return false;
     session_forget(service, slot);
     record_append(service);

@@ -1,27 +1,26 @@
 /*
- * A frame of events, declarations or removals that takes long is applied in slices: the loop does
- * everything else in between.
+ * Time slicing: a long frame of events, declarations or removals is applied in slices, and the
+ * event loop does other work in between.
  *
- * A slice is a command of its own for the journal: its record has what it applied, and the
- * session's last number counts its events. So a client that is lost between two slices, or a
- * service that is killed, leaves a prefix of the frame behind; whoever sends numbered events again
- * goes on from there. The frame has one answer, behind the last slice, which waits for the last
- * record.
+ * A slice has its own record in the journal, and the session's last number counts its events. If
+ * the client is lost or the service is killed between two slices, a prefix of the frame was
+ * applied. A client with numbered events can send the frame again. The frame has one answer, after
+ * the last slice, which waits for the last record.
  *
- * What others do in between is not shown to the client before that answer: a notice that a request
- * was granted must not overtake the result that it waits. The notices are collected and follow the
- * answer.
+ * The client does not see effects of other clients before that answer: a notification of a grant
+ * must not overtake the result that says that the request waits. So notifications are buffered and
+ * follow the answer.
  *
- * Fencing tokens of a frame follow one another without a gap, and a later grant has a greater one.
- * With events of others in between that cannot hold: the rest of the frame is then answered
- * WIRE_NOT_TAKEN, if the client wants these tokens, and is to be sent again. The tokens follow the
- * time, so such a frame keeps the time at which it began.
+ * The fencing tokens of a frame are consecutive, and a later grant has a greater one. Events of
+ * other clients in between make that impossible. If the client wants fencing tokens, the rest of
+ * the frame is then answered WIRE_NOT_TAKEN, and is to be sent again. Tokens follow the time, so
+ * such a frame keeps the time of its beginning.
  */
 #include "foundation/base/clock.h"
 #include "service/serve/core/service_internal.h"
 
-/* Deadlocks that begin or end in a slice: each costs the store some 10 us later on, in the loop as
- * well. */
+/* Deadlocks that begin or end in a slice. Each takes the store about 10 us later, in the event loop
+ * as well. */
 #define SLICE_INCIDENTS 256
 
 #define SWAP(type, a, b)                                                                           \
@@ -31,7 +30,7 @@
         (b) = swapped;                                                                             \
     } while (0)
 
-/* The results of the frame change places with those of whatever the service works on. */
+/* Exchanges the results of the frame with those in the service's scratch space. */
 static void swap_results(struct client_frame *frame, struct service_work *work)
 {
     SWAP(struct wire_result *, frame->results, work->results);
@@ -45,7 +44,7 @@ static void swap_results(struct client_frame *frame, struct service_work *work)
     SWAP(size_t, frame->id_room, work->id_room);
 }
 
-/* ------------------------------------------------------------------ how long a slice is */
+/* ------------------------------------------------------------------ duration */
 
 void slice_begin(struct service *service)
 {
@@ -53,8 +52,8 @@ void slice_begin(struct service *service)
     service->work->stops = 0;
 }
 
-/* Others may have had the processor meanwhile: beyond TAKE_NS_MAX by the clock it goes on for as
- * much processor time. */
+/* Other programs may have used the processor: after TAKE_NS_MAX of wall time, the slice continues
+ * for TAKE_NS_MAX of processor time. */
 bool slice_is_over(struct service_work *work, uint64_t now)
 {
     if (work->stops >= SLICE_INCIDENTS)
@@ -73,7 +72,7 @@ void frame_yield(struct client *client, const struct wire_list *rest, const stru
 {
     struct client_frame *frame = &client->frame;
     if (!frame->begun) {
-        frame->notices = (struct output){.fd = -1};
+        frame->notifications = (struct output){.fd = -1};
         frame->now = client->service->work->now;
     }
     frame->begun = true;
@@ -101,24 +100,24 @@ bool frame_resume(struct client *client, struct wire_list *list)
 void frame_swap_output(struct client *client)
 {
     if (client->frame.begun)
-        SWAP(struct output, client->out, client->frame.notices);
+        SWAP(struct output, client->out, client->frame.notifications);
 }
 
 void frame_free(struct client *client)
 {
     struct client_frame *frame = &client->frame;
-    gordian_allocator memory = memory_allocator(NULL); /* of every output */
+    gordian_allocator memory = memory_allocator(NULL); /* that of every output */
     memory_free_all(&client->service->memory, frame->results, frame->served, frame->ids);
-    memory_free(&memory, frame->notices.buffer);
+    memory_free(&memory, frame->notifications.buffer);
     *frame = (struct client_frame){0};
 }
 
 void frame_end(struct client *client)
 {
-    const struct output *notices = &client->frame.notices;
+    const struct output *buffered = &client->frame.notifications;
     if (!client->frame.begun)
         return;
-    if (notices->used > 0 && !notices->failure)
-        client_put(client, notices->buffer, notices->used);
+    if (buffered->used > 0 && !buffered->failure)
+        client_put(client, buffered->buffer, buffered->used);
     frame_free(client);
 }

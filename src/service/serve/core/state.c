@@ -1,3 +1,4 @@
+/* Exports the state of a system as a trace and as JSON. */
 #include "service/serve/core/state.h"
 
 #include "engines/avoid/bank.h"
@@ -9,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whoever is asked for. */
+/* A query of the state. */
 struct state {
     struct served *served;
     struct output *out;
-    uint32_t label; /* a number; GORDIAN_NONE: all, unless `none` */
-    bool none;      /* there is no such label */
+    uint32_t label; /* its number; GORDIAN_NONE: all processes, unless `none` */
+    bool none;      /* nothing has this label */
     gordian_error *error;
 };
 
@@ -67,7 +68,7 @@ static void write_state_want(const struct state *state, uint32_t resource, uint6
                   (unsigned long long)units);
 }
 
-/* What guides the choice of a victim, or what it claims. */
+/* Writes priority and cost, or the claims of a bank. */
 static void write_state_attributes(const struct state *state, uint32_t process)
 {
     const struct served *served = state->served;
@@ -91,7 +92,7 @@ static int compare_by_resource(const void *left, const void *right)
     return (a->resource > b->resource) - (a->resource < b->resource);
 }
 
-/* In an order that does not depend on how it came about. */
+/* Holds, sorted: the order does not depend on the history. */
 static gordian_status sorted_holds(const struct state *state, uint32_t process,
                                    const gordian_edge **edges, size_t *count)
 {
@@ -136,7 +137,7 @@ static gordian_status write_state_processes(const struct state *state)
     return GORDIAN_OK;
 }
 
-/* Writes "await P K of ...": how many have to act yet, and the processes that can. */
+/* Writes "await P K of ...": how many acts are needed, and the processes that can act. */
 static gordian_status write_state_await(const struct state *state, const char *name,
                                         const gordian_edge *wait)
 {
@@ -185,11 +186,11 @@ static gordian_status write_wait(const struct state *state, uint32_t process)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ in order of arrival */
+/* ------------------------------------------------------------------ waits in order of arrival */
 
 struct waiter {
     uint64_t since;
-    uint32_t place; /* in the longest line that it stands in */
+    uint32_t place; /* in the longest queue that it is in */
     uint32_t process;
 };
 

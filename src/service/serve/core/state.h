@@ -1,14 +1,13 @@
-/* All of a system's state, for those who look at it elsewhere: as a trace that every command which
- * reads one reads, and as JSON. */
+/* Exports the state of a system: as a trace that every command can read, and as JSON. */
 #pragma once
 
 #include "foundation/base/io/output.h"
 #include "service/serve/core/service.h"
 
-/* Resources, processes, who holds and who waits for what, in the order of arrival; labels are
- * comments. `label`: of the processes only those that have it, and all resources; NULL: all. */
+/* Writes resources, processes, holds, and waits in order of arrival; labels are comments. `label`:
+ * only processes with this label, and all resources; NULL: all. */
 gordian_status state_trace(struct served *served, const char *label, struct output *out,
                            gordian_error *error);
-/* The members that a graph has over HTTP, into an object that is open; without its limits. */
+/* Writes the members of a graph as HTTP shows it, without its limits, into an open object. */
 gordian_status state_json(const struct service *service, struct served *served, const char *label,
                           struct json *json, gordian_error *error);

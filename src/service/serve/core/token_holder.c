@@ -1,33 +1,31 @@
 /*
- * Holders of tokens. Whoever can connect can connect often: what a token is limited to is counted
- * over all its sessions. The journal has whose each session is, so that it stays so after a start.
+ * Limits of tokens. A client can connect many times, so the limits of a token count the usage of
+ * all its sessions. The journal records the token of each session, so this survives a restart.
  *
- * Names and systems are counted as they come and go. Memory changes with every event: it is summed
- * up now and then, and in between only what was allowed is added, so that the sum is never too
- * small.
+ * Names and systems are counted exactly. Memory changes with every event: it is summed up from time
+ * to time, and what was allowed in between is added. So the sum is never too small.
  */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-/* The sum of the memory is that old at most; and before it refuses, */
+/* How old the sum of memory may be, and how old before a request is refused by it. */
 #define SUM_MS   1000
 #define AGAIN_MS 20
 
-/* ------------------------------------------------------------------ who they are */
+/* ------------------------------------------------------------------ tokens */
 
 uint32_t holder_find(struct service *service, const char *name, size_t length)
 {
     if (length == 0 || length > SERVICE_HOLDER_MAX)
-        return NOBODY;
+        return GORDIAN_NONE;
     for (uint32_t i = 0; i < service->holder_count; i++)
         if (strlen(service->holders[i].name) == length &&
             memcmp(service->holders[i].name, name, length) == 0)
             return i;
     if (!memory_grow32(&service->memory, &service->holders, &service->holder_room,
                        service->holder_count + 1, sizeof *service->holders))
-        return NOBODY;
+        return GORDIAN_NONE;
     struct holder *holder = &service->holders[service->holder_count];
     *holder = (struct holder){.events.refilled = service->work->steady};
     memcpy(holder->name, name, length);
@@ -72,11 +70,11 @@ gordian_status client_find_system(const struct client *client, struct wire_text 
     return GORDIAN_STATUS_INPUT;
 }
 
-/* ------------------------------------------------------------------ what they have */
+/* ------------------------------------------------------------------ usage */
 
 static struct holder *holder_of_session(const struct service *service, uint32_t session)
 {
-    uint32_t place = session == NOBODY ? NOBODY : service->sessions[session].holder;
+    uint32_t place = session == GORDIAN_NONE ? GORDIAN_NONE : service->sessions[session].holder;
     return place < service->holder_count ? &service->holders[place] : NULL;
 }
 
@@ -108,13 +106,13 @@ gordian_status holder_check(struct service *service, uint32_t session, int names
         return GORDIAN_OK;
     if (names > 0 && holder->max_names > 0 && holder->name_count >= holder->max_names)
         return FAIL_WITH(service, WIRE_QUOTA, error,
-                         "all clients with token '%s' may have %llu "
-                         "names together",
+                         "too many names of all clients with token '%s': "
+                         "the limit is %llu",
                          holder->name, (unsigned long long)holder->max_names);
     if (systems > 0 && holder->max_systems > 0 && holder->system_count >= holder->max_systems)
         return FAIL_WITH(service, WIRE_QUOTA, error,
-                         "all clients with token '%s' may open %llu "
-                         "systems together",
+                         "too many systems of all clients with token '%s': "
+                         "the limit is %llu",
                          holder->name, (unsigned long long)holder->max_systems);
     return GORDIAN_OK;
 }

@@ -90,12 +90,12 @@ static inline void end_process_wait(struct served *served, uint32_t process)
     served->waiting--;
 }
 
-bool served_reserve_served(struct served *served)
+bool served_reserve_granted(struct served *served)
 {
-    size_t wanted = served->served_count + served->waiting;
-    return wanted <= served->served_room ||
-           memory_grow(&served->memory, &served->served_list, &served->served_room, wanted,
-                       sizeof *served->served_list);
+    size_t wanted = served->granted_count + served->waiting;
+    return wanted <= served->granted_room ||
+           memory_grow(&served->memory, &served->granted_list, &served->granted_room, wanted,
+                       sizeof *served->granted_list);
 }
 
 /* Do holds take memory of their own? */
@@ -112,7 +112,7 @@ static inline void count_grant(struct served *served, uint32_t process, const go
         served_count_granted(served, process, wants, count);
 }
 
-void served_note_served(struct served *served, const uint32_t *processes, size_t count)
+void served_record_granted(struct served *served, const uint32_t *processes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t process = processes[i];
@@ -125,15 +125,15 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
         end_process_wait(served, process);
         record->incident = GORDIAN_NONE; /* it runs again, though its deadlock may still exist */
         served_charge(served, record->owner, before, served_wait_cost(record));
-        served->served_list[served->served_count++] = process;
+        served->granted_list[served->granted_count++] = process;
     }
     served->counters.served += count;
 }
 
-const uint32_t *served_served(const struct served *served, size_t *count)
+const uint32_t *served_granted(const struct served *served, size_t *count)
 {
-    *count = served->served_count;
-    return served->served_list;
+    *count = served->granted_count;
+    return served->granted_list;
 }
 
 /* What an exit releases: the edges of the process, read before the exit. */
@@ -239,7 +239,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
                                  struct served_result *result, gordian_error *error)
 {
     struct exiting exiting = {0};
-    if (!served_reserve_served(served) || !reserve_wants(served, event) ||
+    if (!served_reserve_granted(served) || !reserve_wants(served, event) ||
         !served_list_cycles(served))
         return fail_memory(error);
     if (event->op == GORDIAN_OP_EXIT && prepare_exit(served, event->process, &exiting, error))
@@ -265,9 +265,9 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
     if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
         find_left_incident(served, event->process);
     if (result->served) {
-        size_t listed = served->served_count;
-        served->operations->note_served(served);
-        result->served = (uint32_t)(served->served_count - listed);
+        size_t listed = served->granted_count;
+        served->operations->record_granted(served);
+        result->served = (uint32_t)(served->granted_count - listed);
     }
     return GORDIAN_OK;
 }
@@ -315,17 +315,6 @@ bool served_list_cycles(struct served *served)
 
 /* ------------------------------------------------------------------ feeding */
 
-/* Must the caller examine the system before the next event? */
-static inline bool must_stop(const struct served *served, const struct served_result *result)
-{
-    if (served_is_stuck(served, result->outcome))
-        return true;
-    return served->incident_count > 0 && /* so it is a detecting system */
-           (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
-            result->outcome == GORDIAN_OUTCOME_EXITED) &&
-           served->left != GORDIAN_NONE;
-}
-
 /* Memory cost of the process of an event, as far as the event can change it. The process need not
  * exist. */
 static inline uint64_t cost_of_process(const struct served *served, const gordian_event *event)
@@ -344,7 +333,7 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
 {
     gordian_status status = GORDIAN_OK;
     size_t taken = 0;
-    served->served_count = 0;
+    served->granted_count = 0;
     recent_grow(&served->recent, &served->memory);
     while (taken < count) {
         const gordian_event *event = &events[taken];
@@ -358,8 +347,11 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
             break;
         served->counters.outcomes[result->outcome & 15]++;
         taken++;
-        if (must_stop(served, result))
-            break;
+        bool gone = result->outcome == GORDIAN_OUTCOME_CANCELLED ||
+                    result->outcome == GORDIAN_OUTCOME_EXITED;
+        if (served_is_stuck(served, result->outcome) ||
+            (served->incident_count > 0 && gone && served->left != GORDIAN_NONE))
+            break; /* the caller examines the system before the next event */
     }
     *done = taken;
     return status;
@@ -368,7 +360,7 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
 gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
                               gordian_victim *victim, gordian_error *error)
 {
-    if (!served_reserve_served(served)) {
+    if (!served_reserve_granted(served)) {
         served->unresolved = true;
         return fail_memory(error);
     }
@@ -394,7 +386,7 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
     note_exit(served, victim->process, &exiting);
     served_charge(served, record->owner, before, served_wait_cost(record));
     find_left_incident(served, victim->process);
-    served_note_served(served, victim->served, victim->served_count);
+    served_record_granted(served, victim->served, victim->served_count);
     return GORDIAN_OK;
 }
 

@@ -101,11 +101,11 @@ static gordian_status feed_system(struct served *served, const gordian_event *ev
     return GORDIAN_OK;
 }
 
-static void note_served_by_system(struct served *served)
+static void record_granted_by_system(struct served *served)
 {
     size_t count;
     const uint32_t *list = gordian_served(served->system, &count);
-    served_note_served(served, list, count);
+    served_record_granted(served, list, count);
 }
 
 static gordian_status ask_system(struct served *served, const gordian_event *request,
@@ -125,7 +125,7 @@ const struct served_operations served_detection = {
     .engines = &detect_family,
     .open = open_detecting_system,
     .feed = feed_system,
-    .note_served = note_served_by_system,
+    .record_granted = record_granted_by_system,
     .ask = ask_system,
     .effects =
         {
@@ -152,17 +152,17 @@ static gordian_status open_bank(struct served *served, gordian_error *error)
     return gordian_bank_open(&served->bank, &options, error);
 }
 
-static void note_served_by_bank(struct served *served)
+static void record_granted_by_bank(struct served *served)
 {
     const gordian_answer *answer = &served->answer;
     if (!answer->incomplete) {
-        served_note_served(served, answer->served, answer->served_count);
+        served_record_granted(served, answer->served, answer->served_count);
         return;
     }
     for (uint32_t p = 0; p < served->process_room;
          p++) /* without memory for the list: those that do not wait any more */
         if (served->processes[p].since && !gordian_bank_is_waiting(served->bank, p))
-            served_note_served(served, &p, 1);
+            served_record_granted(served, &p, 1);
 }
 
 /* Turns a bank's answer to a declaration into a status. */
@@ -171,7 +171,7 @@ static gordian_status bank_status(struct served *served, const char *name, gordi
     const gordian_answer *answer = &served->answer;
     switch (answer->verdict) {
     case GORDIAN_VERDICT_CHANGED:
-        note_served_by_bank(served);
+        record_granted_by_bank(served);
         return GORDIAN_OK;
     case GORDIAN_VERDICT_UNSAFE:
         return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': the state would be unsafe", name);
@@ -255,7 +255,7 @@ const struct served_operations served_avoidance = {
     .forgets = true,
     .open = open_bank,
     .feed = feed_bank,
-    .note_served = note_served_by_bank,
+    .record_granted = record_granted_by_bank,
     .ask = ask_bank_event,
     .effects =
         {

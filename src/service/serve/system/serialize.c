@@ -16,9 +16,9 @@
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"
 
-#define IMAGE_VERSION  1
-#define COUNTERS       (sizeof(struct served_counters) / sizeof(uint64_t)) /* all are uint64_t */
-#define NONE_OR_ID(id) ((uint64_t)(uint32_t)((id) + 1))                    /* GORDIAN_NONE is 0 */
+#define SERIALIZED_VERSION 1
+#define COUNTERS           (sizeof(struct served_counters) / sizeof(uint64_t)) /* all are uint64_t */
+#define NONE_OR_ID(id)     ((uint64_t)(uint32_t)((id) + 1)) /* GORDIAN_NONE is 0 */
 
 /* ---- saving */
 
@@ -43,7 +43,7 @@ static void serialize_process(const struct served_process *process, struct bytes
 gordian_status image_save(const struct served *served, struct bytes *bytes, gordian_error *error)
 {
     char text[SERVED_CONFIG_TEXT_MAX];
-    bytes_u64(bytes, IMAGE_VERSION);
+    bytes_u64(bytes, SERIALIZED_VERSION);
     bytes_text(bytes, served->name, strlen(served->name));
     bytes_u64(bytes, served->config.kind);
     served_config_text(&served->config, text);
@@ -68,7 +68,7 @@ gordian_status image_save(const struct served *served, struct bytes *bytes, gord
 
 /* ---- loading */
 
-static gordian_status not_a_system(gordian_error *error, const char *what)
+static gordian_status damaged_system(gordian_error *error, const char *what)
 {
     return fail(error, GORDIAN_STATUS_INPUT, "damaged snapshot of a system: %s", what);
 }
@@ -82,7 +82,7 @@ static gordian_status open_deserialized(struct served **out, struct bytes_in *in
     uint64_t kind = bytes_take_upto(in, SERVED_AVOID);
     const char *text = bytes_take_text(in, &text_length);
     if (in->bad || kind < SERVED_DETECT)
-        return not_a_system(error, "name");
+        return damaged_system(error, "name");
     served_config_init(&config, (enum served_kind)kind);
     TRY(served_config_parse(&config, text, text_length, error));
     return served_reopen(out, name, name_length, &config, allocator, error);
@@ -107,9 +107,10 @@ static gordian_status deserialize_process(struct served *served, uint32_t id, st
         in->bad |= want->resource >= served_resource_limit(served);
     }
     if (in->bad)
-        return not_a_system(error, "wants of a process");
-    return (count > 0) == served_is_waiting(served, id) ? GORDIAN_OK
-                                                        : not_a_system(error, "waiting processes");
+        return damaged_system(error, "wants of a process");
+    return (count > 0) == served_is_waiting(served, id)
+               ? GORDIAN_OK
+               : damaged_system(error, "waiting processes");
 }
 
 static gordian_status load_all(struct served *served, struct bytes_in *in, gordian_error *error)
@@ -123,13 +124,13 @@ static gordian_status load_all(struct served *served, struct bytes_in *in, gordi
     served->waiting = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     served->name_bytes = bytes_take_u64(in);
     if (in->bad)
-        return not_a_system(error, "counters");
+        return damaged_system(error, "counters");
     TRY(served->system ? system_image_load(served->system, in, error)
                        : bank_image_load(served->bank, in, error));
     for (uint32_t p = 0; p < served_process_limit(served); p++)
         if (is_process_in_use(served, p))
             TRY(deserialize_process(served, p, in, error));
-    return in->bad || bytes_left(in) > 0 ? not_a_system(error, "end") : GORDIAN_OK;
+    return in->bad || bytes_left(in) > 0 ? damaged_system(error, "end") : GORDIAN_OK;
 }
 
 gordian_status image_load(struct served **out, const void *image, size_t length,
@@ -137,8 +138,8 @@ gordian_status image_load(struct served **out, const void *image, size_t length,
 {
     struct bytes_in in = {.at = image, .end = (const uint8_t *)image + length};
     *out = NULL;
-    if (bytes_take_u64(&in) != IMAGE_VERSION)
-        return not_a_system(error, "version");
+    if (bytes_take_u64(&in) != SERIALIZED_VERSION)
+        return damaged_system(error, "version");
     gordian_status status = open_deserialized(out, &in, allocator, error);
     THEN(status, load_all(*out, &in, error));
     if (status != GORDIAN_OK) {

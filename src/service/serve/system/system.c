@@ -172,7 +172,7 @@ void served_close(struct served *served)
     tags_free(&served->tags);
     recent_free(&served->recent, &memory);
     memory_free_all(&memory, served->processes, served->adders, served->incidents, served->edges,
-                    served->served_list, served);
+                    served->granted_list, served);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -371,8 +371,8 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
     char copy[GORDIAN_NAME_MAX + 1];
     TRY(copy_served_name(copy, name, length, error));
     uint32_t known = served_find_resource(served, name, length);
-    served->served_count = 0;
-    if (!served_reserve_served(served))
+    served->granted_count = 0;
+    if (!served_reserve_granted(served))
         return fail_memory(error);
     if (known == GORDIAN_NONE) {
         TRY(engine_add_resource(served, copy, units, &known, error));
@@ -397,8 +397,8 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     TRY(copy_served_name(copy, name, length, error));
     uint32_t known = served_find_process(served, name, length);
     bool is_new = known == GORDIAN_NONE;
-    served->served_count = 0;
-    if (!served_reserve_served(served))
+    served->granted_count = 0;
+    if (!served_reserve_granted(served))
         return fail_memory(error);
     /* The id of the new process will be below this. */
     if (is_new)

@@ -157,8 +157,8 @@ struct served {
     gordian_answer answer; /* of the last call of the bank */
     gordian_edge *edges;   /* scratch */
     size_t edge_room;
-    uint32_t *served_list; /* granted by the last served_feed */
-    size_t served_count, served_room;
+    uint32_t *granted_list; /* granted by the last served_feed */
+    size_t granted_count, granted_room;
     uint32_t slot; /* the service's slot of the system */
 };
 
@@ -253,7 +253,7 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
                            uint64_t now, struct served_result *results, size_t *done,
                            gordian_error *error);
 /* The processes that the last served_feed granted, in order. */
-const uint32_t *served_served(const struct served *served, size_t *count);
+const uint32_t *served_granted(const struct served *served, size_t *count);
 
 /* Recovery, after an event of `process` closed a deadlock: chooses a victim by the system's policy
  * and ends it, as gordian_recover_one does. GORDIAN_STATUS_END: no process is deadlocked. Granted
@@ -269,8 +269,8 @@ gordian_status served_explain(struct served *served, uint32_t process, uint32_t 
 
 /* For other calls that grant requests (declarations of a bank, recovery): reserve memory for all
  * waiting processes before, then add the granted ones to the list above. */
-bool served_reserve_served(struct served *served);
-void served_note_served(struct served *served, const uint32_t *processes, size_t count);
+bool served_reserve_granted(struct served *served);
+void served_record_granted(struct served *served, const uint32_t *processes, size_t count);
 
 static inline bool served_is_stuck(const struct served *served, uint8_t outcome)
 {
@@ -333,10 +333,10 @@ struct served_operations {
     uint8_t effects[16]; /* enum served_effect, by outcome */
     gordian_status (*open)(struct served *served, gordian_error *error);
     /* A failure other than GORDIAN_STATUS_MEMORY: the engine cannot represent the event. If
-     * result->served is not 0, note_served is called next and records the granted processes. */
+     * result->served is not 0, record_granted is called next and records the granted processes. */
     gordian_status (*feed)(struct served *served, const gordian_event *event,
                            struct served_result *result, gordian_error *error);
-    void (*note_served)(struct served *served);
+    void (*record_granted)(struct served *served);
     gordian_status (*ask)(struct served *served, const gordian_event *request, uint8_t *outcome,
                           gordian_error *error);
 };

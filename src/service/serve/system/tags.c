@@ -7,14 +7,13 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
 /* A text with its table entry, its number in a list, and its own list. */
 #define TEXT_BYTES(length) ((((uint64_t)(length) + 6 + 7) / 8) * 10 + 40)
 #define SET_BYTES          48
 
 void tags_init(struct tags *tags, const gordian_allocator *memory)
 {
-    *tags = (struct tags){.memory = *memory, .free_one = NOBODY};
+    *tags = (struct tags){.memory = *memory, .free_one = GORDIAN_NONE};
 }
 
 void tags_free(struct tags *tags)
@@ -44,32 +43,32 @@ static void release_number(struct tags *tags, uint32_t number)
 static uint32_t find_text(const struct tags *tags, const char *text, size_t length)
 {
     bool fits = tags->texts && length > 0 && length <= GORDIAN_NAME_MAX;
-    return fits ? names_find(tags->texts, text, length) : NOBODY;
+    return fits ? names_find(tags->texts, text, length) : GORDIAN_NONE;
 }
 
 /* Interns a label and returns its number. GORDIAN_NONE: out of memory. */
 static uint32_t intern_label(struct tags *tags, const struct wire_text *text)
 {
     uint32_t number = find_text(tags, text->text, text->length);
-    if (number != NOBODY)
+    if (number != GORDIAN_NONE)
         return number;
     if (!tags->texts) {
         tags->texts = memory_alloc(&tags->memory, sizeof *tags->texts);
         if (!tags->texts)
-            return NOBODY;
+            return GORDIAN_NONE;
         names_init(tags->texts, &tags->memory);
     }
-    bool used_before = tags->free_one != NOBODY;
+    bool used_before = tags->free_one != GORDIAN_NONE;
     number = used_before ? tags->free_one : tags->limit;
     if (!memory_grow32(&tags->memory, &tags->list, &tags->room, number + 1, sizeof *tags->list) ||
         !names_reserve(tags->texts, number + 1, text->length) ||
         !names_put(tags->texts, number, text->text, text->length))
-        return NOBODY;
+        return GORDIAN_NONE;
     if (used_before)
         tags->free_one = tags->list[number].next_free;
     else
         tags->limit++;
-    tags->list[number] = (struct tag){.next_free = NOBODY};
+    tags->list[number] = (struct tag){.next_free = GORDIAN_NONE};
     return number;
 }
 
@@ -105,7 +104,7 @@ static gordian_status plan_label(struct tags *tags, struct tag_set *set,
     if (set->count == TAGS_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "too many labels: at most %d", TAGS_MAX);
     uint32_t number = intern_label(tags, text);
-    if (number == NOBODY)
+    if (number == GORDIAN_NONE)
         return fail_memory(error);
     set->numbers[set->count++] = number;
     return GORDIAN_OK;
@@ -116,7 +115,7 @@ static void release_unused(struct tags *tags, const struct wire_text *texts, siz
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t number = find_text(tags, texts[i].text, texts[i].length);
-        if (number != NOBODY)
+        if (number != GORDIAN_NONE)
             release_number(tags, number);
     }
 }
@@ -228,7 +227,7 @@ bool tags_has(const struct tags *tags, enum tags_of of, uint32_t id, uint32_t nu
 
 uint32_t tags_users(const struct tags *tags, enum tags_of of, uint32_t number)
 {
-    return number == NOBODY ? 0 : tags->list[number].users[of];
+    return number == GORDIAN_NONE ? 0 : tags->list[number].users[of];
 }
 
 void tags_look(struct tag_texts *texts, const struct tags *tags, enum tags_of of, uint32_t id)
