@@ -1,9 +1,9 @@
 /*
- * Several servers on one store: one leads, the others stand by (docs/guide/cluster.md).
+ * Several servers on one store: a leader and standbys (docs/guide/cluster.md).
  *
- * Standing by, the service has the whole state, as it was last committed, and answers whatever only
- * reads. When the lead comes, it goes on from there. When the lead goes, what is in memory may
- * never have been committed: the server ends its loop, and is opened again.
+ * A standby holds the whole state as last committed, and answers read-only requests. When it
+ * becomes leader, it continues from there. A leader that loses the leadership may hold records that
+ * were never committed, so it ends its event loop and is opened again.
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -41,7 +41,7 @@ void server_name(struct server *server)
         snprintf(to, sizeof server->address, "unix:%.200s", options->socket);
 }
 
-/* Says who leads, once. */
+/* Logs the leader's address when it changes. */
 static void stand_by(struct server *server)
 {
     char before[sizeof server->service->standing_by];
@@ -58,8 +58,8 @@ static void lose_lead(struct server *server, const char *why)
         return;
     server_log(server, 4, "%s: starts anew, to stand by", why);
     server->lost = true;
-    /* Who comes back at once would find nobody here: the others know who leads. What was answered
-     * and is not kept stays unsaid, and this with it. */
+    /* Standbys name the new leader to reconnecting clients, this server cannot. Unsent answers and
+     * this error may stay unsent. */
     service_stand_by(server->service, "");
     for (struct client *client = server->service->clients; client; client = client->next) {
         service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standing_by);
@@ -67,15 +67,15 @@ static void lose_lead(struct server *server, const char *why)
     }
 }
 
-/* The loop has other things to do as well. */
+/* Limits the time per iteration. */
 static bool followed_enough(void *context)
 {
     const struct server *server = context;
     return clock_ns() - server->follow_ns > SERVER_FOLLOW_NS;
 }
 
-/* Does what the others have done since we looked last, or a slice of it: *more. False: it is lost.
- */
+/* Applies what the leader has committed since, or a slice of it (*more). False: the leadership
+ * state is lost. */
 static bool catch_up_with_leader(struct server *server, bool *more)
 {
     static const struct store_loader loader = {follow_section, follow_record, followed_enough};
@@ -90,8 +90,8 @@ static bool catch_up_with_leader(struct server *server, bool *more)
 
 gordian_status server_take_role(struct server *server, gordian_error *error)
 {
-    /* The store's thread is at work already, and may have taken the lead since everything was read.
-     * It is asked first: whoever leads has been told everything. */
+    /* The store's thread runs already and may have become leader meanwhile. The role is read first:
+     * a leader has received every record. */
     bool leads = store_role(server->store) == STORE_LEADS, good, more;
     do
         good = catch_up_with_leader(server, &more);
@@ -110,7 +110,7 @@ gordian_status server_take_role(struct server *server, gordian_error *error)
 void server_follow(struct server *server)
 {
     gordian_error error = {0};
-    /* asked first: whoever leads has been told everything, unless there is more */
+    /* read first: a leader has received every record, unless there is more */
     enum store_role role = store_role(server->store);
     bool more;
     if (!server->leads && !server->lost && catch_up_with_leader(server, &more)) {

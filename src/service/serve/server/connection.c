@@ -1,13 +1,16 @@
 /*
- * A connection: bytes from a socket to the service, and its answers back.
+ * A connection: passes bytes from a socket to the service, and its answers back.
  *
- * Reading. At most SERVER_READ bytes a turn, into a buffer all connections share; only what is left
- * of an unfinished frame or line is kept with the connection.
+ * Reading. Each iteration reads at most SERVER_READ bytes, into a buffer shared by all connections.
+ * Only the rest of an unfinished frame or line is kept with the connection.
  *
- * Sending. Answers are collected in client.out. At the end of a turn a *hold* remembers how far
- * they go and which record must be kept before they may leave; what is free to go is sent with one
- * call. Positions are counted from the beginning of the connection, so that the buffer can be
- * moved.
+ * Sending. Answers are collected in client.out. At the end of an iteration a *hold* records how far
+ * they go and which record must be committed before they may be sent. All answers that may be sent
+ * go out with one call. Positions are counted from the start of the connection, so that the buffer
+ * can be moved.
+ *
+ * Back-pressure: a client that does not read its answers, or exceeds its rate limit, is not read
+ * from.
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/memory.h"
@@ -23,16 +26,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define KEEP_ROOM  (256u << 10) /* an empty buffer above this is given back */
-#define PARTIAL_MS 60000        /* for the rest of a frame that has begun */
-#define GRACE_MS   250          /* so long a connection may take to say who it is */
-#define RETRY_MS   10           /* to look again whether answers have been read */
+#define KEEP_ROOM  (256u << 10) /* free an empty buffer above this size */
+#define PARTIAL_MS 60000        /* timeout for the rest of a started frame */
+#define GRACE_MS   250          /* a new connection cannot be replaced for this long */
+#define RETRY_MS   10           /* interval of checking whether answers were read */
 
-/* Answers up to `end` may leave when record `number` is kept. */
+/* Answers up to `end` may be sent when record `number` is committed. */
 struct hold {
     uint64_t end;
     uint64_t number;
-    uint64_t arrived; /* ns: when the events they answer came */
+    uint64_t arrived; /* ns: arrival of the events that they answer */
     uint64_t events;
 };
 
@@ -41,32 +44,36 @@ struct connection {
     struct server *server;
     struct connection *next, *prev;
     struct connection *next_dirty;
-    struct connection *next_silent, **silent_link; /* NULL: it has said who it is */
+    struct connection *next_silent, **silent_link; /* NULL: it has identified itself */
     int fd;
-    struct event *readable, *writable; /* of a plain socket */
-    struct event *resume;              /* the quota permits to go on */
-    struct bufferevent *tls;           /* instead of these */
+    struct event *readable, *writable; /* without TLS */
+    struct event *resume;              /* timer: the rate limit allows reading again */
+    struct bufferevent *tls;           /* with TLS */
     enum connection_from from;
 
-    unsigned char *in; /* of an unfinished frame or line */
+    unsigned char *in; /* rest of an unfinished frame or line */
     size_t in_used, in_room;
-    size_t wanted; /* bytes there must be for anything to happen */
+    size_t wanted; /* bytes needed before anything can be processed */
 
-    uint64_t gone; /* bytes that were in `out` and have been sent and dropped */
-    size_t sent;   /* of `out`, and still there */
+    uint64_t gone; /* bytes already removed from `out` */
+    size_t sent;   /* bytes of `out` that were sent */
     struct hold *holds;
     uint32_t hold_first, hold_count, hold_room;
-    uint64_t events; /* taken since the last hold, and when they came */
+    uint64_t events; /* events since the last hold, and their arrival */
     uint64_t arrived;
 
     uint64_t opened, progress, received; /* steady ms */
-    uint64_t listened;                   /* likewise, by the service's clock: last read from */
-    bool is_dirty, reading, blocked;     /* blocked: the socket is full */
-    bool throttled, ended, broken;       /* ended: nothing more will come */
-    enum { GUESS_NONE, GUESS_WAITS, GUESS_TOLD } guess; /* of a token: it was wrong */
+    uint64_t listened;                   /* steady ms of the service: last read */
+    bool is_dirty, reading, blocked;     /* blocked: the socket buffer is full */
+    bool throttled, ended, broken;       /* ended: end of file received */
+    enum {
+        GUESS_NONE,
+        GUESS_WAITS,
+        GUESS_TOLD
+    } guess; /* state of the delayed answer to a wrong token */
 };
 
-/* ------------------------------------------------------------------ small things */
+/* ------------------------------------------------------------------ helpers */
 
 static size_t unsent_bytes(const struct connection *connection)
 {
@@ -90,7 +97,7 @@ static void on_wake(struct client *client)
     make_dirty(client->owner);
 }
 
-/* Is there something that could be read, be it the end? */
+/* Is there unread data or an end of file? */
 static bool has_arrived(const struct connection *connection)
 {
     struct pollfd socket = {.fd = connection->fd, .events = POLLIN};
@@ -98,8 +105,7 @@ static bool has_arrived(const struct connection *connection)
            poll(&socket, 1, 0) > 0;
 }
 
-/* What is kept back from the service, or has not been read: for its lease, which begins when it is
- * gone. */
+/* Does the connection have unprocessed data? Then its lease has not started to run. */
 static bool has_more(const struct client *client)
 {
     const struct connection *connection = client->owner;
@@ -114,7 +120,7 @@ static void set_reading(struct connection *connection, bool on)
     connection->reading = on;
     if (connection->tls && on) {
         bufferevent_enable(connection->tls, EV_READ);
-        /* what is decrypted already comes without anything new from the socket */
+        /* data already decrypted does not make the socket readable */
         if (evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0)
             bufferevent_trigger(connection->tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
     } else if (connection->tls)
@@ -125,7 +131,7 @@ static void set_reading(struct connection *connection, bool on)
         event_del(connection->readable);
 }
 
-/* Reads on unless there is a reason not to. */
+/* Reads unless there is a reason not to (back-pressure). */
 static void consider_reading(struct connection *connection)
 {
     set_reading(connection, !connection->ended && !connection->throttled &&
@@ -133,7 +139,8 @@ static void consider_reading(struct connection *connection)
                                 unsent_bytes(connection) < SERVER_OUT_PAUSE);
 }
 
-/* ------------------------------------------------------------------ who has not spoken */
+/* ------------------------------------------------------------------ connections that have not
+ * identified themselves */
 
 static void leave_silent(struct connection *connection)
 {
@@ -154,9 +161,10 @@ static bool is_silent(const struct connection *connection)
     return client->form == CLIENT_UNKNOWN || client->rights == SERVICE_NOTHING;
 }
 
-/* ------------------------------------------------------------------ taking */
+/* ------------------------------------------------------------------ passing bytes to the service
+ */
 
-/* Keeps what was not used. */
+/* Keeps the unused bytes. */
 static void keep_rest(struct connection *connection, const unsigned char *bytes, size_t count)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -177,7 +185,7 @@ static void keep_rest(struct connection *connection, const unsigned char *bytes,
     connection->in_used = count;
 }
 
-/* Goes on when the quota permits, or in the next turn, if its answers are read. */
+/* Continues when the rate limit allows it, or in the next iteration if answers have been read. */
 static void throttle_reading(struct connection *connection)
 {
     uint32_t ms = service_pause_ms(&connection->client);
@@ -188,7 +196,7 @@ static void throttle_reading(struct connection *connection)
     event_add(connection->resume, &pause);
 }
 
-/* Hands bytes to the service. */
+/* Passes bytes to the service. */
 static void take_plain_bytes(struct connection *connection, const unsigned char *bytes,
                              size_t count)
 {
@@ -213,8 +221,8 @@ static void take_plain_bytes(struct connection *connection, const unsigned char 
     make_dirty(connection);
 }
 
-/* Nothing more will come. A last line without its newline may be half a line, `q=1` of `q=12`, of a
- * client whose connection broke: it is not taken, and whoever still listens is told. */
+/* Handles end of file. A last line without newline may be cut, `q=1` of `q=12`, if the connection
+ * broke: it is rejected with an error. */
 static void take_end(struct connection *connection)
 {
     struct client *client = &connection->client;
@@ -253,7 +261,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
 
 /* ------------------------------------------------------------------ reading */
 
-/* What read(2) says: the count, 0 at the end, -1: nothing now, or broken. */
+/* Returns the count like read(2); 0: end of file; -1: nothing now, or broken. */
 static ssize_t receive_bytes(struct connection *connection, unsigned char *to, size_t size)
 {
     ssize_t count;
@@ -267,7 +275,7 @@ static ssize_t receive_bytes(struct connection *connection, unsigned char *to, s
     return count;
 }
 
-/* Of a large frame only the rest is read, to where its beginning is. */
+/* Reads the rest of a large frame directly into the connection's buffer. */
 static ssize_t receive_rest(struct connection *connection)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -328,14 +336,14 @@ static void on_tls_read(struct bufferevent *tls, void *context)
 {
     struct connection *connection = context;
     read_on(connection);
-    /* What was not read this turn comes in the next one. */
+    /* The rest is read in the next iteration. */
     if (connection->reading && evbuffer_get_length(bufferevent_get_input(tls)) > 0)
         bufferevent_trigger(tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
 }
 
 /* ------------------------------------------------------------------ sending */
 
-/* What was put into `out` since the last time is held until its record is kept. */
+/* Adds a hold for the answers added since the last one. */
 static void add_held_answer(struct connection *connection, uint64_t committed)
 {
     struct client *client = &connection->client;
@@ -368,7 +376,7 @@ static void add_held_answer(struct connection *connection, uint64_t committed)
     connection->holds[connection->hold_first + connection->hold_count++] = hold;
 }
 
-/* How many bytes of `out` may leave. */
+/* Returns how many bytes of `out` may be sent. */
 static size_t free_to_go(struct connection *connection, uint64_t committed)
 {
     uint64_t end = connection->gone + connection->sent;
@@ -381,7 +389,7 @@ static size_t free_to_go(struct connection *connection, uint64_t committed)
     return (size_t)(end - connection->gone) - connection->sent;
 }
 
-/* Holds whose answers have left. */
+/* Removes holds whose answers were sent. */
 static void drop_holds(struct connection *connection, uint64_t now)
 {
     uint64_t position = connection->gone + connection->sent;
@@ -401,7 +409,7 @@ static void drop_holds(struct connection *connection, uint64_t now)
     }
 }
 
-/* Drops what has been sent from the buffer when that is worth it. */
+/* Removes sent bytes from the buffer when that is worth the copy. */
 static void compact_output(struct connection *connection)
 {
     struct output *out = &connection->client.out;
@@ -475,14 +483,14 @@ static void on_tls_event(struct bufferevent *tls, short what, void *context)
         connection->broken = true;
     } else if (what & BEV_EVENT_EOF) {
         take_end(connection);
-        /* libevent has stopped sending what is left: it goes, or the second end says that nobody
-         * is there any more. */
+        /* libevent stops sending after an end of file. Continue: either it works, or a second end
+         * of file follows. */
         bufferevent_enable(tls, EV_WRITE);
     }
     make_dirty(connection);
 }
 
-/* Who guesses has to wait: the answer to a wrong token comes late. */
+/* Delays the answer to a wrong token, as a rate limit for guessing. */
 static bool has_guessed(struct connection *connection)
 {
     struct timeval pause = {.tv_sec = SERVER_GUESS_MS / 1000,
@@ -497,14 +505,14 @@ static bool has_guessed(struct connection *connection)
     return true;
 }
 
-/* True: it waits for its records to be kept. */
+/* Returns true if answers wait for their records to be committed. */
 static bool flush_output(struct connection *connection, uint64_t committed)
 {
     if (has_guessed(connection))
         return false;
     add_held_answer(connection, committed);
     size_t count = free_to_go(connection, committed);
-    /* TLS buffers of its own: not more than it can soon be rid of */
+    /* limit what is buffered inside TLS */
     bool full = connection->blocked ||
                 (connection->tls && unsent_bytes(connection) > SERVER_OUT_PAUSE &&
                  evbuffer_get_length(bufferevent_get_output(connection->tls)) > SERVER_READ);
@@ -518,7 +526,7 @@ void connections_flush(struct server *server)
 {
     struct connection *list = server->dirty;
     uint64_t committed = server->service->unkept ? 0 : store_committed(server->store);
-    /* A notice may name the record that was to come; if none came, the last one counts. */
+    /* A notification may name the next record; if there is none, the last one counts. */
     if (!server->service->unkept && committed == store_last(server->store))
         committed = UINT64_MAX;
     server->dirty = NULL;
@@ -527,7 +535,7 @@ void connections_flush(struct server *server)
         list = connection->next_dirty;
         connection->is_dirty = false;
         bool waits = flush_output(connection, committed);
-        /* Everything was said, or nothing more can be. */
+        /* Everything was sent, or nothing more can be. */
         if (connection->broken || connection->client.out.failure ||
             (connection->client.closing && unsent_bytes(connection) == 0))
             connection_close(connection);
@@ -536,7 +544,7 @@ void connections_flush(struct server *server)
     }
 }
 
-/* ------------------------------------------------------------------ coming and going */
+/* ------------------------------------------------------------------ opening and closing */
 
 static bool make_libevent_events(struct connection *connection)
 {
@@ -577,16 +585,15 @@ static void free_connection(struct connection *connection)
     memory_free_all(&memory, connection->in, connection->holds, connection);
 }
 
-/* Some places are kept for the Unix socket. */
+/* Some slots are reserved for the Unix socket. */
 static bool has_place(const struct server *server, enum connection_from from)
 {
     uint32_t limit = server->options.limits.clients, local = limit / 16 + (limit > 1);
     return server->service->client_count < (from == FROM_TCP ? limit - local : limit);
 }
 
-/* Whoever has not said who it is has no right to a place. The first to make room is one that has
- * shown a wrong token, then the one that has been silent for longest. NULL: there is none; *soon:
- * not yet, they have just come. */
+/* Finds the connection to replace among those that have not identified themselves: first one with a
+ * wrong token, then the oldest. NULL: none; *soon: they are too new. */
 static struct connection *find_idle_connection(const struct server *server,
                                                enum connection_from from, bool *soon)
 {
@@ -671,7 +678,7 @@ void connection_close(struct connection *connection)
 {
     struct server *server = connection->server;
     service_detach(&connection->client);
-    server->more_to_do = true; /* what its session held, if that ends with it, is given back now */
+    server->more_to_do = true; /* resources of its session are released now */
     struct connection **link = &server->dirty;
     while (connection->is_dirty && *link && *link != connection)
         link = &(*link)->next_dirty;
@@ -694,7 +701,7 @@ bool connections_unheard(const struct server *server, uint64_t since)
     return false;
 }
 
-/* Why this connection should not go on; NULL: it may. */
+/* Returns why the connection must be closed; NULL: it may continue. */
 static const char *fault_of(const struct connection *connection, uint64_t now)
 {
     uint64_t patience = connection->from == FROM_TCP ? SERVER_START_MS : SERVER_LOCAL_MS;

@@ -23,7 +23,7 @@ struct news {
     size_t length;
 };
 
-/* The oldest first. */
+/* oldest first */
 struct news_list {
     struct news *first, **end;
 };
@@ -33,14 +33,14 @@ struct hook {
     struct hook_target target;
     pthread_t thread;
     bool running;
-    struct news_list held; /* the loop's: not kept yet */
-    pthread_mutex_t mutex; /* of what follows */
+    struct news_list held; /* used by the event loop only: not committed yet */
+    pthread_mutex_t mutex; /* protects the members below */
     pthread_cond_t wake;
     bool stopping;
-    bool cleared; /* what is under way is another's to tell, if it fails */
+    bool cleared; /* another server will send what fails now */
     struct news_list queue;
-    unsigned count;        /* in it */
-    struct news_list done; /* told, or dropped */
+    unsigned count;        /* of `queue` */
+    struct news_list done; /* sent or dropped */
     struct hook_figures figures;
 };
 
@@ -56,7 +56,7 @@ static void put_news(struct news_list *list, struct news *news)
     list->end = &news->next;
 }
 
-/* NULL: there is none. */
+/* NULL: the list is empty. */
 static struct news *take_news(struct news_list *list)
 {
     struct news *news = list->first;
@@ -74,7 +74,7 @@ static void clear_news(struct hook *hook, struct news_list *list)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Under the mutex. False: it is to stop. */
+/* Under the mutex. Returns false if the thread must stop. */
 static bool wait_ms(struct hook *hook, unsigned ms)
 {
     uint64_t end = clock_ns() + UINT64_C(1000000) * ms;
@@ -86,7 +86,7 @@ static bool wait_ms(struct hook *hook, unsigned ms)
     return !hook->stopping && !hook->cleared;
 }
 
-/* Under the mutex, which is let go of meanwhile. False: it was broken off. */
+/* Under the mutex, which is released meanwhile. Returns false if sending was aborted. */
 static bool send_notice(struct hook *hook, const struct news *news)
 {
     unsigned pause = hook->target.first_wait_ms;
@@ -132,8 +132,8 @@ static void *tell_all(void *context)
 
 /* ------------------------------------------------------------------ opening and closing */
 
-/* The thread outlives a server that has lost the lead. Until the next one is open SIGTERM has no
- * handler and is held back, by the other thread: in this one it would end the process. */
+/* The thread outlives a server that has lost the leadership. Until the next server is open, SIGTERM
+ * has no handler and is blocked in the other thread; in this thread it would end the process. */
 static gordian_status start_hook_thread(struct hook *hook, gordian_error *error)
 {
     sigset_t all, before;
@@ -149,7 +149,7 @@ static gordian_status start_hook_thread(struct hook *hook, gordian_error *error)
 gordian_status hook_open(struct hook **out, const char *target, const char *secret,
                          gordian_error *error)
 {
-    gordian_allocator memory = memory_allocator(NULL); /* not the loop's alone */
+    gordian_allocator memory = memory_allocator(NULL); /* used by two threads */
     struct hook *hook = memory_zeroed(&memory, sizeof *hook);
     pthread_condattr_t attributes;
     *out = NULL;
@@ -217,7 +217,8 @@ void hook_close(struct hook *hook)
     memory_free(&memory, hook);
 }
 
-/* ------------------------------------------------------------------ the loop */
+/* ------------------------------------------------------------------ functions for the event loop
+ */
 
 void hook_tell(struct hook *hook, const struct incident *incident, uint64_t number)
 {

@@ -1,4 +1,4 @@
-/* One notice to a URL or to a command. This may take long: a thread's. */
+/* Sends one notification to a webhook or a command. This may take long, so a thread does it. */
 #define _GNU_SOURCE /* pipe2, environ */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define COMMAND_MS (6 * HOOK_MS)
-#define GRACE_NS   UINT64_C(1000000000) /* for a command that was asked to end */
+#define GRACE_NS   UINT64_C(1000000000) /* after SIGTERM to a command */
 
-/* ------------------------------------------------------------------ what it is */
+/* ------------------------------------------------------------------ parsing the target */
 
 static gordian_status read_secret(struct hook_target *target, const char *path,
                                   gordian_error *error)
@@ -96,7 +96,7 @@ gordian_status hook_parse(struct hook_target *target, const char *text, const ch
     return secret ? read_secret(target, secret, error) : GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ breaking off */
+/* ------------------------------------------------------------------ aborting */
 
 void hook_break_off(struct hook_target *target)
 {
@@ -109,7 +109,7 @@ void hook_break_off(struct hook_target *target)
     pthread_mutex_unlock(&target->guard);
 }
 
-/* False: it is broken off already. */
+/* Returns false if sending was aborted. */
 static bool note_connection(struct hook_target *target, int fd)
 {
     pthread_mutex_lock(&target->guard);
@@ -127,7 +127,7 @@ static void close_connection(struct hook_target *target)
     pthread_mutex_unlock(&target->guard);
 }
 
-/* Under the guard, as its number may be another's at once. */
+/* Under the guard, because the process id may be reused at once. */
 static bool has_ended(struct hook_target *target, int *status)
 {
     pthread_mutex_lock(&target->guard);
@@ -138,7 +138,7 @@ static bool has_ended(struct hook_target *target, int *status)
     return ended;
 }
 
-/* When it was broken off: ns; 0: it was not. */
+/* Returns when sending was aborted (ns), or 0. */
 static uint64_t when_broken(struct hook_target *target)
 {
     pthread_mutex_lock(&target->guard);
@@ -155,7 +155,7 @@ static bool is_hook_late(struct hook_target *target, uint64_t until)
 
 /* ------------------------------------------------------------------ a command */
 
-/* Gives it the text as far as it reads. */
+/* Writes the text as long as the command reads. */
 static void feed_child(struct hook_target *target, int fd, const char *body, size_t length,
                        uint64_t until)
 {
@@ -166,7 +166,7 @@ static void feed_child(struct hook_target *target, int fd, const char *body, siz
             continue;
         ssize_t count = write(fd, body, length);
         if (count < 0 && errno != EAGAIN && errno != EINTR)
-            break; /* it does not want to know more */
+            break; /* it closed its standard input */
         body += count > 0 ? count : 0;
         length -= count > 0 ? (size_t)count : 0;
     }
@@ -208,7 +208,7 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
         return fail(error, GORDIAN_STATUS_IO, "no pipe: %s", strerror(errno));
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
-    sigemptyset(&none); /* the command's, not this thread's, which blocks all */
+    sigemptyset(&none); /* this thread blocks all signals; the command must not */
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, ends[0], 0);
     posix_spawnattr_init(&how);
@@ -234,9 +234,9 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
                 : wait_child(target, child, until, error);
 }
 
-/* ------------------------------------------------------------------ a URL */
+/* ------------------------------------------------------------------ a webhook */
 
-/* The connection is the target's then. */
+/* On success the target owns the connection. */
 static gordian_status connect_to(struct hook_target *target, gordian_error *error)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
@@ -276,7 +276,7 @@ static gordian_status fail_tls(const char *what, gordian_error *error)
     return fail(error, GORDIAN_STATUS_IO, "TLS: %s %s", what, text);
 }
 
-/* By the certificates this machine trusts, and the name in the URL. */
+/* Verifies the server with the system's certificates and the host of the URL. */
 static SSL *start_tls(SSL_CTX *context, const char *host, int fd)
 {
     SSL *tls = SSL_new(context);
@@ -302,7 +302,7 @@ static bool send_all(int fd, SSL *tls, const char *bytes, size_t length)
     return true;
 }
 
-/* "HTTP/1.1 204 ..." */
+/* Parses "HTTP/1.1 204 ...". */
 static gordian_status read_status(int fd, SSL *tls, gordian_error *error)
 {
     char line[64] = "";
@@ -322,7 +322,7 @@ static gordian_status read_status(int fd, SSL *tls, gordian_error *error)
                              : fail(error, GORDIAN_STATUS_IO, "the answer was %d", status);
 }
 
-/* The header's lines of the signature, or "". */
+/* Formats the signature headers, or "". */
 static void write_signature(const struct hook_target *target, const char *body, size_t length,
                             char *text, size_t size)
 {
@@ -401,7 +401,7 @@ static gordian_status post_to_url(struct hook_target *target, const char *body, 
     return status;
 }
 
-/* What a connection or a command that is broken off says of it is beside the point. */
+/* An aborted connection or command reports misleading errors, so replace them. */
 gordian_status hook_send(struct hook_target *target, const char *body, size_t length,
                          gordian_error *error)
 {

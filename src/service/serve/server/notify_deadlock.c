@@ -1,10 +1,10 @@
 /*
- * Who is told of deadlocks beside the clients: the log, and --on-deadlock.
+ * Notifies of deadlocks outside the protocol: the log, and --on-deadlock.
  *
- * With each deadlock the store keeps that its beginning, or its end, is to be told, and later that
- * it was. So whoever leads next, or is started next, tells what a service that was killed had not
- * told; and once more what that one had not got to write down. Nobody is left out; who receives
- * them drops doubles by the incident's number.
+ * For each begin and end of a deadlock, the store keeps a pending notification, and later that it
+ * was sent. So the next leader, or the next start, sends what a killed service had not sent. A
+ * notification may be sent twice if the service was killed before it recorded the delivery;
+ * receivers detect duplicates by the incident's number.
  */
 #include "service/serve/server/server_internal.h"
 
@@ -12,12 +12,12 @@
 
 #include <string.h>
 
-#define DEADLOCK_TEXT 300 /* bytes of the names in a line of the log, at most */
-#define STANDING      10  /* lines about deadlocks that stand already, at most */
+#define DEADLOCK_TEXT 300 /* maximum bytes of names in a log line */
+#define STANDING      10  /* maximum log lines about deadlocks that are already open */
 
 /* ------------------------------------------------------------------ the log */
 
-/* As JSON: names can have anything in them that a terminal would obey. */
+/* As JSON, because names may contain terminal escapes. */
 static void log_deadlock(const struct server *server, const char *what,
                          const struct incident *incident)
 {
@@ -28,7 +28,7 @@ static void log_deadlock(const struct server *server, const char *what,
         return;
     brief.witness = brief.replay = NULL;
     if (brief.processes && strlen(brief.processes) > DEADLOCK_TEXT)
-        brief.processes = NULL; /* the history has them all */
+        brief.processes = NULL; /* the history has them */
     json_begin(&json, &text);
     incident_json(&json, &brief);
     json_end(&json);
@@ -37,9 +37,9 @@ static void log_deadlock(const struct server *server, const char *what,
     output_close(&text);
 }
 
-/* ------------------------------------------------------------------ as they come */
+/* ------------------------------------------------------------------ new deadlocks */
 
-/* Without memory it stays as it was: what was told is told again by the next one. */
+/* Without memory nothing changes: the notification may be sent twice. */
 static void keep_notice(const struct server *server, uint64_t id, bool ended, bool told)
 {
     const struct incident notice = {
@@ -55,7 +55,8 @@ static void tell_deadlock(void *context, const struct incident *incident)
     if (!server->hook)
         return;
     keep_notice(server, incident->id, incident->ended > 0, false);
-    hook_tell(server->hook, incident, store_last(server->store) + 1); /* its record comes next */
+    hook_tell(server->hook, incident,
+              store_last(server->store) + 1); /* its record is the next one */
 }
 
 void server_watch(struct server *server)
@@ -90,16 +91,17 @@ void server_watch_hook(struct server *server)
     server->told = now;
 }
 
-/* ------------------------------------------------------------------ those of before */
+/* ------------------------------------------------------------------ deadlocks before the start */
 
 struct before {
     struct server *server;
     uint64_t standing, told;
-    bool ended; /* the notice at hand */
+    bool ended; /* of the current notification */
     gordian_error *error;
 };
 
-/* What the history takes for open and is not (a journal was repaired) ends now. */
+/* Ends incidents that are open in the history but not in the state (after a repair of the journal).
+ */
 static gordian_status see_open(void *context, const struct incident *incident)
 {
     struct before *before = context;
@@ -141,7 +143,7 @@ static gordian_status see_notice(void *context, uint64_t id, bool ended)
                                           before, before->error);
     if (status != GORDIAN_STATUS_END)
         return status;
-    keep_notice(server, id, ended, true); /* it is not kept any more */
+    keep_notice(server, id, ended, true); /* it is no longer kept */
     return GORDIAN_OK;
 }
 

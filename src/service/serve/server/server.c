@@ -1,4 +1,5 @@
-/* The loop: what wakes it, and what is done at the end of every turn. Opening: server/open.c. */
+/* The event loop: its events, and the work at the end of every iteration. server/open.c opens it.
+ */
 #include "service/serve/server/server.h"
 #include "foundation/base/clock.h"
 
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ telling */
+/* ------------------------------------------------------------------ logging */
 
 void server_log(const struct server *server, int level, const char *format, ...)
 {
@@ -104,7 +105,7 @@ bool server_ready(const struct server *server, const char **why)
     return store_leads_surely(server->store);
 }
 
-/* Says once that the store has failed, and once that it is well again. */
+/* Logs once that the store has failed, and once that it works again. */
 static void watch_health(struct server *server)
 {
     const char *why = "";
@@ -121,7 +122,7 @@ static void watch_health(struct server *server)
         server_log(server, 3, "nothing is acknowledged: %s", why);
 }
 
-/* The same of snapshots. */
+/* The same for snapshots. */
 static void watch_snapshots(struct server *server)
 {
     const char *why;
@@ -162,7 +163,7 @@ static void watch_tokens(struct server *server)
     server->wrong_tokens = wrong;
 }
 
-/* ------------------------------------------------------------------ what wakes the loop */
+/* ------------------------------------------------------------------ events */
 
 static void on_server_timer(evutil_socket_t fd, short what, void *context)
 {
@@ -203,7 +204,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *context)
     systemd_say(&server->systemd, "WATCHDOG=1");
 }
 
-/* `us`: how often, unless 0. */
+/* `us`: period of a timer; 0: none. */
 static bool add_event(struct server *server, int fd, short what, event_callback_fn callback,
                       uint64_t us)
 {
@@ -234,13 +235,13 @@ void server_remove_events(struct server *server)
         event_free(server->events[--server->event_count]);
 }
 
-/* ------------------------------------------------------------------ a turn's end */
+/* ------------------------------------------------------------------ end of an iteration */
 
 static void reload_files(struct server *server)
 {
     gordian_error error = {0};
     server->reload = false;
-    /* Type=notify-reload wants to know when, by the clock that never goes back. */
+    /* Type=notify-reload requires the monotonic time. */
     char message[64];
     snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)(clock_ns() / 1000));
@@ -266,7 +267,7 @@ static void reload_files(struct server *server)
         server_log(server, 3, "not everything could be reloaded: see above");
 }
 
-/* Nobody new; whoever is there gets its answers and is told to come back. */
+/* Stops accepting; clients get their answers and are asked to reconnect. */
 static void begin_stop(struct server *server)
 {
     server->stop_at = service_steady(server->service) + SERVER_STOP_MS;
@@ -327,7 +328,7 @@ static void end_turn(struct server *server)
     if (server->crowded)
         server_watch_places(server);
     http_flush(server->http);
-    /* a store leads before its server has applied everything */
+    /* a store can lead before its server has applied every record */
     if (server->leads && store_snapshot_due(server->store)) {
         began = clock_ns();
         server_snapshot(server, false);
@@ -348,7 +349,7 @@ gordian_status server_turn(struct server *server, gordian_error *error)
 gordian_status server_run(struct server *server, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    priority_soon(); /* everybody waits for the loop */
+    priority_soon(); /* all clients wait for the loop */
     systemd_say(&server->systemd, "READY=1");
     server_log(server, 6, "ready");
     while (status == GORDIAN_OK &&

@@ -1,4 +1,4 @@
-/* PostgreSQL as a backend; the thread. */
+/* The PostgreSQL backend and its thread. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/postgres/postgres.h"
@@ -13,7 +13,7 @@ static void *pg_thread(void *context)
 {
     struct store *store = context;
     store_lock(store);
-    /* Stopping, whoever leads writes what it can. */
+    /* When stopping, the leader still writes what it can. */
     while (!store->stopping ||
            (store->role == STORE_LEADS && !store->failed && !pg_lead_done(store))) {
         enum store_role role = store->role;
@@ -58,7 +58,7 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     pg->conninfo = memory_copy_text(&memory, options->postgres);
     if (!pg->conninfo || pg->wake < 0)
         return fail_memory(error);
-    store->options.postgres = pg->conninfo; /* the caller's text may go */
+    store->options.postgres = pg->conninfo; /* the caller's text may be freed */
     return GORDIAN_OK;
 }
 
@@ -71,7 +71,7 @@ static gordian_status open_memory_history(struct store *store, gordian_error *er
     return status;
 }
 
-/* Whoever has led until now may not be quite gone yet. */
+/* Tries to become leader; a previous process may still be ending. */
 static void seek_lead(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -152,12 +152,12 @@ static void close_pg(struct store *store)
     bytes_free(&pg->row);
     file_close(pg->wake);
     if (pg->conninfo)
-        memset(pg->conninfo, 0, strlen(pg->conninfo)); /* there may be a password in it */
+        memset(pg->conninfo, 0, strlen(pg->conninfo)); /* it may contain a password */
     memory_free_all(&memory, pg->conninfo, pg);
     store->pg = NULL;
 }
 
-/* ---- the past */
+/* ---- point-in-time queries */
 
 void pg_close_alone(struct store *store)
 {
@@ -177,7 +177,7 @@ gordian_status pg_open_alone(struct store **out, const struct store_options *opt
     if (!store)
         return fail_memory(error);
     store->memory = memory;
-    store->role = STORE_FOLLOWS; /* it leads nobody */
+    store->role = STORE_FOLLOWS; /* it is never a leader */
     store->options = *options;
     gordian_status status = pg_check(options->postgres, error);
     THEN(status, make_pg(store, error));
@@ -213,7 +213,7 @@ static gordian_status past_begins(const struct store_options *options, uint64_t 
     return status;
 }
 
-/* Those who have an address: other connections than a server's own have none. */
+/* Servers have an address; their other connections have none. */
 static const char servers_select[] =
     "SELECT substr(application_name, length($1) + 1), pid = leader.backend,"
     " (extract(epoch FROM backend_start) * 1000)::bigint, leader.epoch"

@@ -1,4 +1,4 @@
-/* From anywhere: asking whoever leads to hand over; reading what is kept. */
+/* Commands from other processes: ask the leader to step down, and read incidents. */
 #include "foundation/base/error.h"
 #include "service/serve/store/postgres/postgres.h"
 
@@ -7,7 +7,7 @@
 
 #define HAND_OVER_MS 30000
 
-/* Who leads, and with which number. */
+/* Reads the leader's address and epoch. */
 static bool see_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epoch)
 {
     PGresult *seen = pg_ask(pg, "SELECT address, epoch FROM leader", 0, NULL);

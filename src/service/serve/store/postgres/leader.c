@@ -1,4 +1,4 @@
-/* Leading: commits, several under way; beats, snapshots, what is deleted. */
+/* The leader: commits, several in flight; heartbeats, snapshots, and deleting old data. */
 #include "foundation/base/clock.h"
 #include "foundation/base/crc.h"
 #include "foundation/base/error.h"
@@ -23,7 +23,7 @@ static const struct {
     {"notice", notice_put},
     {"told", notice_told},
     {"beat", "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1::bigint RETURNING 1"},
-    /* A snapshot that is written anew, because it was damaged, does not count meanwhile. */
+    /* A damaged snapshot that is written again does not count meanwhile. */
     {"part", "WITH again AS (DELETE FROM snapshot WHERE last = $2::bigint AND"
              " EXISTS (SELECT FROM leader WHERE epoch = $1::bigint)) INSERT INTO snapshot_part"
              " SELECT $2::bigint, $3::bigint, $4::bytea FROM leader WHERE epoch = $1::bigint"
@@ -34,7 +34,7 @@ static const struct {
     {"trim1", "DELETE FROM snapshot_part WHERE last < $1::bigint AND last <> $2::bigint"},
     {"trim2", "DELETE FROM journal WHERE batch IN (SELECT batch FROM journal WHERE"
               " last <= $2::bigint AND $1::bigint > 0 ORDER BY batch LIMIT 1000)"},
-    /* the same three where the past is kept: from the newest snapshot before $1 on */
+    /* the same with point-in-time queries: keep the newest snapshot before $1 and later ones */
     {"keep0", "DELETE FROM snapshot WHERE last < (SELECT coalesce(max(last), 0) FROM snapshot"
               " WHERE at <= $1::bigint AND last <= $2::bigint)"},
     {"keep1", "DELETE FROM snapshot_part WHERE last < (SELECT coalesce(max(last), 0) FROM snapshot"
@@ -58,7 +58,7 @@ static const struct {
 static bool prepare_statements(struct pg *pg)
 {
     char sql[300];
-    /* Those who stand by are told first that there is somebody to send clients to. */
+    /* First notify the standbys, so that they can name the leader to clients. */
     snprintf(sql, sizeof sql, "NOTIFY %s; UNLISTEN %s; LISTEN %s_hand_over", pg->channel,
              pg->channel, pg->channel);
     if (!pg_do(pg, sql))
@@ -73,8 +73,8 @@ static bool prepare_statements(struct pg *pg)
     return true;
 }
 
-/* Acknowledged is what the database has committed; `none` waits for nothing, `full` for its disk,
- * and for a synchronous stand-by of its own if it has one. */
+/* Acknowledged means committed by the database: `none` does not wait, `full` waits for its disk and
+ * for a synchronous standby of the database, if it has one. */
 static bool set_durability(const struct store *store)
 {
     struct pg *pg = store->pg;
@@ -125,7 +125,7 @@ static bool end_pipeline_transaction(struct pg *pg)
     return PQpipelineSync(pg->conn) || pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
-/* Parameters: numbers, bytes unless NULL, a text unless NULL. */
+/* Sends a prepared statement with numbers, then bytes unless NULL, then a text unless NULL. */
 static bool send_statement(struct pg *pg, const char *name, int count, const uint64_t *numbers,
                            const void *bytes, size_t size, const char *text)
 {
@@ -149,7 +149,8 @@ static bool send_numbers(struct pg *pg, const char *name, int count, const uint6
     return send_statement(pg, name, count, numbers, NULL, 0, NULL) && end_pipeline_transaction(pg);
 }
 
-/* Under the mutex: the first batch that is not under way, and how many go with it. */
+/* Under the mutex: returns the first batch that is not in flight, and how many go into the next
+ * commit. */
 static struct batch *next_commit_group(const struct store *store, size_t *count)
 {
     struct batch *first = store->queue;
@@ -164,7 +165,7 @@ static struct batch *next_commit_group(const struct store *store, size_t *count)
     return first;
 }
 
-/* *did: there was something to send. */
+/* *did: something was sent. */
 static bool send_append(struct store *store, bool *did)
 {
     struct pg *pg = store->pg;
@@ -194,7 +195,7 @@ static bool send_append(struct store *store, bool *did)
     return true;
 }
 
-/* A loop that hangs must lose the lead although this thread does not: others are to answer. */
+/* A server with a hanging event loop must lose the leadership, although this thread still runs. */
 static bool loop_turns(const struct store *store)
 {
     return clock_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_TURN_MS +
@@ -214,7 +215,7 @@ static bool send_part(struct pg *pg, struct snapshot_job *job)
            end_pipeline_transaction(pg);
 }
 
-/* A snapshot must not count before the records it stands for are kept. */
+/* A snapshot must not count before the records it contains are committed. */
 static bool step_snapshot(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -247,9 +248,9 @@ static void end_snapshot_job(struct store *store, bool written)
     store_ring(store);
 }
 
-/* ---- what is not needed any more */
+/* ---- deleting old data */
 
-/* The moment so long ago; 0: never. */
+/* Returns the moment this long ago; 0: never. */
 static uint64_t moment_before(const struct store *store, uint64_t keep_ms)
 {
     uint64_t now = store_now(store);
@@ -305,7 +306,7 @@ static void take_trim(struct store *store, const struct flight *flight)
 
 /* ---- answers */
 
-/* Kept, all `count` of them. */
+/* Records that `count` batches are committed. */
 static void count_append(struct store *store, const struct flight *flight)
 {
     struct pg *pg = store->pg;
@@ -316,7 +317,7 @@ static void count_append(struct store *store, const struct flight *flight)
     pg->sent -= flight->count;
 }
 
-/* Something was done: nothing is wrong any more. Without events there are beats. */
+/* A success clears a failure. Without events there are heartbeats. */
 static void note_health(struct store *store)
 {
     store_lock(store);
@@ -384,7 +385,7 @@ static void take_commit_result(struct store *store, const PGresult *result)
     }
 }
 
-/* Is somebody asking for the lead? */
+/* Has another process asked for the leadership? */
 static void take_notifications(struct store *store)
 {
     PGnotify *notify;
@@ -418,7 +419,7 @@ static bool take_commit_answers(struct store *store)
     return PQstatus(pg->conn) == CONNECTION_OK || pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
-/* ---- when something has failed */
+/* ---- after a failure */
 
 /* Under the mutex. */
 static void pg_lose_lead(struct store *store, const char *why)
@@ -429,7 +430,7 @@ static void pg_lose_lead(struct store *store, const char *why)
     store_ring(store);
 }
 
-/* Rows up to `batch` are kept: what of it is ours counts, the rest is sent again. */
+/* Rows up to `batch` are committed: counts those of this leader; the others are sent again. */
 static void settle_flights(struct store *store, uint64_t batch)
 {
     struct pg *pg = store->pg;
@@ -441,7 +442,7 @@ static void settle_flights(struct store *store, uint64_t batch)
             count_append(store, flight);
         pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
     }
-    if (pg->part_under_way) { /* does it count, although its answer was lost? */
+    if (pg->part_under_way) { /* was it committed, although the answer was lost? */
         static const char select[] = "SELECT 1 FROM snapshot WHERE last = $1";
         PGresult *found = all_sent ? pg_ask_numbers(pg, select, 1, &store->job->number) : NULL;
         end_snapshot_job(store, found && PQntuples(found) == 1);
@@ -453,10 +454,10 @@ static void settle_flights(struct store *store, uint64_t batch)
     pg->trim_under_way = false;
     pg->batch = batch;
     pg->failing = false;
-    pg->beat_at = 0; /* its answer says that all is well again */
+    pg->beat_at = 0; /* send a heartbeat; its answer shows that the database works */
 }
 
-/* The number in the table is ours, or somebody else leads. */
+/* If the epoch in the table is not ours, another server leads. */
 static bool still_leads(struct store *store, const PGresult *row, int column)
 {
     if (PQntuples(row) == 1 && pg_u64(row, 0, column) == store->pg->epoch)
@@ -467,7 +468,7 @@ static bool still_leads(struct store *store, const PGresult *row, int column)
     return false;
 }
 
-/* Every answer is here, and one was not as it should be: where do we stand? */
+/* All answers have arrived, and one was an error: finds out what is committed. */
 static bool count_in_flight(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -489,8 +490,8 @@ static const char end_ghost[] =
     " AND classid = $1::text::oid AND objid = $2::text::oid AND objsubid = 2"
     " AND pid = backend AND epoch = $3::text::bigint";
 
-/* The connection we led with is gone, the lock with it; unless nobody else has taken it we go on.
- * The number is raised, so that what is still on its way in the old connection does not count. */
+/* The connection, and with it the lock, is lost. Continues as leader unless another server has the
+ * lock. Increments the epoch, so that commits still in flight on the old connection fail. */
 static bool lead_again(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -529,7 +530,7 @@ static bool lead_again(struct store *store)
     return true;
 }
 
-/* ---- a turn */
+/* ---- one step */
 
 bool pg_lead_done(const struct store *store)
 {
@@ -548,7 +549,7 @@ void pg_release(struct pg *pg)
     pg_do(pg, sql);
 }
 
-/* Everything that can be sent now. */
+/* Sends everything that can be sent now. */
 static bool send_batches(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -569,7 +570,7 @@ static bool send_batches(struct store *store)
     return good;
 }
 
-/* True: it was handed over. */
+/* Returns true when the leadership was handed over. */
 static bool hand_over_lead(struct store *store)
 {
     store_lock(store);
