@@ -1,3 +1,4 @@
+/* The byte stream of a connection, plain or through TLS. */
 #include "service/client/channel.h"
 
 #include "foundation/base/error.h"

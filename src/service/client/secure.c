@@ -1,3 +1,4 @@
+/* TLS of a client with OpenSSL. */
 #define _GNU_SOURCE
 #include "service/client/secure.h"
 

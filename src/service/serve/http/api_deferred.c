@@ -1,17 +1,18 @@
-/* Answers that a thread looks for: the connection waits, the loop does not. */
+/* Deferred responses: a thread prepares them, the connection waits, and the event loop continues.
+ */
 #include "service/serve/http/api.h"
 
 #include "foundation/base/memory.h"
 
-#define APART_MAX 64 /* long answers that the thread has to write: more are written by the loop */
+#define APART_MAX 64 /* long responses queued for the thread; the loop writes further ones */
 
 struct api_later {
     struct api *api;
     struct http_connection *connection;
     struct question *question;
-    int missing; /* a status: there is no such thing */
+    int missing; /* status for GORDIAN_STATUS_END */
     const char *said;
-    uint64_t number; /* the record that must be kept before it is told; 0: it is */
+    uint64_t number; /* record to be committed before it is sent; 0: none */
 };
 
 struct api_later *api_later_new(struct api_call *call, int missing, const char *said)
@@ -23,7 +24,7 @@ struct api_later *api_later_new(struct api_call *call, int missing, const char *
     return later;
 }
 
-/* The answer, as a status. */
+/* Takes the result. Returns a status. */
 static int take_deferred(struct api_call *call, const struct api_later *later)
 {
     gordian_error error;
@@ -40,7 +41,7 @@ static int take_deferred(struct api_call *call, const struct api_later *later)
     }
 }
 
-/* Nothing was asked after all, or the asker has gone. NULL is fine. */
+/* Frees a response that was not asked for, or whose client has closed. NULL is allowed. */
 static void api_later_drop(void *context)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -84,7 +85,7 @@ bool api_write_apart(struct api_call *call, const struct question_work *what, in
     struct api_later *later = api->writers ? api_later_new(call, 500, NULL) : NULL;
     struct question *question = NULL;
     if (later) {
-        /* It is made of what may not be kept yet, up to this record: it waits for that, too. */
+        /* The copy contains uncommitted records up to this one. */
         uint64_t number = store_last(api->store);
         later->number = number;
         question = questions_run(api->writers, what, APART_MAX, api_later_answer, later);

@@ -11,11 +11,11 @@
 #define INCIDENTS     50
 #define INCIDENTS_MAX 500
 #define RATE_POINTS   720
-#define AT_ONCE       50 /* points: more are written by the thread */
+#define AT_ONCE       50 /* points: a thread writes longer lists */
 
 /* ------------------------------------------------------------------ systems */
 
-/* `label`: that was asked for, and is there. */
+/* `label`: the label queried, if the system has it. */
 static void write_listed_system(struct api_call *call, struct json *json,
                                 const struct served *served, uint32_t label)
 {
@@ -71,7 +71,7 @@ int api_systems(struct api_call *call)
 
 /* ------------------------------------------------------------------ incidents */
 
-/* NULL: not said. */
+/* Returns the value of a key, or NULL if it is absent or empty. */
 static const char *said_text(const struct api_call *call, const char *key)
 {
     const char *text = http_query(call->request, key);
@@ -141,7 +141,7 @@ int api_incident(struct api_call *call, const char *id)
 
 /* ------------------------------------------------------------------ rates */
 
-/* Copied out of the rings, and written from there: by a thread, where they are many. */
+/* Copied from the rings; a thread writes long lists. */
 struct rate_points {
     uint64_t interval_ms;
     size_t count;
@@ -150,7 +150,7 @@ struct rate_points {
 
 static_assert(RATE_POINTS >= RATES_SECONDS, "the seconds do not fit");
 
-/* Of many minutes, several make a point. */
+/* With many minutes, each point combines several. */
 static void copy_minutes(struct rate_points *points, const struct rates_minutes *minutes,
                          uint64_t past)
 {
@@ -187,7 +187,7 @@ static void drop_points(void *job)
     memory_free(&memory, job);
 }
 
-/* The points are given back. */
+/* Takes the points over. */
 static int answer_points(struct api_call *call, struct rate_points *points)
 {
     gordian_error error = {0};

@@ -1,4 +1,4 @@
-/* What operators do by hand, and the trail of it. */
+/* Operator actions, and their audit trail. */
 #include "service/serve/http/api.h"
 
 #include <stdio.h>

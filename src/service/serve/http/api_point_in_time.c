@@ -1,8 +1,6 @@
-/*
- * The past, and the other servers: what must be read from the store. A thread does it
- * (questions_run of the store's workers), one after the other, with a service of its own for the
- * moment asked for last: whoever moves on from there needs only the records in between.
- */
+/* Point-in-time query and cluster: responses that need the store. A thread prepares them one after
+ * the other (questions_run of the store's workers). It keeps a service in the state of the last
+ * query, so that a later moment needs only the records in between. */
 #include "service/serve/http/api.h"
 
 #include "foundation/base/error.h"
@@ -12,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ASKED_MAX 8 /* under way */
+#define ASKED_MAX 8 /* maximum queued */
 
-/* Shared with the thread; whoever is last frees it. */
+/* Shared with the thread; the last user frees it. */
 struct past_desk {
-    struct past *past; /* the thread's */
+    struct past *past; /* used by the thread */
     atomic_bool stop;
     atomic_uint users;
 };
@@ -27,7 +25,8 @@ struct job {
     char system[GORDIAN_NAME_MAX + 1], around[GORDIAN_NAME_MAX + 1], only[16];
     char label[GORDIAN_NAME_MAX + 1];
     uint64_t now;
-    uint64_t opened, fence; /* past: the first system; cluster: of the newest event */
+    uint64_t opened,
+        fence; /* past: time of the first system; cluster: fencing token of the newest event */
     bool leads, shared;
     char leader[STORE_ADDRESS], address[STORE_ADDRESS];
 };
@@ -94,7 +93,7 @@ static int run_moment_job(struct api_call *call, struct job *job,
     return api_later_begin(call, later, question);
 }
 
-/* A job for the thread; NULL: *status. */
+/* Makes a job for the thread. NULL: *status has the error. */
 static struct job *begin_job(struct api_call *call, int *status)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -112,7 +111,7 @@ static struct job *begin_job(struct api_call *call, int *status)
     return job;
 }
 
-/* ------------------------------------------------------------------ a graph of the past */
+/* ------------------------------------------------------------------ graph of the past */
 
 static gordian_status write_past(struct job *job, struct service *service, struct served *served,
                                  struct output *out, gordian_error *error)
@@ -171,7 +170,7 @@ int api_past_graph(struct api_call *call, const struct graph_ask *ask)
     return run_moment_job(call, job, find_past);
 }
 
-/* ------------------------------------------------------------------ how far back */
+/* ------------------------------------------------------------------ earliest moment */
 
 static gordian_status find_begin(void *context, struct output *out, gordian_error *error)
 {
@@ -200,7 +199,7 @@ int api_past(struct api_call *call)
     return run_moment_job(call, job, find_begin);
 }
 
-/* ------------------------------------------------------------------ who leads */
+/* ------------------------------------------------------------------ cluster */
 
 static void write_cluster_server(void *context, const char *address, bool leads, uint64_t since)
 {
@@ -221,7 +220,7 @@ static void write_cluster(struct json *json, const struct job *job)
     json_key_u64(json, "fence", job->fence);
 }
 
-/* Those that this server knows of when the database does not answer: the leader and itself. */
+/* Writes the servers known without the database: the leader and this one. */
 static void write_known(struct json *json, const struct job *job)
 {
     const char *known[] = {job->leads ? job->address : job->leader, job->address};
@@ -236,7 +235,8 @@ static void write_known(struct json *json, const struct job *job)
     }
 }
 
-/* A new connection may be refused while those that stand work: what is known is answered. */
+/* The database may refuse new connections while existing ones work: then it answers what is known.
+ */
 static gordian_status find_servers(void *context, struct output *out, gordian_error *error)
 {
     const struct job *job = context;

@@ -1,17 +1,17 @@
-/* Questions about one process: why it waits, and what would become of a request. */
+/* Queries about one process: its wait chain, and the outcome of a hypothetical request. */
 #include "service/serve/http/api.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ the chain of waits */
+/* ------------------------------------------------------------------ wait chain */
 
 struct chain {
     struct api_call *call;
     struct served *system;
-    uint32_t ids[API_CHAIN_MAX]; /* in the order they were come upon */
-    uint32_t seen[1024];         /* finds them: place + 1, 0 free */
+    uint32_t ids[API_CHAIN_MAX]; /* in the order of discovery */
+    uint32_t seen[1024];         /* hash table of them: index + 1; 0: free */
     size_t count;
     bool truncated;
 };
@@ -37,14 +37,14 @@ static void come_upon(struct chain *chain, uint32_t process)
 static void write_holders(struct chain *chain, struct json *json, uint32_t resource,
                           uint32_t waiter)
 {
-    gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to see that there are more */
+    gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to detect that there are more */
     size_t written = 0, count = served_first_edges(chain->system, SERVED_HOLDERS, resource, edges,
                                                    sizeof edges / sizeof *edges);
     char label[GORDIAN_NAME_MAX + 1];
     json_open(json, "holders", '[');
     for (size_t i = 0; i < count; i++) {
         if (edges[i].process == waiter && count > 1)
-            continue; /* what it has itself does not keep it waiting */
+            continue; /* its own units do not block it */
         if (written == API_HOLDERS_MAX) {
             chain->truncated = true;
             break;
@@ -58,7 +58,7 @@ static void write_holders(struct chain *chain, struct json *json, uint32_t resou
 
 static void write_link(struct chain *chain, struct json *json, uint32_t process)
 {
-    gordian_edge wants[API_WANTS_MAX + 1]; /* one to see that there are more */
+    gordian_edge wants[API_WANTS_MAX + 1]; /* one to detect that there are more */
     size_t count = served_first_edges(chain->system, SERVED_WANTED, process, wants,
                                       sizeof wants / sizeof *wants);
     char label[GORDIAN_NAME_MAX + 1];
@@ -84,7 +84,7 @@ static void write_link(struct chain *chain, struct json *json, uint32_t process)
     json_shut(json);
 }
 
-/* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
+/* As in `gordian detect --json`; null also if too many processes are ahead of it. */
 static void write_chain_witness(struct chain *chain, struct json *json, uint32_t process)
 {
     gordian_witness witness;

@@ -1,3 +1,4 @@
+/* The feed: every committed event of a system as server-sent events. */
 #include "service/serve/http/feed_subscribers.h"
 
 #include "foundation/base/error.h"
@@ -8,25 +9,25 @@
 #include <string.h>
 
 #define FOLLOWERS_MAX 16
-#define ITEMS         4096         /* of the ring, told in one turn at most, to all together */
-#define FULL          (256u << 10) /* unread bytes: no more for now */
+#define ITEMS         4096         /* items of the ring sent per iteration, over all feeds */
+#define FULL          (256u << 10) /* unread bytes: pause (back-pressure) */
 
 struct follower {
     struct follower *next;
     struct followers *of;
-    struct http_connection *connection; /* NULL: gone */
+    struct http_connection *connection; /* NULL: closed */
     const struct served *served;
     uint64_t opened;
-    uint64_t cursor; /* the item of the ring that comes next */
-    uint64_t seq;    /* told up to here */
-    bool gap;        /* what comes next is not in the ring any more */
+    uint64_t cursor; /* next item of the ring */
+    uint64_t seq;    /* last event sent */
+    bool gap;        /* later items are no longer in the ring */
 };
 
-/* How far a system's ring is kept. */
+/* How far a system's ring is committed. */
 struct kept {
     const struct served *served;
-    uint64_t opened, written;        /* kept */
-    uint64_t marked, marked_written; /* when this record is, so many items are */
+    uint64_t opened, written;        /* committed items */
+    uint64_t marked, marked_written; /* when this record is committed, this many items are */
     bool pending;
 };
 
@@ -39,7 +40,7 @@ struct followers {
     size_t room;
 };
 
-/* ------------------------------------------------------------------ what is kept */
+/* ------------------------------------------------------------------ what is committed */
 
 static struct kept *kept_of(struct followers *followers, const struct served *served)
 {
@@ -65,7 +66,7 @@ static struct kept *kept_of(struct followers *followers, const struct served *se
     return kept;
 }
 
-/* ------------------------------------------------------------------ telling */
+/* ------------------------------------------------------------------ sending */
 
 static void write_effect(struct json *json, const struct served *served,
                          const struct recent_item *item)
@@ -86,7 +87,7 @@ static void write_effect(struct json *json, const struct served *served,
     json_shut(json);
 }
 
-/* The event at `at` and what it changed; where the next one begins. */
+/* Writes the event at `at` with its effects. Returns the position of the next one. */
 static uint64_t write_feed_event(struct output *out, const struct served *served, uint64_t at,
                                  uint64_t end)
 {
@@ -122,7 +123,7 @@ static void write_seq(struct output *out, const char *name, uint64_t from, uint6
     output_char(out, '\n');
 }
 
-/* Behind the ring: what was in between is gone. */
+/* The cursor has left the ring: reports the lost events. */
 static void tell_gap(struct follower *follower, struct output *out)
 {
     const struct recent *recent = &follower->served->recent;
@@ -137,7 +138,7 @@ static void tell_gap(struct follower *follower, struct output *out)
     follower->gap = false;
 }
 
-/* Some of what is kept; how many items that were. */
+/* Sends some committed items. Returns their number. */
 static uint64_t tell_one(struct follower *follower, uint64_t kept, uint64_t most)
 {
     const struct served *served = follower->served;
@@ -207,7 +208,7 @@ void followers_tell(struct followers *followers)
     }
 }
 
-/* ------------------------------------------------------------------ coming and going */
+/* ------------------------------------------------------------------ opening and closing */
 
 static void on_follower_gone(void *context)
 {
@@ -215,8 +216,8 @@ static void on_follower_gone(void *context)
     follower->connection = NULL;
 }
 
-/* Behind the event of this number and what it changed. *gap: the one behind it is not in the ring.
- * From the end: who comes back has seen nearly all. */
+/* Returns the position behind this event and its effects. *gap: the next event is no longer in the
+ * ring. Searches from the end, because most clients have seen nearly everything. */
 static uint64_t find_cursor(const struct served *served, uint64_t seq, bool *gap)
 {
     const struct recent *recent = &served->recent;

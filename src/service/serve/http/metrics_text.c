@@ -1,4 +1,4 @@
-/* `/metrics`: each function here writes whole families. */
+/* Writes `/metrics`. Each function writes whole families. */
 #include "service/serve/core/metrics.h"
 
 #include "foundation/http/prometheus.h"
@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define OUTCOMES     8 /* of detecting systems and of banks alike */
+#define OUTCOMES     8 /* of detection and of avoidance */
 #define NS_A_SECOND  1e9
-#define COMMIT_FIRST 1e-6 /* seconds: the first bound of the store's histogram */
+#define COMMIT_FIRST 1e-6 /* seconds: first bound of the commit histogram */
 
 static double event_bound(size_t bucket)
 {
@@ -26,7 +26,7 @@ static double commit_bound(size_t bucket)
 
 /* ------------------------------------------------------------------ systems */
 
-/* Numbers of a system, each a family. */
+/* Values of a system; each is a family. */
 enum system_figure {
     FIGURE_EVENTS,
     FIGURE_SERVED,
@@ -89,7 +89,7 @@ static double system_figure(const struct api *api, const struct served *served,
     return figures[figure];
 }
 
-/* NAME{system="...": what follows ends it. */
+/* Writes NAME{system="...", without the end. */
 static void begin_sample(struct output *out, const char *name, const struct served *served)
 {
     output_format(out, "%s{", name);
@@ -299,7 +299,7 @@ static void write_http(const struct api *api, struct output *out)
                          "When the certificate ends.", (double)tls_expires(api->tls));
 }
 
-/* As Prometheus's own client libraries have them. */
+/* The standard process metrics of Prometheus clients. */
 static void write_process_metrics(struct output *out)
 {
     struct rusage usage;

@@ -1,4 +1,4 @@
-/* Answers: a status line, headers, a body; or a stream. */
+/* HTTP responses: status line, headers, body; or a stream. */
 #include "service/serve/http/http_internal.h"
 
 #include "foundation/base/json/json_write.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `length`: of the body; SIZE_MAX: the connection's end is its end. */
+/* `length`: of the body; SIZE_MAX: it ends with the connection. */
 static bool write_response_head(struct http_connection *connection, int status, const char *type,
                                 const char *headers, size_t length)
 {
@@ -23,7 +23,7 @@ static bool write_response_head(struct http_connection *connection, int status, 
     return fine;
 }
 
-/* An answer is written: what now? */
+/* Updates the state after a response. */
 static void note_answered(struct http_connection *connection, int status, bool fine)
 {
     connection->answered = true;
@@ -117,7 +117,7 @@ void http_reply_method(struct http_connection *connection, const char *allowed)
     reply_error(connection, 405, header, message);
 }
 
-/* ------------------------------------------------------------------ answers that come later */
+/* ------------------------------------------------------------------ deferred responses */
 
 void http_wait(struct http_connection *connection, void (*gone)(void *), void *context)
 {

@@ -1,3 +1,4 @@
+/* The stream of server-sent events for the page, with back-pressure. */
 #include "service/serve/http/sse.h"
 
 #include "foundation/base/error.h"
@@ -9,40 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EFFECTS_MAX 2000        /* of one change; beyond, a reset is less work */
-#define RESET_MS    1000        /* between two of them, of one system */
-#define BEHIND      (64u << 10) /* unread bytes: changes are left out from here on */
-#define HELD_MAX    (1u << 20) /* bytes that wait for their records: beyond, changes are left out */
-#define STUCK_MS    30000      /* unread bytes do not become fewer: it is cut off */
+#define EFFECTS_MAX 2000        /* per change; a reset is cheaper beyond */
+#define RESET_MS    1000        /* minimum interval of resets per system */
+#define BEHIND      (64u << 10) /* unread bytes: skip changes (back-pressure) */
+#define HELD_MAX    (1u << 20)  /* bytes that wait for commits: beyond, skip changes */
+#define STUCK_MS    30000       /* disconnect after this long without reading */
 
 struct stream {
     struct stream *next, *previous;
     struct sse *sse;
     struct http_connection *connection;
-    bool behind;                       /* has missed something */
-    size_t pending;                    /* unread at the last tick */
-    uint64_t progress;                 /* when it read something last, or had: steady ms */
-    char system[GORDIAN_NAME_MAX + 1]; /* "": all */
+    bool behind;                       /* it has skipped changes */
+    size_t pending;                    /* unread bytes at the last tick */
+    uint64_t progress;                 /* steady ms: last progress in reading */
+    char system[GORDIAN_NAME_MAX + 1]; /* "": all systems */
     char patterns[AUTH_SYSTEMS_MAX + 1];
 };
 
-/* How far the streams are, in one system. */
+/* Position of the streams in one system. */
 struct place {
     const struct served *served;
     uint64_t opened;
-    uint64_t cursor;   /* items of its ring that were looked at */
-    uint64_t seq;      /* events that were told */
-    uint64_t reset_at; /* the last one: steady ms */
+    uint64_t cursor;   /* next item of its ring */
+    uint64_t seq;      /* last event sent */
+    uint64_t reset_at; /* steady ms: last reset */
     bool reset_due;
-    bool lost; /* too much has happened: no changes until the reset */
+    bool lost; /* too many changes: none until the reset */
 };
 
-/* What is to be told when its record is kept. */
+/* A message that waits for the commit of its record. */
 struct telling {
     struct telling *next;
     uint64_t number;
     bool always;
-    bool of_all; /* systems */
+    bool of_all; /* about the list of systems */
     char system[GORDIAN_NAME_MAX + 1];
     struct output text;
 };
@@ -50,14 +51,14 @@ struct telling {
 struct sse {
     gordian_allocator memory;
     struct telling *tellings, **telling_end;
-    size_t held; /* bytes of them */
+    size_t held; /* bytes of the messages */
     struct api *api;
     struct service_watcher watcher;
     struct stream *streams;
-    struct place *places; /* by slot of the system */
+    struct place *places; /* by slot */
     size_t place_room;
-    unsigned generation; /* of the tokens the streams were permitted by */
-    uint32_t *ids;       /* room for EFFECTS_MAX processes and as many resources */
+    unsigned generation; /* generation of the tokens when the streams were permitted */
+    uint32_t *ids;       /* buffer for EFFECTS_MAX processes and as many resources */
 };
 
 /* ------------------------------------------------------------------ sending */
@@ -68,7 +69,7 @@ static bool is_for_stream(const struct stream *stream, const char *system)
                        auth_fits(stream->patterns, system));
 }
 
-/* To all who want to know; `always`: to those that are behind, too. */
+/* Sends a text to the streams of this system; `always`: also to those that have skipped changes. */
 static void write_all_streams(struct sse *sse, const char *system, const struct output *text,
                               bool always)
 {
@@ -82,16 +83,16 @@ static void write_all_streams(struct sse *sse, const char *system, const struct 
     }
 }
 
-/* The text is taken over. */
+/* Takes the text over. */
 static void send_to_streams(struct sse *sse, const char *system, struct output *text, bool always)
 {
     struct telling *telling = NULL;
-    /* of an incident the record has yet to come */
+    /* the record of an incident follows */
     bool wait = always || sse->tellings || !api_is_kept(sse->api);
     if (!text->failure && wait && (always || sse->held < HELD_MAX))
         telling = memory_zeroed(&sse->memory, sizeof *telling);
     if (telling) {
-        telling->number = store_last(sse->api->store) + always; /* its record may come next */
+        telling->number = store_last(sse->api->store) + always; /* its record may be the next one */
         telling->always = always;
         telling->of_all = !system;
         snprintf(telling->system, sizeof telling->system, "%s", system ? system : "");
@@ -129,7 +130,7 @@ void sse_release(struct sse *sse, uint64_t committed)
     }
 }
 
-/* "event: NAME\ndata: {", and the object is open. */
+/* Writes "event: NAME\ndata: " and opens the object. */
 static void begin_stream_event(struct json *json, struct output *out, const char *name)
 {
     output_open(out, -1);
@@ -178,7 +179,7 @@ static void write_changed_names(struct json *json, const struct served *served,
     for (size_t i = 0; i < process_count; i++) {
         const char *name = served_process_name(served, processes[i], label);
         snprintf(id, sizeof id, "%u", processes[i]);
-        if (name) /* otherwise it has gone since, and its name with it */
+        if (name) /* otherwise it has exited, and its name is unknown */
             json_key_text(json, id, name);
     }
     json_shut(json);
@@ -197,7 +198,7 @@ static void write_changed_names(struct json *json, const struct served *served,
     json_shut(json);
 }
 
-/* The items from the place's cursor on, as one change. */
+/* Writes the items from the cursor on as one change. */
 static void write_change(struct sse *sse, struct output *out, const struct served *served,
                          const struct place *place)
 {
@@ -224,7 +225,7 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
     end_event(&json);
 }
 
-/* Is there something to tell that effects cannot tell? And are there few enough of them? */
+/* Examines new items. True: they can be sent as effects. Sets reset_due if they cannot. */
 static bool survey_recent(const struct served *served, struct place *place)
 {
     size_t effects = 0;
@@ -243,8 +244,8 @@ static bool survey_recent(const struct served *served, struct place *place)
     return effects > 0 && !place->lost;
 }
 
-/* Tells what has happened. `to_the_end`: also that something has happened without any effect, so
- * that everybody is where a graph that is fetched now will be. */
+/* Sends what has happened. `to_the_end`: also events without effects, so that all streams are where
+ * a graph fetched now will be. */
 static void flush_place(struct sse *sse, const struct served *served, struct place *place,
                         bool to_the_end)
 {
@@ -275,7 +276,7 @@ void sse_flush(struct sse *sse, const struct served *served)
 
 /* ------------------------------------------------------------------ rates */
 
-/* Of the systems that fit. */
+/* Includes the systems that match the patterns. */
 static void write_rates(struct sse *sse, struct output *out, const char *patterns)
 {
     const struct rates *rates = &sse->api->rates;
@@ -305,7 +306,7 @@ static void write_rates(struct sse *sse, struct output *out, const char *pattern
     end_event(&json);
 }
 
-/* Figures, which wait for no record; to each stream those of the systems that are there for it. */
+/* Sends rates, which need no commit, to each stream with the systems it may see. */
 static void send_rates(struct sse *sse)
 {
     const char *patterns = NULL;
@@ -324,7 +325,7 @@ static void send_rates(struct sse *sse)
     output_close(&out);
 }
 
-/* ------------------------------------------------------------------ what the service tells */
+/* ------------------------------------------------------------------ callbacks of the service */
 
 static void on_incident(void *context, const struct incident *incident)
 {
@@ -334,7 +335,7 @@ static void on_incident(void *context, const struct incident *incident)
     struct incident brief = *incident;
     if (!sse->streams)
         return;
-    brief.replay = NULL; /* large: who wants it asks for it */
+    brief.replay = NULL; /* large: fetched on demand */
     begin_stream_event(&json, &out, "incident");
     incident_json(&json, &brief);
     end_event(&json);
@@ -376,7 +377,7 @@ static void end_all_streams(struct sse *sse)
     }
 }
 
-/* Nobody listened until now: what has been is over. */
+/* First subscriber: discard the backlog. */
 static void catch_up(struct sse *sse)
 {
     const struct service *service = sse->api->service;
@@ -418,7 +419,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
     http_stream_write(connection, hello, sizeof hello - 1);
 }
 
-/* Whoever does not read at all has gone, whatever its machine says. */
+/* Disconnects a client that does not read at all. */
 static void watch_progress(struct stream *stream, uint64_t now)
 {
     size_t pending = http_stream_pending(stream->connection);
@@ -429,7 +430,7 @@ static void watch_progress(struct stream *stream, uint64_t now)
         http_stream_cut(stream->connection);
 }
 
-/* Whoever was behind and has read everything starts anew. */
+/* Sends a reset to a stream that had skipped changes and has read everything. */
 static void pick_up(struct sse *sse, struct stream *stream)
 {
     const struct service *service = sse->api->service;
@@ -451,7 +452,7 @@ void sse_tick(struct sse *sse, bool second)
 {
     const struct service *service = sse->api->service;
     if (sse->generation != auth_generation(sse->api->auth)) {
-        /* They come back, and show that they still may. */
+        /* Clients reconnect and show their tokens again. */
         sse->generation = auth_generation(sse->api->auth);
         end_all_streams(sse);
     }
@@ -472,7 +473,7 @@ void sse_tick(struct sse *sse, bool second)
         send_rates(sse);
 }
 
-/* ------------------------------------------------------------------ open and close */
+/* ------------------------------------------------------------------ opening and closing */
 
 gordian_status sse_open(struct sse **out, struct api *api, gordian_error *error)
 {

@@ -1,3 +1,4 @@
+/* Notifications for a webhook or a command: the queue and the thread that sends them. */
 #include "service/serve/server/hook.h"
 
 #include "foundation/base/clock.h"

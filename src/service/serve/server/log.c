@@ -1,3 +1,4 @@
+/* The log: a bounded queue of lines and the thread that writes them. */
 #define _GNU_SOURCE /* memrchr */
 #include "service/serve/server/log.h"
 

@@ -1,3 +1,4 @@
+/* Reads what systemd passes in the environment. */
 #include "service/serve/server/systemd.h"
 
 #include <stdio.h>

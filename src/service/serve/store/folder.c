@@ -1,3 +1,4 @@
+/* The store's folder: its lock, the previous run, and missing files. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"

@@ -1,3 +1,4 @@
+/* Writes incidents to SQLite, with a checksum of each row. */
 #include "service/serve/store/history.h"
 
 #include "foundation/base/crc.h"

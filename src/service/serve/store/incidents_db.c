@@ -1,3 +1,4 @@
+/* Reads incidents and operator actions from SQLite, and writes them as JSON. */
 #include "service/serve/store/incidents_db.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* The write-ahead journal: appends frames with a checksum, syncs, and reads files back. */
 #define _GNU_SOURCE /* fallocate */
 #include "service/serve/store/journal.h"
 

@@ -1,3 +1,4 @@
+/* The marker of a folder: reading, claiming and checking it. */
 #include "service/serve/store/manifest.h"
 
 #include "foundation/base/crc.h"
