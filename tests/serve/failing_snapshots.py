@@ -57,7 +57,7 @@ def check_snapshots(gordian, scratch, alerts):
     send_events(session)
     until(lambda: metrics_of(service).get("gordian_journal_snapshot_failures_total", 1) >= 1, "a snapshot fails")
     check_metrics(service, FAILING)
-    until(lambda: "no snapshot can be written: cannot make snapshot.new" in service.said(), "the log says it")
+    until(lambda: "cannot write a snapshot: cannot make snapshot.new" in service.said(), "the log says it")
     check_alerts(service, alerts)
     send_events(session)  # they are kept
     os.rmdir(os.path.join(data, "snapshot.new"))

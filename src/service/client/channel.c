@@ -22,7 +22,7 @@ gordian_status channel_prepare(const struct secure_interface **tls, struct secur
     bool wished = wishes->ca || wishes->name || wishes->certificate || wishes->key;
     return wished && *address->host
                ? fail(error, GORDIAN_STATUS_INPUT,
-                      "%.200s would go in the clear: what is said about TLS needs tls://HOST:PORT",
+                      "%.200s is not encrypted: the TLS options need tls://HOST:PORT",
                       address->text)
                : GORDIAN_OK;
 }

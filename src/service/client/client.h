@@ -219,7 +219,7 @@ void *call_reserve(gordian_client *client, size_t size);
 void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call);
 /* Returns GORDIAN_OK, or the reason why the connection has failed permanently. */
 gordian_status link_check(const gordian_client *client, gordian_error *error);
-/* Reports that no answer came within the timeout. */
+/* Reports that the timeout passed without an answer. */
 gordian_status call_late(const gordian_client *client, gordian_error *error);
 /* May the caller block now? Not in a callback. */
 gordian_status call_allowed(const gordian_client *client, gordian_error *error);

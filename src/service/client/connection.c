@@ -438,11 +438,12 @@ static bool may_expect_tls(const gordian_client *client)
 static void hung_up(gordian_client *client)
 {
     if (!may_expect_tls(client))
-        link_break(client, "the service hung up");
+        link_break(client, "the service closed the connection");
     else if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
         not_understood(client);
     else
-        link_break(client, "it hung up without an answer: if it speaks TLS, use tls://");
+        link_break(client,
+                   "the connection was closed without an answer: if it speaks TLS, use tls://");
 }
 
 /* Returns the bytes received; 0: nothing now, or disconnected. */

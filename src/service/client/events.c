@@ -106,7 +106,7 @@ static size_t count_unanswered(const gordian_client *client)
 static gordian_status make_way(gordian_client *client, size_t size, gordian_error *error)
 {
     if (size > client->frame_max)
-        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
+        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service accepts");
     TRY(link_check(client, error));
     while (!client->calling && count_unanswered(client) >= client->window) {
         TRY(gordian_client_flush(client, error));

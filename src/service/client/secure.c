@@ -106,8 +106,8 @@ static gordian_status trust_authorities(SSL_CTX *context, const char *path, gord
         return GORDIAN_OK;
     if (!path)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "there is no store of authorities here: name a file "
-                    "with certificates (--tls-ca)");
+                    "this machine has no certificate store: name a file with the authorities' "
+                    "certificates (--tls-ca)");
     TRY(check_file(what, path, error));
     if (SSL_CTX_load_verify_locations(context, path, NULL) != 1)
         TRY(complain_of_tls(what, path, error));
@@ -132,7 +132,7 @@ static gordian_status check_key_file(const char *path, gordian_error *error)
                     strerror(errno));
     if (about.st_mode & 027)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "will not take the key from '%.150s': others can read or change it: chmod 600",
+                    "cannot use the key in '%.150s': other users can read or change it: chmod 600",
                     path);
     return GORDIAN_OK;
 }
@@ -319,7 +319,7 @@ static int take_stock(struct secure_link *link, int result)
         secure_explain(link);
     }
     ERR_clear_error();
-    secure_flush(link); /* the alert tells the peer why */
+    secure_flush(link); /* sends the alert with the reason */
     return link->result;
 }
 

@@ -297,8 +297,9 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
         return true;
     }
     if (metrics && *call->grant.systems) {
-        http_reply_error(connection, 403,
-                         "this token is for some systems only, and metrics are of all");
+        http_reply_error(
+            connection, 403,
+            "permission denied: the token is for some systems only, and metrics cover all systems");
         return true;
     }
     struct output out;
@@ -363,8 +364,8 @@ bool api_is_kept(const struct api *api)
 static int fail_doubtful(struct api_call *call)
 {
     return api_fail(call, 503,
-                    "this server may not lead any more, and what it would show may never have been "
-                    "kept: ask again, or ask another server");
+                    "this server may have lost the leadership, and its state may not be committed: "
+                    "ask again, or ask another server");
 }
 
 static void on_held_gone(void *context)
@@ -495,7 +496,7 @@ static void handle_request(struct api *api, struct http_connection *connection,
     if (status == 401 && is_login)
         status = 0;
     if (status == 401 && http_bearer(request->authorization)) {
-        http_reply_slowly(connection, status, "this is not a token of this service");
+        http_reply_slowly(connection, status, "wrong token");
         return;
     }
     if (status) {

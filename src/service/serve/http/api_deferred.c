@@ -69,7 +69,7 @@ int api_later_begin(struct api_call *call, struct api_later *later, struct quest
     int status = API_LATER;
     later->question = question;
     if (!question)
-        status = api_fail(call, 503, "too many such questions are being answered already");
+        status = api_fail(call, 503, "too many such queries are in progress");
     else if (question_is_answered(question))
         status = take_deferred(call, later);
     if (status == API_LATER)

@@ -92,7 +92,8 @@ int api_set_labels(struct api_call *call)
     const struct value *body;
     gordian_error error = {0};
     if ((call->grant.rights & AUTH_END_OTHERS) != AUTH_END_OTHERS)
-        return api_fail(call, 403, "this token does not permit to change what is another's");
+        return api_fail(call, 403,
+                        "permission denied: the token may not change processes of other sessions");
     int status = api_read_body(call, &arena, &body);
     if (status == 200)
         status = read_labelled_name(call, body, &label);

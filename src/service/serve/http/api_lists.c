@@ -132,9 +132,9 @@ int api_incident(struct api_call *call, const char *id)
     uint64_t number;
     const char *why;
     if (!parse_u64(id, strlen(id), &number, &why) || number > INT64_MAX)
-        return api_fail(call, 404, "incidents have numbers: '%.40s' is none", id);
+        return api_fail(call, 404, "'%.40s' is not the number of an incident", id);
     if (number == 0)
-        return api_fail(call, 404, "incidents are numbered from 1 on");
+        return api_fail(call, 404, "incident numbers start at 1");
     const struct incidents_filter filter = {.systems = call->grant.systems};
     return ask_history(call, &filter, number);
 }

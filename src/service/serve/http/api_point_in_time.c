@@ -56,7 +56,7 @@ static gordian_status open_desk(struct api *api, gordian_error *error)
         return GORDIAN_OK;
     if (!store_past_source(api->store, &source))
         return fail(error, GORDIAN_STATUS_END,
-                    "this service keeps nothing: the past needs --data or --store");
+                    "nothing is kept: point-in-time queries need --data or --store");
     struct past_desk *desk = memory_zeroed(&memory, sizeof *desk);
     if (!desk)
         return fail_memory(error);

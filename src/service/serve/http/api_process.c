@@ -229,7 +229,7 @@ int api_login(struct api_call *call)
         return status;
     call->api->service->counters.wrong_tokens += rights == AUTH_NONE;
     if (rights == AUTH_NONE)
-        return api_fail(call, 401, "this is not a token of this service");
+        return api_fail(call, 401, "wrong token");
     if (auth_required(auth))
         snprintf(call->headers, sizeof call->headers,
                  "Set-Cookie: " API_COOKIE

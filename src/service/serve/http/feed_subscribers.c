@@ -250,7 +250,7 @@ int api_feed(struct api_call *call)
     if (call->request->method == HTTP_HEAD)
         return 200;
     if (followers->count >= FOLLOWERS_MAX)
-        return api_fail(call, 503, "there are %d feeds already", FOLLOWERS_MAX);
+        return api_fail(call, 503, "too many feeds: the limit is %d", FOLLOWERS_MAX);
     struct follower *follower = memory_zeroed(&followers->memory, sizeof *follower);
     if (!follower)
         return api_fail(call, 503, "out of memory");

@@ -141,10 +141,10 @@ static void refuse_request(struct http_connection *connection, int status)
         {400, "not an HTTP/1.1 request"},
         {411, "a body needs a Content-Length"},
         {413, "the body is too large"},
-        {414, "the path has too many parts"},
+        {414, "the path has too many segments"},
         {417, "only '100-continue' can be expected"},
         {431, "the head of the request is too large"},
-        {505, "this is HTTP/1.1"},
+        {505, "only HTTP/1.0 and HTTP/1.1 are supported"},
     };
     const char *why = "refused";
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

@@ -50,7 +50,7 @@ static const struct {
     [FIGURE_SERVED] = {"gordian_served_total", "counter",
                        "Waiting requests that were granted later."},
     [FIGURE_DEADLOCKS] = {"gordian_deadlocks_total", "counter", "Deadlocks that have formed."},
-    [FIGURE_OPEN] = {"gordian_deadlocks_open", "gauge", "Deadlocks that stand now."},
+    [FIGURE_OPEN] = {"gordian_deadlocks_open", "gauge", "Deadlocks that are open now."},
     [FIGURE_DEADLOCKED] = {"gordian_deadlocked_processes", "gauge",
                            "Processes that can never run again."},
     [FIGURE_VICTIMS] = {"gordian_victims_total", "counter",
@@ -99,7 +99,7 @@ static void begin_sample(struct output *out, const char *name, const struct serv
 static void write_outcomes(const struct service *service, struct output *out)
 {
     static const char name[] = "gordian_outcomes_total";
-    prometheus_family(out, name, "counter", "Events by what became of them.");
+    prometheus_family(out, name, "counter", "Events by their result.");
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         for (uint8_t outcome = 1; served && outcome <= OUTCOMES; outcome++) {
@@ -193,20 +193,19 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
                        counters->stalls);
     prometheus_value(out, "gordian_stalled_seconds_total", "counter",
-                     "How long it did: leases were so much longer.",
+                     "How long it stood still; leases were extended by that time.",
                      (double)counters->stalled_ms / 1000);
-    prometheus_family(
-        out, "gordian_loop_longest_seconds", "gauge",
-        "What kept the loop from the next event for longest, in the last minute or two.");
+    prometheus_family(out, "gordian_loop_longest_seconds", "gauge",
+                      "Longest time that the event loop was busy, by cause, in the last minutes.");
     for (size_t i = 0; i < CAUSES; i++)
         output_format(out, "gordian_loop_longest_seconds{cause=\"%s\"} %.9f\n", metrics_causes[i],
                       (double)metrics_longest(&counters->spans, (enum metrics_cause)i) /
                           NS_A_SECOND);
-    prometheus_counter(out, "gordian_notices_sent_total", "Deadlocks that --on-deadlock told of.",
+    prometheus_counter(out, "gordian_notices_sent_total", "Notifications sent by --on-deadlock.",
                        counters->hooks_told);
-    prometheus_counter(out, "gordian_notices_failed_total", "Tries of it that failed.",
+    prometheus_counter(out, "gordian_notices_failed_total", "Failed attempts to send them.",
                        counters->hooks_failed);
-    prometheus_counter(out, "gordian_notices_dropped_total", "Deadlocks it could not tell of.",
+    prometheus_counter(out, "gordian_notices_dropped_total", "Notifications dropped.",
                        counters->hooks_dropped);
     prometheus_family(
         out, "gordian_log_lines_suppressed_total", "counter",
@@ -231,9 +230,8 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",
                        counters->throttled);
     prometheus_histogram(out, "gordian_event_duration_seconds",
-                         "From an event's arrival to its answer's departure.",
-                         counters->latency.buckets, METRICS_BOUNDS, event_bound,
-                         (double)counters->latency.sum / NS_A_SECOND);
+                         "Time from an event's arrival to its answer.", counters->latency.buckets,
+                         METRICS_BOUNDS, event_bound, (double)counters->latency.sum / NS_A_SECOND);
 }
 
 /* ------------------------------------------------------------------ the journal */
@@ -258,7 +256,7 @@ static void write_journal(const struct api *api, struct output *out)
                      "1: the last snapshot could not be written.", failing);
     prometheus_counter(out, "gordian_incidents_expired_total",
                        "Incidents dropped because they were too old.", figures.incidents_dropped);
-    prometheus_gauge(out, "gordian_journal_lag_records", "Records appended and not yet kept.",
+    prometheus_gauge(out, "gordian_journal_lag_records", "Records appended and not yet committed.",
                      (double)(store_last(api->store) - store_committed(api->store)));
     prometheus_gauge(out, "gordian_journal_lag_bytes", "Bytes appended and not yet written.",
                      (double)figures.lag_bytes);
@@ -267,7 +265,7 @@ static void write_journal(const struct api *api, struct output *out)
     prometheus_gauge(out, "gordian_journal_wal_bytes", "SQLite's write-ahead log.",
                      (double)figures.wal_bytes);
     prometheus_gauge(out, "gordian_journal_healthy",
-                     "0: the disk does not take the journal, or no snapshot of it.",
+                     "0: the journal or a snapshot cannot be written.",
                      store_healthy(api->store, &why) && !failing);
     prometheus_histogram(out, "gordian_journal_commit_duration_seconds",
                          "How long commits of the journal took.", figures.commits,

@@ -113,7 +113,7 @@ void http_reply_method(struct http_connection *connection, const char *allowed)
 {
     char header[80], message[80];
     snprintf(header, sizeof header, "Allow: %s\r\n", allowed);
-    snprintf(message, sizeof message, "what is served here is %s", allowed);
+    snprintf(message, sizeof message, "allowed methods: %s", allowed);
     reply_error(connection, 405, header, message);
 }
 

@@ -56,7 +56,7 @@ static void lose_lead(struct server *server, const char *why)
 {
     if (server->lost)
         return;
-    server_log(server, 4, "%s: starts anew, to stand by", why);
+    server_log(server, 4, "%s: restarting as a standby", why);
     server->lost = true;
     /* Standbys name the new leader to reconnecting clients, this server cannot. Unsent answers and
      * this error may stay unsent. */
@@ -83,8 +83,9 @@ static bool catch_up_with_leader(struct server *server, bool *more)
     server->follow_ns = clock_ns();
     gordian_status status = store_follow(server->store, &loader, server, more, &error);
     if (status != GORDIAN_OK)
-        lose_lead(server, status == GORDIAN_STATUS_END ? "a part of the journal was missed"
-                                                       : error.message);
+        lose_lead(server, status == GORDIAN_STATUS_END
+                              ? "part of the journal is no longer available"
+                              : error.message);
     return status == GORDIAN_OK;
 }
 
@@ -119,7 +120,7 @@ void server_follow(struct server *server)
         } else if (!more) {
             service_stand_by(server->service, NULL);
             server->leads = true;
-            server_log(server, 5, "leads now, as %s", server->address);
+            server_log(server, 5, "now the leader, as %s", server->address);
             if (server_resume(server, &error) != GORDIAN_OK)
                 lose_lead(server, error.message);
         }
@@ -132,12 +133,12 @@ void server_hand_over(struct server *server)
 {
     server->hand_over = false;
     if (!store_is_shared(server->store)) {
-        server_log(server, 4, "there is nobody to hand over to: see --store");
+        server_log(server, 4, "cannot step down: no other server shares the store (see --store)");
         return;
     }
     if (!server->leads)
         return;
-    server_log(server, 5, "hands the lead over");
+    server_log(server, 5, "stepping down as leader");
     store_hand_over(server->store);
 }
 

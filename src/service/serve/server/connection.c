@@ -230,7 +230,7 @@ static void take_end(struct connection *connection)
     if (!connection->throttled) {
         if (client->form == CLIENT_LINES && connection->in_used > 0 && !client->closing)
             service_refuse(client, WIRE_BAD_VALUE, 0,
-                           "the last line was not taken: it has no newline at its end");
+                           "the last line was ignored: it has no newline at its end");
         connection->in_used = 0;
         client->closing = true;
     }
@@ -625,7 +625,7 @@ static bool make_place_for_connection(struct server *server, enum connection_fro
     if (!victim)
         return false;
     server->service->counters.cut_off++;
-    server_log_rarely(server, RARE_CUT, 5, "%s has not said who it is, and others want its place",
+    server_log_rarely(server, RARE_CUT, 5, "%s has not identified itself, and its slot is needed",
                       victim->client.label);
     connection_close(victim);
     return true;
@@ -636,8 +636,8 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
 {
     if (!make_place_for_connection(server, from)) {
         server->service->counters.refused++;
-        server_log_rarely(server, RARE_FULL, 4, "%s: turned away: there are %u clients already",
-                          label, server->service->client_count);
+        server_log_rarely(server, RARE_FULL, 4, "%s: refused: there are %u clients already", label,
+                          server->service->client_count);
         close(fd);
         return;
     }
@@ -655,7 +655,7 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     if (!make_libevent_events(connection) ||
         service_attach(server->service, &connection->client, rights, &error)) {
         if (error.message[0])
-            server_log_rarely(server, RARE_FULL, 4, "%s: turned away: %s", label, error.message);
+            server_log_rarely(server, RARE_FULL, 4, "%s: refused: %s", label, error.message);
         free_connection(connection);
         return;
     }
@@ -710,7 +710,7 @@ static const char *fault_of(const struct connection *connection, uint64_t now)
     if (full && now - connection->progress > SERVER_DRAIN_MS)
         return "does not read its answers";
     if (is_silent(connection) && now - connection->opened > patience)
-        return "has not said who it is";
+        return "has not identified itself";
     if (connection->in_used > 0 && !connection->throttled && connection->reading &&
         now - connection->received > PARTIAL_MS)
         return "has left a message unfinished";
@@ -726,7 +726,7 @@ void connections_tick(struct server *server)
         if (!fault)
             continue;
         server->service->counters.cut_off++;
-        server_log_rarely(server, RARE_CUT, 6, "%s %s: cut off", c->client.label, fault);
+        server_log_rarely(server, RARE_CUT, 6, "%s %s: disconnected", c->client.label, fault);
         connection_close(c);
     }
 }

@@ -42,7 +42,7 @@ static gordian_status read_secret(struct hook_target *target, const char *path,
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
         why = "it is not a file";
     else if (about.st_mode & 077)
-        why = "others than its owner can read or change it: chmod 600";
+        why = "other users can read or change it: chmod 600";
     else if ((count = read(fd, target->secret, sizeof target->secret)) < 16)
         why = "a secret has 16 to 255 characters";
     while (count > 0 && (target->secret[count - 1] == '\n' || target->secret[count - 1] == '\r'))
@@ -51,8 +51,7 @@ static gordian_status read_secret(struct hook_target *target, const char *path,
         why = "a secret has 16 to 255 characters";
     close(fd);
     target->secret_length = count > 0 ? (size_t)count : 0;
-    return why ? fail(error, GORDIAN_STATUS_INPUT, "will not take a secret from '%s': %s", path,
-                      why)
+    return why ? fail(error, GORDIAN_STATUS_INPUT, "cannot use the secret in '%s': %s", path, why)
                : GORDIAN_OK;
 }
 
@@ -89,7 +88,7 @@ gordian_status hook_parse(struct hook_target *target, const char *text, const ch
     target->tls = strncmp(text, "https://", 8) == 0;
     target->is_url = target->tls || strncmp(text, "http://", 7) == 0;
     if (target->is_url && !split_url(target, text + (target->tls ? 8 : 7)))
-        return fail(error, GORDIAN_STATUS_INPUT, "--on-deadlock: '%.200s' is no URL", text);
+        return fail(error, GORDIAN_STATUS_INPUT, "--on-deadlock: '%.200s' is not a URL", text);
     if (!target->is_url && (size_t)snprintf(target->command, sizeof target->command, "%s", text) >=
                                sizeof target->command)
         return fail(error, GORDIAN_STATUS_INPUT, "--on-deadlock: the command is too long");
@@ -205,7 +204,7 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
     pid_t child;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return fail(error, GORDIAN_STATUS_IO, "no pipe: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot make a pipe: %s", strerror(errno));
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
     sigemptyset(&none); /* this thread blocks all signals; the command must not */
@@ -249,7 +248,7 @@ static gordian_status connect_to(struct hook_target *target, gordian_error *erro
          place = place->ai_next) {
         int fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0) {
-            fail(error, GORDIAN_STATUS_IO, "no socket: %s", strerror(errno));
+            fail(error, GORDIAN_STATUS_IO, "cannot make a socket: %s", strerror(errno));
             continue;
         }
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -317,7 +316,7 @@ static gordian_status read_status(int fd, SSL *tls, gordian_error *error)
     }
     line[used] = '\0';
     if (sscanf(line, "HTTP/1.%*d %d", &status) != 1)
-        return fail(error, GORDIAN_STATUS_IO, "no answer came");
+        return fail(error, GORDIAN_STATUS_IO, "no answer");
     return status / 100 == 2 ? GORDIAN_OK
                              : fail(error, GORDIAN_STATUS_IO, "the answer was %d", status);
 }
@@ -363,7 +362,7 @@ static gordian_status post_over(const struct hook_target *target, int fd, SSL *t
     if (size < 0 || (size_t)size >= sizeof head)
         return fail(error, GORDIAN_STATUS_INPUT, "the URL is too long");
     if (target->secret_length && !signature[0])
-        return fail(error, GORDIAN_STATUS_IO, "it could not be signed");
+        return fail(error, GORDIAN_STATUS_IO, "the signature could not be computed");
     if (!send_all(fd, tls, head, (size_t)size) || !send_all(fd, tls, body, length))
         return tls ? fail_tls("sending failed:", error)
                    : fail(error, GORDIAN_STATUS_IO, "sending failed: %s", strerror(errno));
@@ -408,6 +407,6 @@ gordian_status hook_send(struct hook_target *target, const char *body, size_t le
     gordian_status status = target->is_url ? post_to_url(target, body, length, error)
                                            : run_hook_command(target, body, length, error);
     return status != GORDIAN_OK && when_broken(target)
-               ? fail(error, GORDIAN_STATUS_IO, "it was broken off")
+               ? fail(error, GORDIAN_STATUS_IO, "sending was aborted")
                : status;
 }

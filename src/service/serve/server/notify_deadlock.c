@@ -85,9 +85,9 @@ void server_watch_hook(struct server *server)
     server->service->counters.hooks_failed = now.failed;
     server->service->counters.hooks_dropped = now.dropped;
     if (now.failed != server->told.failed || now.dropped != server->told.dropped)
-        server_log_rarely(server, RARE_HOOK, 4, "--on-deadlock: %s; %llu not told so far",
-                          now.trouble[0] ? now.trouble : "too many at once",
-                          (unsigned long long)now.dropped);
+        server_log_rarely(
+            server, RARE_HOOK, 4, "--on-deadlock: %s; %llu notifications dropped so far",
+            now.trouble[0] ? now.trouble : "too many at once", (unsigned long long)now.dropped);
     server->told = now;
 }
 
@@ -108,7 +108,7 @@ static gordian_status see_open(void *context, const struct incident *incident)
     struct server *server = before->server;
     if (service_is_open(server->service, incident->id)) {
         if (before->standing++ < STANDING)
-            log_deadlock(server, "a deadlock stands:", incident);
+            log_deadlock(server, "a deadlock is open:", incident);
         return GORDIAN_OK;
     }
     const struct incident ended = {.id = incident->id,
@@ -156,11 +156,11 @@ gordian_status server_tell_before(struct server *server, gordian_error *error)
     if (server->hook)
         status = notices_query(history, see_notice, &before, error);
     if (before.told > 0)
-        server_log(server, 6, "--on-deadlock: %llu of before are told now",
+        server_log(server, 6, "--on-deadlock: %llu pending notifications are sent now",
                    (unsigned long long)before.told);
     THEN(status, incidents_query(history, &open, see_open, &before, error));
     if (before.standing > STANDING)
-        server_log(server, 6, "... and %llu more deadlocks stand",
+        server_log(server, 6, "... and %llu more deadlocks are open",
                    (unsigned long long)(before.standing - STANDING));
     return status;
 }

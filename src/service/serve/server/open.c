@@ -254,7 +254,7 @@ static gordian_status open_state(struct server *server, gordian_error *error)
     gordian_status status = open_patiently(server, &trouble);
     while (status == GORDIAN_STATUS_INPUT && server->senseless && server->options.repair &&
            server->senseless < before) {
-        server_log(server, 4, "record %llu makes no sense: %s",
+        server_log(server, 4, "record %llu is inconsistent: %s",
                    (unsigned long long)server->senseless, trouble.message);
         before = server->senseless;
         forget_state(server);
@@ -262,7 +262,7 @@ static gordian_status open_state(struct server *server, gordian_error *error)
     }
     if (status == GORDIAN_STATUS_INPUT && server->senseless)
         return fail(error, status,
-                    "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, "
+                    "%.120s: record %llu of the journal is inconsistent: %.120s. Restore a backup, "
                     "or start once with --repair: it moves what is behind the last good record "
                     "aside",
                     server->options.data ? server->options.data : "PostgreSQL",
@@ -390,10 +390,9 @@ static gordian_status clear_path(const char *path, const struct sockaddr_un *add
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "%.200s: another service listens there; name another socket (--socket)", path);
     if (why != ECONNREFUSED && why != ENOENT) /* it is unclear whether a process listens */
-        return fail(
-            error, GORDIAN_STATUS_UNAVAILABLE,
-            "%.200s: there is a socket, and it cannot be tried whether somebody listens: %s", path,
-            strerror(why));
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "%.200s: cannot check whether another service uses this socket: %s", path,
+                    strerror(why));
     unlink(path);
     return GORDIAN_OK;
 }
@@ -402,7 +401,7 @@ static gordian_status set_modes(const struct server *server, const char *path, g
 {
     gid_t group = server->peers.socket_group;
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: cannot give it to the group: %s", path,
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: cannot change its group: %s", path,
                     strerror(errno));
     if (chmod(path, auth_peers_mode(&server->peers)) != 0)
         return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
@@ -496,7 +495,8 @@ gordian_status server_inherit(const struct systemd *systemd, int fd, struct inhe
     }
     *socket = (struct inherited){.http = strcspn(name, ":") == 4 && memcmp(name, "http", 4) == 0};
     if (systemd->sockets > SERVER_LISTENERS)
-        return fail(error, GORDIAN_STATUS_INPUT, "%llu sockets were handed over; %d is the limit",
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%llu sockets were passed by systemd; the limit is %d",
                     (unsigned long long)systemd->sockets, SERVER_LISTENERS);
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) != 0 || !yes ||
         getsockname(fd, (struct sockaddr *)&socket->address, &length) != 0)

@@ -78,7 +78,7 @@ void server_report_left_out(struct server *server, bool at_once)
     if (limit->left_out == 0 || (!at_once && now - limit->reported_at < SERVER_LEFT_OUT_EVERY_MS))
         return;
     server_log(server, 6,
-               "%llu lines about deadlocks were left out: there were more than %d a second; "
+               "%llu lines about deadlocks were suppressed: there were more than %d a second; "
                "'gordian incidents' and the API list all deadlocks",
                (unsigned long long)limit->left_out, SERVER_DEADLOCK_RATE);
     limit->left_out = 0;
@@ -131,11 +131,10 @@ static void watch_snapshots(struct server *server)
         return;
     server->snapshots_fail = fail;
     if (fail)
-        server_log(
-            server, 3,
-            "no snapshot can be written: %s. Events are kept, but the journal grows until one "
-            "is written; it is tried again",
-            why);
+        server_log(server, 3,
+                   "cannot write a snapshot: %s. Events are still committed, but the journal "
+                   "grows; retrying",
+                   why);
     else
         server_log(server, 5, "snapshots are being written again");
 }
@@ -145,7 +144,7 @@ static void watch_stalls(struct server *server)
     const struct service_counters *counters = &server->service->counters;
     if (counters->stalls == server->stalls)
         return;
-    server_log(server, 4, "stood still for %llu ms: leases are so much longer",
+    server_log(server, 4, "stalled for %llu ms: leases are extended by that time",
                (unsigned long long)(counters->stalled_ms - server->stalled_ms));
     server->stalls = counters->stalls;
     server->stalled_ms = counters->stalled_ms;
@@ -156,7 +155,7 @@ static void watch_tokens(struct server *server)
     uint64_t wrong = server->service->counters.wrong_tokens;
     if (wrong == server->wrong_tokens)
         return;
-    server_log_rarely(server, RARE_TOKEN, 4, "a wrong token was shown, by %s: %llu since the start",
+    server_log_rarely(server, RARE_TOKEN, 4, "a wrong token was sent by %s: %llu since the start",
                       server->guesser[0] ? server->guesser : "a client of HTTP",
                       (unsigned long long)wrong);
     server->guesser[0] = '\0';
@@ -248,11 +247,11 @@ static void reload_files(struct server *server)
     systemd_say(&server->systemd, message);
     bool good = true;
     if (auth_reload(server->auth, &error)) {
-        server_log(server, 3, "the old tokens stay: %s", error.message);
+        server_log(server, 3, "keeping the old tokens: %s", error.message);
         good = false;
     }
     if (server->tls && tls_reload(server->tls, &error)) {
-        server_log(server, 3, "the old certificate stays: %s", error.message);
+        server_log(server, 3, "keeping the old certificate: %s", error.message);
         good = false;
     }
     if (server->options.reload) {

@@ -170,7 +170,7 @@ static void finish_snapshot(struct server *server)
     int status = -1;
     bool whole = child->used == 0 && waitpid(child->pid, &status, 0) == child->pid && status == 0;
     if (!whole) {
-        fail_child(server, "the process that makes it has failed");
+        fail_child(server, "the snapshot process has failed");
         return;
     }
     close_child(server);
@@ -183,7 +183,7 @@ static void on_child(evutil_socket_t fd, short what, void *context)
     struct snapshot_child *child = &server->child;
     gordian_allocator memory = memory_allocator(NULL);
     (void)what;
-    static const char why[] = "no memory for what its process sends";
+    static const char why[] = "out of memory while reading from the snapshot process";
     if (!memory_grow(&memory, &child->bytes, &child->room, child->used + READ_SIZE, 1)) {
         fail_child(server, why);
         return;

@@ -37,7 +37,7 @@ static const char *const texts[HISTORY_STATEMENTS] = {
                     " processes = coalesce(excluded.processes, processes),"
                     " witness = coalesce(excluded.witness, witness),"
                     " replay = coalesce(excluded.replay, replay), changed = excluded.changed",
-    /* Uses the parameters of an incident; unused ones are bound too. */
+    /* Uses the parameters of an incident; unused ones are bound as well. */
     [HISTORY_ACTION] =
         "INSERT OR REPLACE INTO action(id, system, at, what, who, process, why, born)"
         " VALUES(?1 & 0x7fffffffffffffff, ?2, ?3, ?5, ?6, ?7, ?8, ?11)",
@@ -142,7 +142,7 @@ int history_check_parts(sqlite3 *db, bool *damaged, gordian_error *error)
     *damaged = !code && rows != 1;
     if (*damaged)
         fail(error, GORDIAN_STATUS_INPUT,
-             there == PART_COUNT ? "its table 'applied' has not one row"
+             there == PART_COUNT ? "its table 'applied' does not have exactly one row"
                                  : "tables or views are missing");
     return code;
 }

@@ -263,7 +263,7 @@ static gordian_status write_again(struct journal *journal, int fd, gordian_error
     }
     if (status == GORDIAN_OK && file.at != journal->size)
         status = fail(error, GORDIAN_STATUS_IO,
-                      "what the disk did not take is gone from memory as well");
+                      "data that the disk did not accept is no longer in memory");
     if (status == GORDIAN_OK &&
         (!file_write_bytes(fd, file.bytes.data, file.at, 0) ||
          !switch_to(journal, fd, NEW, journal->first, file.at) || journal->doubtful))

@@ -120,7 +120,7 @@ gordian_status sections_load(const struct bytes *image, size_t head,
         status = loader->section(context, name, bytes, length, error);
     }
     if (status == GORDIAN_OK && bytes_left(&in) > 0)
-        status = fail(error, GORDIAN_STATUS_INPUT, "the snapshot's sections do not come out even");
+        status = fail(error, GORDIAN_STATUS_INPUT, "the snapshot's sections are malformed");
     return status;
 }
 

@@ -80,10 +80,10 @@ static bool check_frame(struct recovery *recovery, const struct batch *batch)
         note_damage(recovery, "records %llu to %llu are missing",
                     (unsigned long long)recovery->last + 1, (unsigned long long)batch->first - 1);
     else if (batch->frame != recovery->frame + 1)
-        note_damage(recovery, "something is missing behind record %llu",
+        note_damage(recovery, "a batch is missing after record %llu",
                     (unsigned long long)recovery->last);
     else if (recovery->senseless && batch->count > 0 && last >= recovery->senseless)
-        note_damage(recovery, "record %llu makes no sense behind those before it",
+        note_damage(recovery, "record %llu is inconsistent with those before it",
                     (unsigned long long)recovery->senseless);
     if (batch->count > 0 && last > recovery->last && !recovery->damaged) {
         recovery->last = last; /* otherwise it is in the snapshot */
@@ -98,7 +98,7 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
     struct batch batch;
     size_t before = file->at;
     if (needed && recovery->frame && file->frame != recovery->frame)
-        note_damage(recovery, "something is missing behind record %llu",
+        note_damage(recovery, "a batch is missing after record %llu",
                     (unsigned long long)recovery->last);
     if (needed)
         recovery->frame = file->frame;

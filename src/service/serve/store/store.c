@@ -141,7 +141,7 @@ static void show_health(struct store *store)
     if (store->role == STORE_LOST)
         snprintf(store->shown, sizeof store->shown, "%s", store->lost);
     else if (store->handing_over)
-        snprintf(store->shown, sizeof store->shown, "the lead is being handed over");
+        snprintf(store->shown, sizeof store->shown, "the leader is stepping down");
     else if (store->failed || store->sync_failed)
         snprintf(store->shown, sizeof store->shown, "%s", store->why);
     else if (store->hoarding)

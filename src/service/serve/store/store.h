@@ -143,7 +143,7 @@ bool store_leads_surely(const struct store *store);
 /* Returns the address of the leader; "": none or unknown. Valid until the next store_poll. */
 const char *store_leader(const struct store *store);
 /* Reason of STORE_LOST after store_hand_over; store_lost returns the reason. */
-#define STORE_HANDED_OVER "the lead was handed over"
+#define STORE_HANDED_OVER "the leader stepped down"
 const char *store_lost(const struct store *store);
 /* Do several servers share this store? */
 bool store_is_shared(const struct store *store);

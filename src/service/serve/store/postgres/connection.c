@@ -12,7 +12,7 @@ gordian_status pg_check(const char *conninfo, gordian_error *error)
     PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
     if (!options)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "--store: this is no connection string of libpq "
+                    "--store: not a connection string of libpq "
                     "(postgresql://USER@HOST:PORT/DATABASE, or 'host=HOST dbname=DATABASE')");
     PQconninfoFree(options);
     return GORDIAN_OK;

@@ -357,7 +357,7 @@ static void end_flight(struct store *store)
         break;
     }
     if (!flight.counts && !pg->failing)
-        pg_failed(pg, "a write was not taken, without an error");
+        pg_failed(pg, "a write had no effect, without an error");
     pg->failing |= !flight.counts;
     if (flight.counts)
         note_health(store);
@@ -589,7 +589,7 @@ static bool lead_once(struct store *store)
 {
     struct pg *pg = store->pg;
     if (!pg->conn && !loop_turns(store))
-        return pg_failed(pg, "the service stands still");
+        return pg_failed(pg, "the event loop hangs");
     if (!pg->conn && !(pg_connect(pg) && lead_again(store)))
         return false;
     if (store->role != STORE_LEADS)

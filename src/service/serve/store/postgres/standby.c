@@ -69,7 +69,7 @@ static void lose_thread(struct store *store)
 {
     store_lock(store);
     store->role = STORE_LOST;
-    snprintf(store->lost, sizeof store->lost, "a part of the journal was missed");
+    snprintf(store->lost, sizeof store->lost, "part of the journal is no longer available");
     store_unlock(store);
     store_ring(store);
 }
