@@ -455,7 +455,7 @@ static void test_folders(void)
     CHECK(store_open(&second, &world.options, NULL, &error) == GORDIAN_STATUS_UNAVAILABLE &&
           !second);
     char pid[40];
-    snprintf(pid, sizeof pid, "process %ld, works", (long)getpid());
+    snprintf(pid, sizeof pid, "process %ld, uses", (long)getpid());
     CHECK_MSG(strstr(error.message, pid) && strstr(error.message, world.folder), "%s",
               error.message);
     store_close(store);

@@ -116,13 +116,13 @@ static void test_clients(void)
     start_service(&service, "good", "ca");
     gordian_client_options options = trusting();
     refused(service.uri, &options, GORDIAN_STATUS_INPUT,
-            WORDS("certificate from us", "--tls-cert"));
+            WORDS("requires a client certificate", "--tls-cert"));
     options.tls_certificate = path_of("client.pem");
     options.tls_key = path_of("client.key");
     welcome(service.uri, &options);
     options.tls_certificate = path_of("stranger.pem");
     options.tls_key = path_of("stranger.key");
-    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("our certificate"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("rejected the client certificate"));
     options.tls_key = path_of("client.key");
     refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("client.key", "key"));
     options.tls_key = NULL;
