@@ -66,7 +66,7 @@ static void silence_makes_room(struct hall *hall)
         hall_say(hall, spoken[i], "ping\n", "pong");
         is_ended(hall, silent[i]);
     }
-    CHECK(count_text(hall->log, "others want its place") == 1);
+    CHECK(count_text(hall->log, "its slot is needed") == 1);
     for (int i = 0; i < 3; i++) /* who has spoken stays */
         is_ended(hall, hall_connect(hall));
     CHECK(count_text(hall->log, ": refused: ") == 1);

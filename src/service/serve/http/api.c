@@ -313,7 +313,7 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
 /* Can another server lead, although this one has led? A standby knows its role. */
 static bool may_be_deposed(const struct api *api)
 {
-    return store_is_shared(api->store) && !store_leads_surely(api->store) &&
+    return store_is_shared(api->store) && !store_is_sure_leader(api->store) &&
            store_role(api->store) != STORE_FOLLOWS;
 }
 
@@ -340,8 +340,8 @@ static void api_reply(struct api_call *call, int status)
 
 /* A response must not show what a power failure could still undo. Like an answer of the protocol,
  * it waits until its records are committed. */
-struct api_held {
-    struct api_held *next;
+struct held_response {
+    struct held_response *next;
     struct api *api;
     struct http_connection *connection; /* NULL: closed */
     struct output out;
@@ -361,7 +361,7 @@ bool api_is_kept(const struct api *api)
 }
 
 /* Replaces a response that could show what was never committed. */
-static int fail_doubtful(struct api_call *call)
+static int fail_uncommitted(struct api_call *call)
 {
     return api_fail(call, 503,
                     "this server may have lost the leadership, and its state may not be committed: "
@@ -370,7 +370,7 @@ static int fail_doubtful(struct api_call *call)
 
 static void on_held_gone(void *context)
 {
-    struct api_held *held = context;
+    struct held_response *held = context;
     held->connection = NULL;
 }
 
@@ -378,7 +378,7 @@ static bool hold_back(struct api_call *call, uint64_t number)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct api *api = call->api;
-    struct api_held *held = memory_zeroed(&memory, sizeof *held);
+    struct held_response *held = memory_zeroed(&memory, sizeof *held);
     if (!held)
         return false;
     held->api = api;
@@ -397,7 +397,7 @@ bool api_reply_kept(struct api_call *call, int status, uint64_t number)
     const struct api *api = call->api;
     bool kept = api_is_kept(api) || store_committed(api->store) >= number;
     if (status == 200 && !kept && may_be_deposed(api))
-        status = fail_doubtful(call);
+        status = fail_uncommitted(call);
     else if (status == 200 && !kept && hold_back(call, number))
         return false;
     api_reply(call, status);
@@ -407,7 +407,7 @@ bool api_reply_kept(struct api_call *call, int status, uint64_t number)
 static void drop_first_held(struct api *api)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    struct api_held *held = api->held;
+    struct held_response *held = api->held;
     api->held = held->next;
     output_close(&held->out);
     memory_free(&memory, held);
@@ -416,13 +416,13 @@ static void drop_first_held(struct api *api)
 /* Sends the first held response, or an error instead. */
 static void reply_held(struct api *api, bool kept)
 {
-    struct api_held *held = api->held;
+    struct held_response *held = api->held;
     struct http_connection *connection = held->connection;
     struct api_call call = {.api = api, .connection = connection, .out = held->out};
     memcpy(call.headers, held->headers, sizeof call.headers);
     held->out = (struct output){.fd = -1};
     if (connection)
-        api_reply(&call, kept ? 200 : fail_doubtful(&call));
+        api_reply(&call, kept ? 200 : fail_uncommitted(&call));
     else
         output_close(&call.out);
     drop_first_held(api);
@@ -438,7 +438,7 @@ void api_flush(struct api *api)
             break;
         reply_held(api, kept);
     }
-    followers_tell(api->followers);
+    subscribers_send(api->followers);
     sse_release(api->sse, api_is_kept(api) ? UINT64_MAX : store_committed(api->store));
     httpd_work(api->httpd);
 }

@@ -24,7 +24,7 @@
  * Times are ms since 1970. The handlers run in the event loop and must be fast: everything that
  * grows with a system has a limit, and a thread queries the history of incidents. A response is
  * written to an `output` in memory with the JSON writer; a thread writes long ones from a copy
- * (api_write_apart). A handler returns the HTTP status, with a message for any status but 200.
+ * (api_write_in_thread). A handler returns the HTTP status, with a message for any status but 200.
  * docs/guide/serve.md describes all responses.
  */
 #pragma once
@@ -62,10 +62,10 @@ struct api {
     struct blockers blockers;
     const char *address;       /* of this server, for clients of other servers; NULL: none */
     struct questions *writers; /* a thread for long responses; NULL: none */
-    struct past_desk *past;    /* NULL: not used yet, or nothing is kept */
-    struct api_held *held, **held_end; /* responses that wait for a commit */
-    struct graph_work *graph;          /* graph that is being copied; NULL: none */
-    uint32_t looked;                   /* of a very large system: where the last graph stopped */
+    struct past_queries *past; /* NULL: not used yet, or nothing is kept */
+    struct held_response *held, **held_end; /* responses that wait for a commit */
+    struct graph_work *graph;               /* graph that is being copied; NULL: none */
+    uint32_t looked; /* of a very large system: where the last graph stopped */
     /* Are events accepted and committed? */
     bool (*ready)(void *context, const char **why);
     void *ready_context;
@@ -96,7 +96,7 @@ struct api_call {
 };
 
 #define API_LATER 0    /* status: the response comes later, followed by http_go_on */
-#define API_AGAIN (-1) /* status: call the handler again, see http_again */
+#define API_AGAIN (-1) /* status: call the handler again, see http_repeat */
 
 /* Sends the output or message of `call` once this record is committed. False: not yet; it will be
  * sent. */
@@ -120,15 +120,16 @@ int api_read_body(struct api_call *call, struct arena *arena, const struct value
 bool api_flag(const struct api_call *call, const char *key);
 
 /* A response that a thread prepares. `missing`, `said`: status and message (NULL: the error's) for
- * GORDIAN_STATUS_END. Pass api_later_answer as `done`. */
-struct api_later;
-struct api_later *api_later_new(struct api_call *call, int missing, const char *said);
-void api_later_answer(void *later);
+ * GORDIAN_STATUS_END. Pass api_deferred_answer as `done`. */
+struct api_deferred;
+struct api_deferred *api_deferred_new(struct api_call *call, int missing, const char *said);
+void api_deferred_answer(void *later);
 /* Waits for the question; NULL: it could not be asked. Returns a status. */
-int api_later_begin(struct api_call *call, struct api_later *later, struct question *question);
+int api_deferred_begin(struct api_call *call, struct api_deferred *later,
+                       struct question *question);
 /* Lets the thread write a long response from a copy, which it then frees. False: no thread is
  * available, and the caller keeps the copy. */
-bool api_write_apart(struct api_call *call, const struct question_work *what, int *status);
+bool api_write_in_thread(struct api_call *call, const struct question_work *what, int *status);
 
 /* Selects a part of a system's graph. */
 struct graph_ask {

@@ -37,7 +37,7 @@ static void write_blocker(struct api_call *call, struct json *json, uint32_t pro
     json_shut(json);
 }
 
-static bool system_is_there(const struct served *served, uint32_t process)
+static bool process_exists(const struct served *served, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     return process < served->process_room && served_process_name(served, process, buffer);
@@ -49,7 +49,7 @@ static void write_roots(struct api_call *call, struct json *json,
     json_open(json, "blockers", '[');
     for (uint32_t i = 0; known && i < known->top_count && i < limit; i++) {
         const struct blockers_root *root = &known->top[i];
-        if (system_is_there(call->system, root->process)) /* skip processes that have exited */
+        if (process_exists(call->system, root->process)) /* skip processes that have exited */
             write_blocker(call, json, root->process, root->behind, &root->circle);
     }
     json_shut(json);
@@ -91,8 +91,8 @@ static size_t find_children(struct served *served, const struct blockers_system 
     return count;
 }
 
-static int write_under(struct api_call *call, struct json *json,
-                       const struct blockers_system *known, const char *name)
+static int write_waiters(struct api_call *call, struct json *json,
+                         const struct blockers_system *known, const char *name)
 {
     struct child children[LOOK];
     bool more;
@@ -124,7 +124,7 @@ static void write_labelled(struct api_call *call, struct json *json,
             continue;
         left--;
         struct child one = {i, blockers_behind(known, i)};
-        if (!system_is_there(call->system, i))
+        if (!process_exists(call->system, i))
             continue;
         if (one.behind == 0 && call->system->processes[i].incident != GORDIAN_NONE)
             one.behind = 1; /* another process of its cycle */
@@ -161,7 +161,7 @@ int api_blockers(struct api_call *call)
     else
         json_key_null(&json, "at"); /* not known yet: ask again soon */
     if (under && *under)
-        status = write_under(call, &json, known, under);
+        status = write_waiters(call, &json, known, under);
     else if (*api_label(call))
         write_labelled(call, &json, known, api_label(call), limit);
     else

@@ -397,7 +397,7 @@ static void drop_copy(void *job)
 }
 
 /* Moves the copy to the thread. False: not moved, write it directly. */
-static bool write_apart(struct api_call *call, struct graph_copy *copy, int *status)
+static bool write_in_thread(struct api_call *call, struct graph_copy *copy, int *status)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (copy->processes + copy->resources + copy->edges <= AT_ONCE)
@@ -406,7 +406,7 @@ static bool write_apart(struct api_call *call, struct graph_copy *copy, int *sta
     if (!job)
         return false;
     *job = *copy;
-    if (!api_write_apart(call, &(struct question_work){write_copy, drop_copy, job}, status)) {
+    if (!api_write_in_thread(call, &(struct question_work){write_copy, drop_copy, job}, status)) {
         memory_free(&memory, job);
         return false;
     }
@@ -417,7 +417,7 @@ static bool write_apart(struct api_call *call, struct graph_copy *copy, int *sta
 static int answer_copy(struct api_call *call, struct graph_copy *copy)
 {
     int status = 200;
-    if (write_apart(call, copy, &status))
+    if (write_in_thread(call, copy, &status))
         return status;
     gordian_error error = {0};
     if (write_copy(copy, &call->out, &error) != GORDIAN_OK)
@@ -454,7 +454,7 @@ static struct graph_work *find_work(struct api_call *call, const struct graph_as
 {
     struct api *api = call->api;
     struct graph_work *work = api->graph;
-    if (work && http_times(call->connection) > 0 && work->connection == call->connection &&
+    if (work && http_repeats(call->connection) > 0 && work->connection == call->connection &&
         work->version == state_version(call))
         return work;
     api_drop_graph(api);
@@ -476,8 +476,8 @@ static int answer_graph(struct api_call *call, const struct graph_ask *ask)
         /* Let other requests run; but not forever, because a change of the state restarts the copy.
          */
         if (work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
-            http_times(call->connection) < TIMES_MOST && !call->api->service->unkept) {
-            http_again(call->connection);
+            http_repeats(call->connection) < TIMES_MOST && !call->api->service->unkept) {
+            http_repeat(call->connection);
             return API_AGAIN;
         }
         status = take_graph_step(work, ask, call->message);

@@ -72,7 +72,7 @@ int api_systems(struct api_call *call)
 /* ------------------------------------------------------------------ incidents */
 
 /* Returns the value of a key, or NULL if it is absent or empty. */
-static const char *said_text(const struct api_call *call, const char *key)
+static const char *query_text(const struct api_call *call, const char *key)
 {
     const char *text = http_query(call->request, key);
     return text && *text ? text : NULL;
@@ -82,9 +82,9 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
 {
     uint64_t limit;
     *filter = (struct incidents_filter){
-        .system = said_text(call, "system"),
-        .process = said_text(call, "process"),
-        .label = said_text(call, "label"),
+        .system = query_text(call, "system"),
+        .process = query_text(call, "process"),
+        .label = query_text(call, "label"),
         .systems = call->grant.systems,
         .open = api_flag(call, "open"),
         .ended = api_flag(call, "ended"),
@@ -100,12 +100,12 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
 
 static int ask_history(struct api_call *call, const struct incidents_filter *filter, uint64_t id)
 {
-    struct api_later *later = api_later_new(call, 404, "there is no such incident");
+    struct api_deferred *later = api_deferred_new(call, 404, "there is no such incident");
     if (!later)
         return api_fail(call, 503, "out of memory");
-    return api_later_begin(
+    return api_deferred_begin(
         call, later,
-        questions_ask(store_questions(call->api->store), filter, id, api_later_answer, later));
+        questions_ask(store_questions(call->api->store), filter, id, api_deferred_answer, later));
 }
 
 static int ask_list(struct api_call *call, bool actions)
@@ -193,7 +193,8 @@ static int answer_points(struct api_call *call, struct rate_points *points)
     gordian_error error = {0};
     int status = 200;
     if (points->count > AT_ONCE &&
-        api_write_apart(call, &(struct question_work){write_points, drop_points, points}, &status))
+        api_write_in_thread(call, &(struct question_work){write_points, drop_points, points},
+                            &status))
         return status;
     if (write_points(points, &call->out, &error) != GORDIAN_OK)
         status = api_broken(call, &error);

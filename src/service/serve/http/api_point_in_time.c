@@ -13,14 +13,14 @@
 #define ASKED_MAX 8 /* maximum queued */
 
 /* Shared with the thread; the last user frees it. */
-struct past_desk {
+struct past_queries {
     struct past *past; /* used by the thread */
     atomic_bool stop;
     atomic_uint users;
 };
 
 struct job {
-    struct past_desk *desk;
+    struct past_queries *desk;
     struct graph_ask ask;
     char system[GORDIAN_NAME_MAX + 1], around[GORDIAN_NAME_MAX + 1], only[16];
     char label[GORDIAN_NAME_MAX + 1];
@@ -31,7 +31,7 @@ struct job {
     char leader[STORE_ADDRESS], address[STORE_ADDRESS];
 };
 
-static void leave_past_desk(struct past_desk *desk)
+static void release_past_queries(struct past_queries *desk)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (!desk || atomic_fetch_sub(&desk->users, 1) > 1)
@@ -44,11 +44,11 @@ void api_past_close(struct api *api)
 {
     if (api->past)
         atomic_store(&api->past->stop, true);
-    leave_past_desk(api->past);
+    release_past_queries(api->past);
     api->past = NULL;
 }
 
-static gordian_status open_desk(struct api *api, gordian_error *error)
+static gordian_status open_past_queries(struct api *api, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct store_options source;
@@ -57,7 +57,7 @@ static gordian_status open_desk(struct api *api, gordian_error *error)
     if (!store_past_source(api->store, &source))
         return fail(error, GORDIAN_STATUS_END,
                     "nothing is kept: point-in-time queries need --data or --store");
-    struct past_desk *desk = memory_zeroed(&memory, sizeof *desk);
+    struct past_queries *desk = memory_zeroed(&memory, sizeof *desk);
     if (!desk)
         return fail_memory(error);
     atomic_init(&desk->users, 1);
@@ -65,7 +65,7 @@ static gordian_status open_desk(struct api *api, gordian_error *error)
     if (status == GORDIAN_OK)
         api->past = desk;
     else
-        leave_past_desk(desk);
+        release_past_queries(desk);
     return status;
 }
 
@@ -73,24 +73,24 @@ static void drop_job(void *context)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct job *job = context;
-    leave_past_desk(job->desk);
+    release_past_queries(job->desk);
     memory_free(&memory, job);
 }
 
-static int run_moment_job(struct api_call *call, struct job *job,
-                          gordian_status (*work)(void *, struct output *, gordian_error *))
+static int run_job(struct api_call *call, struct job *job,
+                   gordian_status (*work)(void *, struct output *, gordian_error *))
 {
     const struct question_work what = {work, drop_job, job};
-    struct api_later *later = api_later_new(call, 410, NULL);
+    struct api_deferred *later = api_deferred_new(call, 410, NULL);
     if (!later) {
         drop_job(job);
         return api_fail(call, 503, "out of memory");
     }
-    struct question *question =
-        questions_run(store_workers(call->api->store), &what, ASKED_MAX, api_later_answer, later);
+    struct question *question = questions_run(store_workers(call->api->store), &what, ASKED_MAX,
+                                              api_deferred_answer, later);
     if (!question)
         drop_job(job);
-    return api_later_begin(call, later, question);
+    return api_deferred_begin(call, later, question);
 }
 
 /* Makes a job for the thread. NULL: *status has the error. */
@@ -98,7 +98,7 @@ static struct job *begin_job(struct api_call *call, int *status)
 {
     gordian_allocator memory = memory_allocator(NULL);
     gordian_error error = {0};
-    gordian_status opened = open_desk(call->api, &error);
+    gordian_status opened = open_past_queries(call->api, &error);
     struct job *job = opened == GORDIAN_OK ? memory_zeroed(&memory, sizeof *job) : NULL;
     if (job) {
         job->desk = call->api->past;
@@ -139,7 +139,7 @@ static gordian_status write_past(struct job *job, struct service *service, struc
                 message);
 }
 
-static gordian_status find_past(void *context, struct output *out, gordian_error *error)
+static gordian_status answer_past_graph(void *context, struct output *out, gordian_error *error)
 {
     struct job *job = context;
     struct service *service;
@@ -167,12 +167,12 @@ int api_past_graph(struct api_call *call, const struct graph_ask *ask)
     job->ask.only = keep_text(job->only, sizeof job->only, ask->only);
     job->ask.label = keep_text(job->label, sizeof job->label, ask->label);
     keep_text(job->system, sizeof job->system, call->system->name);
-    return run_moment_job(call, job, find_past);
+    return run_job(call, job, answer_past_graph);
 }
 
 /* ------------------------------------------------------------------ earliest moment */
 
-static gordian_status find_begin(void *context, struct output *out, gordian_error *error)
+static gordian_status answer_past(void *context, struct output *out, gordian_error *error)
 {
     const struct job *job = context;
     struct json json;
@@ -196,7 +196,7 @@ int api_past(struct api_call *call)
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i] && service->systems[i]->opened < job->opened)
             job->opened = service->systems[i]->opened;
-    return run_moment_job(call, job, find_begin);
+    return run_job(call, job, answer_past);
 }
 
 /* ------------------------------------------------------------------ cluster */
@@ -237,7 +237,7 @@ static void write_known(struct json *json, const struct job *job)
 
 /* The database may refuse new connections while existing ones work: then it answers what is known.
  */
-static gordian_status find_servers(void *context, struct output *out, gordian_error *error)
+static gordian_status answer_cluster(void *context, struct output *out, gordian_error *error)
 {
     const struct job *job = context;
     struct json json;
@@ -261,10 +261,10 @@ static gordian_status find_servers(void *context, struct output *out, gordian_er
     return partial ? GORDIAN_OK : status;
 }
 
-static void tell_role(struct job *job, const struct api *api)
+static void copy_role(struct job *job, const struct api *api)
 {
     job->shared = store_is_shared(api->store);
-    job->leads = store_leads_surely(api->store);
+    job->leads = store_is_sure_leader(api->store);
     job->fence = api->service->fence;
     bool doubtful = !job->leads && store_role(api->store) == STORE_LEADS;
     keep_text(job->leader, sizeof job->leader, doubtful ? "" : store_leader(api->store));
@@ -276,7 +276,7 @@ int api_cluster(struct api_call *call)
     int status = 503;
     struct job alone = {0};
     struct json json;
-    tell_role(&alone, call->api);
+    copy_role(&alone, call->api);
     if (!alone.shared) {
         json_begin(&json, &call->out);
         write_cluster(&json, &alone);
@@ -286,6 +286,6 @@ int api_cluster(struct api_call *call)
     struct job *job = begin_job(call, &status);
     if (!job)
         return status;
-    tell_role(job, call->api);
-    return run_moment_job(call, job, find_servers);
+    copy_role(job, call->api);
+    return run_job(call, job, answer_cluster);
 }

@@ -18,7 +18,7 @@ struct chain {
 
 static_assert(1024 >= 2 * API_CHAIN_MAX, "half of the slots stay free");
 
-static void come_upon(struct chain *chain, uint32_t process)
+static void add_to_chain(struct chain *chain, uint32_t process)
 {
     size_t slots = sizeof chain->seen / sizeof *chain->seen;
     size_t at = process * UINT32_C(2654435761) % slots;
@@ -50,7 +50,7 @@ static void write_holders(struct chain *chain, struct json *json, uint32_t resou
             break;
         }
         written++;
-        come_upon(chain, edges[i].process);
+        add_to_chain(chain, edges[i].process);
         json_text(json, served_process_label(chain->system, edges[i].process, label));
     }
     json_shut(json);
@@ -113,7 +113,7 @@ static int answer_chain(struct chain *chain, uint32_t process)
     json_key_text(&json, "system", chain->system->name);
     json_key_text(&json, "process", served_process_label(chain->system, process, label));
     json_open(&json, "chain", '[');
-    come_upon(chain, process);
+    add_to_chain(chain, process);
     for (size_t i = 0; i < chain->count; i++)
         write_link(chain, &json, chain->ids[i]);
     json_shut(&json);

@@ -56,7 +56,7 @@ static void clear_some(struct blockers_system *system, uint32_t end)
 }
 
 /* Returns a process that it waits for: the first other holder of something it wants. */
-static uint32_t whom_it_waits_for(struct served *served, uint32_t process)
+static uint32_t find_blocker(struct served *served, uint32_t process)
 {
     gordian_edge wants[SIDE], holds[SIDE];
     size_t count = served_first_edges(served, SERVED_WANTED, process, wants, SIDE);
@@ -77,7 +77,7 @@ static void follow_some(struct blockers_system *system, uint32_t end)
     for (uint32_t i = system->at; i < end; i++) {
         if (i >= system->served->process_room || !system->served->processes[i].since)
             continue;
-        uint32_t next = whom_it_waits_for(system->served, i);
+        uint32_t next = find_blocker(system->served, i);
         if (next >= system->limit)
             continue;
         system->next[i] = next;

@@ -19,4 +19,4 @@ struct followers;
 gordian_status followers_open(struct followers **out, struct api *api, gordian_error *error);
 void followers_close(struct followers *followers); /* call it before the HTTP server is closed */
 /* At the end of an iteration: sends a slice of what is committed. */
-void followers_tell(struct followers *followers);
+void subscribers_send(struct followers *followers);

@@ -21,7 +21,7 @@
 #define LINGER_MS   2000
 #define SLOWLY_MS   1000
 #define PAUSE_MS    100          /* pause of accepting when out of descriptors */
-#define PLACE_MS    5            /* pause of accepting when all slots are taken */
+#define SLOT_MS     5            /* pause of accepting when all slots are taken */
 #define GRACE_MS    250          /* an unfinished request cannot be replaced for this long */
 #define TIME_PART   5            /* requests get this fraction of the time, */
 #define TIME_MOST   2000000      /* at most this many ns at once after a pause, */
@@ -98,7 +98,7 @@ static void connection_free(struct http_connection *connection)
     memory_free(&http->memory, connection);
 }
 
-void http_doom(struct http_connection *connection)
+void http_close_soon(struct http_connection *connection)
 {
     connection->doomed = true;
     set_timer(connection, 0);
@@ -164,7 +164,7 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
     size_t look = length < HTTP_HEAD_MAX + 1 ? length : HTTP_HEAD_MAX + 1;
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)look);
     if (!bytes) {
-        http_doom(connection);
+        http_close_soon(connection);
         return false;
     }
     size_t end;
@@ -198,7 +198,7 @@ static bool next_request(struct http_connection *connection)
         return false;
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)total);
     if (!bytes) {
-        http_doom(connection);
+        http_close_soon(connection);
         return false;
     }
     /* Parse again: another connection may have used http->request meanwhile. */
@@ -253,7 +253,7 @@ void http_go_on(struct http_connection *connection)
 }
 
 /* Rate limit: most of the time of the event loop is for events, however many readers there are. */
-static bool have_time(struct httpd *http)
+static bool may_run_request(struct httpd *http)
 {
     uint64_t now = clock_ns(), gained = (now - http->counted) / TIME_PART;
     if (gained > 0)
@@ -279,7 +279,7 @@ static void drop_input(struct http_connection *connection)
 
 /* Handles one request of the first connection and queues it again. A running timer continues until
  * a request is complete. */
-static void serve_first(struct httpd *http)
+static void run_first_request(struct httpd *http)
 {
     struct http_connection *connection = http->ready;
     const struct evbuffer *out = bufferevent_get_output(connection->bev);
@@ -301,9 +301,9 @@ void httpd_work(struct httpd *http)
 {
     int64_t slice = TIME_SLICE;
     bool worked = false;
-    for (; http->ready && slice > 0 && have_time(http); worked = true) {
+    for (; http->ready && slice > 0 && may_run_request(http); worked = true) {
         uint64_t began = work_ns();
-        serve_first(http);
+        run_first_request(http);
         uint64_t took = work_ns() - began;
         slice -= (int64_t)took;
         if (http->ready && http->ready->times > 0)
@@ -317,7 +317,7 @@ void httpd_work(struct httpd *http)
 }
 
 /* Only ends the iteration; httpd_work continues. */
-static void on_rested(evutil_socket_t fd, short what, void *context)
+static void on_requests_due(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
@@ -400,39 +400,38 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 /* ------------------------------------------------------------------ accepting */
 
 /* How soon a connection can be replaced, the first ones first. */
-enum give_way_to_events {
-    WAY_AT_ONCE,   /* it is closing, or waits for the answer to a wrong token */
-    WAY_UNKNOWN,   /* request unfinished or response unread, without a valid token */
-    WAY_PERMITTED, /* the same with a valid token */
-    WAY_SOON,      /* it waits for the server, or is new */
-    WAY_NEVER,
+enum replace_order {
+    REPLACE_AT_ONCE,   /* it is closing, or waits for the answer to a wrong token */
+    REPLACE_UNKNOWN,   /* request unfinished or response unread, without a valid token */
+    REPLACE_PERMITTED, /* the same with a valid token */
+    REPLACE_SOON,      /* it waits for the server, or is new */
+    REPLACE_NEVER,
 };
 
-static enum give_way_to_events give_way_to_events(const struct http_connection *connection,
-                                                  uint64_t now)
+static enum replace_order replace_order(const struct http_connection *connection, uint64_t now)
 {
     bool idle = connection->state == HTTP_READING;
     bool leaving = connection->state == HTTP_CLOSING && !connection->permitted;
     if (connection->state == HTTP_LINGERING || connection->slowly)
-        return WAY_AT_ONCE;
+        return REPLACE_AT_ONCE;
     if (!idle && !leaving)
-        return WAY_NEVER;
+        return REPLACE_NEVER;
     if (connection->ready_link || now - connection->since < GRACE_MS)
-        return WAY_SOON;
-    return connection->permitted ? WAY_PERMITTED : WAY_UNKNOWN;
+        return REPLACE_SOON;
+    return connection->permitted ? REPLACE_PERMITTED : REPLACE_UNKNOWN;
 }
 
 /* Returns the connection to replace: of equal ones, the oldest. NULL: none. `reserved`: among the
  * reserved slots, or the others. */
 static struct http_connection *find_idle_client(const struct httpd *http, bool reserved,
-                                                enum give_way_to_events *way)
+                                                enum replace_order *way)
 {
     struct http_connection *victim = NULL;
     uint64_t now = clock_ms();
-    *way = WAY_NEVER;
+    *way = REPLACE_NEVER;
     for (struct http_connection *each = http->newest; each; each = each->next) {
-        enum give_way_to_events its =
-            each->reserved == reserved ? give_way_to_events(each, now) : WAY_NEVER;
+        enum replace_order its =
+            each->reserved == reserved ? replace_order(each, now) : REPLACE_NEVER;
         if (its < *way || (victim && its == *way && each->since <= victim->since)) {
             victim = each;
             *way = its;
@@ -442,30 +441,30 @@ static struct http_connection *find_idle_client(const struct httpd *http, bool r
 }
 
 enum place {
-    PLACE_FREE,     /* or taken from a connection that can be replaced */
-    PLACE_RESERVED, /* a reserved slot: no other can be freed */
-    PLACE_NONE,     /* none yet */
+    SLOT_FREE,     /* or taken from a connection that can be replaced */
+    SLOT_RESERVED, /* a reserved slot: no other can be freed */
+    SLOT_NONE,     /* none yet */
 };
 
 /* Finds a slot for a new connection. *victim: the connection to close; NULL: none. */
-static enum place find_place_for(const struct httpd *http, struct http_connection **victim)
+static enum place find_slot(const struct httpd *http, struct http_connection **victim)
 {
     const struct httpd_limits *limits = &http->options.limits;
-    enum give_way_to_events way;
+    enum replace_order way;
     *victim = NULL;
     if (http->figures.connections - http->reserved < limits->connections)
-        return PLACE_FREE;
+        return SLOT_FREE;
     struct http_connection *first = find_idle_client(http, false, &way);
-    if (way < WAY_SOON)
+    if (way < REPLACE_SOON)
         *victim = first;
-    if (way < WAY_NEVER)
-        return way < WAY_SOON ? PLACE_FREE : PLACE_NONE;
+    if (way < REPLACE_NEVER)
+        return way < REPLACE_SOON ? SLOT_FREE : SLOT_NONE;
     if (http->reserved < limits->reserved)
-        return PLACE_RESERVED;
+        return SLOT_RESERVED;
     first = find_idle_client(http, true, &way);
-    if (way < WAY_SOON)
+    if (way < REPLACE_SOON)
         *victim = first;
-    return way < WAY_SOON ? PLACE_RESERVED : PLACE_NONE;
+    return way < REPLACE_SOON ? SLOT_RESERVED : SLOT_NONE;
 }
 
 static bool start_connection(struct httpd *http, struct http_connection *connection,
@@ -514,11 +513,11 @@ static void pause_accepting(struct httpd *http, unsigned ms)
 }
 
 /* Pauses accepting instead of accepting and dropping: clients wait in the backlog. */
-static void consider_accepting(struct httpd *http)
+static void update_accepting(struct httpd *http)
 {
     struct http_connection *victim;
-    if (find_place_for(http, &victim) == PLACE_NONE)
-        pause_accepting(http, PLACE_MS);
+    if (find_slot(http, &victim) == SLOT_NONE)
+        pause_accepting(http, SLOT_MS);
     else
         set_accepting(http, true);
 }
@@ -526,8 +525,8 @@ static void consider_accepting(struct httpd *http)
 static struct http_connection *new_connection(struct httpd *http)
 {
     struct http_connection *victim;
-    enum place place = find_place_for(http, &victim);
-    if (place == PLACE_NONE)
+    enum place place = find_slot(http, &victim);
+    if (place == SLOT_NONE)
         return NULL;
     struct http_connection *connection = memory_zeroed(&http->memory, sizeof *connection);
     if (connection && victim) {
@@ -535,7 +534,7 @@ static struct http_connection *new_connection(struct httpd *http)
         connection_free(victim);
     }
     if (connection)
-        connection->reserved = place == PLACE_RESERVED;
+        connection->reserved = place == SLOT_RESERVED;
     return connection;
 }
 
@@ -569,14 +568,14 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         return;
     }
     add_connection(http, connection);
-    consider_accepting(http);
+    update_accepting(http);
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
-    consider_accepting(context);
+    update_accepting(context);
 }
 
 /* Out of descriptors or memory: an immediate retry would fail again. */
@@ -652,7 +651,7 @@ gordian_status httpd_open(struct httpd **out, const struct httpd_options *option
     http->memory = memory;
     http->options = *options;
     http->pause = evtimer_new(options->base, on_pause_over, http);
-    http->rest = evtimer_new(options->base, on_rested, http);
+    http->rest = evtimer_new(options->base, on_requests_due, http);
     http->time_left = TIME_MOST;
     http->counted = clock_ns();
     http->ready_end = &http->ready;

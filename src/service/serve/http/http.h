@@ -92,9 +92,9 @@ void http_wait(struct http_connection *connection, void (*gone)(void *context), 
 void http_go_on(struct http_connection *connection);
 
 /* Defers the request: the handler is called again with it in one of the next iterations, before
- * other requests. http_times returns how often that has happened. */
-void http_again(struct http_connection *connection);
-unsigned http_times(const struct http_connection *connection);
+ * other requests. http_repeats returns how often that has happened. */
+void http_repeat(struct http_connection *connection);
+unsigned http_repeats(const struct http_connection *connection);
 
 /* The client has shown a valid token: its connection is replaced last. */
 void http_permit(struct http_connection *connection);

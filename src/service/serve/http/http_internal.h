@@ -52,7 +52,7 @@ struct httpd {
     size_t listener_count;
     struct event *pause; /* timer that resumes accepting */
     unsigned reserved;   /* number of reserved connections */
-    struct event *rest;  /* timer that continues with requests: see have_time */
+    struct event *rest;  /* timer that continues with requests: see may_run_request */
     struct http_connection *ready, **ready_end; /* connections that may have a request */
     int64_t time_left;                          /* ns that requests may use now */
     uint64_t counted;                           /* ns: last update of time_left */
@@ -64,4 +64,4 @@ struct httpd {
 /* Starts the timer for the current state. */
 void http_rearm(struct http_connection *connection);
 /* Closes the connection at the next iteration. */
-void http_doom(struct http_connection *connection);
+void http_close_soon(struct http_connection *connection);

@@ -151,7 +151,7 @@ static bool make_set(struct rates *rates, struct rates_system *system, const str
 }
 
 /* Changes with every event that may change the set of deadlocked processes. */
-static uint64_t known_until(const struct served *served)
+static uint64_t dead_version(const struct served *served)
 {
     return served->seq - served->calm + served->marked;
 }
@@ -171,13 +171,13 @@ static void find_all_deadlocked(struct rates *rates, struct rates_system *system
     for (size_t i = 0; i < count; i++)
         bits_set(system->dead, list[i]);
     system->deadlocked = (uint32_t)count;
-    system->dead_seq = known_until(served);
+    system->dead_seq = dead_version(served);
     system->dead_cost_ns = work_ns() - before;
 }
 
 /* Updates the membership of one process. */
-static void look_at_system(struct rates_system *system, const struct served *served,
-                           uint32_t process)
+static void update_dead_process(struct rates_system *system, const struct served *served,
+                                uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
     bool dead = record->since && served_incident(served, process) != GORDIAN_NONE;
@@ -200,10 +200,10 @@ static void find_some_deadlocked(struct rates *rates, struct rates_system *syste
     if (system->dead_scan >= limit)
         system->dead_scan = 0;
     if (system->dead_scan == 0)
-        system->dead_round = known_until(served);
+        system->dead_round = dead_version(served);
     uint32_t end = limit - system->dead_scan > RATES_SCAN ? system->dead_scan + RATES_SCAN : limit;
     for (uint32_t i = system->dead_scan; i < end; i++)
-        look_at_system(system, served, i);
+        update_dead_process(system, served, i);
     system->dead_scan = end;
     if (end == limit)
         system->dead_seq =
@@ -224,7 +224,7 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
         system->dead_scan = 0;
         system->dead_seq = UINT64_MAX;
         system->dead_cost_ns = 0;
-    } else if (system->dead_seq != known_until(served)) {
+    } else if (system->dead_seq != dead_version(served)) {
         uint32_t limit = served_process_limit(served);
         bool large = limit > RATES_SCAN || (limit > SMALL && system->dead_cost_ns > CHEAP_NS);
         (large ? find_some_deadlocked : find_all_deadlocked)(rates, system, served);

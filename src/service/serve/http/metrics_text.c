@@ -169,7 +169,7 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_gauge(out, "gordian_ready", "1: events are taken and kept.",
                      api->ready(api->ready_context, &why));
     prometheus_gauge(out, "gordian_leads", "1: of all servers on its store, this one leads.",
-                     !service->standing_by[0] && store_leads_surely(api->store));
+                     !service->standing_by[0] && store_is_sure_leader(api->store));
     prometheus_gauge(out, "gordian_systems", "Systems.", service->system_count);
     prometheus_gauge(out, "gordian_sessions", "Sessions, connected or on their lease.",
                      service->session_count);

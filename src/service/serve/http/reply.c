@@ -29,7 +29,7 @@ static void note_answered(struct http_connection *connection, int status, bool f
     connection->answered = true;
     connection->http->figures.requests[status / 100 < 6 ? status / 100 : 0]++;
     if (!fine)
-        http_doom(connection);
+        http_close_soon(connection);
     else if (!connection->keep_alive)
         connection->state = HTTP_CLOSING;
     else if (connection->state == HTTP_WAITING)
@@ -128,12 +128,12 @@ void http_wait(struct http_connection *connection, void (*gone)(void *), void *c
     bufferevent_disable(connection->bev, EV_READ);
 }
 
-void http_again(struct http_connection *connection)
+void http_repeat(struct http_connection *connection)
 {
     connection->answered = connection->again = true;
 }
 
-unsigned http_times(const struct http_connection *connection)
+unsigned http_repeats(const struct http_connection *connection)
 {
     return connection->times;
 }
@@ -189,7 +189,7 @@ bool http_stream_write(struct http_connection *connection, const void *bytes, si
         return false;
     }
     if (evbuffer_add(out, bytes, length) != 0) {
-        http_doom(connection);
+        http_close_soon(connection);
         return false;
     }
     return true;
@@ -200,7 +200,7 @@ void http_stream_cut(struct http_connection *connection)
     if (connection->doomed)
         return;
     connection->http->figures.cut_off++;
-    http_doom(connection);
+    http_close_soon(connection);
 }
 
 size_t http_stream_pending(const struct http_connection *connection)

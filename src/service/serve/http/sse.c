@@ -28,7 +28,7 @@ struct stream {
 };
 
 /* Position of the streams in one system. */
-struct place {
+struct position {
     const struct served *served;
     uint64_t opened;
     uint64_t cursor;   /* next item of its ring */
@@ -39,8 +39,8 @@ struct place {
 };
 
 /* A message that waits for the commit of its record. */
-struct telling {
-    struct telling *next;
+struct message {
+    struct message *next;
     uint64_t number;
     bool always;
     bool of_all; /* about the list of systems */
@@ -50,13 +50,13 @@ struct telling {
 
 struct sse {
     gordian_allocator memory;
-    struct telling *tellings, **telling_end;
+    struct message *messages, **message_end;
     size_t held; /* bytes of the messages */
     struct api *api;
     struct service_watcher watcher;
     struct stream *streams;
-    struct place *places; /* by slot */
-    size_t place_room;
+    struct position *positions; /* by slot */
+    size_t position_room;
     unsigned generation; /* generation of the tokens when the streams were permitted */
     uint32_t *ids;       /* buffer for EFFECTS_MAX processes and as many resources */
 };
@@ -86,20 +86,20 @@ static void write_all_streams(struct sse *sse, const char *system, const struct 
 /* Takes the text over. */
 static void send_to_streams(struct sse *sse, const char *system, struct output *text, bool always)
 {
-    struct telling *telling = NULL;
+    struct message *message = NULL;
     /* the record of an incident follows */
-    bool wait = always || sse->tellings || !api_is_kept(sse->api);
+    bool wait = always || sse->messages || !api_is_kept(sse->api);
     if (!text->failure && wait && (always || sse->held < HELD_MAX))
-        telling = memory_zeroed(&sse->memory, sizeof *telling);
-    if (telling) {
-        telling->number = store_last(sse->api->store) + always; /* its record may be the next one */
-        telling->always = always;
-        telling->of_all = !system;
-        snprintf(telling->system, sizeof telling->system, "%s", system ? system : "");
-        telling->text = *text;
+        message = memory_zeroed(&sse->memory, sizeof *message);
+    if (message) {
+        message->number = store_last(sse->api->store) + always; /* its record may be the next one */
+        message->always = always;
+        message->of_all = !system;
+        snprintf(message->system, sizeof message->system, "%s", system ? system : "");
+        message->text = *text;
         sse->held += text->used;
-        *(sse->tellings ? sse->telling_end : &sse->tellings) = telling;
-        sse->telling_end = &telling->next;
+        *(sse->messages ? sse->message_end : &sse->messages) = message;
+        sse->message_end = &message->next;
         return;
     }
     if (!text->failure && !wait)
@@ -111,22 +111,22 @@ static void send_to_streams(struct sse *sse, const char *system, struct output *
     output_close(text);
 }
 
-static void drop_telling(struct sse *sse)
+static void drop_message(struct sse *sse)
 {
-    struct telling *telling = sse->tellings;
-    sse->tellings = telling->next;
-    sse->held -= telling->text.used;
-    output_close(&telling->text);
-    memory_free(&sse->memory, telling);
+    struct message *message = sse->messages;
+    sse->messages = message->next;
+    sse->held -= message->text.used;
+    output_close(&message->text);
+    memory_free(&sse->memory, message);
 }
 
 void sse_release(struct sse *sse, uint64_t committed)
 {
-    while (sse && sse->tellings && sse->tellings->number <= committed) {
-        const struct telling *telling = sse->tellings;
-        write_all_streams(sse, telling->of_all ? NULL : telling->system, &telling->text,
-                          telling->always);
-        drop_telling(sse);
+    while (sse && sse->messages && sse->messages->number <= committed) {
+        const struct message *message = sse->messages;
+        write_all_streams(sse, message->of_all ? NULL : message->system, &message->text,
+                          message->always);
+        drop_message(sse);
     }
 }
 
@@ -155,18 +155,18 @@ static void write_reset(struct output *out, const struct served *served)
 
 /* ------------------------------------------------------------------ changes */
 
-static struct place *place_of_stream(struct sse *sse, const struct served *served)
+static struct position *position_of_stream(struct sse *sse, const struct served *served)
 {
-    if (!memory_grow_zeroed(&sse->memory, &sse->places, &sse->place_room, (size_t)served->slot + 1,
-                            sizeof *sse->places))
+    if (!memory_grow_zeroed(&sse->memory, &sse->positions, &sse->position_room,
+                            (size_t)served->slot + 1, sizeof *sse->positions))
         return NULL;
-    struct place *place = &sse->places[served->slot];
-    if (place->served != served || place->opened != served->opened)
-        *place = (struct place){.served = served,
-                                .opened = served->opened,
-                                .cursor = served->recent.written,
-                                .seq = served->seq};
-    return place;
+    struct position *position = &sse->positions[served->slot];
+    if (position->served != served || position->opened != served->opened)
+        *position = (struct position){.served = served,
+                                      .opened = served->opened,
+                                      .cursor = served->recent.written,
+                                      .seq = served->seq};
+    return position;
 }
 
 static void write_changed_names(struct json *json, const struct served *served,
@@ -200,17 +200,17 @@ static void write_changed_names(struct json *json, const struct served *served,
 
 /* Writes the items from the cursor on as one change. */
 static void write_change(struct sse *sse, struct output *out, const struct served *served,
-                         const struct place *place)
+                         const struct position *position)
 {
     uint32_t *processes = sse->ids, *resources = sse->ids + EFFECTS_MAX;
     size_t count = 0;
     struct json json;
     begin_stream_event(&json, out, "change");
     json_key_text(&json, "system", served->name);
-    json_key_u64(&json, "from", place->seq);
+    json_key_u64(&json, "from", position->seq);
     json_key_u64(&json, "seq", served->seq);
     json_open(&json, "effects", '[');
-    for (uint64_t i = place->cursor; i < served->recent.written; i++) {
+    for (uint64_t i = position->cursor; i < served->recent.written; i++) {
         const struct recent_item *item = recent_at(&served->recent, i);
         if (!recent_is_change(item) || count == EFFECTS_MAX)
             continue;
@@ -226,52 +226,53 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
 }
 
 /* Examines new items. True: they can be sent as effects. Sets reset_due if they cannot. */
-static bool survey_recent(const struct served *served, struct place *place)
+static bool survey_recent(const struct served *served, struct position *position)
 {
     size_t effects = 0;
     const struct recent *recent = &served->recent;
-    if (place->cursor < recent_first(recent) || recent->written - place->cursor > 4 * EFFECTS_MAX) {
-        place->lost = true;
+    if (position->cursor < recent_first(recent) ||
+        recent->written - position->cursor > 4 * EFFECTS_MAX) {
+        position->lost = true;
     } else {
-        for (uint64_t i = place->cursor; i < recent->written; i++) {
+        for (uint64_t i = position->cursor; i < recent->written; i++) {
             const struct recent_item *item = recent_at(recent, i);
-            place->reset_due |= item->kind == RECENT_OTHER;
+            position->reset_due |= item->kind == RECENT_OTHER;
             effects += recent_is_change(item);
         }
-        place->lost |= effects > EFFECTS_MAX;
+        position->lost |= effects > EFFECTS_MAX;
     }
-    place->reset_due |= place->lost;
-    return effects > 0 && !place->lost;
+    position->reset_due |= position->lost;
+    return effects > 0 && !position->lost;
 }
 
 /* Sends what has happened. `to_the_end`: also events without effects, so that all streams are where
  * a graph fetched now will be. */
-static void flush_place(struct sse *sse, const struct served *served, struct place *place,
-                        bool to_the_end)
+static void flush_position(struct sse *sse, const struct served *served, struct position *position,
+                           bool to_the_end)
 {
     struct output out;
-    bool tell = place->cursor != served->recent.written && survey_recent(served, place);
-    if (tell || (to_the_end && !place->lost && place->seq != served->seq)) {
-        write_change(sse, &out, served, place);
+    bool tell = position->cursor != served->recent.written && survey_recent(served, position);
+    if (tell || (to_the_end && !position->lost && position->seq != served->seq)) {
+        write_change(sse, &out, served, position);
         send_to_streams(sse, served->name, &out, false);
-        place->seq = served->seq;
+        position->seq = served->seq;
     }
-    place->cursor = served->recent.written;
+    position->cursor = served->recent.written;
     uint64_t now = service_steady(sse->api->service);
-    if (!place->reset_due || now - place->reset_at < RESET_MS)
+    if (!position->reset_due || now - position->reset_at < RESET_MS)
         return;
-    place->seq = served->seq;
+    position->seq = served->seq;
     write_reset(&out, served);
     send_to_streams(sse, served->name, &out, false);
-    place->reset_at = now;
-    place->reset_due = place->lost = false;
+    position->reset_at = now;
+    position->reset_due = position->lost = false;
 }
 
 void sse_flush(struct sse *sse, const struct served *served)
 {
-    struct place *place = sse && sse->streams ? place_of_stream(sse, served) : NULL;
-    if (place)
-        flush_place(sse, served, place, true);
+    struct position *position = sse && sse->streams ? position_of_stream(sse, served) : NULL;
+    if (position)
+        flush_position(sse, served, position, true);
 }
 
 /* ------------------------------------------------------------------ rates */
@@ -378,17 +379,17 @@ static void end_all_streams(struct sse *sse)
 }
 
 /* First subscriber: discard the backlog. */
-static void catch_up(struct sse *sse)
+static void discard_backlog(struct sse *sse)
 {
     const struct service *service = sse->api->service;
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
-        struct place *place = served ? place_of_stream(sse, served) : NULL;
-        if (!place)
+        struct position *position = served ? position_of_stream(sse, served) : NULL;
+        if (!position)
             continue;
-        place->cursor = served->recent.written;
-        place->seq = served->seq;
-        place->lost = place->reset_due = false;
+        position->cursor = served->recent.written;
+        position->seq = served->seq;
+        position->lost = position->reset_due = false;
     }
 }
 
@@ -411,7 +412,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
     snprintf(stream->system, sizeof stream->system, "%s", system ? system : "");
     snprintf(stream->patterns, sizeof stream->patterns, "%s", patterns);
     if (!sse->streams)
-        catch_up(sse);
+        discard_backlog(sse);
     stream->next = sse->streams;
     if (sse->streams)
         sse->streams->previous = stream;
@@ -431,10 +432,10 @@ static void watch_progress(struct stream *stream, uint64_t now)
 }
 
 /* Sends a reset to a stream that had skipped changes and has read everything. */
-static void pick_up(struct sse *sse, struct stream *stream)
+static void resume_stream(struct sse *sse, struct stream *stream)
 {
     const struct service *service = sse->api->service;
-    if (!stream->behind || sse->tellings || http_stream_pending(stream->connection) > 0)
+    if (!stream->behind || sse->messages || http_stream_pending(stream->connection) > 0)
         return;
     stream->behind = false;
     for (uint32_t i = 0; i < service->system_limit; i++) {
@@ -459,15 +460,15 @@ void sse_tick(struct sse *sse, bool second)
     if (!sse->streams)
         return;
     for (uint32_t i = 0; i < service->system_limit; i++) {
-        struct place *place =
-            service->systems[i] ? place_of_stream(sse, service->systems[i]) : NULL;
-        if (place)
-            flush_place(sse, service->systems[i], place, false);
+        struct position *position =
+            service->systems[i] ? position_of_stream(sse, service->systems[i]) : NULL;
+        if (position)
+            flush_position(sse, service->systems[i], position, false);
     }
     uint64_t now = service_steady(service);
     for (struct stream *stream = sse->streams; stream; stream = stream->next) {
         watch_progress(stream, now);
-        pick_up(sse, stream);
+        resume_stream(sse, stream);
     }
     if (second)
         send_rates(sse);
@@ -504,7 +505,7 @@ void sse_close(struct sse *sse)
     gordian_allocator memory = sse->memory;
     service_unwatch(sse->api->service, &sse->watcher);
     end_all_streams(sse);
-    while (sse->tellings)
-        drop_telling(sse);
-    memory_free_all(&memory, sse->places, sse->ids, sse);
+    while (sse->messages)
+        drop_message(sse);
+    memory_free_all(&memory, sse->positions, sse->ids, sse);
 }

@@ -52,7 +52,7 @@ static void stand_by(struct server *server)
         server_log(server, 6, "%s", server->service->standing_by);
 }
 
-static void lose_lead(struct server *server, const char *why)
+static void lose_leadership(struct server *server, const char *why)
 {
     if (server->lost)
         return;
@@ -68,24 +68,24 @@ static void lose_lead(struct server *server, const char *why)
 }
 
 /* Limits the time per iteration. */
-static bool followed_enough(void *context)
+static bool applied_enough(void *context)
 {
     const struct server *server = context;
-    return clock_ns() - server->follow_ns > SERVER_FOLLOW_NS;
+    return clock_ns() - server->follow_ns > SERVER_APPLY_NS;
 }
 
 /* Applies what the leader has committed since, or a slice of it (*more). False: the leadership
  * state is lost. */
-static bool catch_up_with_leader(struct server *server, bool *more)
+static bool apply_committed(struct server *server, bool *more)
 {
-    static const struct store_loader loader = {follow_section, follow_record, followed_enough};
+    static const struct store_loader loader = {follow_section, follow_record, applied_enough};
     gordian_error error = {0};
     server->follow_ns = clock_ns();
     gordian_status status = store_follow(server->store, &loader, server, more, &error);
     if (status != GORDIAN_OK)
-        lose_lead(server, status == GORDIAN_STATUS_END
-                              ? "part of the journal is no longer available"
-                              : error.message);
+        lose_leadership(server, status == GORDIAN_STATUS_END
+                                    ? "part of the journal is no longer available"
+                                    : error.message);
     return status == GORDIAN_OK;
 }
 
@@ -95,7 +95,7 @@ gordian_status server_take_role(struct server *server, gordian_error *error)
      * a leader has received every record. */
     bool leads = store_role(server->store) == STORE_LEADS, good, more;
     do
-        good = catch_up_with_leader(server, &more);
+        good = apply_committed(server, &more);
     while (good && more);
     server->leads = good && leads;
     if (server->leads) {
@@ -108,13 +108,13 @@ gordian_status server_take_role(struct server *server, gordian_error *error)
     return GORDIAN_OK;
 }
 
-void server_follow(struct server *server)
+void server_apply_committed(struct server *server)
 {
     gordian_error error = {0};
     /* read first: a leader has received every record, unless there is more */
     enum store_role role = store_role(server->store);
     bool more;
-    if (!server->leads && !server->lost && catch_up_with_leader(server, &more)) {
+    if (!server->leads && !server->lost && apply_committed(server, &more)) {
         if (role != STORE_LEADS) {
             stand_by(server);
         } else if (!more) {
@@ -122,11 +122,11 @@ void server_follow(struct server *server)
             server->leads = true;
             server_log(server, 5, "now the leader, as %s", server->address);
             if (server_resume(server, &error) != GORDIAN_OK)
-                lose_lead(server, error.message);
+                lose_leadership(server, error.message);
         }
     }
     if (role == STORE_LOST)
-        lose_lead(server, store_lost(server->store));
+        lose_leadership(server, store_lost(server->store));
 }
 
 void server_hand_over(struct server *server)

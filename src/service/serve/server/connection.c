@@ -69,7 +69,7 @@ struct connection {
     enum {
         GUESS_NONE,
         GUESS_WAITS,
-        GUESS_TOLD
+        GUESS_ANSWERED
     } guess; /* state of the delayed answer to a wrong token */
 };
 
@@ -142,7 +142,7 @@ static void consider_reading(struct connection *connection)
 /* ------------------------------------------------------------------ connections that have not
  * identified themselves */
 
-static void leave_silent(struct connection *connection)
+static void remove_silent(struct connection *connection)
 {
     if (!connection->silent_link)
         return;
@@ -155,7 +155,7 @@ static void leave_silent(struct connection *connection)
     connection->next_silent = NULL;
 }
 
-static bool is_silent(const struct connection *connection)
+static bool is_unidentified(const struct connection *connection)
 {
     const struct client *client = &connection->client;
     return client->form == CLIENT_UNKNOWN || client->rights == SERVICE_NOTHING;
@@ -197,16 +197,15 @@ static void throttle_reading(struct connection *connection)
 }
 
 /* Passes bytes to the service. */
-static void take_plain_bytes(struct connection *connection, const unsigned char *bytes,
-                             size_t count)
+static void process_bytes(struct connection *connection, const unsigned char *bytes, size_t count)
 {
     struct client *client = &connection->client;
     uint64_t before = client->service->counters.events;
     size_t wanted, used = service_take(client, bytes, count, SIZE_MAX, &wanted);
     metrics_span(&client->service->counters.spans, CAUSE_EVENTS, connection->server->turn_ns,
                  clock_ns());
-    if (!is_silent(connection))
-        leave_silent(connection);
+    if (!is_unidentified(connection))
+        remove_silent(connection);
     if (client->guessed)
         snprintf(connection->server->guesser, sizeof connection->server->guesser, "%s",
                  client->label);
@@ -243,7 +242,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     if (connection->guess == GUESS_WAITS) {
-        connection->guess = GUESS_TOLD;
+        connection->guess = GUESS_ANSWERED;
         make_dirty(connection);
         return;
     }
@@ -253,7 +252,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     }
     connection->throttled = false;
     connection->server->turn_ns = clock_ns();
-    take_plain_bytes(connection, connection->in, connection->in_used);
+    process_bytes(connection, connection->in, connection->in_used);
     if (connection->ended)
         take_end(connection);
     consider_reading(connection);
@@ -289,7 +288,7 @@ static ssize_t receive_rest(struct connection *connection)
         return count;
     connection->in_used += (size_t)count;
     if (connection->in_used >= connection->wanted)
-        take_plain_bytes(connection, connection->in, connection->in_used);
+        process_bytes(connection, connection->in, connection->in_used);
     return count;
 }
 
@@ -303,7 +302,7 @@ static ssize_t receive_some(struct connection *connection)
         memcpy(scratch, connection->in, before);
     ssize_t count = receive_bytes(connection, scratch + before, SERVER_READ);
     if (count > 0)
-        take_plain_bytes(connection, scratch, before + (size_t)count);
+        process_bytes(connection, scratch, before + (size_t)count);
     return count;
 }
 
@@ -377,7 +376,7 @@ static void add_held_answer(struct connection *connection, uint64_t committed)
 }
 
 /* Returns how many bytes of `out` may be sent. */
-static size_t free_to_go(struct connection *connection, uint64_t committed)
+static size_t sendable_output(struct connection *connection, uint64_t committed)
 {
     uint64_t end = connection->gone + connection->sent;
     for (uint32_t i = 0; i < connection->hold_count; i++) {
@@ -495,7 +494,7 @@ static bool has_guessed(struct connection *connection)
 {
     struct timeval pause = {.tv_sec = SERVER_GUESS_MS / 1000,
                             .tv_usec = SERVER_GUESS_MS % 1000 * 1000};
-    if (!connection->client.guessed || connection->guess == GUESS_TOLD)
+    if (!connection->client.guessed || connection->guess == GUESS_ANSWERED)
         return false;
     if (connection->guess == GUESS_NONE) {
         event_add(connection->resume, &pause);
@@ -511,7 +510,7 @@ static bool flush_output(struct connection *connection, uint64_t committed)
     if (has_guessed(connection))
         return false;
     add_held_answer(connection, committed);
-    size_t count = free_to_go(connection, committed);
+    size_t count = sendable_output(connection, committed);
     /* limit what is buffered inside TLS */
     bool full = connection->blocked ||
                 (connection->tls && unsent_bytes(connection) > SERVER_OUT_PAUSE &&
@@ -519,7 +518,7 @@ static bool flush_output(struct connection *connection, uint64_t committed)
     if (count > 0 && !full && !connection->broken)
         send_some(connection, count);
     consider_reading(connection);
-    return connection->hold_count > 0 && free_to_go(connection, committed) == 0;
+    return connection->hold_count > 0 && sendable_output(connection, committed) == 0;
 }
 
 void connections_flush(struct server *server)
@@ -586,7 +585,7 @@ static void free_connection(struct connection *connection)
 }
 
 /* Some slots are reserved for the Unix socket. */
-static bool has_place(const struct server *server, enum connection_from from)
+static bool has_slot(const struct server *server, enum connection_from from)
 {
     uint32_t limit = server->options.limits.clients, local = limit / 16 + (limit > 1);
     return server->service->client_count < (from == FROM_TCP ? limit - local : limit);
@@ -610,16 +609,16 @@ static struct connection *find_idle_connection(const struct server *server,
     return *soon ? NULL : oldest;
 }
 
-bool connections_have_place(const struct server *server)
+bool connections_have_slot(const struct server *server)
 {
     bool soon;
-    return has_place(server, FROM_TCP) || find_idle_connection(server, FROM_TCP, &soon) || !soon;
+    return has_slot(server, FROM_TCP) || find_idle_connection(server, FROM_TCP, &soon) || !soon;
 }
 
-static bool make_place_for_connection(struct server *server, enum connection_from from)
+static bool make_slot(struct server *server, enum connection_from from)
 {
     bool soon;
-    if (has_place(server, from))
+    if (has_slot(server, from))
         return true;
     struct connection *victim = find_idle_connection(server, from, &soon);
     if (!victim)
@@ -634,7 +633,7 @@ static bool make_place_for_connection(struct server *server, enum connection_fro
 void connection_open(struct server *server, int fd, enum connection_from from, const char *label,
                      enum service_rights rights)
 {
-    if (!make_place_for_connection(server, from)) {
+    if (!make_slot(server, from)) {
         server->service->counters.refused++;
         server_log_rarely(server, RARE_FULL, 4, "%s: refused: there are %u clients already", label,
                           server->service->client_count);
@@ -684,7 +683,7 @@ void connection_close(struct connection *connection)
         link = &(*link)->next_dirty;
     if (connection->is_dirty && *link)
         *link = connection->next_dirty;
-    leave_silent(connection);
+    remove_silent(connection);
     *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;
     if (connection->next)
         connection->next->prev = connection->prev;
@@ -702,14 +701,14 @@ bool connections_unheard(const struct server *server, uint64_t since)
 }
 
 /* Returns why the connection must be closed; NULL: it may continue. */
-static const char *fault_of(const struct connection *connection, uint64_t now)
+static const char *reason_to_close(const struct connection *connection, uint64_t now)
 {
     uint64_t patience = connection->from == FROM_TCP ? SERVER_START_MS : SERVER_LOCAL_MS;
     bool full = connection->blocked ||
                 (connection->tls && evbuffer_get_length(bufferevent_get_output(connection->tls)));
     if (full && now - connection->progress > SERVER_DRAIN_MS)
         return "does not read its answers";
-    if (is_silent(connection) && now - connection->opened > patience)
+    if (is_unidentified(connection) && now - connection->opened > patience)
         return "has not identified itself";
     if (connection->in_used > 0 && !connection->throttled && connection->reading &&
         now - connection->received > PARTIAL_MS)
@@ -722,7 +721,7 @@ void connections_tick(struct server *server)
     uint64_t now = clock_ms();
     for (struct connection *next, *c = server->connections; c; c = next) {
         next = c->next;
-        const char *fault = fault_of(c, now);
+        const char *fault = reason_to_close(c, now);
         if (!fault)
             continue;
         server->service->counters.cut_off++;

@@ -39,7 +39,7 @@ void hook_close(struct hook *hook); /* also frees everything */
 void hook_clear(struct hook *hook);
 
 /* Queues the begin or end of an incident, to be sent when this record is committed. */
-void hook_tell(struct hook *hook, const struct incident *incident, uint64_t number);
+void hook_queue_notice(struct hook *hook, const struct incident *incident, uint64_t number);
 /* Releases notifications up to this record. */
 void hook_release(struct hook *hook, uint64_t committed);
 /* Takes a notification that is done: the begin or end of an incident. False: there is none. */
@@ -58,7 +58,7 @@ struct hook_target {
     pthread_mutex_t guard;  /* of the members below; another thread may abort */
     int fd;                 /* of the connection; -1: none */
     pid_t child;            /* process of the command, and its group; 0: none */
-    uint64_t broken_at;     /* 0: not aborted */
+    uint64_t aborted_at;    /* 0: not aborted */
 };
 
 gordian_status hook_parse(struct hook_target *target, const char *text, const char *secret,

@@ -100,7 +100,7 @@ gordian_status hook_parse(struct hook_target *target, const char *text, const ch
 void hook_break_off(struct hook_target *target)
 {
     pthread_mutex_lock(&target->guard);
-    target->broken_at = clock_ns();
+    target->aborted_at = clock_ns();
     if (target->fd >= 0)
         shutdown(target->fd, SHUT_RDWR);
     if (target->child > 0)
@@ -113,7 +113,7 @@ static bool note_connection(struct hook_target *target, int fd)
 {
     pthread_mutex_lock(&target->guard);
     target->fd = fd;
-    bool wanted = target->broken_at == 0;
+    bool wanted = target->aborted_at == 0;
     pthread_mutex_unlock(&target->guard);
     return wanted;
 }
@@ -138,18 +138,18 @@ static bool has_ended(struct hook_target *target, int *status)
 }
 
 /* Returns when sending was aborted (ns), or 0. */
-static uint64_t when_broken(struct hook_target *target)
+static uint64_t when_aborted(struct hook_target *target)
 {
     pthread_mutex_lock(&target->guard);
-    uint64_t broken_at = target->broken_at;
+    uint64_t aborted_at = target->aborted_at;
     pthread_mutex_unlock(&target->guard);
-    return broken_at;
+    return aborted_at;
 }
 
 static bool is_hook_late(struct hook_target *target, uint64_t until)
 {
-    uint64_t broken_at = when_broken(target), now = clock_ns();
-    return now >= until || (broken_at && now >= broken_at + GRACE_NS);
+    uint64_t aborted_at = when_aborted(target), now = clock_ns();
+    return now >= until || (aborted_at && now >= aborted_at + GRACE_NS);
 }
 
 /* ------------------------------------------------------------------ a command */
@@ -223,7 +223,7 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
     if (code == 0) {
         pthread_mutex_lock(&target->guard);
         target->child = child;
-        if (target->broken_at)
+        if (target->aborted_at)
             kill(-child, SIGTERM);
         pthread_mutex_unlock(&target->guard);
         feed_child(target, ends[1], body, length, until);
@@ -406,7 +406,7 @@ gordian_status hook_send(struct hook_target *target, const char *body, size_t le
 {
     gordian_status status = target->is_url ? post_to_url(target, body, length, error)
                                            : run_hook_command(target, body, length, error);
-    return status != GORDIAN_OK && when_broken(target)
+    return status != GORDIAN_OK && when_aborted(target)
                ? fail(error, GORDIAN_STATUS_IO, "sending was aborted")
                : status;
 }

@@ -36,7 +36,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     metrics_span(&http->api.service->counters.spans, CAUSE_STREAM, began, clock_ns());
 }
 
-static void on_bell(evutil_socket_t fd, short what, void *context)
+static void on_writer_done(evutil_socket_t fd, short what, void *context)
 {
     struct http_server *http = context;
     (void)what;
@@ -51,7 +51,7 @@ static gordian_status start_writers(struct http_server *http, struct event_base 
     http->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (http->bell < 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
-    http->answer = event_new(base, http->bell, EV_READ | EV_PERSIST, on_bell, http);
+    http->answer = event_new(base, http->bell, EV_READ | EV_PERSIST, on_writer_done, http);
     if (!http->answer || event_add(http->answer, NULL) != 0)
         return fail_memory(error);
     return questions_open(&http->api.writers, NULL, NULL, http->bell, error);

@@ -61,7 +61,7 @@ static bool journal_healthy(void *context, const char **why)
 
 static bool journal_sure(void *context)
 {
-    return store_leads_surely(context);
+    return store_is_sure_leader(context);
 }
 
 static uint64_t journal_last(void *context)
@@ -113,9 +113,9 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.commits = server->options.commits;
     options.durability = is_kept(server) ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
-    options.repair_from = server->senseless;
+    options.repair_from = server->bad_record;
     options.accept_loss = server->options.accept_loss;
-    options.fresh = server->options.fresh && !server->senseless;
+    options.fresh = server->options.fresh && !server->bad_record;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
     options.keep_history_ms = server->options.keep_history_ms;
     options.history_bytes = server->options.history_bytes;
@@ -184,11 +184,11 @@ static gordian_status load_record(void *context, uint64_t number, uint64_t at, c
         systemd_say(&server->systemd, "EXTEND_TIMEOUT_USEC=60000000");
     gordian_status status = service_replay(server->service, number, at, bytes, length, error);
     if (status == GORDIAN_STATUS_INPUT)
-        server->senseless = number;
+        server->bad_record = number;
     return status;
 }
 
-static gordian_status see_newest(void *context, const struct incident *incident)
+static gordian_status skip_newest(void *context, const struct incident *incident)
 {
     struct server *server = context;
     service_skip_incidents(server->service, incident->id);
@@ -202,9 +202,9 @@ gordian_status server_resume(struct server *server, gordian_error *error)
     const struct incidents_filter newest = {.limit = 1};
     if (!history)
         return GORDIAN_OK;
-    gordian_status status = incidents_query(history, &newest, see_newest, server, error);
+    gordian_status status = incidents_query(history, &newest, skip_newest, server, error);
     if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
-        status = server_tell_before(server, error);
+        status = server_send_pending(server, error);
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
@@ -252,21 +252,21 @@ static gordian_status open_state(struct server *server, gordian_error *error)
     gordian_error trouble = {0};
     uint64_t before = UINT64_MAX;
     gordian_status status = open_patiently(server, &trouble);
-    while (status == GORDIAN_STATUS_INPUT && server->senseless && server->options.repair &&
-           server->senseless < before) {
+    while (status == GORDIAN_STATUS_INPUT && server->bad_record && server->options.repair &&
+           server->bad_record < before) {
         server_log(server, 4, "record %llu is inconsistent: %s",
-                   (unsigned long long)server->senseless, trouble.message);
-        before = server->senseless;
+                   (unsigned long long)server->bad_record, trouble.message);
+        before = server->bad_record;
         forget_state(server);
         status = open_once(server, &trouble);
     }
-    if (status == GORDIAN_STATUS_INPUT && server->senseless)
+    if (status == GORDIAN_STATUS_INPUT && server->bad_record)
         return fail(error, status,
                     "%.120s: record %llu of the journal is inconsistent: %.120s. Restore a backup, "
                     "or start once with --repair: it moves what is behind the last good record "
                     "aside",
                     server->options.data ? server->options.data : "PostgreSQL",
-                    (unsigned long long)server->senseless, trouble.message);
+                    (unsigned long long)server->bad_record, trouble.message);
     if (status != GORDIAN_OK && error)
         *error = trouble;
     return status;
@@ -296,7 +296,7 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
         snprintf(label, sizeof label, "%.46s:%.6s", host, port);
     connection_open(server, fd, FROM_TCP, label,
                     auth_required(server->auth) ? SERVICE_NOTHING : SERVICE_WRITE);
-    server_watch_places(server);
+    server_update_accepting(server);
 }
 
 static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
@@ -320,9 +320,9 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
 
 /* Stops accepting while all slots are taken by new connections: clients wait in the backlog instead
  * of being accepted and dropped. */
-void server_watch_places(struct server *server)
+void server_update_accepting(struct server *server)
 {
-    bool crowded = !server->stop_at && !connections_have_place(server);
+    bool crowded = !server->stop_at && !connections_have_slot(server);
     if (crowded == server->crowded || !server->accepting || server->stop_at)
         return;
     server->crowded = crowded;
@@ -635,7 +635,7 @@ void server_close(struct server *server)
         server_snapshot(server, true);
     server_snapshot_stop(server);
     hook_stop(server->hook);
-    server_keep_told(server);
+    server_record_sent(server);
     hook_close(server->hook);
     service_free(server->service);
     store_close(server->store);

@@ -102,7 +102,7 @@ bool server_ready(const struct server *server, const char **why)
     if (!store_healthy(server->store, why))
         return false;
     *why = "the database has not confirmed for a lease that this server leads";
-    return store_leads_surely(server->store);
+    return store_is_sure_leader(server->store);
 }
 
 /* Logs once that the store has failed, and once that it works again. */
@@ -179,7 +179,7 @@ static void on_doorbell(evutil_socket_t fd, short what, void *context)
     (void)what;
     uint64_t began = clock_ns();
     store_poll(server->store);
-    server_follow(server);
+    server_apply_committed(server);
     metrics_span(&server->service->counters.spans, CAUSE_STORE, began, clock_ns());
 }
 
@@ -325,7 +325,7 @@ static void end_turn(struct server *server)
                                    : store_committed(server->store));
     connections_flush(server);
     if (server->crowded)
-        server_watch_places(server);
+        server_update_accepting(server);
     http_flush(server->http);
     /* a store can lead before its server has applied every record */
     if (server->leads && store_snapshot_due(server->store)) {

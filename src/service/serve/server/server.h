@@ -37,7 +37,7 @@ struct http_server; /* http/http.h */
 struct log_queue;   /* server/log.h */
 
 #define SERVER_READ         (64u << 10) /* bytes read per connection and iteration */
-#define SERVER_FOLLOW_NS    1500000     /* time for applying records per iteration of a standby */
+#define SERVER_APPLY_NS     1500000     /* time for applying records per iteration of a standby */
 #define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: stop reading (back-pressure) */
 #define SERVER_DRAIN_MS     30000       /* disconnect after this long without progress in sending */
 #define SERVER_START_MS     10000 /* timeout for the first bytes of a connection, and for its HELLO */
@@ -111,7 +111,7 @@ struct server {
     struct auth_peers peers;
     struct tls *tls; /* NULL: none */
     struct systemd systemd;
-    uint64_t senseless;       /* record that could not be applied at the start; 0: none */
+    uint64_t bad_record;      /* record that could not be applied at the start; 0: none */
     struct http_server *http; /* NULL: none */
 
     struct listener {
@@ -165,7 +165,7 @@ struct server {
     uint64_t follow_ns;          /* standby: start of applying records */
     uint64_t stop_at;            /* steady ms: disconnect all clients then; 0: not stopping */
     bool accepting;              /* false: out of descriptors */
-    bool crowded;                /* TCP is paused: see connections_have_place */
+    bool crowded;                /* TCP is paused: see connections_have_slot */
     bool reload;                 /* SIGHUP was received */
     bool hand_over;              /* SIGUSR2 was received */
     bool leads;                  /* it is the leader; always true without a shared store */
@@ -238,6 +238,6 @@ void connections_flush(struct server *server);
 void connections_tick(struct server *server);
 /* Can another TCP connection be accepted now? False: all slots are taken by connections too new to
  * be replaced. */
-bool connections_have_place(const struct server *server);
+bool connections_have_slot(const struct server *server);
 /* Has a connection without a session unread data since this moment? */
 bool connections_unheard(const struct server *server, uint64_t since);

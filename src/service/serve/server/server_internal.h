@@ -45,7 +45,7 @@ void server_name(struct server *server);
 /* After recovery: starts as leader or standby. */
 gordian_status server_take_role(struct server *server, gordian_error *error);
 /* Handles changes of the store: records of other servers, or the leadership. */
-void server_follow(struct server *server);
+void server_apply_committed(struct server *server);
 /* Steps down if there is another server. */
 void server_hand_over(struct server *server);
 
@@ -54,14 +54,14 @@ void server_hand_over(struct server *server);
 /* Starts logging and sending them. */
 void server_watch(struct server *server);
 /* A new leader: reports open deadlocks, and sends notifications that are still pending. */
-gordian_status server_tell_before(struct server *server, gordian_error *error);
+gordian_status server_send_pending(struct server *server, gordian_error *error);
 /* Records which notifications are done. */
-void server_keep_told(struct server *server);
+void server_record_sent(struct server *server);
 /* The same periodically, with log messages about failures. */
 void server_watch_hook(struct server *server);
 
 /* Pauses and resumes accepting over TCP. */
-void server_watch_places(struct server *server);
+void server_update_accepting(struct server *server);
 gordian_status server_add_events(struct server *server, gordian_error *error);
 void server_remove_events(struct server *server);
 /* Begins a snapshot unless one is being made. `now`: completes it before returning. */

@@ -194,7 +194,7 @@ static gordian_status check_schema(struct history *history, bool make, int *code
     return *damaged ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
 }
 
-static int note_pages(void *context, sqlite3 *db, const char *name, int pages)
+static int count_log_pages(void *context, sqlite3 *db, const char *name, int pages)
 {
     struct history *history = context;
     (void)db, (void)name;
@@ -264,7 +264,7 @@ static int set_up_history(struct history *history)
     int code = run_sql(history, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                 "PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;"
                                 "PRAGMA journal_size_limit = 67108864");
-    sqlite3_wal_hook(history->db, note_pages, history);
+    sqlite3_wal_hook(history->db, count_log_pages, history);
     THEN(code, history_add_functions(history->db));
     THEN(code, run_sql(history, actions));
     THEN(code, run_sql(history, sums));

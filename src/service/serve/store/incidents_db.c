@@ -73,7 +73,7 @@ static bool history_path(char *name, size_t size, const char *path, const char *
 
 /* Is the database unused? Without a log it can be read as it is, even in a read-only folder, and
  * reading leaves no files behind. (A reader may have left an empty log.) */
-static bool is_at_rest(const char *path, bool surely)
+static bool is_unused(const char *path, bool surely)
 {
     char log[4096];
     struct stat there;
@@ -82,8 +82,8 @@ static bool is_at_rest(const char *path, bool surely)
 }
 
 /* Opens the file as it is (immutable), or together with its log. */
-static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
-                       int64_t *application, int64_t *version)
+static int open_database(struct incidents_db *db, const char *path, bool as_it_is,
+                         int64_t *application, int64_t *version)
 {
     char name[8192];
     if (!history_path(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
@@ -104,9 +104,9 @@ static gordian_status open_path(struct incidents_db *db, const char *path, bool 
                                 gordian_error *error)
 {
     int64_t application = 0, version = 0;
-    int code = open_either(db, path, !live && is_at_rest(path, true), &application, &version);
-    if (code && !live && !history_is_damage(code) && is_at_rest(path, false))
-        code = open_either(db, path, true, &application, &version);
+    int code = open_database(db, path, !live && is_unused(path, true), &application, &version);
+    if (code && !live && !history_is_damage(code) && is_unused(path, false))
+        code = open_database(db, path, true, &application, &version);
     if (code)
         return fail(error, history_is_damage(code) ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s", path, db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));

@@ -139,7 +139,7 @@ enum store_role store_role(const struct store *store);
  * while the process is stopped or the machine sleeps. After this lease expiry, a leader may have
  * been replaced without knowing it. Always true if the store is not shared; false for a standby.
  * Any thread. */
-bool store_leads_surely(const struct store *store);
+bool store_is_sure_leader(const struct store *store);
 /* Returns the address of the leader; "": none or unknown. Valid until the next store_poll. */
 const char *store_leader(const struct store *store);
 /* Reason of STORE_LOST after store_hand_over; store_lost returns the reason. */

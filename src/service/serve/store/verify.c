@@ -63,7 +63,7 @@ static gordian_status verify_end(struct recovery *recovery, int folder, const ch
     recovery_judge_loss(recovery, &past);
     if (!recovery->lost)
         return GORDIAN_OK;
-    recovery_tell_loss(recovery, loss, sizeof loss);
+    recovery_format_loss(recovery, loss, sizeof loss);
     return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, loss);
 }
 

@@ -8,7 +8,7 @@
 #define HAND_OVER_MS 30000
 
 /* Reads the leader's address and epoch. */
-static bool see_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epoch)
+static bool read_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epoch)
 {
     PGresult *seen = pg_ask(pg, "SELECT address, epoch FROM leader", 0, NULL);
     if (!seen || PQntuples(seen) != 1) {
@@ -27,7 +27,7 @@ static gordian_status await_other(struct pg *pg, char to[STORE_ADDRESS], uint64_
     uint64_t until = clock_ms() + HAND_OVER_MS, epoch = before;
     to[0] = '\0';
     while (clock_ms() < until) {
-        if (!see_leader(pg, to, &epoch))
+        if (!read_leader(pg, to, &epoch))
             return pg_error(pg, error);
         if (epoch > before && *to)
             return GORDIAN_OK;
@@ -44,7 +44,7 @@ static gordian_status ask_leader(struct pg *pg, char from[STORE_ADDRESS], char t
     uint64_t epoch;
     bool made = false;
     TRY(schema_open(pg, &made, error));
-    if (!see_leader(pg, from, &epoch))
+    if (!read_leader(pg, from, &epoch))
         return pg_error(pg, error);
     if (!*from)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no server leads");

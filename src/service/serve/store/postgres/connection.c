@@ -59,7 +59,7 @@ bool pg_listen(struct pg *pg)
 
 /* Defaults unless the connection string says otherwise: detect a dead network, and skip read-only
  * servers. */
-static const char *const wishes[][2] = {
+static const char *const defaults[][2] = {
     {"fallback_application_name", "gordian serve"},
     {"connect_timeout", "3"},
     {"target_session_attrs", "read-write"},
@@ -69,21 +69,21 @@ static const char *const wishes[][2] = {
     {"tcp_user_timeout", "10000"},
 };
 
-#define WISHES (sizeof wishes / sizeof *wishes)
+#define DEFAULTS (sizeof defaults / sizeof *defaults)
 
 static PGconn *open_connection(const char *conninfo)
 {
-    const char *keys[WISHES + 2] = {"dbname"}, *values[WISHES + 2] = {conninfo};
+    const char *keys[DEFAULTS + 2] = {"dbname"}, *values[DEFAULTS + 2] = {conninfo};
     size_t count = 1;
     PQconninfoOption *given = PQconninfoParse(conninfo, NULL);
-    for (size_t i = 0; given && i < WISHES; i++) {
+    for (size_t i = 0; given && i < DEFAULTS; i++) {
         const PQconninfoOption *option = given;
-        while (option->keyword && strcmp(option->keyword, wishes[i][0]) != 0)
+        while (option->keyword && strcmp(option->keyword, defaults[i][0]) != 0)
             option++;
         if (option->keyword && option->val)
             continue;
-        keys[count] = wishes[i][0];
-        values[count++] = wishes[i][1];
+        keys[count] = defaults[i][0];
+        values[count++] = defaults[i][1];
     }
     PQconninfoFree(given);
     return PQconnectdbParams(keys, values, 1);

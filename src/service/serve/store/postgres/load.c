@@ -11,10 +11,10 @@ static gordian_status load_failed(const struct pg *pg, gordian_error *error)
 }
 
 /* Sends heartbeats while a leader reads. */
-static bool stay_alive(struct store *store)
+static bool send_heartbeat(struct store *store)
 {
     struct pg *pg = store->pg;
-    if (store->role != STORE_LEADS || clock_ms() < pg->beat_at)
+    if (store->role != STORE_LEADS || clock_ms() < pg->heartbeat_at)
         return true;
     uint64_t sent = boot_ns() / 1000000;
     PGresult *done = pg_ask_numbers(
@@ -23,7 +23,7 @@ static bool stay_alive(struct store *store)
     if (done && PQntuples(done) == 1)
         pg_renewed(store, sent);
     PQclear(done);
-    pg->beat_at = clock_ms() + pg->lease_ms / 4;
+    pg->heartbeat_at = clock_ms() + pg->lease_ms / 4;
     return done != NULL;
 }
 
@@ -40,7 +40,7 @@ static bool read_snapshot_parts(struct store *store, uint64_t last, uint64_t siz
         PGresult *found = pg_ask_numbers(
             store->pg, "SELECT bytes FROM snapshot_part WHERE last = $1 AND part = $2", 2,
             (const uint64_t[]){last, part});
-        if (!found || !stay_alive(store)) {
+        if (!found || !send_heartbeat(store)) {
             PQclear(found);
             return false;
         }
@@ -126,7 +126,7 @@ static gordian_status read_journal(struct store *store, const struct store_loade
         return load_failed(pg, error);
     while (more && status == GORDIAN_OK) {
         PGresult *rows = pg_ask_numbers(pg, rows_select, 1, &pg->batch);
-        if (!rows || !stay_alive(store)) {
+        if (!rows || !send_heartbeat(store)) {
             PQclear(rows);
             return load_failed(pg, error);
         }
@@ -230,7 +230,7 @@ static gordian_status read_incidents(struct store *store, const char *select, ui
     for (;;) {
         const char *value = pg_number(number, last);
         PGresult *rows = pg_ask(store->pg, select, 1, &value);
-        if (!rows || !stay_alive(store)) {
+        if (!rows || !send_heartbeat(store)) {
             PQclear(rows);
             return load_failed(store->pg, error);
         }

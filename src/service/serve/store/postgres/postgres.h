@@ -34,23 +34,23 @@
 #define PG_VERSION      1          /* version of the schema */
 #define PG_LOCK         0x47524431 /* "GRD1": first key of the advisory lock */
 #define PG_COMMITS      4          /* default number of commits in flight */
-#define PG_FLIGHTS      64         /* maximum operations in flight */
+#define PG_OPERATIONS   64         /* maximum operations in flight */
 #define PG_GROUP_MAX    (1u << 20) /* bytes in one commit */
 #define PG_PART         (1u << 20) /* bytes of a snapshot written at once */
 #define PG_LEASE_MS     5000       /* lease: replace a leader after this long without a heartbeat */
-#define PG_LOOK_MS      100        /* polling interval of a standby */
-#define PG_TURN_MS      500        /* plus half a lease without a loop iteration: the loop hangs */
+#define PG_POLL_MS      100        /* polling interval of a standby */
+#define PG_LOOP_MS      500        /* plus half a lease without a loop iteration: the loop hangs */
 #define PG_ANSWER_MS    30000      /* timeout of a query */
 #define PG_FOLLOWED_MAX 64         /* maximum portions queued for the loop */
 
 /* An operation of the pipeline without an answer. */
-struct flight {
-    enum flight_kind {
-        FLIGHT_APPEND,
-        FLIGHT_BEAT,
-        FLIGHT_PART,     /* part of a snapshot */
-        FLIGHT_SNAPSHOT, /* the row that makes a snapshot count */
-        FLIGHT_TRIM,
+struct operation {
+    enum operation_kind {
+        OPERATION_APPEND,
+        OPERATION_HEARTBEAT,
+        OPERATION_PART,     /* part of a snapshot */
+        OPERATION_SNAPSHOT, /* the row that makes a snapshot count */
+        OPERATION_TRIM,
     } kind;
     uint64_t batch; /* APPEND: number of its row */
     size_t count;   /* APPEND: number of batches */
@@ -93,13 +93,13 @@ struct pg {
     uint64_t rest_until; /* steady ms: after stepping down, other servers go first; 0: done */
 
     /* as leader */
-    struct flight flights[PG_FLIGHTS];
-    size_t flight_first, flight_count;
+    struct operation operations[PG_OPERATIONS];
+    size_t operation_first, operation_count;
     size_t sent;        /* batches at the front of the queue that are in flight */
     bool failing;       /* an operation has failed: send nothing until all have been answered */
     uint32_t commits;   /* maximum commits in flight */
     uint32_t appending; /* commits in flight */
-    uint64_t beat_at;
+    uint64_t heartbeat_at;
     struct bytes row;    /* buffer for a row */
     bool part_under_way; /* a part of the snapshot, or its end, is in flight */
     bool trim_under_way;
@@ -179,7 +179,7 @@ gordian_status pg_past_begins(struct pg *pg, uint64_t *at, bool *whole, gordian_
 /* ---- standby.c */
 
 /* One step of the standby. */
-void pg_follow_turn(struct store *store);
+void pg_standby_step(struct store *store);
 /* Tries to become leader. */
 bool pg_try_lead(struct store *store);
 /* Records the leader's address from the table; "": none. */
@@ -193,7 +193,7 @@ gordian_status pg_follow(struct store *store, const struct store_loader *loader,
 /* Extends the lease: the database has confirmed what was sent at this time (ms of boot_ns). */
 void pg_renewed(struct store *store, uint64_t sent);
 
-void pg_lead_turn(struct store *store);
+void pg_leader_step(struct store *store);
 /* Is everything committed? */
 bool pg_lead_done(const struct store *store);
 /* Steps down properly, so that the next leader need not wait. */

@@ -6,7 +6,7 @@
 
 /* ---- rows for the event loop */
 
-static bool hand_rows(struct store *store, PGresult *rows)
+static bool queue_rows(struct store *store, PGresult *rows)
 {
     struct pg *pg = store->pg;
     struct followed *portion = memory_zeroed(&pg->memory, sizeof *portion);
@@ -65,7 +65,7 @@ gordian_status pg_follow(struct store *store, const struct store_loader *loader,
 }
 
 /* Required rows are gone: the server must load everything again. */
-static void lose_thread(struct store *store)
+static void lose_journal(struct store *store)
 {
     store_lock(store);
     store->role = STORE_LOST;
@@ -85,11 +85,11 @@ static bool read_rows_on(struct store *store, uint64_t until)
         int count = PQntuples(rows);
         if (count == 0) { /* deleted after a snapshot: this server was disconnected for long */
             PQclear(rows);
-            lose_thread(store);
+            lose_journal(store);
             return true;
         }
         pg->batch += (uint64_t)count; /* without gaps; the event loop checks that */
-        if (!hand_rows(store, rows))
+        if (!queue_rows(store, rows))
             return false;
     }
     return true;
@@ -114,14 +114,14 @@ static bool raise_epoch(struct store *store, uint64_t *until)
     pg->epoch = pg_u64(raised, 0, 0);
     *until = pg_u64(raised, 0, 1);
     pg->backend = (int)pg_u64(raised, 0, 2);
-    pg->beat_at = clock_ms() + pg->lease_ms / 4;
+    pg->heartbeat_at = clock_ms() + pg->lease_ms / 4;
     pg_renewed(store, sent);
     PQclear(raised);
     return true;
 }
 
 /* Reads which snapshots other servers have written since, so that they are not overwritten. */
-static bool see_snapshots(struct store *store)
+static bool read_snapshot_numbers(struct store *store)
 {
     PGresult *found =
         pg_ask(store->pg, "SELECT last FROM snapshot ORDER BY last DESC LIMIT 2", 0, NULL);
@@ -135,7 +135,7 @@ static bool see_snapshots(struct store *store)
     return true;
 }
 
-static void pg_take_lead(struct store *store)
+static void pg_become_leader(struct store *store)
 {
     store_lock(store);
     store->role = STORE_LEADS;
@@ -208,14 +208,14 @@ static bool follow_once(struct store *store)
     if (!locked)
         pg_show_leader(store, PQgetvalue(seen, 0, 2));
     PQclear(seen);
-    if (locked && !(raise_epoch(store, &until) && see_snapshots(store)))
+    if (locked && !(raise_epoch(store, &until) && read_snapshot_numbers(store)))
         return false;
     if (!read_rows_on(store, until))
         return false;
     if (store->role == STORE_LOST) {
         pg_disconnect(pg); /* this also releases the lock, if it was acquired */
     } else if (locked) {
-        pg_take_lead(store);
+        pg_become_leader(store);
     } else if (stale && clock_ms() >= pg->rest_until) {
         const uint64_t keys[] = {PG_LOCK, pg->lock};
         PGresult *ended = pg_ask_numbers(pg, end_leader, 2, keys);
@@ -247,7 +247,7 @@ static void note_standby_trouble(struct store *store)
     pg_wait(pg, false, (int)pg->pause_ms);
 }
 
-void pg_follow_turn(struct store *store)
+void pg_standby_step(struct store *store)
 {
     struct pg *pg = store->pg;
     if (!(pg->conn || (pg_connect(pg) && pg_listen(pg))) || !follow_once(store)) {
@@ -260,6 +260,6 @@ void pg_follow_turn(struct store *store)
     /* notifications received with answers are in libpq's buffer, where poll cannot see them */
     if (drop_notifications(pg))
         return;
-    pg_wait(pg, false, PG_LOOK_MS);
+    pg_wait(pg, false, PG_POLL_MS);
     drop_notifications(pg);
 }
