@@ -25,8 +25,7 @@ static void drop_command(gordian_client *client)
     size_t size = first_command(client)->size;
     fifo_take(&client->out, size);
     client->sealed -= size;
-    client->sent -=
-        size < client->sent ? size : client->sent; /* it may be answered before it was sent */
+    client->sent -= size < client->sent ? size : client->sent; /* it may be only partly sent */
     fifo_take(&client->commands, sizeof(struct command));
     client->owed_since = clock_ns();
 }

@@ -25,8 +25,8 @@ struct job {
     char system[GORDIAN_NAME_MAX + 1], around[GORDIAN_NAME_MAX + 1], only[16];
     char label[GORDIAN_NAME_MAX + 1];
     uint64_t now;
-    uint64_t opened,
-        fence; /* past: time of the first system; cluster: fencing token of the newest event */
+    uint64_t opened; /* past: time of the first system */
+    uint64_t fence;  /* cluster: fencing token of the newest event */
     bool leads, shared;
     char leader[STORE_ADDRESS], address[STORE_ADDRESS];
 };

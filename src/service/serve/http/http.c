@@ -440,14 +440,14 @@ static struct http_connection *find_idle_client(const struct httpd *http, bool r
     return victim;
 }
 
-enum place {
+enum slot {
     SLOT_FREE,     /* or taken from a connection that can be replaced */
     SLOT_RESERVED, /* a reserved slot: no other can be freed */
     SLOT_NONE,     /* none yet */
 };
 
 /* Finds a slot for a new connection. *victim: the connection to close; NULL: none. */
-static enum place find_slot(const struct httpd *http, struct http_connection **victim)
+static enum slot find_slot(const struct httpd *http, struct http_connection **victim)
 {
     const struct httpd_limits *limits = &http->options.limits;
     enum replace_order way;
@@ -525,8 +525,8 @@ static void update_accepting(struct httpd *http)
 static struct http_connection *new_connection(struct httpd *http)
 {
     struct http_connection *victim;
-    enum place place = find_slot(http, &victim);
-    if (place == SLOT_NONE)
+    enum slot slot = find_slot(http, &victim);
+    if (slot == SLOT_NONE)
         return NULL;
     struct http_connection *connection = memory_zeroed(&http->memory, sizeof *connection);
     if (connection && victim) {
@@ -534,7 +534,7 @@ static struct http_connection *new_connection(struct httpd *http)
         connection_free(victim);
     }
     if (connection)
-        connection->reserved = place == SLOT_RESERVED;
+        connection->reserved = slot == SLOT_RESERVED;
     return connection;
 }
 
@@ -553,8 +553,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         return;
     }
     int yes = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes,
-               sizeof yes); /* fails on a Unix socket: harmless */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* fails on a Unix socket */
     connection->http = http;
     connection->since = clock_ms();
     if (!start_connection(http, connection, fd)) {

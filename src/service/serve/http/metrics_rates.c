@@ -206,8 +206,7 @@ static void find_some_deadlocked(struct rates *rates, struct rates_system *syste
         update_dead_process(system, served, i);
     system->dead_scan = end;
     if (end == limit)
-        system->dead_seq =
-            system->dead_round; /* if there were no events since, the set is complete */
+        system->dead_seq = system->dead_round; /* complete if there were no events since */
 }
 
 uint32_t rates_dead(struct rates *rates, const struct served *served, const uint64_t **set,

@@ -66,11 +66,8 @@ struct connection {
     uint64_t listened;                   /* steady ms of the service: last read */
     bool is_dirty, reading, blocked;     /* blocked: the socket buffer is full */
     bool throttled, ended, broken;       /* ended: end of file received */
-    enum {
-        GUESS_NONE,
-        GUESS_WAITS,
-        GUESS_ANSWERED
-    } guess; /* state of the delayed answer to a wrong token */
+    /* The delayed answer to a wrong token. */
+    enum { GUESS_NONE, GUESS_WAITS, GUESS_ANSWERED } guess;
 };
 
 /* ------------------------------------------------------------------ helpers */

@@ -55,8 +55,8 @@ static void report_deadlock(void *context, const struct incident *incident)
     if (!server->hook)
         return;
     keep_notice(server, incident->id, incident->ended > 0, false);
-    hook_queue_notice(server->hook, incident,
-                      store_last(server->store) + 1); /* its record is the next one */
+    /* Its record is the next one. */
+    hook_queue_notice(server->hook, incident, store_last(server->store) + 1);
 }
 
 void server_watch(struct server *server)

@@ -486,8 +486,7 @@ gordian_status server_inherit(const struct systemd *systemd, int fd, struct inhe
                               gordian_error *error)
 {
     int yes = 0;
-    socklen_t size = sizeof yes,
-              length = sizeof socket->address - 1; /* keep a NUL behind the path */
+    socklen_t size = sizeof yes, length = sizeof socket->address - 1; /* a NUL ends the path */
     const char *name = systemd->names;
     for (int skip = SYSTEMD_FIRST; skip < fd; skip++) {
         name += strcspn(name, ":");
@@ -629,9 +628,9 @@ void server_close(struct server *server)
                 unlink(server->options.socket);
     }
     server_remove_events(server);
-    /* With a shared store other servers continue, and must not wait for a snapshot. */
-    if (server->stop_at &&
-        !store_is_shared(server->store)) /* an orderly end: makes the next start fast */
+    /* An orderly end: a snapshot makes the next start fast. With a shared store other servers
+     * continue, and must not wait for it. */
+    if (server->stop_at && !store_is_shared(server->store))
         server_snapshot(server, true);
     server_snapshot_stop(server);
     hook_stop(server->hook);

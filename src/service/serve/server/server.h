@@ -73,9 +73,9 @@ struct server_options {
     uint64_t keep_incidents_ms;
     uint64_t keep_history_ms, history_bytes; /* for point-in-time queries: see store/store.h */
     struct service_limits limits;
-    /* SIGHUP: reads again what may change at run time (limits, keep_incidents_ms). May be NULL. */
-    bool (*reload)(void *context,
-                   struct server_options *options); /* false: it has logged the errors */
+    /* SIGHUP: reads again what may change at run time (limits, keep_incidents_ms). May be NULL.
+     * Returns false if it has logged errors. */
+    bool (*reload)(void *context, struct server_options *options);
     void *reload_context;
     /* Logs a line; levels as in syslog: 3 error, 4 warning, 6 info, 7 debug. */
     void (*log)(void *context, int level, const char *text);
@@ -117,18 +117,17 @@ struct server {
     struct listener {
         struct evconnlistener *event;
         bool is_unix;
-        bool inherited; /* from systemd: do not remove its file */
-        uint64_t inode; /* of our Unix socket: another process may have replaced it */
-        uint64_t
-            listened; /* steady ms of the service: last time all waiting clients were accepted */
+        bool inherited;    /* from systemd: do not remove its file */
+        uint64_t inode;    /* of our Unix socket: another process may have replaced it */
+        uint64_t listened; /* steady ms of the service: last time all clients were accepted */
     } listeners[SERVER_LISTENERS];
     size_t listener_count;
 
     struct connection *connections; /* linked list */
     struct connection *dirty;       /* those with something to send in this iteration */
     uint32_t connection_count;
-    struct connection *silent,
-        **silent_end; /* connections that have not identified themselves, oldest first */
+    /* Connections that have not identified themselves, oldest first. */
+    struct connection *silent, **silent_end;
     struct server_rarely {
         uint64_t told_at; /* steady ms; 0: never */
         uint64_t left_out;

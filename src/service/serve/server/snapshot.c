@@ -93,8 +93,7 @@ static _Noreturn void be_child(struct server *server, int fd, pid_t parent)
 {
     if (dup2(fd, 3) != 3)
         _exit(1);
-    close_descriptors_from(
-        4); /* otherwise connections and the folder's lock would stay open in the child */
+    close_descriptors_from(4); /* or connections and the folder's lock would stay open */
     fd = 3;
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);

@@ -14,10 +14,9 @@ struct incidents_db {
     gordian_allocator memory;
     sqlite3 *db;
     bool owned;
-    sqlite3_stmt
-        *sum;      /* reads the checksum of a row; NULL: not prepared, or the table is missing */
-    bool asked;    /* whether preparing it was tried */
-    bool labelled; /* the table of labels exists; older services did not make it */
+    sqlite3_stmt *sum; /* reads the checksum of a row; NULL: not prepared, or no such table */
+    bool asked;        /* whether preparing it was tried */
+    bool labelled;     /* the table of labels exists; older services did not make it */
 };
 
 #define COLUMNS "id, system, at, ended, how, requester, victim, processes, witness"
@@ -186,8 +185,7 @@ static struct incident incident_of(sqlite3_stmt *statement)
 /* Does a row differ from its checksum? Rows of older services have none. */
 static bool is_damaged(struct incidents_db *db, sqlite3_stmt *row)
 {
-    static const int order[] = {1, 2, 3, 4,
-                                5, 6, 7, 8}; /* columns in the order of HISTORY_SUMMED */
+    static const int order[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* as in HISTORY_SUMMED */
     uint32_t sum = 0;
     bool damaged = false;
     if (!db->asked)

@@ -159,7 +159,7 @@ void store_close(struct store *store)
     store_free_jobs(store, store->jobs_done);
     store_free_batches(store, store->open);
     store_free_batches(store, store->queue);
-    store_free_batches(store, store->told);
+    store_free_batches(store, store->committed_first);
     store_free_batches(store, store->spent);
     file_close(store->doorbell);
     pthread_cond_destroy(&store->wake);

@@ -261,11 +261,11 @@ void store_free_jobs(struct store *store, struct snapshot_job *job)
 static struct batch *next_committed_batch(struct store *store)
 {
     store_lock(store);
-    struct batch *batch = store->told;
+    struct batch *batch = store->committed_first;
     if (batch)
-        store->told = batch->next;
-    if (batch && !store->told)
-        store->committed_end = &store->told;
+        store->committed_first = batch->next;
+    if (batch && !store->committed_first)
+        store->committed_end = &store->committed_first;
     store_unlock(store);
     if (batch)
         batch->next = NULL;

@@ -77,9 +77,8 @@ struct store_options {
     uint64_t keep_incidents_ms; /* after their end; 0: forever */
     uint64_t keep_history_ms;   /* for point-in-time queries; 0: only what recovery needs */
     uint64_t history_bytes;     /* ... but at most this many bytes, in a folder; 0: no limit */
-    uint64_t
-        snapshot_bytes; /* of journal between snapshots; 0: 32 MiB, or GORDIAN_SNAPSHOT_BYTES */
-    uint64_t retry_ms;  /* after a failure; 0: 250 */
+    uint64_t snapshot_bytes;    /* of journal per snapshot; 0: 32 MiB, or GORDIAN_SNAPSHOT_BYTES */
+    uint64_t retry_ms;          /* after a failure; 0: 250 */
     uint64_t note_ms; /* interval at which the history notes the progress of the journal; 0: 1000 */
     const gordian_allocator *allocator; /* NULL: malloc */
 };

@@ -42,18 +42,16 @@
 
 #define STORE_BATCH_MAX  (8u << 20)   /* bytes: seal a batch of this size */
 #define STORE_INLINE_MAX (256u << 10) /* bytes: the thread commits larger batches */
-#define STORE_QUEUE_MAX                                                                            \
-    (64u << 20)                     /* bytes in the queue: accept no more events (back-pressure)   \
-                                     */
-#define STORE_GROUP_MAX  (8u << 20) /* maximum bytes in one commit of the thread */
-#define STORE_TOLD_NS    2000000    /* time per iteration for the loop's own history */
-#define STORE_BEHIND_MS  100        /* `none`: how long a batch waits for others */
-#define STORE_BEHIND_MAX (1u << 20) /* bytes: ... unless the queue is this large */
-#define STORE_SYNC_MS    1000       /* between syncs of the journal, except with `full` */
-#define STORE_TRIM_MS    60000      /* interval of deleting old incidents */
-#define STORE_WAL_PAGES  1000       /* pages of SQLite's log that trigger a checkpoint */
-#define STORE_SPARE      4          /* batches kept for reuse */
-#define STORE_RETRY_MAX  60000      /* ms: maximum delay before a failed snapshot is retried */
+#define STORE_QUEUE_MAX  (64u << 20)  /* bytes queued: accept no events (back-pressure) */
+#define STORE_GROUP_MAX  (8u << 20)   /* maximum bytes in one commit of the thread */
+#define STORE_TOLD_NS    2000000      /* time per iteration for the loop's own history */
+#define STORE_BEHIND_MS  100          /* `none`: how long a batch waits for others */
+#define STORE_BEHIND_MAX (1u << 20)   /* bytes: ... unless the queue is this large */
+#define STORE_SYNC_MS    1000         /* between syncs of the journal, except with `full` */
+#define STORE_TRIM_MS    60000        /* interval of deleting old incidents */
+#define STORE_WAL_PAGES  1000         /* pages of SQLite's log that trigger a checkpoint */
+#define STORE_SPARE      4            /* batches kept for reuse */
+#define STORE_RETRY_MAX  60000        /* ms: maximum delay before a failed snapshot is retried */
 
 /* ---- the folder */
 
@@ -261,8 +259,8 @@ struct store {
     struct batch *spent; /* for reuse, or to be freed by the loop */
     size_t spent_count;
     bool untrimmed; /* the loop's history exceeds its limits */
-    struct batch *told,
-        **committed_end; /* committed; the loop copies their incidents to its own history */
+    /* Committed; the loop copies their incidents to its own history. */
+    struct batch *committed_first, **committed_end;
     enum store_role role;
     char leader[STORE_ADDRESS]; /* address of the leader, or "" */
     char lost[200];             /* reason of STORE_LOST */

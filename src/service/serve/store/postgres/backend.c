@@ -67,7 +67,7 @@ static gordian_status open_memory_history(struct store *store, gordian_error *er
     bool damaged;
     gordian_status status = history_open(&store->history, NULL, true, &damaged, error);
     THEN(status, incidents_share(&store->reader, store->history.db, &store->memory, error));
-    store->committed_end = &store->told;
+    store->committed_end = &store->committed_first;
     return status;
 }
 

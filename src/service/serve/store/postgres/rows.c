@@ -92,8 +92,7 @@ static gordian_status take_records_of_row(struct store *store, struct rows_curso
         if (status != GORDIAN_OK || done + 1 < batch.first + batch.count)
             break;
         if (batch.incident_count > 0)
-            history_write(&store->history, &batch,
-                          1); /* for queries of this server; the database has them */
+            history_write(&store->history, &batch, 1); /* for queries of this server */
         store->journal_bytes += batch.body.used;
         cursor->next += batch.count;
         cursor->at = (size_t)(in.at - bytes);
