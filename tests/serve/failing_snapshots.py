@@ -57,14 +57,14 @@ def check_snapshots(gordian, scratch, alerts):
     send_events(session)
     until(lambda: metrics_of(service).get("gordian_journal_snapshot_failures_total", 1) >= 1, "a snapshot fails")
     check_metrics(service, FAILING)
-    until(lambda: "no snapshot can be written: cannot make snapshot.new" in service.said(), "the log says it")
+    until(lambda: "cannot write a snapshot: cannot make snapshot.new" in service.said(), "the log says it")
     check_alerts(service, alerts)
     send_events(session)  # they are kept
     os.rmdir(os.path.join(data, "snapshot.new"))
     until(lambda: metrics_of(service)["gordian_journal_snapshots_total"] >= 1, "a snapshot is written")
     until(lambda: "snapshots are being written again" in service.said(), "the log says that it is over")
     check_metrics(service, FINE)
-    assert service.said().count("no snapshot can be written") == 1, service.said()
+    assert service.said().count("cannot write a snapshot") == 1, service.said()
     session.close()
     service.end()
 

@@ -124,7 +124,7 @@ has "$(sed -n 1p again)" '{"event":"began","deadlock":{"id":1,' 'the beginning, 
 has "$(sed -n 1p again)" '"ended":null,"how":null,' 'as it was then'
 has "$(sed -n 2p again)" '{"event":"ended","deadlock":{"id":1,' 'and the end'
 has "$(sed -n 2p again)" '"how":"cancelled"' 'how it ended, after a kill'
-has "$(cat log)" '--on-deadlock: 2 of before are told now' 'it is in the log'
+has "$(cat log)" '--on-deadlock: 2 pending notifications are sent now' 'it is in the log'
 if command -v curl >/dev/null; then
     wait_for 'both to be written down' counted
     stop
@@ -148,7 +148,7 @@ rm held
 slow
 wait_for 'what was not told when it ended' told_again 1
 has "$(sed -n 1p again)" '"event":"began"' 'what was not told at the end'
-has "$(cat log)" 'a deadlock stands: {"id":' 'what stands is in the log'
+has "$(cat log)" 'a deadlock is open: {"id":' 'what stands is in the log'
 stop
 
 # ---- nobody there: the service ends all the same, and at once

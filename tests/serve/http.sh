@@ -373,7 +373,7 @@ test_tokens()
     printf 'nonsense\n' >tokens
     kill -HUP "$server"
     wait_for 'the complaint' grep -q "tokens', line 1" log
-    is "$(status -H "Authorization: Bearer $reading" "$url/metrics")" 200 'the old tokens stay'
+    is "$(status -H "Authorization: Bearer $reading" "$url/metrics")" 200 'keeping the old tokens'
     printf 'ci write %s\n' $writing >tokens
     kill -HUP "$server"
     revoked()
@@ -481,7 +481,7 @@ test_tcp()
     has "$(echo ping | lines)" pong 'the Unix socket needs no token'
     stop
     has_not "$(cat log)" 0123456789abcdef 'tokens are not logged'
-    has "$(cat log)" 'a wrong token was shown, by 127.0.0.1' 'who guessed is logged'
+    has "$(cat log)" 'a wrong token was sent by 127.0.0.1' 'who guessed is logged'
     start --socket-group "$(id -g)"
     is "$(stat -c %a socket)" 660 'the mode with a group'
     stop
@@ -641,7 +641,7 @@ test_tls()
     echo nonsense >cert.pem
     kill -HUP "$server"
     wait_for 'the complaint' grep -q 'cannot use the certificate' log
-    is "$(get --cacert cert.old "$url/healthz")" ok 'the old certificate stays'
+    is "$(get --cacert cert.old "$url/healthz")" ok 'keeping the old certificate'
     cp cert.new cert.pem
     kill -HUP "$server"
     renewed()

@@ -116,7 +116,7 @@ before=$(cd data && cksum ./*)
 expect 'it is whole' 0 'data is whole: .* 2 incidents' verify data
 is "$(cd data && cksum ./*)" "$before" 'and as it was'
 start
-expect 'somebody works there' 3 'works here' verify data
+expect 'somebody works there' 3 'uses this folder' verify data
 stop
 for newest in data/journal-*; do :; done # what is before the snapshot is not needed
 for file in "$newest" data/marker data/gordian.db; do

@@ -17,7 +17,7 @@ static void test_broken_off(const char *to)
     hook_break_off(&target);
     errno = ENOENT;
     CHECK(hook_send(&target, "{}", 2, &error) == GORDIAN_STATUS_IO);
-    CHECK_MSG(strcmp(error.message, "it was broken off") == 0, "%s: %s", to, error.message);
+    CHECK_MSG(strcmp(error.message, "sending was aborted") == 0, "%s: %s", to, error.message);
 }
 
 /* Otherwise it says why. */

@@ -204,7 +204,7 @@ static void stopped_for_an_hour(struct hall *hall)
     hall_turn(hall);
     hall_say(hall, ann, "state p\n", "\"r\"");
     CHECK(hall->server->service->counters.leases_ended == ended);
-    CHECK(strstr(hall->log, "stood still for 3599900 ms"));
+    CHECK(strstr(hall->log, "stalled for 3599900 ms"));
     hall_say(hall, ann, "stats\n", "\"stalled_ms\":3599900");
     close(ann);
 }

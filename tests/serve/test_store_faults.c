@@ -290,7 +290,7 @@ static void test_lost_by_sync(void)
     zero = byte ^ 1;
     REQUIRE(syscall(SYS_pwrite64, fd, &zero, 1, (off_t)41) == 1);
     failing_sync = 0;
-    WORLD_WAIT(store, strstr((store_healthy(store, &why), why), "gone from memory"));
+    WORLD_WAIT(store, strstr((store_healthy(store, &why), why), "no longer in memory"));
     store_figures(store, &figures);
     CHECK(figures.failures > 1);
     REQUIRE(syscall(SYS_pwrite64, fd, &byte, 1, (off_t)41) == 1);
@@ -455,7 +455,7 @@ static void test_folders(void)
     CHECK(store_open(&second, &world.options, NULL, &error) == GORDIAN_STATUS_UNAVAILABLE &&
           !second);
     char pid[40];
-    snprintf(pid, sizeof pid, "process %ld, works", (long)getpid());
+    snprintf(pid, sizeof pid, "process %ld, uses", (long)getpid());
     CHECK_MSG(strstr(error.message, pid) && strstr(error.message, world.folder), "%s",
               error.message);
     store_close(store);

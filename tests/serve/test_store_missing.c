@@ -190,9 +190,9 @@ static void others_could_write(void)
     char path[sizeof world.folder + 300], other[sizeof world.folder + 300];
     world_make(&world);
     CHECK(chmod(world.folder, 0720) == 0);
-    refused_with(&world, GORDIAN_STATUS_INPUT, "others can write");
+    refused_with(&world, GORDIAN_STATUS_INPUT, "other users can write");
     CHECK(chmod(world.folder, 0702) == 0);
-    refused_with(&world, GORDIAN_STATUS_INPUT, "others can write");
+    refused_with(&world, GORDIAN_STATUS_INPUT, "other users can write");
     CHECK(chmod(world.folder, 0755) == 0);
     world_path(&world, "lock", path, sizeof path);
     world_path(&world, ".other", other, sizeof other);
@@ -214,7 +214,7 @@ static void lock_file_is_removed(void)
     REQUIRE(open_store(&world, &store, NULL) == GORDIAN_OK);
     world_keep(&world, store, 3);
     remove_file(&world, "lock");
-    refused_with(&world, GORDIAN_STATUS_UNAVAILABLE, "works here");
+    refused_with(&world, GORDIAN_STATUS_UNAVAILABLE, "uses this folder");
     world_keep(&world, store, 3);
     store_close(store);
     fill_store(&world, NULL);
@@ -248,7 +248,7 @@ static void displaced_writer_stops(enum store_durability durability)
     world_append(&world, store, 1);
     store_seal(store);
     WORLD_WAIT(store, !store_healthy(store, &why));
-    CHECK(strstr(why, "taken the folder over") && store_committed(store) == 3);
+    CHECK(strstr(why, "taken over the folder") && store_committed(store) == 3);
     struct store_figures figures; /* not after any number of tries, either */
     WORLD_WAIT(store, (store_figures(store, &figures), figures.failures >= 3));
     CHECK(store_committed(store) == 3);
@@ -303,7 +303,7 @@ static void repair_finds_sense(void)
               error.message);
     data_repair = true;
     hall_open(&hall, use_data);
-    CHECK(strstr(hall.log, "record 1 makes no sense") && strstr(hall.log, "record 0"));
+    CHECK(strstr(hall.log, "record 1 is inconsistent") && strstr(hall.log, "record 0"));
     int ann = hall_connect(&hall);
     hall_say(&hall, ann, "resource q\nrequest p q\n", "granted");
     close(ann);

@@ -148,7 +148,7 @@ stop
 # A service without TLS.
 serve --http none --listen 127.0.0.1:0
 port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\).*/\1/p' log)
-refuses 'no TLS there' 4 'no TLS is spoken' send --to "tls://localhost:$port" --tls-ca ca.pem a.trace
+refuses 'no TLS there' 4 'does not speak TLS' send --to "tls://localhost:$port" --tls-ca ca.pem a.trace
 stop
 
 finish

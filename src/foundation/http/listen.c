@@ -1,3 +1,4 @@
+/* Parses listening addresses and binds sockets. */
 #define _GNU_SOURCE /* usleep */
 #include "foundation/http/listen.h"
 

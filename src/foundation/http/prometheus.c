@@ -1,3 +1,4 @@
+/* Writes metrics in the Prometheus text format. */
 #include "foundation/http/prometheus.h"
 
 #include "foundation/base/json/json_write.h"

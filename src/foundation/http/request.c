@@ -1,3 +1,4 @@
+/* Parses the head of an HTTP request. */
 #include "foundation/http/request.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Writes the head of an HTTP response. */
 #include "foundation/http/response.h"
 
 #include <stdio.h>

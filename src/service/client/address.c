@@ -1,3 +1,4 @@
+/* Parses addresses and connects to them. */
 #define _GNU_SOURCE
 #include "service/client/address.h"
 

@@ -25,8 +25,7 @@ static void drop_command(gordian_client *client)
     size_t size = first_command(client)->size;
     fifo_take(&client->out, size);
     client->sealed -= size;
-    client->sent -=
-        size < client->sent ? size : client->sent; /* it may be answered before it was sent */
+    client->sent -= size < client->sent ? size : client->sent; /* it may be only partly sent */
     fifo_take(&client->commands, sizeof(struct command));
     client->owed_since = clock_ns();
 }
@@ -186,8 +185,8 @@ static gordian_status take_event_results(gordian_client *client, const struct wi
 }
 
 /* Keeps the answer for gordian_client_ask. */
-static gordian_status keep_said(gordian_client *client, struct call *call, struct wire_text json,
-                                gordian_error *error)
+static gordian_status keep_answer(gordian_client *client, struct call *call, struct wire_text json,
+                                  gordian_error *error)
 {
     if (!memory_grow(&client->memory, &client->said, &client->said_room, json.length + 1, 1))
         return fail_memory(error);
@@ -213,7 +212,7 @@ static gordian_status take_line_answer(gordian_client *client, const struct wire
     TRY(reserve_served(client, result.served, error));
     for (size_t i = 0; i < result.served; i++)
         wire_next_id(&answer.served, &client->served[i]);
-    TRY(call ? keep_said(client, call, answer.json, error) : GORDIAN_OK);
+    TRY(call ? keep_answer(client, call, answer.json, error) : GORDIAN_OK);
     drop_command(client);
     if (asked)
         end_call(client, call, GORDIAN_OK);
@@ -248,8 +247,8 @@ static gordian_status take_granted(gordian_client *client, const struct wire_fra
     return GORDIAN_OK;
 }
 
-static void tell_notice(gordian_client *client, gordian_notice notice, const char *json,
-                        size_t length)
+static void notify_caller(gordian_client *client, gordian_notice notice, const char *json,
+                          size_t length)
 {
     if (!client->notice)
         return;
@@ -263,17 +262,17 @@ static gordian_status take_notice_frame(gordian_client *client, const struct wir
 {
     const char *json = (const char *)frame->body;
     if (notice == GORDIAN_NOTICE_EVENT && !wire_event_seq(json, frame->size, &client->told))
-        client->told = NOT_TOLD;
-    tell_notice(client, notice, json, frame->size);
+        client->told = NOT_NOTIFIED;
+    notify_caller(client, notice, json, frame->size);
     return GORDIAN_OK;
 }
 
 /* Returns the number of the newest event from the answer to SUBSCRIBE. Older services do not send
  * it. */
-static uint64_t told_from(const struct wire_frame *frame)
+static uint64_t newest_event(const struct wire_frame *frame)
 {
     uint64_t seq;
-    return wire_get_u64(frame, &seq) ? seq : NOT_TOLD;
+    return wire_get_u64(frame, &seq) ? seq : NOT_NOTIFIED;
 }
 
 /* After a reconnect: reports the notifications between the last one received and event `now` as a
@@ -281,12 +280,12 @@ static uint64_t told_from(const struct wire_frame *frame)
 static void notify_gap(gordian_client *client, uint64_t now)
 {
     char text[80] = "{\"gap\":{}}";
-    if (client->told <= now && now != NOT_TOLD)
+    if (client->told <= now && now != NOT_NOTIFIED)
         snprintf(text, sizeof text, WIRE_MISSED, (unsigned long long)client->told,
                  (unsigned long long)now);
     client->told = now;
     if (client->mask & (uint8_t)~GORDIAN_MY_GRANTS)
-        tell_notice(client, GORDIAN_NOTICE_GAP, text, strlen(text));
+        notify_caller(client, GORDIAN_NOTICE_GAP, text, strlen(text));
 }
 
 /* ------------------------------------------------------------------ other answers */
@@ -362,12 +361,12 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
         return broken_answer(client);
     if (command->kind == WIRE_USE || command->kind == WIRE_OPEN) {
         note_kind(client, frame);
-        client->told = NOT_TOLD; /* that was the counter of another system */
+        client->told = NOT_NOTIFIED; /* that was the counter of another system */
     } else if (command->kind == WIRE_SUBSCRIBE) {
         /* Keep the mask for the next greeting, even if the caller has given up waiting for the
          * answer. */
         client->mask = ((const uint8_t *)fifo_front(&client->out))[WIRE_HEAD_SIZE];
-        client->told = told_from(frame);
+        client->told = newest_event(frame);
     }
     struct call *call = command->call;
     return answer_call(client, call);
@@ -477,8 +476,8 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
     return GORDIAN_OK;
 }
 
-/* `now`: the newest event, see told_from. */
-static void come_up(gordian_client *client, uint64_t now)
+/* `now`: the newest event, see newest_event. */
+static void link_is_up(gordian_client *client, uint64_t now)
 {
     bool again = client->epoch++ > 0;
     client->state = LINK_UP;
@@ -502,7 +501,7 @@ static gordian_status take_greeting(gordian_client *client, const struct wire_fr
     if (client->greetings == 2)
         note_kind(client, frame);
     if (--client->greetings == 0)
-        come_up(client, told_from(frame));
+        link_is_up(client, newest_event(frame));
     return GORDIAN_OK;
 }
 

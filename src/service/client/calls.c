@@ -19,7 +19,7 @@ gordian_status call_late(const gordian_client *client, gordian_error *error)
 
 gordian_status call_allowed(const gordian_client *client, gordian_error *error)
 {
-    return client->calling ? fail(error, GORDIAN_STATUS_INPUT, "not from within a callback")
+    return client->calling ? fail(error, GORDIAN_STATUS_INPUT, "not allowed in a callback")
                            : link_check(client, error);
 }
 
@@ -111,7 +111,7 @@ static gordian_status perform_call(gordian_client *client, uint8_t kind, struct 
     call->error = error;
     size_t size = put_command(NULL, 0, kind, what);
     if (size > client->frame_max + 4)
-        return fail(error, GORDIAN_STATUS_INPUT, "that is larger than the service takes");
+        return fail(error, GORDIAN_STATUS_INPUT, "the command is larger than the service accepts");
     void *to = call_reserve(client, size);
     if (!to)
         return fail_memory(error);

@@ -1,3 +1,4 @@
+/* The byte stream of a connection, plain or through TLS. */
 #include "service/client/channel.h"
 
 #include "foundation/base/error.h"
@@ -9,19 +10,19 @@
 #include <unistd.h>
 
 gordian_status channel_prepare(const struct secure_interface **tls, struct secure **out,
-                               const struct address *address, const struct secure_wishes *wishes,
+                               const struct address *address, const struct secure_options *options,
                                const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
     if (address->secure) {
         *tls = *tls ? *tls : secure_load(error);
-        return *tls ? (*tls)->open(out, address->host, wishes, memory, error)
+        return *tls ? (*tls)->open(out, address->host, options, memory, error)
                     : GORDIAN_STATUS_UNAVAILABLE;
     }
-    bool wished = wishes->ca || wishes->name || wishes->certificate || wishes->key;
+    bool wished = options->ca || options->name || options->certificate || options->key;
     return wished && *address->host
                ? fail(error, GORDIAN_STATUS_INPUT,
-                      "%.200s would go in the clear: what is said about TLS needs tls://HOST:PORT",
+                      "%.200s is not encrypted: the TLS options need tls://HOST:PORT",
                       address->text)
                : GORDIAN_OK;
 }

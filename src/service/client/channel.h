@@ -17,7 +17,7 @@ struct channel {
  * with a plain network address are an error (GORDIAN_STATUS_INPUT); with a Unix socket they are
  * ignored. *tls: the TLS functions, loaded when they are first needed. */
 gordian_status channel_prepare(const struct secure_interface **tls, struct secure **out,
-                               const struct address *address, const struct secure_wishes *wishes,
+                               const struct address *address, const struct secure_options *options,
                                const gordian_allocator *memory, gordian_error *error);
 
 /* Takes over a non-blocking socket and closes it with the channel. `secure`: use TLS, after the

@@ -61,7 +61,7 @@ static gordian_client *make_client(const gordian_client_options *options)
     client->link = options->link;
     client->context = options->context;
     client->mask = GORDIAN_MY_GRANTS;
-    client->told = NOT_TOLD;
+    client->told = NOT_NOTIFIED;
     client->frame_max = WIRE_FRAME_MAX;
     if (options->session) {
         memcpy(client->session, options->session, sizeof client->session);
@@ -127,8 +127,8 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
     if (!client)
         return fail_memory(error);
     /* TLS trust and identity. */
-    struct secure_wishes wishes = {options->tls_ca, options->tls_name, options->tls_certificate,
-                                   options->tls_key};
+    struct secure_options wishes = {options->tls_ca, options->tls_name, options->tls_certificate,
+                                    options->tls_key};
     gordian_status status = servers_parse(client, uri, &wishes, error);
     THEN(status, connect_first(client, error));
     if (status != GORDIAN_OK) {

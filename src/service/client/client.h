@@ -67,7 +67,7 @@ struct call {
 };
 
 #define CLIENT_SERVERS 16
-#define NOT_TOLD       UINT64_MAX
+#define NOT_NOTIFIED   UINT64_MAX
 
 struct gordian_client {
     gordian_allocator memory;
@@ -125,7 +125,7 @@ struct gordian_client {
     uint64_t next_number;  /* of the next event queued */
     uint64_t first_number; /* of the first event without an answer */
     uint8_t mask;          /* subscriptions */
-    uint64_t told;         /* last event notified to us; NOT_TOLD: unknown */
+    uint64_t told;         /* last event notified to us; NOT_NOTIFIED: unknown */
     bool rewinding;        /* see above */
     size_t passing_over;   /* answers to ignore before sending again */
     size_t finish;         /* rewinding: bytes of `out` to send to finish the current frame */
@@ -157,7 +157,7 @@ struct gordian_client {
 /* Parses a comma-separated list of addresses. An address without a scheme has that of the previous
  * one. */
 gordian_status servers_parse(gordian_client *client, const char *uri,
-                             const struct secure_wishes *wishes, gordian_error *error);
+                             const struct secure_options *tls_options, gordian_error *error);
 void servers_free(gordian_client *client);
 /* Selects the next server. Returns false when all have been tried; the first is next. */
 bool servers_next(gordian_client *client);
@@ -219,7 +219,7 @@ void *call_reserve(gordian_client *client, size_t size);
 void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call);
 /* Returns GORDIAN_OK, or the reason why the connection has failed permanently. */
 gordian_status link_check(const gordian_client *client, gordian_error *error);
-/* Reports that no answer came within the timeout. */
+/* Reports that the timeout passed without an answer. */
 gordian_status call_late(const gordian_client *client, gordian_error *error);
 /* May the caller block now? Not in a callback. */
 gordian_status call_allowed(const gordian_client *client, gordian_error *error);

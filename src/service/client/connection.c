@@ -49,7 +49,7 @@ void link_fail(gordian_client *client, gordian_status status, const char *format
     answers_give_up(client, status, client->failure.message);
 }
 
-static void tell_link(gordian_client *client, bool connected, const char *why)
+static void notify_link(gordian_client *client, bool connected, const char *why)
 {
     if (!client->link)
         return;
@@ -84,8 +84,8 @@ static void pause_longer(gordian_client *client, bool anew, uint32_t most)
 }
 
 /* All servers were tried: retries later, or fails. `last`: address of the last server tried. */
-static void give_attempt_up(gordian_client *client, const struct address *last, bool was_up,
-                            const char *why)
+static void end_attempt(gordian_client *client, const struct address *last, bool was_up,
+                        const char *why)
 {
     if (was_up)
         client->down_since = clock_ns();
@@ -100,7 +100,7 @@ static void give_attempt_up(gordian_client *client, const struct address *last, 
     pause_longer(client, was_up, client->server_count > 1 ? PAUSE_ELECT : PAUSE_MAX_MS);
     client->retry_at = was_up ? clock_ns() : after_ms(clock_ns(), client->pause_ms);
     if (was_up)
-        tell_link(client, false, why);
+        notify_link(client, false, why);
 }
 
 void link_break(gordian_client *client, const char *why)
@@ -113,7 +113,7 @@ void link_break(gordian_client *client, const char *why)
     if (client->epoch == 0 && servers_next(client)) /* the first time, each server is tried once */
         link_start(client);
     else
-        give_attempt_up(client, last, was_up, why);
+        end_attempt(client, last, was_up, why);
 }
 
 /* Selects the server that was named (true) or the next one (false). The server that just sent us
@@ -153,7 +153,7 @@ void link_moved(gordian_client *client, const char *text)
         pause_longer(client, false, PAUSE_ELECT / 2);
     client->retry_at = after_ms(clock_ns(), at_once ? 0 : client->pause_ms);
     if (was_up)
-        tell_link(client, false, text);
+        notify_link(client, false, text);
 }
 
 /* Handles a failure of the channel, temporary or permanent. */
@@ -262,7 +262,7 @@ static bool write_greeting(gordian_client *client)
     return true;
 }
 
-static void shake_hands(gordian_client *client)
+static void continue_handshake(gordian_client *client)
 {
     int failure = channel_shake(&client->channel);
     if (failure == 0) {
@@ -273,11 +273,11 @@ static void shake_hands(gordian_client *client)
     }
 }
 
-static void begin_shaking(gordian_client *client)
+static void begin_handshake(gordian_client *client)
 {
     client->state = LINK_SHAKING;
     client->heard_at = clock_ns();
-    shake_hands(client);
+    continue_handshake(client);
 }
 
 /* Tries the next address of the server, then gives this attempt up. */
@@ -301,7 +301,7 @@ static void next_server(gordian_client *client, int why)
         return;
     }
     *client->code = -why;
-    give_attempt_up(client, last, false, strerror(why));
+    end_attempt(client, last, false, strerror(why));
 }
 
 void link_start(gordian_client *client)
@@ -320,7 +320,7 @@ void link_start(gordian_client *client)
     }
     client->state = LINK_CONNECTING;
     if (!pending)
-        begin_shaking(client);
+        begin_handshake(client);
 }
 
 static void check_connecting(gordian_client *client)
@@ -332,7 +332,7 @@ static void check_connecting(gordian_client *client)
     if (why)
         next_server(client, why);
     else
-        begin_shaking(client);
+        begin_handshake(client);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -397,7 +397,7 @@ static void write_commands(gordian_client *client)
 /* ------------------------------------------------------------------ reading */
 
 /* Handles bytes that are not part of the protocol. */
-static void not_understood(gordian_client *client)
+static void fail_protocol(gordian_client *client)
 {
     if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
         link_fail(client, GORDIAN_STATUS_IO, "%.200s speaks TLS: use tls:// instead of tcp://",
@@ -416,7 +416,7 @@ static gordian_status take_frames(gordian_client *client, size_t *more, gordian_
         enum wire_found found = wire_next(fifo_front(&client->in), fifo_count(&client->in),
                                           WIRE_ANSWER_MAX, &frame, more);
         if (found == WIRE_BROKEN) {
-            not_understood(client);
+            fail_protocol(client);
             break;
         }
         if (found == WIRE_PART)
@@ -435,14 +435,15 @@ static bool may_expect_tls(const gordian_client *client)
     return client->state == LINK_GREETING && *client->address->host && !client->address->secure;
 }
 
-static void hung_up(gordian_client *client)
+static void handle_hangup(gordian_client *client)
 {
     if (!may_expect_tls(client))
-        link_break(client, "the service hung up");
+        link_break(client, "the service closed the connection");
     else if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
-        not_understood(client);
+        fail_protocol(client);
     else
-        link_break(client, "it hung up without an answer: if it speaks TLS, use tls://");
+        link_break(client,
+                   "the connection was closed without an answer: if it speaks TLS, use tls://");
 }
 
 /* Returns the bytes received; 0: nothing now, or disconnected. */
@@ -455,7 +456,7 @@ static size_t pull_bytes(gordian_client *client, size_t size)
         return (size_t)now;
     }
     if (now == 0 || (errno == ECONNRESET && may_expect_tls(client)))
-        hung_up(client);
+        handle_hangup(client);
     else if (errno != EAGAIN && errno != EWOULDBLOCK)
         lose_channel(client, errno);
     return 0;
@@ -516,7 +517,7 @@ static uint64_t next_time(const gordian_client *client)
     return next;
 }
 
-static void say_alive(gordian_client *client)
+static void send_heartbeat_frame(gordian_client *client)
 {
     size_t size = wire_put_u64(NULL, 0, WIRE_PING, 0);
     void *to = call_reserve(client, size);
@@ -534,14 +535,14 @@ static void keep_time(gordian_client *client)
     if (client->state == LINK_CONNECTING)
         check_connecting(client);
     else if (client->state == LINK_SHAKING)
-        shake_hands(client);
+        continue_handshake(client);
     if (now >= silence_time(client)) {
         if (client->state == LINK_UP) /* it may have been stopped: another server may lead */
             servers_rotate(client);
         link_break(client,
                    client->state == LINK_SHAKING ? "no answer to the TLS handshake" : "no answer");
     } else if (now >= ping_time(client))
-        say_alive(client);
+        send_heartbeat_frame(client);
 }
 
 /* Does everything that is possible without blocking. GORDIAN_STATUS_MEMORY: try again; any other

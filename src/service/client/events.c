@@ -103,10 +103,10 @@ static size_t count_unanswered(const gordian_client *client)
 
 /* Checks that a frame of this size may be sent, and waits until the window has space. A callback
  * cannot wait; each call of it has freed one slot. */
-static gordian_status make_way(gordian_client *client, size_t size, gordian_error *error)
+static gordian_status wait_for_space(gordian_client *client, size_t size, gordian_error *error)
 {
     if (size > client->frame_max)
-        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
+        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service accepts");
     TRY(link_check(client, error));
     while (!client->calling && count_unanswered(client) >= client->window) {
         TRY(gordian_client_flush(client, error));
@@ -140,7 +140,7 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
     size_t size = wire_event_size(event);
     if (event->wants && event->want_count > UINT16_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
-    TRY(make_way(client, FRAME_HEAD + size, error));
+    TRY(wait_for_space(client, FRAME_HEAD + size, error));
     if (client->open_events && open_bytes(client) + size > FRAME_BYTES)
         TRY(begin_next_frame(client, error));
     if (!reserve_event(client, event, size))
@@ -157,7 +157,7 @@ gordian_status gordian_client_send_line(gordian_client *client, const char *text
 {
     struct wire_line line = {event ? client->next_number : 0, {text, length}};
     size_t size = wire_put_line(NULL, 0, &line);
-    TRY(make_way(client, size, error));
+    TRY(wait_for_space(client, size, error));
     if (client->sealed > client->sent + FRAME_BYTES)
         TRY(begin_next_frame(client, error));
     void *to = fifo_reserve(&client->memory, &client->events, sizeof(struct sent_event))

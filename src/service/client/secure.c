@@ -1,3 +1,4 @@
+/* TLS of a client with OpenSSL. */
 #define _GNU_SOURCE
 #include "service/client/secure.h"
 
@@ -105,8 +106,8 @@ static gordian_status trust_authorities(SSL_CTX *context, const char *path, gord
         return GORDIAN_OK;
     if (!path)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "there is no store of authorities here: name a file "
-                    "with certificates (--tls-ca)");
+                    "this machine has no certificate store: name a file with the authorities' "
+                    "certificates (--tls-ca)");
     TRY(check_file(what, path, error));
     if (SSL_CTX_load_verify_locations(context, path, NULL) != 1)
         TRY(complain_of_tls(what, path, error));
@@ -131,26 +132,27 @@ static gordian_status check_key_file(const char *path, gordian_error *error)
                     strerror(errno));
     if (about.st_mode & 027)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "will not take the key from '%.150s': others can read or change it: chmod 600",
+                    "cannot use the key in '%.150s': other users can read or change it: chmod 600",
                     path);
     return GORDIAN_OK;
 }
 
-static gordian_status identify_us(SSL_CTX *context, const struct secure_wishes *wishes,
-                                  gordian_error *error)
+static gordian_status load_client_certificate(SSL_CTX *context,
+                                              const struct secure_options *options,
+                                              gordian_error *error)
 {
-    TRY(check_file("certificate", wishes->certificate, error));
-    TRY(check_key_file(wishes->key, error));
+    TRY(check_file("certificate", options->certificate, error));
+    TRY(check_key_file(options->key, error));
     SSL_CTX_set_default_passwd_cb(context, no_password);
-    if (SSL_CTX_use_certificate_chain_file(context, wishes->certificate) != 1)
-        return complain_of_tls("certificate", wishes->certificate, error);
-    if (SSL_CTX_use_PrivateKey_file(context, wishes->key, SSL_FILETYPE_PEM) != 1 ||
+    if (SSL_CTX_use_certificate_chain_file(context, options->certificate) != 1)
+        return complain_of_tls("certificate", options->certificate, error);
+    if (SSL_CTX_use_PrivateKey_file(context, options->key, SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context) != 1)
-        return complain_of_tls("key", wishes->key, error);
+        return complain_of_tls("key", options->key, error);
     return GORDIAN_OK;
 }
 
-static gordian_status fill_context(struct secure *secure, const struct secure_wishes *wishes,
+static gordian_status fill_context(struct secure *secure, const struct secure_options *options,
                                    gordian_error *error)
 {
     SSL_CTX *context = secure->context;
@@ -165,9 +167,9 @@ static gordian_status fill_context(struct secure *secure, const struct secure_wi
     SSL_CTX_set_default_read_buffer_len(context, READ_ROOM);
     if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
         return complain_of_tls("ciphers", "OpenSSL", error);
-    gordian_status status = trust_authorities(context, wishes->ca, error);
-    if (status == GORDIAN_OK && wishes->certificate) {
-        status = identify_us(context, wishes, error);
+    gordian_status status = trust_authorities(context, options->ca, error);
+    if (status == GORDIAN_OK && options->certificate) {
+        status = load_client_certificate(context, options, error);
         secure->has_certificate = true;
     }
     return status;
@@ -204,11 +206,11 @@ static void secure_close(struct secure *secure)
 }
 
 static gordian_status secure_open(struct secure **out, const char *host,
-                                  const struct secure_wishes *wishes,
+                                  const struct secure_options *options,
                                   const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
-    if (!wishes->certificate != !wishes->key)
+    if (!options->certificate != !options->key)
         return fail(error, GORDIAN_STATUS_INPUT, "a client's certificate and its key go together");
     struct secure *secure = memory_zeroed(memory, sizeof *secure);
     if (!secure)
@@ -218,8 +220,8 @@ static gordian_status secure_open(struct secure **out, const char *host,
     secure->context = SSL_CTX_new(TLS_client_method());
     secure->method = make_method();
     gordian_status status = secure->context && secure->method ? GORDIAN_OK : fail_memory(error);
-    THEN(status, take_server_name(secure, wishes->name ? wishes->name : host, error));
-    THEN(status, fill_context(secure, wishes, error));
+    THEN(status, take_server_name(secure, options->name ? options->name : host, error));
+    THEN(status, fill_context(secure, options, error));
     if (status == GORDIAN_OK)
         *out = secure;
     else
@@ -301,7 +303,7 @@ static struct secure_link *secure_link_open(struct secure *secure, int fd)
 
 /* Evaluates a failed OpenSSL call: returns EAGAIN, or ends the link with 0 or an errno. An end
  * without a close alert counts as an end: messages have their own length. */
-static int take_stock(struct secure_link *link, int result)
+static int evaluate_failure(struct secure_link *link, int result)
 {
     int code = SSL_get_error(link->ssl, result);
     if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
@@ -318,7 +320,7 @@ static int take_stock(struct secure_link *link, int result)
         secure_explain(link);
     }
     ERR_clear_error();
-    secure_flush(link); /* the alert tells the peer why */
+    secure_flush(link); /* sends the alert with the reason */
     return link->result;
 }
 
@@ -329,7 +331,7 @@ static int secure_shake(struct secure_link *link)
     ERR_clear_error();
     int result = SSL_do_handshake(link->ssl);
     if (result != 1)
-        result = take_stock(link, result);
+        result = evaluate_failure(link, result);
     else
         result = 0;
     link->shaken = result == 0;
@@ -349,7 +351,7 @@ static ssize_t secure_read(struct secure_link *link, void *to, size_t size)
         ERR_clear_error();
         int now = SSL_read(link->ssl, (char *)to + done, (int)room);
         if (now <= 0) {
-            failure = take_stock(link, now);
+            failure = evaluate_failure(link, now);
             break;
         }
         done += (size_t)now;
@@ -375,7 +377,7 @@ static ssize_t secure_write(struct secure_link *link, const void *from, size_t s
             if (now > 0)
                 done += (size_t)now;
             else
-                failure = take_stock(link, now);
+                failure = evaluate_failure(link, now);
         }
         if (failure == 0)
             failure = secure_flush(link);

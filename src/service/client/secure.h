@@ -25,7 +25,7 @@ struct secure;      /* trust and identity of a client */
 struct secure_link; /* one connection */
 
 /* Wishes of the user, see gordian_client_options; NULL: none. */
-struct secure_wishes {
+struct secure_options {
     const char *ca, *name, *certificate, *key;
 };
 
@@ -43,7 +43,7 @@ struct secure_interface {
      * files; GORDIAN_STATUS_INPUT if one is unusable. The allocator must outlive it. On failure
      * *out is NULL. */
     gordian_status (*open)(struct secure **out, const char *host,
-                           const struct secure_wishes *wishes, const gordian_allocator *memory,
+                           const struct secure_options *options, const gordian_allocator *memory,
                            gordian_error *error);
     void (*close)(struct secure *secure); /* after its links; NULL is allowed */
     /* The caller keeps the socket. NULL: out of memory. */

@@ -66,7 +66,7 @@ static void explain_name(struct secure_link *link, const X509 *certificate)
              names, link->secure->name);
     else
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
-             "the service's certificate is for no host at all: it needs a subjectAltName with "
+             "the service's certificate names no host: it needs a subjectAltName with "
              "%.100s",
              link->secure->name);
 }
@@ -84,12 +84,12 @@ static void explain_certificate(struct secure_link *link, int why, int depth,
     case X509_V_ERR_CERT_HAS_EXPIRED:
         write_time(X509_get0_notAfter(certificate), when, sizeof when);
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
-             "%s ended on %s: renew it there, if this machine's clock is right", whose, when);
+             "%s expired on %s: renew it, or correct this machine's clock", whose, when);
         return;
     case X509_V_ERR_CERT_NOT_YET_VALID:
         write_time(X509_get0_notBefore(certificate), when, sizeof when);
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
-             "%s begins on %s: set this machine's clock right", whose, when);
+             "%s is valid from %s: correct this machine's clock", whose, when);
         return;
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
@@ -98,7 +98,7 @@ static void explain_certificate(struct secure_link *link, int why, int depth,
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_CERT_UNTRUSTED:
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
-             "nobody trusted here vouches for the service's certificate (%s): name the "
+             "no trusted authority has signed the service's certificate (%s): name the "
              "authority's certificate (--tls-ca)",
              X509_verify_cert_error_string(why));
         return;
@@ -136,7 +136,7 @@ static void explain_code(struct secure_link *link, int reason, const char *text)
     case SSL_R_UNKNOWN_PROTOCOL:
     case SSL_R_RECORD_LENGTH_MISMATCH:
         fail(&link->trouble, GORDIAN_STATUS_IO,
-             "no TLS is spoken there: is it the right port, of a service with --tls-cert? "
+             "the peer does not speak TLS: is it the right port, of a service with --tls-cert? "
              "(tcp:// is for one without)");
         return;
     case SSL_R_UNSUPPORTED_PROTOCOL:
@@ -146,13 +146,13 @@ static void explain_code(struct secure_link *link, int reason, const char *text)
         return;
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
-             "the service wants a certificate from us: give one (--tls-cert, --tls-key)");
+             "the service requires a client certificate: give one (--tls-cert, --tls-key)");
         return;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
         fail(&link->trouble, GORDIAN_STATUS_INPUT, "the service declines the handshake%s",
              link->secure->has_certificate
-                 ? ": is our certificate one it asks for (--tls-clients of 'gordian serve')?"
-                 : ": perhaps it wants a certificate from us (--tls-cert, --tls-key)");
+                 ? ": is the client certificate one it accepts (--tls-clients of 'gordian serve')?"
+                 : ": perhaps it requires a client certificate (--tls-cert, --tls-key)");
         return;
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
@@ -163,7 +163,7 @@ static void explain_code(struct secure_link *link, int reason, const char *text)
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
-             "the service does not accept our certificate (%s): give one it asks for "
+             "the service rejected the client certificate (%s): give one it asks for "
              "(--tls-cert, --tls-key)",
              text);
         return;
@@ -180,7 +180,8 @@ void secure_explain(struct secure_link *link)
         return; /* the certificate was explained already */
     if (link->ended || link->failure)
         fail(&link->trouble, GORDIAN_STATUS_IO,
-             "it hung up during the TLS handshake%s%s: is it 'gordian serve' with --tls-cert?",
+             "the connection was closed during the TLS handshake%s%s: is it 'gordian serve' with "
+             "--tls-cert?",
              link->failure ? ": " : "", link->failure ? strerror(link->failure) : "");
     else
         explain_code(link, ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0,

@@ -24,18 +24,18 @@ static void choose_server(gordian_client *client, size_t which)
 }
 
 static gordian_status add_server(gordian_client *client, const char *uri,
-                                 const struct secure_wishes *wishes, gordian_error *error)
+                                 const struct secure_options *options, gordian_error *error)
 {
     struct client_server *server = &client->servers[client->server_count];
     TRY(address_parse(&server->address, uri, error));
-    TRY(channel_prepare(&client->tls, &server->secure, &server->address, wishes, &client->memory,
+    TRY(channel_prepare(&client->tls, &server->secure, &server->address, options, &client->memory,
                         error));
     client->server_count++;
     return GORDIAN_OK;
 }
 
 gordian_status servers_parse(gordian_client *client, const char *uri,
-                             const struct secure_wishes *wishes, gordian_error *error)
+                             const struct secure_options *options, gordian_error *error)
 {
     char text[2 * ADDRESS_TEXT], scheme[16] = "";
     gordian_status status = GORDIAN_OK;
@@ -53,7 +53,7 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
             length += 1 + strcspn(item + length + 1, ",");
         snprintf(text, sizeof text, "%s%.*s", scheme, (int)(length - own), item + own);
         gordian_error failure = {0};
-        gordian_status added = add_server(client, one && !own ? uri : text, wishes, &failure);
+        gordian_status added = add_server(client, one && !own ? uri : text, options, &failure);
         /* A name that cannot be resolved now must not prevent the use of the others. */
         if (added != GORDIAN_OK && error)
             *error = failure;
@@ -61,7 +61,7 @@ gordian_status servers_parse(gordian_client *client, const char *uri,
         item += length + (item[length] == ',');
     }
     if (client->server_count == 0 && status == GORDIAN_OK)
-        status = *uri ? GORDIAN_STATUS_IO : add_server(client, uri, wishes, error);
+        status = *uri ? GORDIAN_STATUS_IO : add_server(client, uri, options, error);
     if (status == GORDIAN_OK)
         choose_server(client, 0);
     return status;
@@ -99,7 +99,7 @@ static const char *bare_text(const char *text)
 
 bool servers_follow(gordian_client *client, const char *leader)
 {
-    static const struct secure_wishes none;
+    static const struct secure_options none;
     char uri[2 * ADDRESS_TEXT];
     for (size_t i = 0; i < client->server_count; i++)
         if (strcmp(bare_text(client->servers[i].address.text), bare_text(leader)) == 0) {

@@ -1,3 +1,4 @@
+/* The HTTP server of `gordian watch --listen`, in the watch command's poll loop. */
 #define _GNU_SOURCE
 #include "sources/watch/listen.h"
 

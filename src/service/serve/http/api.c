@@ -1,4 +1,4 @@
-/* Routes: who may ask, and who answers. */
+/* Routes of the HTTP API: authorization and dispatch. */
 #include "service/serve/http/api.h"
 #include "foundation/http/prometheus.h"
 
@@ -26,7 +26,7 @@
     "Cross-Origin-Resource-Policy: same-origin\r\n"                                                \
     "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
 
-/* Of a leader that may have been replaced: what it shows was kept, and may be old. */
+/* For a leader that may have been replaced: what it shows was committed, and may be out of date. */
 #define API_STALE "Warning: 110 gordian \"Response is Stale\"\r\n"
 
 /* ------------------------------------------------------------------ helpers */
@@ -82,10 +82,11 @@ bool api_flag(const struct api_call *call, const char *key)
            (strcmp(text, "1") == 0 || strcmp(text, "true") == 0 || strcmp(text, "yes") == 0);
 }
 
-/* ------------------------------------------------------------------ who may ask */
+/* ------------------------------------------------------------------ authorization */
 
-/* Without tokens a page of somebody else's, open in a browser on this machine, must not get at the
- * service by giving its own name our address: only names that nobody can redirect are answered. */
+/* Without tokens, a foreign page in a browser on this machine must not reach the service by
+ * resolving its own name to our address (DNS rebinding). So only names that cannot be redirected
+ * are accepted. */
 static bool is_our_host(const struct http_request *request)
 {
     static const char local[] = ".localhost";
@@ -101,7 +102,7 @@ static bool is_our_host(const struct http_request *request)
            (length >= end && strcasecmp(name + length - end, local) == 0);
 }
 
-/* Did a page of our own send this, if a browser did at all? */
+/* If a browser sent this, did a page of our own send it? */
 static bool is_our_origin(const struct http_request *request)
 {
     const char *origin = request->origin;
@@ -111,8 +112,8 @@ static bool is_our_origin(const struct http_request *request)
     return host && request->host && strcasecmp(host + 3, request->host) == 0;
 }
 
-/* Does a browser say that somebody else's page has it ask this? That page would not get to see the
- * answer, but could hold as many streams open as there may be. A link that is followed is fine. */
+/* Does the browser say that a foreign page sends this? Such a page could not read the response, but
+ * could occupy all streams. Following a link is allowed. */
 static bool is_foreign(const struct http_request *request)
 {
     const char *site = request->fetch_site, *dest = request->fetch_dest;
@@ -146,7 +147,7 @@ struct served *api_system(const struct api_call *call, const char *name)
     return served && auth_fits(call->grant.systems, name) ? served : NULL;
 }
 
-/* 0, or why not. */
+/* Returns 0, or the HTTP status of the refusal. */
 static int may_ask(struct api_call *call)
 {
     const struct http_request *request = call->request;
@@ -201,7 +202,7 @@ static const struct route routes[] = {
     {"cluster", false, false, api_cluster},
 };
 
-/* What stands behind /api/v1/ */
+/* Dispatches what follows /api/v1/. */
 static int route_api(struct api_call *call)
 {
     const struct http_request *request = call->request;
@@ -214,7 +215,7 @@ static int route_api(struct api_call *call)
     for (size_t i = 0; (of_system || count == 3) && i < sizeof routes / sizeof *routes; i++) {
         if (routes[i].of_system != of_system || strcmp(routes[i].name, segments[count - 1]) != 0)
             continue;
-        if (routes[i].post != post) /* the message of a 405 is what there is instead */
+        if (routes[i].post != post) /* the message of a 405 lists the allowed methods */
             return api_fail(call, 405, routes[i].post ? "POST" : "GET, HEAD");
         if (of_system)
             call->system = api_system(call, segments[3]);
@@ -267,7 +268,7 @@ static void reply_page(struct http_connection *connection, const struct http_req
 
 /* ------------------------------------------------------------------ health, metrics, the stream */
 
-/* For whoever has to know whether we live: no token, and nothing to learn. */
+/* Health checks need no token and reveal nothing. */
 static bool reply_health(const struct api *api, struct http_connection *connection,
                          const struct http_request *request)
 {
@@ -283,7 +284,7 @@ static bool reply_health(const struct api *api, struct http_connection *connecti
     return true;
 }
 
-/* Needs the rights of its own kind, and answers on its own. */
+/* Metrics and streams: they have rights of their own, and write their own response. */
 static bool reply_other(struct api_call *call, struct http_connection *connection)
 {
     const struct http_request *request = call->request;
@@ -296,8 +297,9 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
         return true;
     }
     if (metrics && *call->grant.systems) {
-        http_reply_error(connection, 403,
-                         "this token is for some systems only, and metrics are of all");
+        http_reply_error(
+            connection, 403,
+            "permission denied: the token is for some systems only, and metrics cover all systems");
         return true;
     }
     struct output out;
@@ -308,10 +310,10 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
     return true;
 }
 
-/* May another server lead by now, although this one has led? One that stands by knows its place. */
+/* Can another server lead, although this one has led? A standby knows its role. */
 static bool may_be_deposed(const struct api *api)
 {
-    return store_is_shared(api->store) && !store_leads_surely(api->store) &&
+    return store_is_shared(api->store) && !store_is_sure_leader(api->store) &&
            store_role(api->store) != STORE_FOLLOWS;
 }
 
@@ -333,21 +335,22 @@ static void api_reply(struct api_call *call, int status)
     http_reply(call->connection, 200, "application/json", headers, &call->out);
 }
 
-/* ------------------------------------------------------------------ answers that are held back */
+/* ------------------------------------------------------------------ responses that wait for a
+ * commit */
 
-/* Nobody is shown what a power cut could still undo: like the answers of the protocol, one waits
- * until the records it is made of are kept. */
-struct api_held {
-    struct api_held *next;
+/* A response must not show what a power failure could still undo. Like an answer of the protocol,
+ * it waits until its records are committed. */
+struct held_response {
+    struct held_response *next;
     struct api *api;
-    struct http_connection *connection; /* NULL: gone */
+    struct http_connection *connection; /* NULL: closed */
     struct output out;
     char headers[sizeof((struct api_call *)0)->headers];
     uint64_t number;
 };
 
-/* A store that is shared can have another leader meanwhile, which never saw what is not kept: only
- * where there is none, what cannot be kept just now is shown all the same. */
+/* With a shared store another leader may exist, which never saw uncommitted records. Only without
+ * one may uncommitted state be shown while the store cannot commit. */
 bool api_is_kept(const struct api *api)
 {
     const char *why;
@@ -357,17 +360,17 @@ bool api_is_kept(const struct api *api)
     return kept || api->service->unkept || !store_healthy(api->store, &why);
 }
 
-/* Instead of an answer that may show what was never kept. */
-static int fail_doubtful(struct api_call *call)
+/* Replaces a response that could show what was never committed. */
+static int fail_uncommitted(struct api_call *call)
 {
     return api_fail(call, 503,
-                    "this server may not lead any more, and what it would show may never have been "
-                    "kept: ask again, or ask another server");
+                    "this server may have lost the leadership, and its state may not be committed: "
+                    "ask again, or ask another server");
 }
 
 static void on_held_gone(void *context)
 {
-    struct api_held *held = context;
+    struct held_response *held = context;
     held->connection = NULL;
 }
 
@@ -375,7 +378,7 @@ static bool hold_back(struct api_call *call, uint64_t number)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct api *api = call->api;
-    struct api_held *held = memory_zeroed(&memory, sizeof *held);
+    struct held_response *held = memory_zeroed(&memory, sizeof *held);
     if (!held)
         return false;
     held->api = api;
@@ -394,7 +397,7 @@ bool api_reply_kept(struct api_call *call, int status, uint64_t number)
     const struct api *api = call->api;
     bool kept = api_is_kept(api) || store_committed(api->store) >= number;
     if (status == 200 && !kept && may_be_deposed(api))
-        status = fail_doubtful(call);
+        status = fail_uncommitted(call);
     else if (status == 200 && !kept && hold_back(call, number))
         return false;
     api_reply(call, status);
@@ -404,22 +407,22 @@ bool api_reply_kept(struct api_call *call, int status, uint64_t number)
 static void drop_first_held(struct api *api)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    struct api_held *held = api->held;
+    struct held_response *held = api->held;
     api->held = held->next;
     output_close(&held->out);
     memory_free(&memory, held);
 }
 
-/* The first of them leaves, or something else in its place. */
+/* Sends the first held response, or an error instead. */
 static void reply_held(struct api *api, bool kept)
 {
-    struct api_held *held = api->held;
+    struct held_response *held = api->held;
     struct http_connection *connection = held->connection;
     struct api_call call = {.api = api, .connection = connection, .out = held->out};
     memcpy(call.headers, held->headers, sizeof call.headers);
     held->out = (struct output){.fd = -1};
     if (connection)
-        api_reply(&call, kept ? 200 : fail_doubtful(&call));
+        api_reply(&call, kept ? 200 : fail_uncommitted(&call));
     else
         output_close(&call.out);
     drop_first_held(api);
@@ -435,7 +438,7 @@ void api_flush(struct api *api)
             break;
         reply_held(api, kept);
     }
-    followers_tell(api->followers);
+    subscribers_send(api->followers);
     sse_release(api->sse, api_is_kept(api) ? UINT64_MAX : store_committed(api->store));
     httpd_work(api->httpd);
 }
@@ -493,7 +496,7 @@ static void handle_request(struct api *api, struct http_connection *connection,
     if (status == 401 && is_login)
         status = 0;
     if (status == 401 && http_bearer(request->authorization)) {
-        http_reply_slowly(connection, status, "this is not a token of this service");
+        http_reply_slowly(connection, status, "wrong token");
         return;
     }
     if (status) {

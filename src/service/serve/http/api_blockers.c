@@ -1,16 +1,16 @@
-/* Who blocks whom, ranked, and opened step by step. */
+/* Blockers: processes ranked by how many others wait behind them, and opened step by step. */
 #include "service/serve/http/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROOTS         20
-#define CHILDREN      200        /* of one process */
-#define LOOK          400        /* edges looked at for them */
-#define HOLDS         3          /* resources named of each */
-#define LOOK_LABELLED (1u << 17) /* processes looked at for those with a label */
+#define CHILDREN      200        /* maximum per process */
+#define LOOK          400        /* edges examined */
+#define HOLDS         3          /* resources listed per process */
+#define LOOK_LABELLED (1u << 17) /* processes examined for a label */
 
-/* `circle`: is it in one? NULL: not said. */
+/* `circle`: is it in a cycle? NULL: do not write. */
 static void write_blocker(struct api_call *call, struct json *json, uint32_t process,
                           uint32_t behind, const bool *circle)
 {
@@ -37,7 +37,7 @@ static void write_blocker(struct api_call *call, struct json *json, uint32_t pro
     json_shut(json);
 }
 
-static bool system_is_there(const struct served *served, uint32_t process)
+static bool process_exists(const struct served *served, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     return process < served->process_room && served_process_name(served, process, buffer);
@@ -49,7 +49,7 @@ static void write_roots(struct api_call *call, struct json *json,
     json_open(json, "blockers", '[');
     for (uint32_t i = 0; known && i < known->top_count && i < limit; i++) {
         const struct blockers_root *root = &known->top[i];
-        if (system_is_there(call->system, root->process)) /* or it has gone since */
+        if (process_exists(call->system, root->process)) /* skip processes that have exited */
             write_blocker(call, json, root->process, root->behind, &root->circle);
     }
     json_shut(json);
@@ -66,7 +66,7 @@ static int compare_children(const void *left, const void *right)
                                   : (a->process > b->process) - (a->process < b->process);
 }
 
-/* Who waits for something it holds. */
+/* Finds the processes that wait for a resource it holds. */
 static size_t find_children(struct served *served, const struct blockers_system *known,
                             uint32_t process, struct child *children, bool *more)
 {
@@ -91,8 +91,8 @@ static size_t find_children(struct served *served, const struct blockers_system 
     return count;
 }
 
-static int write_under(struct api_call *call, struct json *json,
-                       const struct blockers_system *known, const char *name)
+static int write_waiters(struct api_call *call, struct json *json,
+                         const struct blockers_system *known, const char *name)
 {
     struct child children[LOOK];
     bool more;
@@ -109,7 +109,7 @@ static int write_under(struct api_call *call, struct json *json,
     return 200;
 }
 
-/* Of those with a label who blocks most, whether it waits itself or not. */
+/* Writes the worst blockers with a label, waiting or not. */
 static void write_labelled(struct api_call *call, struct json *json,
                            const struct blockers_system *known, const char *label, uint64_t limit)
 {
@@ -124,10 +124,10 @@ static void write_labelled(struct api_call *call, struct json *json,
             continue;
         left--;
         struct child one = {i, blockers_behind(known, i)};
-        if (!system_is_there(call->system, i))
+        if (!process_exists(call->system, i))
             continue;
         if (one.behind == 0 && call->system->processes[i].incident != GORDIAN_NONE)
-            one.behind = 1; /* somebody of its circle */
+            one.behind = 1; /* another process of its cycle */
         if (one.behind == 0)
             continue;
         size_t at = count < limit ? count++ : count;
@@ -159,9 +159,9 @@ int api_blockers(struct api_call *call)
     if (known && known->found)
         json_key_u64(&json, "at", known->found);
     else
-        json_key_null(&json, "at"); /* it is being found: ask again in a moment */
+        json_key_null(&json, "at"); /* not known yet: ask again soon */
     if (under && *under)
-        status = write_under(call, &json, known, under);
+        status = write_waiters(call, &json, known, under);
     else if (*api_label(call))
         write_labelled(call, &json, known, api_label(call), limit);
     else

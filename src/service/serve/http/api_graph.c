@@ -1,6 +1,6 @@
-/* A system's graph, or the part of it that was asked for: nodes are picked first, what matters most
- * before the rest, up to the limit; they and the edges between them are copied, and the copy is
- * written: by a thread, where it takes a while. */
+/* Answers a query of a system's graph. It first picks nodes up to the limit, the most important
+ * ones first. Then it copies them and the edges between them. Finally it writes the copy, in a
+ * thread if it is long. */
 #include "service/serve/http/api.h"
 
 #include "foundation/base/bits.h"
@@ -15,13 +15,13 @@
 
 #define DEPTH      2
 #define DEPTH_MAX  1000
-#define LOOK_MAX   (1u << 17) /* processes or resources looked at for those that wait */
-#define NODE_BYTES 50         /* of a copy, with edges, where names are short */
-#define AT_ONCE    100        /* nodes and edges: more are written by the thread */
-#define TIMES_MOST 12 /* turns that copying one may take, begun anew or not: then in one go */
+#define LOOK_MAX   (1u << 17) /* nodes examined for waiting ones */
+#define NODE_BYTES 50         /* estimated bytes per node of a copy */
+#define AT_ONCE    100        /* nodes and edges: a thread writes larger copies */
+#define TIMES_MOST 12         /* maximum iterations, restarts included; then it finishes at once */
 
 struct list {
-    uint64_t *set; /* of ids */
+    uint64_t *set; /* bit set of ids */
     uint32_t *ids;
     size_t count, room;
 };
@@ -32,11 +32,11 @@ struct picker {
     gordian_allocator memory;
     struct list processes, resources;
     size_t limit;
-    bool full;                            /* there is no room for more */
-    bool partial;                         /* something was not looked at */
-    bool broken;                          /* no memory */
-    char *message;                        /* of a status that is not 200: GRAPH_MESSAGE bytes */
-    gordian_edge edges[API_SIDE_MAX + 1]; /* of the node that is looked at */
+    bool full;                            /* the limit is reached */
+    bool partial;                         /* some nodes were not examined */
+    bool broken;                          /* out of memory */
+    char *message;                        /* for any status but 200: GRAPH_MESSAGE bytes */
+    gordian_edge edges[API_SIDE_MAX + 1]; /* of the current node */
 };
 
 /* ------------------------------------------------------------------ picking nodes */
@@ -44,10 +44,10 @@ struct picker {
 static bool is_dead_process(const struct picker *picker, uint32_t process)
 {
     return process / 64 < picker->ask->dead_words && bits_test(picker->ask->dead, process) &&
-           picker->system->processes[process].since; /* what was found may be some seconds old */
+           picker->system->processes[process].since; /* the set may be some seconds old */
 }
 
-/* True: it is among them now, and was not before. */
+/* Adds a node. Returns true if it is new. */
 static bool pick_one(struct picker *picker, struct list *list, uint32_t id)
 {
     if (bits_test(list->set, id))
@@ -83,7 +83,7 @@ static const gordian_edge *edges_of(struct picker *picker, enum served_side side
     return picker->edges;
 }
 
-/* A process's neighbours on one side; a resource's likewise. */
+/* Picks the neighbours of a process or resource on one side. */
 static void pick_side(struct picker *picker, enum served_side side, uint32_t id)
 {
     size_t count;
@@ -114,7 +114,7 @@ static void pick_dead(struct picker *picker)
         }
 }
 
-/* Of very many only some are looked at, and others by the next who asks. */
+/* In a very large system each query examines a part, and the next one continues. */
 static uint32_t look_from(struct picker *picker, uint32_t limit)
 {
     uint32_t *looked = picker->ask->looked;
@@ -126,7 +126,7 @@ static uint32_t look_from(struct picker *picker, uint32_t limit)
     return from;
 }
 
-/* Those that wait, what they wait for, and who has it. */
+/* Picks waiting processes, the resources they wait for, and the holders of these. */
 static void pick_waiting(struct picker *picker)
 {
     uint32_t first_one = look_from(picker, picker->system->process_room),
@@ -162,7 +162,7 @@ static void pick_all(struct picker *picker)
             pick_one(picker, &picker->resources, i);
 }
 
-/* Those with a label, and what they hold and wait for; who holds what has it, and waits for it. */
+/* Picks nodes with a label and their neighbours. */
 static void pick_labelled(struct picker *picker, const char *label)
 {
     const struct tags *tags = &picker->system->tags;
@@ -186,7 +186,7 @@ static void pick_labelled(struct picker *picker, const char *label)
     }
 }
 
-/* The neighbourhood of one node, `depth` steps along edges in any direction. */
+/* Picks the neighbourhood of a node: `depth` steps along edges in any direction. */
 static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
 {
     size_t length = strlen(name), process_done = 0, resource_done = 0;
@@ -255,7 +255,7 @@ static void copy_picked_edges(struct picker *picker, struct graph_copy *copy)
     }
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the whole graph */
 
 static bool open_picker(struct picker *picker)
 {
@@ -300,14 +300,14 @@ static int pick_nodes(struct picker *picker)
     return 200;
 }
 
-/* A graph that is being copied: in steps, between which events may come. */
+/* A graph that is copied in steps, so that events can be processed in between. */
 struct graph_work {
-    /* the next one; unused: the last but one is whatever is not the others */
+    /* the next step */
     enum { STEP_PICK, STEP_PROCESSES, STEP_RESOURCES, STEP_EDGES, STEPS } step;
     struct picker picker;
     struct graph_copy copy;
-    const struct http_connection *connection; /* whose request it is, while that is handed over */
-    uint64_t version;                         /* of the state */
+    const struct http_connection *connection; /* connection of the request that is being repeated */
+    uint64_t version;                         /* version of the state */
 };
 
 static struct graph_work *begin_work(const struct graph_ask *ask)
@@ -378,7 +378,7 @@ int graph_write(const struct graph_ask *ask, struct json *json, char message[GRA
     return status;
 }
 
-/* ------------------------------------------------------------------ answering */
+/* ------------------------------------------------------------------ responding */
 
 static gordian_status write_copy(void *job, struct output *out, gordian_error *error)
 {
@@ -396,8 +396,8 @@ static void drop_copy(void *job)
     memory_free(&memory, job);
 }
 
-/* Takes the copy's bytes over. False, and they are there still: it is to be written at once. */
-static bool write_apart(struct api_call *call, struct graph_copy *copy, int *status)
+/* Moves the copy to the thread. False: not moved, write it directly. */
+static bool write_in_thread(struct api_call *call, struct graph_copy *copy, int *status)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (copy->processes + copy->resources + copy->edges <= AT_ONCE)
@@ -406,7 +406,7 @@ static bool write_apart(struct api_call *call, struct graph_copy *copy, int *sta
     if (!job)
         return false;
     *job = *copy;
-    if (!api_write_apart(call, &(struct question_work){write_copy, drop_copy, job}, status)) {
+    if (!api_write_in_thread(call, &(struct question_work){write_copy, drop_copy, job}, status)) {
         memory_free(&memory, job);
         return false;
     }
@@ -417,7 +417,7 @@ static bool write_apart(struct api_call *call, struct graph_copy *copy, int *sta
 static int answer_copy(struct api_call *call, struct graph_copy *copy)
 {
     int status = 200;
-    if (write_apart(call, copy, &status))
+    if (write_in_thread(call, copy, &status))
         return status;
     gordian_error error = {0};
     if (write_copy(copy, &call->out, &error) != GORDIAN_OK)
@@ -425,7 +425,7 @@ static int answer_copy(struct api_call *call, struct graph_copy *copy)
     return status;
 }
 
-/* What the query asks for; false: something is not a number. */
+/* Reads the query. False: a value is not a number. */
 static bool graph_read(struct api_call *call, struct graph_ask *ask)
 {
     *ask = (struct graph_ask){.around = http_query(call->request, "around"),
@@ -442,18 +442,19 @@ void api_drop_graph(struct api *api)
     api->graph = NULL;
 }
 
-/* It changes with all that a graph tells. */
+/* Changes whenever the content of a graph may change. */
 static uint64_t state_version(const struct api_call *call)
 {
     return store_last(call->api->store) + call->system->marked;
 }
 
-/* The graph that this request has begun, if nothing has happened since; or a new one. */
+/* Returns the graph that this request has started if the state is unchanged, otherwise a new one.
+ */
 static struct graph_work *find_work(struct api_call *call, const struct graph_ask *ask)
 {
     struct api *api = call->api;
     struct graph_work *work = api->graph;
-    if (work && http_times(call->connection) > 0 && work->connection == call->connection &&
+    if (work && http_repeats(call->connection) > 0 && work->connection == call->connection &&
         work->version == state_version(call))
         return work;
     api_drop_graph(api);
@@ -472,10 +473,11 @@ static int answer_graph(struct api_call *call, const struct graph_ask *ask)
         return api_fail(call, 503, "out of memory");
     int status = take_graph_step(work, ask, call->message);
     while (status == 200 && work->step < STEPS) {
-        /* Others may have a turn; not for ever: what comes then makes it begin anew. */
+        /* Let other requests run; but not forever, because a change of the state restarts the copy.
+         */
         if (work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
-            http_times(call->connection) < TIMES_MOST && !call->api->service->unkept) {
-            http_again(call->connection);
+            http_repeats(call->connection) < TIMES_MOST && !call->api->service->unkept) {
+            http_repeat(call->connection);
             return API_AGAIN;
         }
         status = take_graph_step(work, ask, call->message);
@@ -497,7 +499,7 @@ int api_graph(struct api_call *call)
     ask.system = call->system;
     ask.looked = &call->api->looked;
     rates_dead(&call->api->rates, call->system, &ask.dead, &ask.dead_words);
-    /* Watchers are brought up to here: what they get next begins where this graph ends. */
+    /* Brings the streams to this point: their next change begins where this graph ends. */
     sse_flush(call->api->sse, call->system);
     return answer_graph(call, &ask);
 }

@@ -1,10 +1,10 @@
-/* Labels of processes and resources: which there are, and setting them by hand. */
+/* Labels of processes and resources: lists them, and sets them by hand. */
 #include "service/serve/http/api.h"
 
 #include <string.h>
 
-#define TOLD_MAX 1000  /* labels of a system */
-#define LOOK_MAX 65536 /* numbers looked at for them */
+#define TOLD_MAX 1000  /* maximum labels listed */
+#define LOOK_MAX 65536 /* maximum label numbers examined */
 
 int api_labels(struct api_call *call)
 {
@@ -83,7 +83,7 @@ static void write_new_labels(struct api_call *call, const struct wire_label *lab
     json_end(&json);
 }
 
-/* Nobody here has a session: what it labels is another's. */
+/* A client of the API has no session, so everything it labels belongs to another session. */
 int api_set_labels(struct api_call *call)
 {
     struct wire_label label = {0};
@@ -92,7 +92,8 @@ int api_set_labels(struct api_call *call)
     const struct value *body;
     gordian_error error = {0};
     if ((call->grant.rights & AUTH_END_OTHERS) != AUTH_END_OTHERS)
-        return api_fail(call, 403, "this token does not permit to change what is another's");
+        return api_fail(call, 403,
+                        "permission denied: the token may not change processes of other sessions");
     int status = api_read_body(call, &arena, &body);
     if (status == 200)
         status = read_labelled_name(call, body, &label);

@@ -11,11 +11,11 @@
 #define INCIDENTS     50
 #define INCIDENTS_MAX 500
 #define RATE_POINTS   720
-#define AT_ONCE       50 /* points: more are written by the thread */
+#define AT_ONCE       50 /* points: a thread writes longer lists */
 
 /* ------------------------------------------------------------------ systems */
 
-/* `label`: that was asked for, and is there. */
+/* `label`: the label queried, if the system has it. */
 static void write_listed_system(struct api_call *call, struct json *json,
                                 const struct served *served, uint32_t label)
 {
@@ -71,8 +71,8 @@ int api_systems(struct api_call *call)
 
 /* ------------------------------------------------------------------ incidents */
 
-/* NULL: not said. */
-static const char *said_text(const struct api_call *call, const char *key)
+/* Returns the value of a key, or NULL if it is absent or empty. */
+static const char *query_text(const struct api_call *call, const char *key)
 {
     const char *text = http_query(call->request, key);
     return text && *text ? text : NULL;
@@ -82,9 +82,9 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
 {
     uint64_t limit;
     *filter = (struct incidents_filter){
-        .system = said_text(call, "system"),
-        .process = said_text(call, "process"),
-        .label = said_text(call, "label"),
+        .system = query_text(call, "system"),
+        .process = query_text(call, "process"),
+        .label = query_text(call, "label"),
         .systems = call->grant.systems,
         .open = api_flag(call, "open"),
         .ended = api_flag(call, "ended"),
@@ -100,12 +100,12 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
 
 static int ask_history(struct api_call *call, const struct incidents_filter *filter, uint64_t id)
 {
-    struct api_later *later = api_later_new(call, 404, "there is no such incident");
+    struct api_deferred *later = api_deferred_new(call, 404, "there is no such incident");
     if (!later)
         return api_fail(call, 503, "out of memory");
-    return api_later_begin(
+    return api_deferred_begin(
         call, later,
-        questions_ask(store_questions(call->api->store), filter, id, api_later_answer, later));
+        questions_ask(store_questions(call->api->store), filter, id, api_deferred_answer, later));
 }
 
 static int ask_list(struct api_call *call, bool actions)
@@ -132,16 +132,16 @@ int api_incident(struct api_call *call, const char *id)
     uint64_t number;
     const char *why;
     if (!parse_u64(id, strlen(id), &number, &why) || number > INT64_MAX)
-        return api_fail(call, 404, "incidents have numbers: '%.40s' is none", id);
+        return api_fail(call, 404, "'%.40s' is not the number of an incident", id);
     if (number == 0)
-        return api_fail(call, 404, "incidents are numbered from 1 on");
+        return api_fail(call, 404, "incident numbers start at 1");
     const struct incidents_filter filter = {.systems = call->grant.systems};
     return ask_history(call, &filter, number);
 }
 
 /* ------------------------------------------------------------------ rates */
 
-/* Copied out of the rings, and written from there: by a thread, where they are many. */
+/* Copied from the rings; a thread writes long lists. */
 struct rate_points {
     uint64_t interval_ms;
     size_t count;
@@ -150,7 +150,7 @@ struct rate_points {
 
 static_assert(RATE_POINTS >= RATES_SECONDS, "the seconds do not fit");
 
-/* Of many minutes, several make a point. */
+/* With many minutes, each point combines several. */
 static void copy_minutes(struct rate_points *points, const struct rates_minutes *minutes,
                          uint64_t past)
 {
@@ -187,13 +187,14 @@ static void drop_points(void *job)
     memory_free(&memory, job);
 }
 
-/* The points are given back. */
+/* Takes the points over. */
 static int answer_points(struct api_call *call, struct rate_points *points)
 {
     gordian_error error = {0};
     int status = 200;
     if (points->count > AT_ONCE &&
-        api_write_apart(call, &(struct question_work){write_points, drop_points, points}, &status))
+        api_write_in_thread(call, &(struct question_work){write_points, drop_points, points},
+                            &status))
         return status;
     if (write_points(points, &call->out, &error) != GORDIAN_OK)
         status = api_broken(call, &error);

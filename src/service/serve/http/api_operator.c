@@ -1,4 +1,4 @@
-/* What operators do by hand, and the trail of it. */
+/* Operator actions, and their audit trail. */
 #include "service/serve/http/api.h"
 
 #include <stdio.h>
@@ -49,7 +49,8 @@ static int act_on(struct api_call *call, gordian_op op)
     gordian_error error = {0};
     const char *result = "";
     if ((call->grant.rights & AUTH_END_OTHERS) != AUTH_END_OTHERS)
-        return api_fail(call, 403, "this token does not permit to end what is another's");
+        return api_fail(call, 403,
+                        "permission denied: the token may not end processes of other sessions");
     int status = api_read_body(call, &arena, &body);
     if (status == 200)
         status = read_action(call, body, &action, why);

@@ -1,8 +1,6 @@
-/*
- * The past, and the other servers: what must be read from the store. A thread does it
- * (questions_run of the store's workers), one after the other, with a service of its own for the
- * moment asked for last: whoever moves on from there needs only the records in between.
- */
+/* Point-in-time query and cluster: responses that need the store. A thread prepares them one after
+ * the other (questions_run of the store's workers). It keeps a service in the state of the last
+ * query, so that a later moment needs only the records in between. */
 #include "service/serve/http/api.h"
 
 #include "foundation/base/error.h"
@@ -12,27 +10,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ASKED_MAX 8 /* under way */
+#define ASKED_MAX 8 /* maximum queued */
 
-/* Shared with the thread; whoever is last frees it. */
-struct past_desk {
-    struct past *past; /* the thread's */
+/* Shared with the thread; the last user frees it. */
+struct past_queries {
+    struct past *past; /* used by the thread */
     atomic_bool stop;
     atomic_uint users;
 };
 
 struct job {
-    struct past_desk *desk;
+    struct past_queries *desk;
     struct graph_ask ask;
     char system[GORDIAN_NAME_MAX + 1], around[GORDIAN_NAME_MAX + 1], only[16];
     char label[GORDIAN_NAME_MAX + 1];
     uint64_t now;
-    uint64_t opened, fence; /* past: the first system; cluster: of the newest event */
+    uint64_t opened; /* past: time of the first system */
+    uint64_t fence;  /* cluster: fencing token of the newest event */
     bool leads, shared;
     char leader[STORE_ADDRESS], address[STORE_ADDRESS];
 };
 
-static void leave_past_desk(struct past_desk *desk)
+static void release_past_queries(struct past_queries *desk)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (!desk || atomic_fetch_sub(&desk->users, 1) > 1)
@@ -45,11 +44,11 @@ void api_past_close(struct api *api)
 {
     if (api->past)
         atomic_store(&api->past->stop, true);
-    leave_past_desk(api->past);
+    release_past_queries(api->past);
     api->past = NULL;
 }
 
-static gordian_status open_desk(struct api *api, gordian_error *error)
+static gordian_status open_past_queries(struct api *api, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct store_options source;
@@ -57,8 +56,8 @@ static gordian_status open_desk(struct api *api, gordian_error *error)
         return GORDIAN_OK;
     if (!store_past_source(api->store, &source))
         return fail(error, GORDIAN_STATUS_END,
-                    "this service keeps nothing: the past needs --data or --store");
-    struct past_desk *desk = memory_zeroed(&memory, sizeof *desk);
+                    "nothing is kept: point-in-time queries need --data or --store");
+    struct past_queries *desk = memory_zeroed(&memory, sizeof *desk);
     if (!desk)
         return fail_memory(error);
     atomic_init(&desk->users, 1);
@@ -66,7 +65,7 @@ static gordian_status open_desk(struct api *api, gordian_error *error)
     if (status == GORDIAN_OK)
         api->past = desk;
     else
-        leave_past_desk(desk);
+        release_past_queries(desk);
     return status;
 }
 
@@ -74,32 +73,32 @@ static void drop_job(void *context)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct job *job = context;
-    leave_past_desk(job->desk);
+    release_past_queries(job->desk);
     memory_free(&memory, job);
 }
 
-static int run_moment_job(struct api_call *call, struct job *job,
-                          gordian_status (*work)(void *, struct output *, gordian_error *))
+static int run_job(struct api_call *call, struct job *job,
+                   gordian_status (*work)(void *, struct output *, gordian_error *))
 {
     const struct question_work what = {work, drop_job, job};
-    struct api_later *later = api_later_new(call, 410, NULL);
+    struct api_deferred *later = api_deferred_new(call, 410, NULL);
     if (!later) {
         drop_job(job);
         return api_fail(call, 503, "out of memory");
     }
-    struct question *question =
-        questions_run(store_workers(call->api->store), &what, ASKED_MAX, api_later_answer, later);
+    struct question *question = questions_run(store_workers(call->api->store), &what, ASKED_MAX,
+                                              api_deferred_answer, later);
     if (!question)
         drop_job(job);
-    return api_later_begin(call, later, question);
+    return api_deferred_begin(call, later, question);
 }
 
-/* A job for the thread; NULL: *status. */
+/* Makes a job for the thread. NULL: *status has the error. */
 static struct job *begin_job(struct api_call *call, int *status)
 {
     gordian_allocator memory = memory_allocator(NULL);
     gordian_error error = {0};
-    gordian_status opened = open_desk(call->api, &error);
+    gordian_status opened = open_past_queries(call->api, &error);
     struct job *job = opened == GORDIAN_OK ? memory_zeroed(&memory, sizeof *job) : NULL;
     if (job) {
         job->desk = call->api->past;
@@ -112,7 +111,7 @@ static struct job *begin_job(struct api_call *call, int *status)
     return job;
 }
 
-/* ------------------------------------------------------------------ a graph of the past */
+/* ------------------------------------------------------------------ graph of the past */
 
 static gordian_status write_past(struct job *job, struct service *service, struct served *served,
                                  struct output *out, gordian_error *error)
@@ -140,7 +139,7 @@ static gordian_status write_past(struct job *job, struct service *service, struc
                 message);
 }
 
-static gordian_status find_past(void *context, struct output *out, gordian_error *error)
+static gordian_status answer_past_graph(void *context, struct output *out, gordian_error *error)
 {
     struct job *job = context;
     struct service *service;
@@ -168,12 +167,12 @@ int api_past_graph(struct api_call *call, const struct graph_ask *ask)
     job->ask.only = keep_text(job->only, sizeof job->only, ask->only);
     job->ask.label = keep_text(job->label, sizeof job->label, ask->label);
     keep_text(job->system, sizeof job->system, call->system->name);
-    return run_moment_job(call, job, find_past);
+    return run_job(call, job, answer_past_graph);
 }
 
-/* ------------------------------------------------------------------ how far back */
+/* ------------------------------------------------------------------ earliest moment */
 
-static gordian_status find_begin(void *context, struct output *out, gordian_error *error)
+static gordian_status answer_past(void *context, struct output *out, gordian_error *error)
 {
     const struct job *job = context;
     struct json json;
@@ -197,10 +196,10 @@ int api_past(struct api_call *call)
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i] && service->systems[i]->opened < job->opened)
             job->opened = service->systems[i]->opened;
-    return run_moment_job(call, job, find_begin);
+    return run_job(call, job, answer_past);
 }
 
-/* ------------------------------------------------------------------ who leads */
+/* ------------------------------------------------------------------ cluster */
 
 static void write_cluster_server(void *context, const char *address, bool leads, uint64_t since)
 {
@@ -221,7 +220,7 @@ static void write_cluster(struct json *json, const struct job *job)
     json_key_u64(json, "fence", job->fence);
 }
 
-/* Those that this server knows of when the database does not answer: the leader and itself. */
+/* Writes the servers known without the database: the leader and this one. */
 static void write_known(struct json *json, const struct job *job)
 {
     const char *known[] = {job->leads ? job->address : job->leader, job->address};
@@ -236,8 +235,9 @@ static void write_known(struct json *json, const struct job *job)
     }
 }
 
-/* A new connection may be refused while those that stand work: what is known is answered. */
-static gordian_status find_servers(void *context, struct output *out, gordian_error *error)
+/* The database may refuse new connections while existing ones work: then it answers what is known.
+ */
+static gordian_status answer_cluster(void *context, struct output *out, gordian_error *error)
 {
     const struct job *job = context;
     struct json json;
@@ -261,10 +261,10 @@ static gordian_status find_servers(void *context, struct output *out, gordian_er
     return partial ? GORDIAN_OK : status;
 }
 
-static void tell_role(struct job *job, const struct api *api)
+static void copy_role(struct job *job, const struct api *api)
 {
     job->shared = store_is_shared(api->store);
-    job->leads = store_leads_surely(api->store);
+    job->leads = store_is_sure_leader(api->store);
     job->fence = api->service->fence;
     bool doubtful = !job->leads && store_role(api->store) == STORE_LEADS;
     keep_text(job->leader, sizeof job->leader, doubtful ? "" : store_leader(api->store));
@@ -276,7 +276,7 @@ int api_cluster(struct api_call *call)
     int status = 503;
     struct job alone = {0};
     struct json json;
-    tell_role(&alone, call->api);
+    copy_role(&alone, call->api);
     if (!alone.shared) {
         json_begin(&json, &call->out);
         write_cluster(&json, &alone);
@@ -286,6 +286,6 @@ int api_cluster(struct api_call *call)
     struct job *job = begin_job(call, &status);
     if (!job)
         return status;
-    tell_role(job, call->api);
-    return run_moment_job(call, job, find_servers);
+    copy_role(job, call->api);
+    return run_job(call, job, answer_cluster);
 }

@@ -1,24 +1,24 @@
-/* Questions about one process: why it waits, and what would become of a request. */
+/* Queries about one process: its wait chain, and the outcome of a hypothetical request. */
 #include "service/serve/http/api.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ the chain of waits */
+/* ------------------------------------------------------------------ wait chain */
 
 struct chain {
     struct api_call *call;
     struct served *system;
-    uint32_t ids[API_CHAIN_MAX]; /* in the order they were come upon */
-    uint32_t seen[1024];         /* finds them: place + 1, 0 free */
+    uint32_t ids[API_CHAIN_MAX]; /* in the order of discovery */
+    uint32_t seen[1024];         /* hash table of them: index + 1; 0: free */
     size_t count;
     bool truncated;
 };
 
 static_assert(1024 >= 2 * API_CHAIN_MAX, "half of the slots stay free");
 
-static void come_upon(struct chain *chain, uint32_t process)
+static void add_to_chain(struct chain *chain, uint32_t process)
 {
     size_t slots = sizeof chain->seen / sizeof *chain->seen;
     size_t at = process * UINT32_C(2654435761) % slots;
@@ -37,20 +37,20 @@ static void come_upon(struct chain *chain, uint32_t process)
 static void write_holders(struct chain *chain, struct json *json, uint32_t resource,
                           uint32_t waiter)
 {
-    gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to see that there are more */
+    gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to detect that there are more */
     size_t written = 0, count = served_first_edges(chain->system, SERVED_HOLDERS, resource, edges,
                                                    sizeof edges / sizeof *edges);
     char label[GORDIAN_NAME_MAX + 1];
     json_open(json, "holders", '[');
     for (size_t i = 0; i < count; i++) {
         if (edges[i].process == waiter && count > 1)
-            continue; /* what it has itself does not keep it waiting */
+            continue; /* its own units do not block it */
         if (written == API_HOLDERS_MAX) {
             chain->truncated = true;
             break;
         }
         written++;
-        come_upon(chain, edges[i].process);
+        add_to_chain(chain, edges[i].process);
         json_text(json, served_process_label(chain->system, edges[i].process, label));
     }
     json_shut(json);
@@ -58,7 +58,7 @@ static void write_holders(struct chain *chain, struct json *json, uint32_t resou
 
 static void write_link(struct chain *chain, struct json *json, uint32_t process)
 {
-    gordian_edge wants[API_WANTS_MAX + 1]; /* one to see that there are more */
+    gordian_edge wants[API_WANTS_MAX + 1]; /* one to detect that there are more */
     size_t count = served_first_edges(chain->system, SERVED_WANTED, process, wants,
                                       sizeof wants / sizeof *wants);
     char label[GORDIAN_NAME_MAX + 1];
@@ -84,7 +84,7 @@ static void write_link(struct chain *chain, struct json *json, uint32_t process)
     json_shut(json);
 }
 
-/* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
+/* As in `gordian detect --json`; null also if too many processes are ahead of it. */
 static void write_chain_witness(struct chain *chain, struct json *json, uint32_t process)
 {
     gordian_witness witness;
@@ -113,7 +113,7 @@ static int answer_chain(struct chain *chain, uint32_t process)
     json_key_text(&json, "system", chain->system->name);
     json_key_text(&json, "process", served_process_label(chain->system, process, label));
     json_open(&json, "chain", '[');
-    come_upon(chain, process);
+    add_to_chain(chain, process);
     for (size_t i = 0; i < chain->count; i++)
         write_link(chain, &json, chain->ids[i]);
     json_shut(&json);
@@ -229,7 +229,7 @@ int api_login(struct api_call *call)
         return status;
     call->api->service->counters.wrong_tokens += rights == AUTH_NONE;
     if (rights == AUTH_NONE)
-        return api_fail(call, 401, "this is not a token of this service");
+        return api_fail(call, 401, "wrong token");
     if (auth_required(auth))
         snprintf(call->headers, sizeof call->headers,
                  "Set-Cookie: " API_COOKIE

@@ -1,3 +1,4 @@
+/* Computes how many processes wait behind each process, in slices. */
 #include "service/serve/http/blockers.h"
 
 #include "foundation/base/memory.h"
@@ -5,8 +6,8 @@
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
-#define SIDE   4     /* wants of a process, and holders of each, that are looked at */
-#define CIRCLE 65536 /* a longer one counts as several */
+#define SIDE   4     /* wants per process, and holders per want, that are examined */
+#define CIRCLE 65536 /* a longer cycle counts as several */
 
 void blockers_init(struct blockers *blockers, const struct service *service)
 {
@@ -54,8 +55,8 @@ static void clear_some(struct blockers_system *system, uint32_t end)
     }
 }
 
-/* One that it waits for: the first other one that has something of what it wants. */
-static uint32_t whom_it_waits_for(struct served *served, uint32_t process)
+/* Returns a process that it waits for: the first other holder of something it wants. */
+static uint32_t find_blocker(struct served *served, uint32_t process)
 {
     gordian_edge wants[SIDE], holds[SIDE];
     size_t count = served_first_edges(served, SERVED_WANTED, process, wants, SIDE);
@@ -65,7 +66,7 @@ static uint32_t whom_it_waits_for(struct served *served, uint32_t process)
         for (size_t j = 0; j < holders; j++) {
             if (holds[j].process != process)
                 return holds[j].process;
-            itself = process; /* it needs more of what it has */
+            itself = process; /* it wants more of what it holds */
         }
     }
     return itself;
@@ -76,7 +77,7 @@ static void follow_some(struct blockers_system *system, uint32_t end)
     for (uint32_t i = system->at; i < end; i++) {
         if (i >= system->served->process_room || !system->served->processes[i].since)
             continue;
-        uint32_t next = whom_it_waits_for(system->served, i);
+        uint32_t next = find_blocker(system->served, i);
         if (next >= system->limit)
             continue;
         system->next[i] = next;
@@ -84,7 +85,7 @@ static void follow_some(struct blockers_system *system, uint32_t end)
     }
 }
 
-/* Whoever has nobody behind it comes first. */
+/* Queues the leaves: processes with no waiters behind them. */
 static void queue_some(struct blockers_system *system, uint32_t end)
 {
     for (uint32_t i = system->at; i < end; i++)
@@ -113,8 +114,8 @@ static void keep_worst_blockers(struct blockers_system *system, struct blockers_
     system->best[at] = root;
 }
 
-/* Who waits for nobody and has others behind it; and of each circle, in which nobody is done, the
- * one with most behind it, for all of them together. */
+/* Ranks the roots: processes that wait for none and have others behind them. Of each cycle, where
+ * no process is a root, it ranks the one with the most behind it, for the whole cycle. */
 static void rank_some(struct blockers_system *system, uint32_t end)
 {
     for (uint32_t i = system->at; i < end; i++) {
@@ -124,7 +125,7 @@ static void rank_some(struct blockers_system *system, uint32_t end)
         if (next == NOBODY || system->degree[i] == 0)
             continue;
         uint32_t all = 0, most = i, hops = 0, at = i;
-        do { /* each is left out afterwards: it is gone through once */
+        do { /* clear the degree, so that each cycle is walked once */
             uint32_t follower = system->next[at];
             all += system->behind[at] + 1;
             if (system->behind[at] > system->behind[most])
@@ -152,7 +153,7 @@ static void publish_round(struct blockers_system *system)
     system->phase = 0;
 }
 
-/* True: a round is over. */
+/* Returns true when a round is complete. */
 static bool work_some(struct blockers *blockers, struct blockers_system *system)
 {
     static void (*const phases[])(struct blockers_system *, uint32_t) = {
@@ -180,7 +181,7 @@ static bool work_some(struct blockers *blockers, struct blockers_system *system)
     return true;
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ queries */
 
 static bool is_of_system(const struct blockers_system *system, const struct served *served)
 {
@@ -220,7 +221,7 @@ const struct blockers_system *blockers_ask(struct blockers *blockers, struct ser
         (*place)->opened = served->opened;
     }
     (*place)->asked = service_steady(blockers->service);
-    /* What is small is found anew at once. */
+    /* Recompute a small system immediately. */
     bool small = served->process_room <= BLOCKERS_SLICE;
     if (small)
         (*place)->phase = 0;

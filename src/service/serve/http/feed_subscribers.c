@@ -1,3 +1,4 @@
+/* The feed: every committed event of a system as server-sent events. */
 #include "service/serve/http/feed_subscribers.h"
 
 #include "foundation/base/error.h"
@@ -8,64 +9,64 @@
 #include <string.h>
 
 #define FOLLOWERS_MAX 16
-#define ITEMS         4096         /* of the ring, told in one turn at most, to all together */
-#define FULL          (256u << 10) /* unread bytes: no more for now */
+#define ITEMS         4096         /* items of the ring sent per iteration, over all feeds */
+#define FULL          (256u << 10) /* unread bytes: pause (back-pressure) */
 
-struct follower {
-    struct follower *next;
+struct subscriber {
+    struct subscriber *next;
     struct followers *of;
-    struct http_connection *connection; /* NULL: gone */
+    struct http_connection *connection; /* NULL: closed */
     const struct served *served;
     uint64_t opened;
-    uint64_t cursor; /* the item of the ring that comes next */
-    uint64_t seq;    /* told up to here */
-    bool gap;        /* what comes next is not in the ring any more */
+    uint64_t cursor; /* next item of the ring */
+    uint64_t seq;    /* last event sent */
+    bool gap;        /* later items are no longer in the ring */
 };
 
-/* How far a system's ring is kept. */
-struct kept {
+/* How far a system's ring is committed. */
+struct feed_commit {
     const struct served *served;
-    uint64_t opened, written;        /* kept */
-    uint64_t marked, marked_written; /* when this record is, so many items are */
+    uint64_t opened, written;        /* committed items */
+    uint64_t marked, marked_written; /* when this record is committed, this many items are */
     bool pending;
 };
 
 struct followers {
     gordian_allocator memory;
     struct api *api;
-    struct follower *list;
+    struct subscriber *list;
     unsigned count, generation;
-    struct kept *kept; /* by slot */
+    struct feed_commit *feed_commit; /* by slot */
     size_t room;
 };
 
-/* ------------------------------------------------------------------ what is kept */
+/* ------------------------------------------------------------------ what is committed */
 
-static struct kept *kept_of(struct followers *followers, const struct served *served)
+static struct feed_commit *commit_of(struct followers *followers, const struct served *served)
 {
     const struct api *api = followers->api;
-    if (!memory_grow_zeroed(&followers->memory, &followers->kept, &followers->room,
-                            (size_t)served->slot + 1, sizeof *followers->kept))
+    if (!memory_grow_zeroed(&followers->memory, &followers->feed_commit, &followers->room,
+                            (size_t)served->slot + 1, sizeof *followers->feed_commit))
         return NULL;
-    struct kept *kept = &followers->kept[served->slot];
-    if (kept->served != served || kept->opened != served->opened)
-        *kept = (struct kept){.served = served, .opened = served->opened};
-    if (kept->pending && store_committed(api->store) >= kept->marked) {
-        kept->written = kept->marked_written;
-        kept->pending = false;
+    struct feed_commit *feed_commit = &followers->feed_commit[served->slot];
+    if (feed_commit->served != served || feed_commit->opened != served->opened)
+        *feed_commit = (struct feed_commit){.served = served, .opened = served->opened};
+    if (feed_commit->pending && store_committed(api->store) >= feed_commit->marked) {
+        feed_commit->written = feed_commit->marked_written;
+        feed_commit->pending = false;
     }
     if (!api->service->unkept && store_committed(api->store) >= store_last(api->store)) {
-        kept->written = served->recent.written;
-        kept->pending = false;
-    } else if (!kept->pending) {
-        kept->pending = true;
-        kept->marked = store_last(api->store);
-        kept->marked_written = served->recent.written;
+        feed_commit->written = served->recent.written;
+        feed_commit->pending = false;
+    } else if (!feed_commit->pending) {
+        feed_commit->pending = true;
+        feed_commit->marked = store_last(api->store);
+        feed_commit->marked_written = served->recent.written;
     }
-    return kept;
+    return feed_commit;
 }
 
-/* ------------------------------------------------------------------ telling */
+/* ------------------------------------------------------------------ sending */
 
 static void write_effect(struct json *json, const struct served *served,
                          const struct recent_item *item)
@@ -86,7 +87,7 @@ static void write_effect(struct json *json, const struct served *served,
     json_shut(json);
 }
 
-/* The event at `at` and what it changed; where the next one begins. */
+/* Writes the event at `at` with its effects. Returns the position of the next one. */
 static uint64_t write_feed_event(struct output *out, const struct served *served, uint64_t at,
                                  uint64_t end)
 {
@@ -122,101 +123,102 @@ static void write_seq(struct output *out, const char *name, uint64_t from, uint6
     output_char(out, '\n');
 }
 
-/* Behind the ring: what was in between is gone. */
-static void tell_gap(struct follower *follower, struct output *out)
+/* The cursor has left the ring: reports the lost events. */
+static void write_gap(struct subscriber *subscriber, struct output *out)
 {
-    const struct recent *recent = &follower->served->recent;
+    const struct recent *recent = &subscriber->served->recent;
     uint64_t at = recent_first(recent);
     while (at < recent->written && recent_at(recent, at)->kind != RECENT_EVENT)
         at++;
-    uint64_t seq = at < recent->written ? recent_at(recent, at)->seq - 1 : follower->served->seq;
-    if (seq > follower->seq)
-        write_seq(out, "gap", follower->seq, seq);
-    follower->seq = seq > follower->seq ? seq : follower->seq;
-    follower->cursor = at;
-    follower->gap = false;
+    uint64_t seq = at < recent->written ? recent_at(recent, at)->seq - 1 : subscriber->served->seq;
+    if (seq > subscriber->seq)
+        write_seq(out, "gap", subscriber->seq, seq);
+    subscriber->seq = seq > subscriber->seq ? seq : subscriber->seq;
+    subscriber->cursor = at;
+    subscriber->gap = false;
 }
 
-/* Some of what is kept; how many items that were. */
-static uint64_t tell_one(struct follower *follower, uint64_t kept, uint64_t most)
+/* Sends some committed items. Returns their number. */
+static uint64_t send_events(struct subscriber *subscriber, uint64_t feed_commit, uint64_t most)
 {
-    const struct served *served = follower->served;
+    const struct served *served = subscriber->served;
     const struct recent *recent = &served->recent;
     struct output out;
     uint64_t start;
     output_open(&out, -1);
-    if (follower->gap || follower->cursor < recent_first(recent))
-        tell_gap(follower, &out);
-    start = follower->cursor;
-    while (follower->cursor < kept && follower->cursor - start < most && out.used < FULL / 2) {
-        const struct recent_item *item = recent_at(recent, follower->cursor);
-        if (item->kind == RECENT_EVENT && item->seq > follower->seq) {
-            follower->seq = item->seq;
-            follower->cursor = write_feed_event(&out, served, follower->cursor, kept);
+    if (subscriber->gap || subscriber->cursor < recent_first(recent))
+        write_gap(subscriber, &out);
+    start = subscriber->cursor;
+    while (subscriber->cursor < feed_commit && subscriber->cursor - start < most &&
+           out.used < FULL / 2) {
+        const struct recent_item *item = recent_at(recent, subscriber->cursor);
+        if (item->kind == RECENT_EVENT && item->seq > subscriber->seq) {
+            subscriber->seq = item->seq;
+            subscriber->cursor = write_feed_event(&out, served, subscriber->cursor, feed_commit);
             continue;
         }
         if (item->kind == RECENT_OTHER)
-            write_seq(&out, "other", follower->seq, follower->seq);
-        follower->cursor++;
+            write_seq(&out, "other", subscriber->seq, subscriber->seq);
+        subscriber->cursor++;
     }
     if (!out.failure && out.used > 0)
-        http_stream_write(follower->connection, out.buffer, out.used);
+        http_stream_write(subscriber->connection, out.buffer, out.used);
     output_close(&out);
-    return follower->cursor - start;
+    return subscriber->cursor - start;
 }
 
-static bool is_system_there(const struct followers *followers, const struct follower *follower)
+static bool is_system_there(const struct followers *followers, const struct subscriber *subscriber)
 {
     const struct service *service = followers->api->service;
     for (uint32_t i = 0; i < service->system_limit; i++)
-        if (service->systems[i] == follower->served &&
-            service->systems[i]->opened == follower->opened)
+        if (service->systems[i] == subscriber->served &&
+            service->systems[i]->opened == subscriber->opened)
             return true;
     return false;
 }
 
-static void remove_follower(struct followers *followers, struct follower **link)
+static void remove_subscriber(struct followers *followers, struct subscriber **link)
 {
-    struct follower *follower = *link;
-    *link = follower->next;
+    struct subscriber *subscriber = *link;
+    *link = subscriber->next;
     followers->count--;
-    memory_free(&followers->memory, follower);
+    memory_free(&followers->memory, subscriber);
 }
 
-void followers_tell(struct followers *followers)
+void subscribers_send(struct followers *followers)
 {
     uint64_t left = ITEMS;
     if (!followers || !followers->list)
         return;
     bool stale = followers->generation != auth_generation(followers->api->auth);
     followers->generation = auth_generation(followers->api->auth);
-    for (struct follower **link = &followers->list; *link;) {
-        struct follower *follower = *link;
-        if (follower->connection && (stale || !is_system_there(followers, follower))) {
-            http_stream_end(follower->connection);
-            follower->connection = NULL;
+    for (struct subscriber **link = &followers->list; *link;) {
+        struct subscriber *subscriber = *link;
+        if (subscriber->connection && (stale || !is_system_there(followers, subscriber))) {
+            http_stream_end(subscriber->connection);
+            subscriber->connection = NULL;
         }
-        if (!follower->connection) {
-            remove_follower(followers, link);
+        if (!subscriber->connection) {
+            remove_subscriber(followers, link);
             continue;
         }
-        const struct kept *kept = kept_of(followers, follower->served);
-        if (kept && left > 0 && http_stream_pending(follower->connection) < FULL)
-            left -= tell_one(follower, kept->written, left);
-        link = &follower->next;
+        const struct feed_commit *feed_commit = commit_of(followers, subscriber->served);
+        if (feed_commit && left > 0 && http_stream_pending(subscriber->connection) < FULL)
+            left -= send_events(subscriber, feed_commit->written, left);
+        link = &subscriber->next;
     }
 }
 
-/* ------------------------------------------------------------------ coming and going */
+/* ------------------------------------------------------------------ opening and closing */
 
-static void on_follower_gone(void *context)
+static void on_subscriber_gone(void *context)
 {
-    struct follower *follower = context;
-    follower->connection = NULL;
+    struct subscriber *subscriber = context;
+    subscriber->connection = NULL;
 }
 
-/* Behind the event of this number and what it changed. *gap: the one behind it is not in the ring.
- * From the end: who comes back has seen nearly all. */
+/* Returns the position behind this event and its effects. *gap: the next event is no longer in the
+ * ring. Searches from the end, because most clients have seen nearly everything. */
 static uint64_t find_cursor(const struct served *served, uint64_t seq, bool *gap)
 {
     const struct recent *recent = &served->recent;
@@ -249,22 +251,22 @@ int api_feed(struct api_call *call)
     if (call->request->method == HTTP_HEAD)
         return 200;
     if (followers->count >= FOLLOWERS_MAX)
-        return api_fail(call, 503, "there are %d feeds already", FOLLOWERS_MAX);
-    struct follower *follower = memory_zeroed(&followers->memory, sizeof *follower);
-    if (!follower)
+        return api_fail(call, 503, "too many feeds: the limit is %d", FOLLOWERS_MAX);
+    struct subscriber *subscriber = memory_zeroed(&followers->memory, sizeof *subscriber);
+    if (!subscriber)
         return api_fail(call, 503, "out of memory");
-    *follower = (struct follower){.of = followers,
-                                  .connection = call->connection,
-                                  .served = call->system,
-                                  .opened = call->system->opened,
-                                  .seq = seq < call->system->seq ? seq : call->system->seq};
-    follower->cursor = find_cursor(call->system, follower->seq, &follower->gap);
-    if (!http_stream_begin(call->connection, "text/event-stream", on_follower_gone, follower)) {
-        memory_free(&followers->memory, follower);
+    *subscriber = (struct subscriber){.of = followers,
+                                      .connection = call->connection,
+                                      .served = call->system,
+                                      .opened = call->system->opened,
+                                      .seq = seq < call->system->seq ? seq : call->system->seq};
+    subscriber->cursor = find_cursor(call->system, subscriber->seq, &subscriber->gap);
+    if (!http_stream_begin(call->connection, "text/event-stream", on_subscriber_gone, subscriber)) {
+        memory_free(&followers->memory, subscriber);
         return API_LATER;
     }
-    follower->next = followers->list;
-    followers->list = follower;
+    subscriber->next = followers->list;
+    followers->list = subscriber;
     followers->count++;
     return API_LATER;
 }
@@ -289,8 +291,8 @@ void followers_close(struct followers *followers)
     while (followers->list) {
         if (followers->list->connection)
             http_stream_end(followers->list->connection);
-        remove_follower(followers, &followers->list);
+        remove_subscriber(followers, &followers->list);
     }
     gordian_allocator memory = followers->memory;
-    memory_free_all(&memory, followers->kept, followers);
+    memory_free_all(&memory, followers->feed_commit, followers);
 }

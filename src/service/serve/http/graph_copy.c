@@ -1,3 +1,4 @@
+/* Copies a graph to bytes, and writes the copy as JSON. */
 #include "service/serve/http/graph_copy.h"
 
 #include "output/show/json.h"
@@ -6,7 +7,7 @@
 
 void graph_copy_init(struct graph_copy *copy, const struct served *served)
 {
-    gordian_allocator memory = memory_allocator(NULL); /* not the loop's alone */
+    gordian_allocator memory = memory_allocator(NULL); /* used by two threads */
     *copy = (struct graph_copy){.seq = served->seq};
     bytes_init(&copy->bytes, &memory);
     snprintf(copy->system, sizeof copy->system, "%s", served->name);
@@ -19,7 +20,7 @@ void graph_copy_free(struct graph_copy *copy)
 
 /* ------------------------------------------------------------------ copying */
 
-/* Texts lie there with their NUL, so that they can be used where they lie. */
+/* Copies the text with its NUL, so that it can be used in place. */
 static void put_copied_text(struct bytes *bytes, const char *text)
 {
     bytes_text(bytes, text, strlen(text) + 1);

@@ -1,4 +1,4 @@
-/* Listeners, connections, requests. */
+/* The HTTP server: listeners, connections, requests, rate limit and back-pressure. */
 #include "service/serve/http/http_internal.h"
 
 #include "foundation/base/clock.h"
@@ -20,14 +20,14 @@
 
 #define LINGER_MS   2000
 #define SLOWLY_MS   1000
-#define PAUSE_MS    100          /* before accepting again when descriptors have run out */
-#define PLACE_MS    5            /* the same when all places are taken */
-#define GRACE_MS    250          /* so long an unfinished request may keep its place */
-#define TIME_PART   5            /* of all time, requests may take this part, */
-#define TIME_MOST   2000000      /* and that of so much at once, ns, when nobody asked before; */
-#define TIME_SLICE  50000        /* in one turn so much, ns: one that takes longer is the last */
-#define TIME_DEBT   50000000     /* one that took longer than that, ns, is not waited for longer */
-#define OUTPUT_HIGH (256u << 10) /* with so much on its way out the next request waits */
+#define PAUSE_MS    100          /* pause of accepting when out of descriptors */
+#define SLOT_MS     5            /* pause of accepting when all slots are taken */
+#define GRACE_MS    250          /* an unfinished request cannot be replaced for this long */
+#define TIME_PART   5            /* requests get this fraction of the time, */
+#define TIME_MOST   2000000      /* at most this many ns at once after a pause, */
+#define TIME_SLICE  50000        /* this many ns per iteration; a longer request is the last one, */
+#define TIME_DEBT   50000000     /* and a request never costs more than this many ns */
+#define OUTPUT_HIGH (256u << 10) /* unsent bytes: the next request waits (back-pressure) */
 
 void httpd_limits_init(struct httpd_limits *limits)
 {
@@ -43,7 +43,7 @@ void httpd_limits_init(struct httpd_limits *limits)
     };
 }
 
-/* That is read of a connection and not handled. */
+/* Returns the maximum number of unprocessed bytes kept per connection. */
 static size_t input_most(const struct httpd *http)
 {
     return HTTP_HEAD_MAX + 1 + http->options.limits.body_bytes;
@@ -61,9 +61,9 @@ static void set_timer(struct http_connection *connection, uint64_t ms)
     evtimer_add(connection->timer, &after);
 }
 
-/* ------------------------------------------------------------------ the end of a connection */
+/* ------------------------------------------------------------------ closing */
 
-/* It has waited long enough: see httpd_work. */
+/* Removes it from the queue of httpd_work. */
 static void leave_queue(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
@@ -98,7 +98,7 @@ static void connection_free(struct http_connection *connection)
     memory_free(&http->memory, connection);
 }
 
-void http_doom(struct http_connection *connection)
+void http_close_soon(struct http_connection *connection)
 {
     connection->doomed = true;
     set_timer(connection, 0);
@@ -115,8 +115,8 @@ void http_rearm(struct http_connection *connection)
     else if (connection->slowly)
         set_timer(connection, SLOWLY_MS);
     else if (connection->state == HTTP_CLOSING && !out) {
-        /* The last answer is out. Closing at once would let what the client still sends destroy it
-         * on its way: end our side, and wait a moment for the client to end its own. */
+        /* The last response is sent. Closing now could destroy it if the client still sends. Shut
+         * down our side, and wait a moment for the client to close. */
         connection->state = HTTP_LINGERING;
         if (!connection->http->options.tls)
             shutdown(bufferevent_getfd(connection->bev), SHUT_WR);
@@ -131,7 +131,7 @@ void http_rearm(struct http_connection *connection)
 
 /* ------------------------------------------------------------------ requests */
 
-/* A request that cannot be understood: answered, and that was it. */
+/* Answers an invalid request and closes. */
 static void refuse_request(struct http_connection *connection, int status)
 {
     static const struct {
@@ -141,10 +141,10 @@ static void refuse_request(struct http_connection *connection, int status)
         {400, "not an HTTP/1.1 request"},
         {411, "a body needs a Content-Length"},
         {413, "the body is too large"},
-        {414, "the path has too many parts"},
+        {414, "the path has too many segments"},
         {417, "only '100-continue' can be expected"},
         {431, "the head of the request is too large"},
-        {505, "this is HTTP/1.1"},
+        {505, "only HTTP/1.0 and HTTP/1.1 are supported"},
     };
     const char *why = "refused";
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
@@ -154,8 +154,7 @@ static void refuse_request(struct http_connection *connection, int status)
     http_reply_error(connection, status, "%s", why);
 }
 
-/* Looks for the end of the head, and at what the head says about the body. False: not there yet,
- * or refused. */
+/* Parses the head. False: incomplete or refused. */
 static bool have_head(struct http_connection *connection, struct evbuffer *in)
 {
     struct httpd *http = connection->http;
@@ -165,7 +164,7 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
     size_t look = length < HTTP_HEAD_MAX + 1 ? length : HTTP_HEAD_MAX + 1;
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)look);
     if (!bytes) {
-        http_doom(connection);
+        http_close_soon(connection);
         return false;
     }
     size_t end;
@@ -187,7 +186,7 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
     return true;
 }
 
-/* Handles one request if it is there in full. */
+/* Handles one request if it is complete. */
 static bool next_request(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
@@ -199,10 +198,10 @@ static bool next_request(struct http_connection *connection)
         return false;
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)total);
     if (!bytes) {
-        http_doom(connection);
+        http_close_soon(connection);
         return false;
     }
-    /* Again: others may have used the server's one request in the meantime. */
+    /* Parse again: another connection may have used http->request meanwhile. */
     http_parse(&http->request, bytes, connection->head_length);
     connection->keep_alive = http->request.keep_alive && !connection->reserved;
     connection->head_only = http->request.method == HTTP_HEAD;
@@ -224,9 +223,9 @@ static bool next_request(struct http_connection *connection)
     return true;
 }
 
-/* ------------------------------------------------------------------ their turns */
+/* ------------------------------------------------------------------ scheduling */
 
-/* Something may be there to be handled: behind all who wait already, unless it has begun. */
+/* Queues a connection that may have a request, at the end; a request that has begun goes first. */
 static void join_ready_queue(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
@@ -253,9 +252,8 @@ void http_go_on(struct http_connection *connection)
     http_rearm(connection);
 }
 
-/* However many readers there are, and whatever they ask, most of the loop's time is for events: who
- * asks too much waits. */
-static bool have_time(struct httpd *http)
+/* Rate limit: most of the time of the event loop is for events, however many readers there are. */
+static bool may_run_request(struct httpd *http)
 {
     uint64_t now = clock_ns(), gained = (now - http->counted) / TIME_PART;
     if (gained > 0)
@@ -266,7 +264,7 @@ static bool have_time(struct httpd *http)
     return http->time_left > 0;
 }
 
-/* Wakes the loop when there is time again. */
+/* Wakes the loop when requests may run again. */
 static void wake_after(struct httpd *http, uint64_t us)
 {
     struct timeval after = span_of(us);
@@ -279,9 +277,9 @@ static void drop_input(struct http_connection *connection)
     evbuffer_drain(in, evbuffer_get_length(in));
 }
 
-/* The first in the queue has one request handled, and stands behind the others with its next. A
- * clock that runs goes on until a request is complete. */
-static void serve_first(struct httpd *http)
+/* Handles one request of the first connection and queues it again. A running timer continues until
+ * a request is complete. */
+static void run_first_request(struct httpd *http)
 {
     struct http_connection *connection = http->ready;
     const struct evbuffer *out = bufferevent_get_output(connection->bev);
@@ -303,23 +301,23 @@ void httpd_work(struct httpd *http)
 {
     int64_t slice = TIME_SLICE;
     bool worked = false;
-    for (; http->ready && slice > 0 && have_time(http); worked = true) {
+    for (; http->ready && slice > 0 && may_run_request(http); worked = true) {
         uint64_t began = work_ns();
-        serve_first(http);
+        run_first_request(http);
         uint64_t took = work_ns() - began;
         slice -= (int64_t)took;
         if (http->ready && http->ready->times > 0)
-            slice = 0; /* one step of a long request a turn */
+            slice = 0; /* one step of a long request per iteration */
         http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
     }
     if (worked)
-        wake_after(http, 0); /* also for what was done: the end of a turn keeps and tells it */
+        wake_after(http, 0); /* also because the end of an iteration commits and sends */
     else if (http->ready)
         wake_after(http, (uint64_t)(1 - http->time_left) * TIME_PART / 1000 + 1);
 }
 
-/* The turn that this ends goes on in httpd_work. */
-static void on_rested(evutil_socket_t fd, short what, void *context)
+/* Only ends the iteration; httpd_work continues. */
+static void on_requests_due(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
@@ -332,12 +330,12 @@ static void on_read(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
     if (connection->state == HTTP_WAITING)
-        return; /* what comes behind the request waits, too */
+        return; /* pipelined requests wait */
     if (connection->state != HTTP_READING) {
         drop_input(connection);
         return;
     }
-    /* What is not taken at once would be told again and again, and no turn would end. */
+    /* If unread data stayed enabled, the callback would be called again and again. */
     connection->full =
         evbuffer_get_length(bufferevent_get_input(bev)) >= input_most(connection->http);
     if (connection->full)
@@ -350,7 +348,7 @@ static void on_read(struct bufferevent *bev, void *context)
     join_ready_queue(connection);
 }
 
-/* Everything is out. */
+/* The output buffer is empty. */
 static void on_write(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
@@ -364,7 +362,7 @@ static void on_event(struct bufferevent *bev, short what, void *context)
     struct http_connection *connection = context;
     (void)bev;
     if (what & BEV_EVENT_CONNECTED)
-        return; /* TLS is set up */
+        return; /* the TLS handshake is complete */
     if (what & BEV_EVENT_TIMEOUT)
         connection->http->figures.cut_off++;
     connection_free(connection);
@@ -383,7 +381,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
         return;
     }
     if (connection->ready_link && !connection->doomed && connection->state == HTTP_READING) {
-        http_rearm(connection); /* it is not its fault */
+        http_rearm(connection); /* the server is late, not the client */
         return;
     }
     bool reading = connection->state == HTTP_READING && !connection->doomed && !connection->fresh &&
@@ -401,40 +399,39 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 /* ------------------------------------------------------------------ accepting */
 
-/* How soon a connection makes room for another, the first ones first. */
-enum give_way_to_events {
-    WAY_AT_ONCE,   /* it is over, or waits for the answer to a wrong token */
-    WAY_UNKNOWN,   /* has kept its request unfinished, or its answer unread, and shown no token */
-    WAY_PERMITTED, /* the same, and has shown one */
-    WAY_SOON,      /* its request waits for us, or has had no time to come */
-    WAY_NEVER,
+/* How soon a connection can be replaced, the first ones first. */
+enum replace_order {
+    REPLACE_AT_ONCE,   /* it is closing, or waits for the answer to a wrong token */
+    REPLACE_UNKNOWN,   /* request unfinished or response unread, without a valid token */
+    REPLACE_PERMITTED, /* the same with a valid token */
+    REPLACE_SOON,      /* it waits for the server, or is new */
+    REPLACE_NEVER,
 };
 
-static enum give_way_to_events give_way_to_events(const struct http_connection *connection,
-                                                  uint64_t now)
+static enum replace_order replace_order(const struct http_connection *connection, uint64_t now)
 {
     bool idle = connection->state == HTTP_READING;
     bool leaving = connection->state == HTTP_CLOSING && !connection->permitted;
     if (connection->state == HTTP_LINGERING || connection->slowly)
-        return WAY_AT_ONCE;
+        return REPLACE_AT_ONCE;
     if (!idle && !leaving)
-        return WAY_NEVER;
+        return REPLACE_NEVER;
     if (connection->ready_link || now - connection->since < GRACE_MS)
-        return WAY_SOON;
-    return connection->permitted ? WAY_PERMITTED : WAY_UNKNOWN;
+        return REPLACE_SOON;
+    return connection->permitted ? REPLACE_PERMITTED : REPLACE_UNKNOWN;
 }
 
-/* The first to make room, of equals the one that has been there longest; NULL: none ever does.
- * `reserved`: of the reserve, or of all others. */
+/* Returns the connection to replace: of equal ones, the oldest. NULL: none. `reserved`: among the
+ * reserved slots, or the others. */
 static struct http_connection *find_idle_client(const struct httpd *http, bool reserved,
-                                                enum give_way_to_events *way)
+                                                enum replace_order *way)
 {
     struct http_connection *victim = NULL;
     uint64_t now = clock_ms();
-    *way = WAY_NEVER;
+    *way = REPLACE_NEVER;
     for (struct http_connection *each = http->newest; each; each = each->next) {
-        enum give_way_to_events its =
-            each->reserved == reserved ? give_way_to_events(each, now) : WAY_NEVER;
+        enum replace_order its =
+            each->reserved == reserved ? replace_order(each, now) : REPLACE_NEVER;
         if (its < *way || (victim && its == *way && each->since <= victim->since)) {
             victim = each;
             *way = its;
@@ -443,31 +440,31 @@ static struct http_connection *find_idle_client(const struct httpd *http, bool r
     return victim;
 }
 
-enum place {
-    PLACE_FREE,     /* or of one that makes room */
-    PLACE_RESERVED, /* of the reserve: all others are taken by those that never make room */
-    PLACE_NONE,     /* not yet */
+enum slot {
+    SLOT_FREE,     /* or taken from a connection that can be replaced */
+    SLOT_RESERVED, /* a reserved slot: no other can be freed */
+    SLOT_NONE,     /* none yet */
 };
 
-/* Is there a place for one more? *victim: who has it; NULL: nobody. */
-static enum place find_place_for(const struct httpd *http, struct http_connection **victim)
+/* Finds a slot for a new connection. *victim: the connection to close; NULL: none. */
+static enum slot find_slot(const struct httpd *http, struct http_connection **victim)
 {
     const struct httpd_limits *limits = &http->options.limits;
-    enum give_way_to_events way;
+    enum replace_order way;
     *victim = NULL;
     if (http->figures.connections - http->reserved < limits->connections)
-        return PLACE_FREE;
+        return SLOT_FREE;
     struct http_connection *first = find_idle_client(http, false, &way);
-    if (way < WAY_SOON)
+    if (way < REPLACE_SOON)
         *victim = first;
-    if (way < WAY_NEVER)
-        return way < WAY_SOON ? PLACE_FREE : PLACE_NONE;
+    if (way < REPLACE_NEVER)
+        return way < REPLACE_SOON ? SLOT_FREE : SLOT_NONE;
     if (http->reserved < limits->reserved)
-        return PLACE_RESERVED;
+        return SLOT_RESERVED;
     first = find_idle_client(http, true, &way);
-    if (way < WAY_SOON)
+    if (way < REPLACE_SOON)
         *victim = first;
-    return way < WAY_SOON ? PLACE_RESERVED : PLACE_NONE;
+    return way < REPLACE_SOON ? SLOT_RESERVED : SLOT_NONE;
 }
 
 static bool start_connection(struct httpd *http, struct http_connection *connection,
@@ -487,7 +484,7 @@ static bool start_connection(struct httpd *http, struct http_connection *connect
     return bufferevent_enable(connection->bev, EV_READ | EV_WRITE) == 0;
 }
 
-/* Takes the place that was found for it. */
+/* Adds it in the slot that was found. */
 static void add_connection(struct httpd *http, struct http_connection *connection)
 {
     connection->next = http->newest;
@@ -515,12 +512,12 @@ static void pause_accepting(struct httpd *http, unsigned ms)
     evtimer_add(http->pause, &after);
 }
 
-/* Nobody is accepted only to be dropped: whoever comes waits until there is a place. */
-static void consider_accepting(struct httpd *http)
+/* Pauses accepting instead of accepting and dropping: clients wait in the backlog. */
+static void update_accepting(struct httpd *http)
 {
     struct http_connection *victim;
-    if (find_place_for(http, &victim) == PLACE_NONE)
-        pause_accepting(http, PLACE_MS);
+    if (find_slot(http, &victim) == SLOT_NONE)
+        pause_accepting(http, SLOT_MS);
     else
         set_accepting(http, true);
 }
@@ -528,8 +525,8 @@ static void consider_accepting(struct httpd *http)
 static struct http_connection *new_connection(struct httpd *http)
 {
     struct http_connection *victim;
-    enum place place = find_place_for(http, &victim);
-    if (place == PLACE_NONE)
+    enum slot slot = find_slot(http, &victim);
+    if (slot == SLOT_NONE)
         return NULL;
     struct http_connection *connection = memory_zeroed(&http->memory, sizeof *connection);
     if (connection && victim) {
@@ -537,7 +534,7 @@ static struct http_connection *new_connection(struct httpd *http)
         connection_free(victim);
     }
     if (connection)
-        connection->reserved = place == PLACE_RESERVED;
+        connection->reserved = slot == SLOT_RESERVED;
     return connection;
 }
 
@@ -556,7 +553,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         return;
     }
     int yes = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* fails on a Unix socket: fine */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* fails on a Unix socket */
     connection->http = http;
     connection->since = clock_ms();
     if (!start_connection(http, connection, fd)) {
@@ -570,17 +567,17 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         return;
     }
     add_connection(http, connection);
-    consider_accepting(http);
+    update_accepting(http);
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
-    consider_accepting(context);
+    update_accepting(context);
 }
 
-/* Out of descriptors or memory: trying again at once would only burn time. */
+/* Out of descriptors or memory: an immediate retry would fail again. */
 static void on_accept_error(struct evconnlistener *listener, void *context)
 {
     (void)listener;
@@ -623,7 +620,7 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
                     gai_strerror(trouble));
     gordian_status status = GORDIAN_OK;
     bool any = false;
-    /* A name may have several addresses; if any port will do, they cannot all get the same. */
+    /* A name may have several addresses; with port 0 they cannot all get the same port. */
     for (const struct addrinfo *rest = found;
          rest && status == GORDIAN_OK && !(any && atoi(service) == 0); any = true) {
         int fd = listen_next(&rest, any, 128, LISTEN_TRIES);
@@ -640,7 +637,7 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
     return status;
 }
 
-/* ------------------------------------------------------------------ open and close */
+/* ------------------------------------------------------------------ opening and closing */
 
 gordian_status httpd_open(struct httpd **out, const struct httpd_options *options,
                           gordian_error *error)
@@ -653,7 +650,7 @@ gordian_status httpd_open(struct httpd **out, const struct httpd_options *option
     http->memory = memory;
     http->options = *options;
     http->pause = evtimer_new(options->base, on_pause_over, http);
-    http->rest = evtimer_new(options->base, on_rested, http);
+    http->rest = evtimer_new(options->base, on_requests_due, http);
     http->time_left = TIME_MOST;
     http->counted = clock_ns();
     http->ready_end = &http->ready;

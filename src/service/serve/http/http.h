@@ -1,14 +1,13 @@
-/* A small HTTP/1.1 server on libevent: what the service's API, metrics and page go through. It
- * knows nothing of them: each complete request goes to one function, which answers it at once, has
- * it wait for its answer, or turns the connection into a stream.
+/* An HTTP/1.1 server on libevent for the API, metrics and the page. Each complete request is passed
+ * to one handler, which responds, defers the response, or turns the connection into a stream.
  *
- * Everything a client can make it keep has a limit: connections, bytes of head and body, bytes that
- * wait to be written, and the time a request and its answer may take *in all* (a client that sends
- * or reads one byte now and then gains nothing). When all connections are in use, one that waits
- * for the answer to a wrong token makes room, or the one that has kept its request unfinished
- * longest; those that have shown a token go last. If none can, connections above that number are
- * accepted for what must always be answered (http_is_reserved). libevent's own evhttp can limit
- * neither that time nor that number, nor can it tell a client what was too much: hence this.
+ * All resources of a client are limited: connections, bytes of head and body, unsent bytes, and the
+ * *total* time of a request and of its response (sending or reading a byte now and then does not
+ * extend it). When all connections are in use, one that waits for the answer to a wrong token is
+ * replaced, or else the one whose request has been unfinished longest; those with a valid token
+ * last. If none can be replaced, some reserved connections are accepted for health checks and
+ * metrics (http_is_reserved). libevent's evhttp cannot limit that time and number, nor report which
+ * limit was exceeded.
  */
 #pragma once
 
@@ -23,23 +22,23 @@ struct httpd;
 struct http_connection;
 
 struct httpd_limits {
-    unsigned connections; /* at once */
-    unsigned reserved;    /* more of them, for liveness and metrics alone */
-    unsigned streams;     /* of these */
+    unsigned connections; /* maximum */
+    unsigned reserved;    /* additional ones, for health checks and metrics only */
+    unsigned streams;     /* maximum of these that are streams */
     size_t body_bytes;
-    size_t stream_bytes; /* that a stream's client has not read yet: beyond, it is cut off */
-    unsigned request_ms; /* from a request's first byte to its last */
-    unsigned answer_ms;  /* to read the answer */
-    unsigned idle_ms;    /* between requests; and without any progress in a stream */
+    size_t stream_bytes; /* unread bytes of a stream: beyond, disconnect (back-pressure) */
+    unsigned request_ms; /* from the first byte of a request to the last */
+    unsigned answer_ms;  /* for reading the response */
+    unsigned idle_ms;    /* between requests; also without progress in a stream */
 };
 
 void httpd_limits_init(struct httpd_limits *limits);
 
 struct httpd_options {
     struct event_base *base;
-    struct tls *tls; /* NULL: in the clear */
+    struct tls *tls; /* NULL: plain HTTP */
     struct httpd_limits limits;
-    /* Answers a request with one of the functions below before it returns. */
+    /* Must call one of the functions below before it returns. */
     void (*handle)(void *context, struct http_connection *connection,
                    const struct http_request *request, const char *body, size_t length);
     void *context;
@@ -47,75 +46,74 @@ struct httpd_options {
 
 gordian_status httpd_open(struct httpd **out, const struct httpd_options *options,
                           gordian_error *error);
-/* Cuts every connection off and frees everything. */
+/* Closes all connections and frees everything. */
 void httpd_close(struct httpd *http);
 
-/* At the end of every turn of the loop, when all that is more urgent is done: handles requests that
- * have come, for a short time. With more to do it sees to it that the loop comes back soon. */
+/* At the end of every iteration of the event loop, after more urgent work: handles requests for a
+ * limited time, and wakes the loop again if there are more. */
 void httpd_work(struct httpd *http);
 
-/* ADDR:PORT, [ADDR]:PORT or PORT (on 127.0.0.1); port 0: any. *port (may be NULL) is what it got.
- */
+/* Listens on ADDR:PORT, [ADDR]:PORT or PORT (on 127.0.0.1); port 0: any. *port (may be NULL) is the
+ * port bound. */
 gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
                             gordian_error *error);
-/* The ADDR of such an address; false: it is none. */
+/* Returns the host of such an address; false: invalid. */
 bool httpd_host(const char *address, char *host, size_t size);
-/* A socket that listens already; it is closed with the server. */
+/* Adopts a listening socket; it is closed with the server. */
 gordian_status httpd_adopt(struct httpd *http, int fd, gordian_error *error);
 
 struct httpd_figures {
-    uint64_t requests[6];          /* by the first digit of the answer's status */
+    uint64_t requests[6];          /* by the first digit of the status */
     uint64_t accepted;             /* connections */
-    uint64_t refused;              /* because there were too many */
-    uint64_t cut_off;              /* too slow, or did not read */
-    unsigned connections, streams; /* now */
+    uint64_t refused;              /* too many connections */
+    uint64_t cut_off;              /* timeouts and unread streams */
+    unsigned connections, streams; /* current */
 };
 
 void httpd_figures(const struct httpd *http, struct httpd_figures *figures);
 
-/* ------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------ responses */
 
-/* `headers`: lines, each with its CR LF; or NULL. The body is taken over and closed. */
+/* `headers`: lines with CR LF, or NULL. Takes the body over. */
 void http_reply(struct http_connection *connection, int status, const char *type,
                 const char *headers, struct output *body);
-/* The same with a body that stays where it is until the server is closed. */
+/* The same with a body that must stay valid until the server is closed. */
 void http_reply_static(struct http_connection *connection, int status, const char *type,
                        const char *headers, const void *body, size_t length);
 /* {"error":{"status":404,"message":"..."}} */
 void http_reply_error(struct http_connection *connection, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* 405. `allowed`: the methods there are, as the header Allow lists them. */
+/* 405. `allowed`: value of the Allow header. */
 void http_reply_method(struct http_connection *connection, const char *allowed);
 
-/* Instead of an answer: it comes later, from one of the functions above and then http_go_on. Until
- * then nothing is read from the client. `gone` is called once if the connection is lost before. */
+/* Defers the response: call one of the functions above later, then http_go_on. Until then nothing
+ * is read. `gone` is called once if the connection is closed before. */
 void http_wait(struct http_connection *connection, void (*gone)(void *context), void *context);
 void http_go_on(struct http_connection *connection);
 
-/* Instead of an answer: what it takes is done in part, and the same request is handed over again in
- * one of the next turns, before others. http_times tells how often it has been. */
-void http_again(struct http_connection *connection);
-unsigned http_times(const struct http_connection *connection);
+/* Defers the request: the handler is called again with it in one of the next iterations, before
+ * other requests. http_repeats returns how often that has happened. */
+void http_repeat(struct http_connection *connection);
+unsigned http_repeats(const struct http_connection *connection);
 
-/* A request on this connection was permitted: it is the last to make room for others. */
+/* The client has shown a valid token: its connection is replaced last. */
 void http_permit(struct http_connection *connection);
-/* Is it one above the limit? Only liveness and metrics are for it; it ends with the answer. */
+/* Is it a reserved connection, for health checks and metrics only? It ends with the response. */
 bool http_is_reserved(const struct http_connection *connection);
 
-/* An error like that of http_reply_error, a second from now: who guesses has to wait. */
+/* Like http_reply_error, but a second later: a rate limit for guessing tokens. */
 void http_reply_slowly(struct http_connection *connection, int status, const char *message);
 
 /* ------------------------------------------------------------------ streams */
 
-/* Begins an answer without an end. `gone` is called once when the connection is lost or cut off,
- * unless http_stream_end was called before. False: there are too many streams, and 503 was
- * answered. */
+/* Starts a response without an end. `gone` is called once when the connection is closed, unless
+ * http_stream_end was called. False: too many streams, 503 was sent. */
 bool http_stream_begin(struct http_connection *connection, const char *type,
                        void (*gone)(void *context), void *context);
-/* False: the client does not read, and will be cut off. */
+/* False: too much is unread, and the client will be disconnected. */
 bool http_stream_write(struct http_connection *connection, const void *bytes, size_t length);
-/* Bytes that the client has not read yet. */
+/* Returns the number of unread bytes. */
 size_t http_stream_pending(const struct http_connection *connection);
 void http_stream_end(struct http_connection *connection);
-/* Cuts the client off; `gone` will be called. */
+/* Disconnects the client; `gone` will be called. */
 void http_stream_cut(struct http_connection *connection);

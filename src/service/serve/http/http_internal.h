@@ -1,4 +1,4 @@
-/* What http.c (connections and requests) and http/reply.c (answers) share. */
+/* Shared by http.c (connections and requests) and reply.c (responses). */
 #pragma once
 
 #include "service/serve/http/http.h"
@@ -11,37 +11,37 @@
 #define LISTENERS_MAX 16
 
 enum http_state {
-    HTTP_READING,   /* a request, or waiting for one; answers may still be on their way out */
-    HTTP_WAITING,   /* for an answer of ours: see http_wait */
-    HTTP_CLOSING,   /* the last answer is on its way out */
-    HTTP_LINGERING, /* it is out; waiting for the client to see that */
+    HTTP_READING,   /* a request, or idle; responses may be unsent */
+    HTTP_WAITING,   /* for a deferred response: see http_wait */
+    HTTP_CLOSING,   /* sending the last response */
+    HTTP_LINGERING, /* sent; waiting for the client to close */
     HTTP_STREAMING,
 };
 
 struct http_connection {
     struct httpd *http;
     struct http_connection *next, *previous;
-    struct http_connection *next_ready, **ready_link; /* NULL: it waits for nothing of ours */
+    struct http_connection *next_ready, **ready_link; /* NULL: not queued */
     struct bufferevent *bev;
     struct event *timer;
     enum http_state state;
-    bool fresh;           /* has not sent anything since the last answer, or at all */
-    bool full;            /* it waits with so much that no more is read */
-    bool again;           /* the request being handled is to be handed over once more */
-    unsigned times;       /* ... as it has been so often */
-    bool answered;        /* the request being handled */
-    bool keep_alive;      /* ... and then go on */
+    bool fresh;           /* nothing received since the last response */
+    bool full;            /* too much unprocessed input: reading is paused */
+    bool again;           /* call the handler again with this request */
+    unsigned times;       /* number of such calls */
+    bool answered;        /* the current request */
+    bool keep_alive;      /* ... and continue afterwards */
     bool head_only;       /* HEAD: no body */
-    bool doomed;          /* to be freed when the timer fires, at once */
+    bool doomed;          /* will be freed by the timer at once */
     bool permitted;       /* see http_permit */
     bool reserved;        /* see http_is_reserved */
-    uint64_t since;       /* when it was accepted, or its request began: ms */
-    size_t seen;          /* of the head, while looking for its end */
-    size_t head_length;   /* 0: not known yet */
-    uint64_t body_length; /* when the head is known */
-    int slowly;           /* status of an error that is told when the timer fires; 0: none */
-    char message[160];    /* of it */
-    void (*gone)(void *); /* of a stream, or of one that waits */
+    uint64_t since;       /* ms: when it was accepted, or its request began */
+    size_t seen;          /* bytes searched for the end of the head */
+    size_t head_length;   /* 0: incomplete */
+    uint64_t body_length; /* valid if the head is complete */
+    int slowly;           /* status of a delayed error; 0: none */
+    char message[160];    /* of the delayed error */
+    void (*gone)(void *); /* of a stream or a deferred response */
     void *gone_context;
 };
 
@@ -50,18 +50,18 @@ struct httpd {
     struct httpd_options options;
     struct evconnlistener *listeners[LISTENERS_MAX];
     size_t listener_count;
-    struct event *pause;                        /* accepts again: descriptors, or places, ran out */
-    unsigned reserved;                          /* connections that are */
-    struct event *rest;                         /* goes on with requests: see have_time */
-    struct http_connection *ready, **ready_end; /* who may have a request to be handled */
-    int64_t time_left;                          /* that requests may take now, ns */
-    uint64_t counted;                           /* up to here: ns */
-    struct http_connection *newest;             /* list of all */
-    struct http_request request;                /* the one being handled */
+    struct event *pause; /* timer that resumes accepting */
+    unsigned reserved;   /* number of reserved connections */
+    struct event *rest;  /* timer that continues with requests: see may_run_request */
+    struct http_connection *ready, **ready_end; /* connections that may have a request */
+    int64_t time_left;                          /* ns that requests may use now */
+    uint64_t counted;                           /* ns: last update of time_left */
+    struct http_connection *newest;             /* list of all connections */
+    struct http_request request;                /* current request */
     struct httpd_figures figures;
 };
 
-/* Starts the clock that fits what the connection waits for now. */
+/* Starts the timer for the current state. */
 void http_rearm(struct http_connection *connection);
-/* The connection ends when control is back in the loop. */
-void http_doom(struct http_connection *connection);
+/* Closes the connection at the next iteration. */
+void http_close_soon(struct http_connection *connection);

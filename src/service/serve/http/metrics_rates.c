@@ -1,3 +1,4 @@
+/* Samples of rates, oldest waits and deadlocked processes. */
 #include "service/serve/http/metrics_rates.h"
 
 #include "foundation/base/bits.h"
@@ -7,8 +8,8 @@
 #include <string.h>
 
 #define SECOND_MS 1000
-#define CHEAP_NS  2000000 /* finding who is deadlocked may hold the loop up so long */
-#define SMALL     256     /* processes among whom it never does */
+#define CHEAP_NS  2000000 /* maximum time in the event loop for finding deadlocked processes */
+#define SMALL     256     /* up to this many processes there is no time limit */
 
 void rates_init(struct rates *rates, struct service *service)
 {
@@ -81,7 +82,7 @@ static void forget_samples(struct rates_system *system, const struct served *ser
     };
 }
 
-/* The record for a system, made anew for one that has come. NULL: no memory. */
+/* Returns the record of a system, reset for a new one. NULL: no memory. */
 static struct rates_system *record_of(struct rates *rates, const struct served *served)
 {
     if (!memory_grow_zeroed(&rates->memory, &rates->systems, &rates->system_room,
@@ -135,7 +136,7 @@ static void find_oldest(struct rates_system *system, const struct served *served
     }
 }
 
-/* Room for all processes; those that are new are not in the set. */
+/* Grows the set to all processes; new ones are not in it. */
 static bool make_set(struct rates *rates, struct rates_system *system, const struct served *served)
 {
     size_t words = bits_words(served_process_limit(served)) + 1;
@@ -149,15 +150,14 @@ static bool make_set(struct rates *rates, struct rates_system *system, const str
     return true;
 }
 
-/* It changes with every event that may change who is deadlocked, and when more is known of who is
- * in a deadlock. */
-static uint64_t known_until(const struct served *served)
+/* Changes with every event that may change the set of deadlocked processes. */
+static uint64_t dead_version(const struct served *served)
 {
     return served->seq - served->calm + served->marked;
 }
 
-/* That others had the processor meanwhile makes nothing dear, and what is found some at a time is
- * less (members of deadlocks, but not who waits behind them). */
+/* Measures processor time, so that other processes do not make it look expensive. The incremental
+ * search finds less: members of deadlocks without the processes behind them. */
 static void find_all_deadlocked(struct rates *rates, struct rates_system *system,
                                 const struct served *served)
 {
@@ -171,13 +171,13 @@ static void find_all_deadlocked(struct rates *rates, struct rates_system *system
     for (size_t i = 0; i < count; i++)
         bits_set(system->dead, list[i]);
     system->deadlocked = (uint32_t)count;
-    system->dead_seq = known_until(served);
+    system->dead_seq = dead_version(served);
     system->dead_cost_ns = work_ns() - before;
 }
 
-/* In the set or not, as it is now. */
-static void look_at_system(struct rates_system *system, const struct served *served,
-                           uint32_t process)
+/* Updates the membership of one process. */
+static void update_dead_process(struct rates_system *system, const struct served *served,
+                                uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
     bool dead = record->since && served_incident(served, process) != GORDIAN_NONE;
@@ -188,7 +188,7 @@ static void look_at_system(struct rates_system *system, const struct served *ser
     system->deadlocked -= was;
 }
 
-/* The members of the incidents that stand, some of the processes at a time. */
+/* Finds members of open incidents, some processes at a time. */
 static void find_some_deadlocked(struct rates *rates, struct rates_system *system,
                                  const struct served *served)
 {
@@ -200,13 +200,13 @@ static void find_some_deadlocked(struct rates *rates, struct rates_system *syste
     if (system->dead_scan >= limit)
         system->dead_scan = 0;
     if (system->dead_scan == 0)
-        system->dead_round = known_until(served);
+        system->dead_round = dead_version(served);
     uint32_t end = limit - system->dead_scan > RATES_SCAN ? system->dead_scan + RATES_SCAN : limit;
     for (uint32_t i = system->dead_scan; i < end; i++)
-        look_at_system(system, served, i);
+        update_dead_process(system, served, i);
     system->dead_scan = end;
     if (end == limit)
-        system->dead_seq = system->dead_round; /* if nothing has happened since, that is all */
+        system->dead_seq = system->dead_round; /* complete if there were no events since */
 }
 
 uint32_t rates_dead(struct rates *rates, const struct served *served, const uint64_t **set,
@@ -217,13 +217,13 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
     *set = NULL;
     if (!system)
         return 0;
-    if (served->incident_count == 0) { /* as it always is in a bank */
+    if (served->incident_count == 0) { /* always true with avoidance */
         system->dead_words = 0;
         system->deadlocked = 0;
         system->dead_scan = 0;
         system->dead_seq = UINT64_MAX;
         system->dead_cost_ns = 0;
-    } else if (system->dead_seq != known_until(served)) {
+    } else if (system->dead_seq != dead_version(served)) {
         uint32_t limit = served_process_limit(served);
         bool large = limit > RATES_SCAN || (limit > SMALL && system->dead_cost_ns > CHEAP_NS);
         (large ? find_some_deadlocked : find_all_deadlocked)(rates, system, served);
@@ -318,7 +318,7 @@ bool rates_tick(struct rates *rates)
     uint64_t now = service_steady(service);
     if (now < rates->next_at)
         return false;
-    /* After a standstill, one sample for all of it. */
+    /* After a stall: one sample for all of it. */
     rates->next_at += SECOND_MS;
     if (rates->next_at <= now)
         rates->next_at = now + SECOND_MS;

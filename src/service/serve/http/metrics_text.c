@@ -1,4 +1,4 @@
-/* `/metrics`: each function here writes whole families. */
+/* Writes `/metrics`. Each function writes whole families. */
 #include "service/serve/core/metrics.h"
 
 #include "foundation/http/prometheus.h"
@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define OUTCOMES     8 /* of detecting systems and of banks alike */
+#define OUTCOMES     8 /* of detection and of avoidance */
 #define NS_A_SECOND  1e9
-#define COMMIT_FIRST 1e-6 /* seconds: the first bound of the store's histogram */
+#define COMMIT_FIRST 1e-6 /* seconds: first bound of the commit histogram */
 
 static double event_bound(size_t bucket)
 {
@@ -26,7 +26,7 @@ static double commit_bound(size_t bucket)
 
 /* ------------------------------------------------------------------ systems */
 
-/* Numbers of a system, each a family. */
+/* Values of a system; each is a family. */
 enum system_figure {
     FIGURE_EVENTS,
     FIGURE_SERVED,
@@ -50,7 +50,7 @@ static const struct {
     [FIGURE_SERVED] = {"gordian_served_total", "counter",
                        "Waiting requests that were granted later."},
     [FIGURE_DEADLOCKS] = {"gordian_deadlocks_total", "counter", "Deadlocks that have formed."},
-    [FIGURE_OPEN] = {"gordian_deadlocks_open", "gauge", "Deadlocks that stand now."},
+    [FIGURE_OPEN] = {"gordian_deadlocks_open", "gauge", "Deadlocks that are open now."},
     [FIGURE_DEADLOCKED] = {"gordian_deadlocked_processes", "gauge",
                            "Processes that can never run again."},
     [FIGURE_VICTIMS] = {"gordian_victims_total", "counter",
@@ -89,7 +89,7 @@ static double system_figure(const struct api *api, const struct served *served,
     return figures[figure];
 }
 
-/* NAME{system="...": what follows ends it. */
+/* Writes NAME{system="...", without the end. */
 static void begin_sample(struct output *out, const char *name, const struct served *served)
 {
     output_format(out, "%s{", name);
@@ -99,7 +99,7 @@ static void begin_sample(struct output *out, const char *name, const struct serv
 static void write_outcomes(const struct service *service, struct output *out)
 {
     static const char name[] = "gordian_outcomes_total";
-    prometheus_family(out, name, "counter", "Events by what became of them.");
+    prometheus_family(out, name, "counter", "Events by their result.");
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         for (uint8_t outcome = 1; served && outcome <= OUTCOMES; outcome++) {
@@ -169,7 +169,7 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_gauge(out, "gordian_ready", "1: events are taken and kept.",
                      api->ready(api->ready_context, &why));
     prometheus_gauge(out, "gordian_leads", "1: of all servers on its store, this one leads.",
-                     !service->standing_by[0] && store_leads_surely(api->store));
+                     !service->standing_by[0] && store_is_sure_leader(api->store));
     prometheus_gauge(out, "gordian_systems", "Systems.", service->system_count);
     prometheus_gauge(out, "gordian_sessions", "Sessions, connected or on their lease.",
                      service->session_count);
@@ -193,20 +193,19 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
                        counters->stalls);
     prometheus_value(out, "gordian_stalled_seconds_total", "counter",
-                     "How long it did: leases were so much longer.",
+                     "How long it stood still; leases were extended by that time.",
                      (double)counters->stalled_ms / 1000);
-    prometheus_family(
-        out, "gordian_loop_longest_seconds", "gauge",
-        "What kept the loop from the next event for longest, in the last minute or two.");
+    prometheus_family(out, "gordian_loop_longest_seconds", "gauge",
+                      "Longest time that the event loop was busy, by cause, in the last minutes.");
     for (size_t i = 0; i < CAUSES; i++)
         output_format(out, "gordian_loop_longest_seconds{cause=\"%s\"} %.9f\n", metrics_causes[i],
                       (double)metrics_longest(&counters->spans, (enum metrics_cause)i) /
                           NS_A_SECOND);
-    prometheus_counter(out, "gordian_notices_sent_total", "Deadlocks that --on-deadlock told of.",
+    prometheus_counter(out, "gordian_notices_sent_total", "Notifications sent by --on-deadlock.",
                        counters->hooks_told);
-    prometheus_counter(out, "gordian_notices_failed_total", "Tries of it that failed.",
+    prometheus_counter(out, "gordian_notices_failed_total", "Failed attempts to send them.",
                        counters->hooks_failed);
-    prometheus_counter(out, "gordian_notices_dropped_total", "Deadlocks it could not tell of.",
+    prometheus_counter(out, "gordian_notices_dropped_total", "Notifications dropped.",
                        counters->hooks_dropped);
     prometheus_family(
         out, "gordian_log_lines_suppressed_total", "counter",
@@ -231,9 +230,8 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",
                        counters->throttled);
     prometheus_histogram(out, "gordian_event_duration_seconds",
-                         "From an event's arrival to its answer's departure.",
-                         counters->latency.buckets, METRICS_BOUNDS, event_bound,
-                         (double)counters->latency.sum / NS_A_SECOND);
+                         "Time from an event's arrival to its answer.", counters->latency.buckets,
+                         METRICS_BOUNDS, event_bound, (double)counters->latency.sum / NS_A_SECOND);
 }
 
 /* ------------------------------------------------------------------ the journal */
@@ -258,7 +256,7 @@ static void write_journal(const struct api *api, struct output *out)
                      "1: the last snapshot could not be written.", failing);
     prometheus_counter(out, "gordian_incidents_expired_total",
                        "Incidents dropped because they were too old.", figures.incidents_dropped);
-    prometheus_gauge(out, "gordian_journal_lag_records", "Records appended and not yet kept.",
+    prometheus_gauge(out, "gordian_journal_lag_records", "Records appended and not yet committed.",
                      (double)(store_last(api->store) - store_committed(api->store)));
     prometheus_gauge(out, "gordian_journal_lag_bytes", "Bytes appended and not yet written.",
                      (double)figures.lag_bytes);
@@ -267,7 +265,7 @@ static void write_journal(const struct api *api, struct output *out)
     prometheus_gauge(out, "gordian_journal_wal_bytes", "SQLite's write-ahead log.",
                      (double)figures.wal_bytes);
     prometheus_gauge(out, "gordian_journal_healthy",
-                     "0: the disk does not take the journal, or no snapshot of it.",
+                     "0: the journal or a snapshot cannot be written.",
                      store_healthy(api->store, &why) && !failing);
     prometheus_histogram(out, "gordian_journal_commit_duration_seconds",
                          "How long commits of the journal took.", figures.commits,
@@ -299,7 +297,7 @@ static void write_http(const struct api *api, struct output *out)
                          "When the certificate ends.", (double)tls_expires(api->tls));
 }
 
-/* As Prometheus's own client libraries have them. */
+/* The standard process metrics of Prometheus clients. */
 static void write_process_metrics(struct output *out)
 {
     struct rusage usage;

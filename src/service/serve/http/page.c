@@ -1,3 +1,4 @@
+/* The embedded page: finds files, and evaluates request headers. */
 #include "service/serve/http/page.h"
 
 #include "service/serve/http/page_files.h"
@@ -36,7 +37,7 @@ static const char *skip_header_blanks(const char *text)
     return text;
 }
 
-/* Is the weight of "gzip;q=0.5" above nothing? `text` begins behind the coding's name. */
+/* Is q of "gzip;q=0.5" above zero? `text` begins behind the name of the coding. */
 static bool has_weight(const char *text, const char *end)
 {
     for (; text < end; text++) {
@@ -70,8 +71,7 @@ static bool is_tag(const char *text, size_t length, const char *tag)
     return strlen(tag) == length && memcmp(text, tag, length) == 0;
 }
 
-/* A list of tags, weak ones ("W/...") too: whether the client has the file does not depend on how
- * its bytes were packed. */
+/* Compares with a list of tags, also weak ones ("W/..."); both encodings of a file match. */
 bool page_is_fresh(const struct page_file *file, const char *if_none_match)
 {
     for (const char *item = if_none_match; item && *item;) {
@@ -89,7 +89,7 @@ bool page_is_fresh(const struct page_file *file, const char *if_none_match)
     return false;
 }
 
-/* Everything the page needs comes from here, and nothing of it is inline. */
+/* All resources of the page come from the service, and none is inline. */
 #define POLICY                                                                                     \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "        \
     "'self'; "                                                                                     \

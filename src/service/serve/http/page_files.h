@@ -1,7 +1,7 @@
-/* What the build step writes (web/embed.mjs), or page_none.c where the page is left out. */
+/* Written by the build (web/embed.mjs), or page_none.c without the page. */
 #pragma once
 
 #include "service/serve/http/page.h"
 
-extern const struct page_file page_files[]; /* up to the one whose path is NULL */
-extern const char page_instead[];           /* what "/" says when there are none */
+extern const struct page_file page_files[]; /* ended by a NULL path */
+extern const char page_instead[];           /* body of "/" if there are none */

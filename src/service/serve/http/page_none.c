@@ -1,4 +1,4 @@
-/* The page where it is left out: an empty table, and what "/" says instead. */
+/* A build without the page: an empty table and a replacement for "/". */
 #include "service/serve/http/page_files.h"
 
 const struct page_file page_files[] = {{.path = NULL}};

@@ -1,4 +1,4 @@
-/* Answers: a status line, headers, a body; or a stream. */
+/* HTTP responses: status line, headers, body; or a stream. */
 #include "service/serve/http/http_internal.h"
 
 #include "foundation/base/json/json_write.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `length`: of the body; SIZE_MAX: the connection's end is its end. */
+/* `length`: of the body; SIZE_MAX: it ends with the connection. */
 static bool write_response_head(struct http_connection *connection, int status, const char *type,
                                 const char *headers, size_t length)
 {
@@ -23,13 +23,13 @@ static bool write_response_head(struct http_connection *connection, int status, 
     return fine;
 }
 
-/* An answer is written: what now? */
+/* Updates the state after a response. */
 static void note_answered(struct http_connection *connection, int status, bool fine)
 {
     connection->answered = true;
     connection->http->figures.requests[status / 100 < 6 ? status / 100 : 0]++;
     if (!fine)
-        http_doom(connection);
+        http_close_soon(connection);
     else if (!connection->keep_alive)
         connection->state = HTTP_CLOSING;
     else if (connection->state == HTTP_WAITING)
@@ -113,11 +113,11 @@ void http_reply_method(struct http_connection *connection, const char *allowed)
 {
     char header[80], message[80];
     snprintf(header, sizeof header, "Allow: %s\r\n", allowed);
-    snprintf(message, sizeof message, "what is served here is %s", allowed);
+    snprintf(message, sizeof message, "allowed methods: %s", allowed);
     reply_error(connection, 405, header, message);
 }
 
-/* ------------------------------------------------------------------ answers that come later */
+/* ------------------------------------------------------------------ deferred responses */
 
 void http_wait(struct http_connection *connection, void (*gone)(void *), void *context)
 {
@@ -128,12 +128,12 @@ void http_wait(struct http_connection *connection, void (*gone)(void *), void *c
     bufferevent_disable(connection->bev, EV_READ);
 }
 
-void http_again(struct http_connection *connection)
+void http_repeat(struct http_connection *connection)
 {
     connection->answered = connection->again = true;
 }
 
-unsigned http_times(const struct http_connection *connection)
+unsigned http_repeats(const struct http_connection *connection)
 {
     return connection->times;
 }
@@ -189,7 +189,7 @@ bool http_stream_write(struct http_connection *connection, const void *bytes, si
         return false;
     }
     if (evbuffer_add(out, bytes, length) != 0) {
-        http_doom(connection);
+        http_close_soon(connection);
         return false;
     }
     return true;
@@ -200,7 +200,7 @@ void http_stream_cut(struct http_connection *connection)
     if (connection->doomed)
         return;
     connection->http->figures.cut_off++;
-    http_doom(connection);
+    http_close_soon(connection);
 }
 
 size_t http_stream_pending(const struct http_connection *connection)

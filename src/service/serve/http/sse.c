@@ -1,3 +1,4 @@
+/* The stream of server-sent events for the page, with back-pressure. */
 #include "service/serve/http/sse.h"
 
 #include "foundation/base/error.h"
@@ -9,55 +10,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EFFECTS_MAX 2000        /* of one change; beyond, a reset is less work */
-#define RESET_MS    1000        /* between two of them, of one system */
-#define BEHIND      (64u << 10) /* unread bytes: changes are left out from here on */
-#define HELD_MAX    (1u << 20) /* bytes that wait for their records: beyond, changes are left out */
-#define STUCK_MS    30000      /* unread bytes do not become fewer: it is cut off */
+#define EFFECTS_MAX 2000        /* per change; a reset is cheaper beyond */
+#define RESET_MS    1000        /* minimum interval of resets per system */
+#define BEHIND      (64u << 10) /* unread bytes: skip changes (back-pressure) */
+#define HELD_MAX    (1u << 20)  /* bytes that wait for commits: beyond, skip changes */
+#define STUCK_MS    30000       /* disconnect after this long without reading */
 
 struct stream {
     struct stream *next, *previous;
     struct sse *sse;
     struct http_connection *connection;
-    bool behind;                       /* has missed something */
-    size_t pending;                    /* unread at the last tick */
-    uint64_t progress;                 /* when it read something last, or had: steady ms */
-    char system[GORDIAN_NAME_MAX + 1]; /* "": all */
+    bool behind;                       /* it has skipped changes */
+    size_t pending;                    /* unread bytes at the last tick */
+    uint64_t progress;                 /* steady ms: last progress in reading */
+    char system[GORDIAN_NAME_MAX + 1]; /* "": all systems */
     char patterns[AUTH_SYSTEMS_MAX + 1];
 };
 
-/* How far the streams are, in one system. */
-struct place {
+/* Position of the streams in one system. */
+struct position {
     const struct served *served;
     uint64_t opened;
-    uint64_t cursor;   /* items of its ring that were looked at */
-    uint64_t seq;      /* events that were told */
-    uint64_t reset_at; /* the last one: steady ms */
+    uint64_t cursor;   /* next item of its ring */
+    uint64_t seq;      /* last event sent */
+    uint64_t reset_at; /* steady ms: last reset */
     bool reset_due;
-    bool lost; /* too much has happened: no changes until the reset */
+    bool lost; /* too many changes: none until the reset */
 };
 
-/* What is to be told when its record is kept. */
-struct telling {
-    struct telling *next;
+/* A message that waits for the commit of its record. */
+struct message {
+    struct message *next;
     uint64_t number;
     bool always;
-    bool of_all; /* systems */
+    bool of_all; /* about the list of systems */
     char system[GORDIAN_NAME_MAX + 1];
     struct output text;
 };
 
 struct sse {
     gordian_allocator memory;
-    struct telling *tellings, **telling_end;
-    size_t held; /* bytes of them */
+    struct message *messages, **message_end;
+    size_t held; /* bytes of the messages */
     struct api *api;
     struct service_watcher watcher;
     struct stream *streams;
-    struct place *places; /* by slot of the system */
-    size_t place_room;
-    unsigned generation; /* of the tokens the streams were permitted by */
-    uint32_t *ids;       /* room for EFFECTS_MAX processes and as many resources */
+    struct position *positions; /* by slot */
+    size_t position_room;
+    unsigned generation; /* generation of the tokens when the streams were permitted */
+    uint32_t *ids;       /* buffer for EFFECTS_MAX processes and as many resources */
 };
 
 /* ------------------------------------------------------------------ sending */
@@ -68,7 +69,7 @@ static bool is_for_stream(const struct stream *stream, const char *system)
                        auth_fits(stream->patterns, system));
 }
 
-/* To all who want to know; `always`: to those that are behind, too. */
+/* Sends a text to the streams of this system; `always`: also to those that have skipped changes. */
 static void write_all_streams(struct sse *sse, const char *system, const struct output *text,
                               bool always)
 {
@@ -82,23 +83,23 @@ static void write_all_streams(struct sse *sse, const char *system, const struct 
     }
 }
 
-/* The text is taken over. */
+/* Takes the text over. */
 static void send_to_streams(struct sse *sse, const char *system, struct output *text, bool always)
 {
-    struct telling *telling = NULL;
-    /* of an incident the record has yet to come */
-    bool wait = always || sse->tellings || !api_is_kept(sse->api);
+    struct message *message = NULL;
+    /* the record of an incident follows */
+    bool wait = always || sse->messages || !api_is_kept(sse->api);
     if (!text->failure && wait && (always || sse->held < HELD_MAX))
-        telling = memory_zeroed(&sse->memory, sizeof *telling);
-    if (telling) {
-        telling->number = store_last(sse->api->store) + always; /* its record may come next */
-        telling->always = always;
-        telling->of_all = !system;
-        snprintf(telling->system, sizeof telling->system, "%s", system ? system : "");
-        telling->text = *text;
+        message = memory_zeroed(&sse->memory, sizeof *message);
+    if (message) {
+        message->number = store_last(sse->api->store) + always; /* its record may be the next one */
+        message->always = always;
+        message->of_all = !system;
+        snprintf(message->system, sizeof message->system, "%s", system ? system : "");
+        message->text = *text;
         sse->held += text->used;
-        *(sse->tellings ? sse->telling_end : &sse->tellings) = telling;
-        sse->telling_end = &telling->next;
+        *(sse->messages ? sse->message_end : &sse->messages) = message;
+        sse->message_end = &message->next;
         return;
     }
     if (!text->failure && !wait)
@@ -110,26 +111,26 @@ static void send_to_streams(struct sse *sse, const char *system, struct output *
     output_close(text);
 }
 
-static void drop_telling(struct sse *sse)
+static void drop_message(struct sse *sse)
 {
-    struct telling *telling = sse->tellings;
-    sse->tellings = telling->next;
-    sse->held -= telling->text.used;
-    output_close(&telling->text);
-    memory_free(&sse->memory, telling);
+    struct message *message = sse->messages;
+    sse->messages = message->next;
+    sse->held -= message->text.used;
+    output_close(&message->text);
+    memory_free(&sse->memory, message);
 }
 
 void sse_release(struct sse *sse, uint64_t committed)
 {
-    while (sse && sse->tellings && sse->tellings->number <= committed) {
-        const struct telling *telling = sse->tellings;
-        write_all_streams(sse, telling->of_all ? NULL : telling->system, &telling->text,
-                          telling->always);
-        drop_telling(sse);
+    while (sse && sse->messages && sse->messages->number <= committed) {
+        const struct message *message = sse->messages;
+        write_all_streams(sse, message->of_all ? NULL : message->system, &message->text,
+                          message->always);
+        drop_message(sse);
     }
 }
 
-/* "event: NAME\ndata: {", and the object is open. */
+/* Writes "event: NAME\ndata: " and opens the object. */
 static void begin_stream_event(struct json *json, struct output *out, const char *name)
 {
     output_open(out, -1);
@@ -154,18 +155,18 @@ static void write_reset(struct output *out, const struct served *served)
 
 /* ------------------------------------------------------------------ changes */
 
-static struct place *place_of_stream(struct sse *sse, const struct served *served)
+static struct position *position_of_stream(struct sse *sse, const struct served *served)
 {
-    if (!memory_grow_zeroed(&sse->memory, &sse->places, &sse->place_room, (size_t)served->slot + 1,
-                            sizeof *sse->places))
+    if (!memory_grow_zeroed(&sse->memory, &sse->positions, &sse->position_room,
+                            (size_t)served->slot + 1, sizeof *sse->positions))
         return NULL;
-    struct place *place = &sse->places[served->slot];
-    if (place->served != served || place->opened != served->opened)
-        *place = (struct place){.served = served,
-                                .opened = served->opened,
-                                .cursor = served->recent.written,
-                                .seq = served->seq};
-    return place;
+    struct position *position = &sse->positions[served->slot];
+    if (position->served != served || position->opened != served->opened)
+        *position = (struct position){.served = served,
+                                      .opened = served->opened,
+                                      .cursor = served->recent.written,
+                                      .seq = served->seq};
+    return position;
 }
 
 static void write_changed_names(struct json *json, const struct served *served,
@@ -178,7 +179,7 @@ static void write_changed_names(struct json *json, const struct served *served,
     for (size_t i = 0; i < process_count; i++) {
         const char *name = served_process_name(served, processes[i], label);
         snprintf(id, sizeof id, "%u", processes[i]);
-        if (name) /* otherwise it has gone since, and its name with it */
+        if (name) /* otherwise it has exited, and its name is unknown */
             json_key_text(json, id, name);
     }
     json_shut(json);
@@ -197,19 +198,19 @@ static void write_changed_names(struct json *json, const struct served *served,
     json_shut(json);
 }
 
-/* The items from the place's cursor on, as one change. */
+/* Writes the items from the cursor on as one change. */
 static void write_change(struct sse *sse, struct output *out, const struct served *served,
-                         const struct place *place)
+                         const struct position *position)
 {
     uint32_t *processes = sse->ids, *resources = sse->ids + EFFECTS_MAX;
     size_t count = 0;
     struct json json;
     begin_stream_event(&json, out, "change");
     json_key_text(&json, "system", served->name);
-    json_key_u64(&json, "from", place->seq);
+    json_key_u64(&json, "from", position->seq);
     json_key_u64(&json, "seq", served->seq);
     json_open(&json, "effects", '[');
-    for (uint64_t i = place->cursor; i < served->recent.written; i++) {
+    for (uint64_t i = position->cursor; i < served->recent.written; i++) {
         const struct recent_item *item = recent_at(&served->recent, i);
         if (!recent_is_change(item) || count == EFFECTS_MAX)
             continue;
@@ -224,58 +225,59 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
     end_event(&json);
 }
 
-/* Is there something to tell that effects cannot tell? And are there few enough of them? */
-static bool survey_recent(const struct served *served, struct place *place)
+/* Examines new items. True: they can be sent as effects. Sets reset_due if they cannot. */
+static bool survey_recent(const struct served *served, struct position *position)
 {
     size_t effects = 0;
     const struct recent *recent = &served->recent;
-    if (place->cursor < recent_first(recent) || recent->written - place->cursor > 4 * EFFECTS_MAX) {
-        place->lost = true;
+    if (position->cursor < recent_first(recent) ||
+        recent->written - position->cursor > 4 * EFFECTS_MAX) {
+        position->lost = true;
     } else {
-        for (uint64_t i = place->cursor; i < recent->written; i++) {
+        for (uint64_t i = position->cursor; i < recent->written; i++) {
             const struct recent_item *item = recent_at(recent, i);
-            place->reset_due |= item->kind == RECENT_OTHER;
+            position->reset_due |= item->kind == RECENT_OTHER;
             effects += recent_is_change(item);
         }
-        place->lost |= effects > EFFECTS_MAX;
+        position->lost |= effects > EFFECTS_MAX;
     }
-    place->reset_due |= place->lost;
-    return effects > 0 && !place->lost;
+    position->reset_due |= position->lost;
+    return effects > 0 && !position->lost;
 }
 
-/* Tells what has happened. `to_the_end`: also that something has happened without any effect, so
- * that everybody is where a graph that is fetched now will be. */
-static void flush_place(struct sse *sse, const struct served *served, struct place *place,
-                        bool to_the_end)
+/* Sends what has happened. `to_the_end`: also events without effects, so that all streams are where
+ * a graph fetched now will be. */
+static void flush_position(struct sse *sse, const struct served *served, struct position *position,
+                           bool to_the_end)
 {
     struct output out;
-    bool tell = place->cursor != served->recent.written && survey_recent(served, place);
-    if (tell || (to_the_end && !place->lost && place->seq != served->seq)) {
-        write_change(sse, &out, served, place);
+    bool tell = position->cursor != served->recent.written && survey_recent(served, position);
+    if (tell || (to_the_end && !position->lost && position->seq != served->seq)) {
+        write_change(sse, &out, served, position);
         send_to_streams(sse, served->name, &out, false);
-        place->seq = served->seq;
+        position->seq = served->seq;
     }
-    place->cursor = served->recent.written;
+    position->cursor = served->recent.written;
     uint64_t now = service_steady(sse->api->service);
-    if (!place->reset_due || now - place->reset_at < RESET_MS)
+    if (!position->reset_due || now - position->reset_at < RESET_MS)
         return;
-    place->seq = served->seq;
+    position->seq = served->seq;
     write_reset(&out, served);
     send_to_streams(sse, served->name, &out, false);
-    place->reset_at = now;
-    place->reset_due = place->lost = false;
+    position->reset_at = now;
+    position->reset_due = position->lost = false;
 }
 
 void sse_flush(struct sse *sse, const struct served *served)
 {
-    struct place *place = sse && sse->streams ? place_of_stream(sse, served) : NULL;
-    if (place)
-        flush_place(sse, served, place, true);
+    struct position *position = sse && sse->streams ? position_of_stream(sse, served) : NULL;
+    if (position)
+        flush_position(sse, served, position, true);
 }
 
 /* ------------------------------------------------------------------ rates */
 
-/* Of the systems that fit. */
+/* Includes the systems that match the patterns. */
 static void write_rates(struct sse *sse, struct output *out, const char *patterns)
 {
     const struct rates *rates = &sse->api->rates;
@@ -305,7 +307,7 @@ static void write_rates(struct sse *sse, struct output *out, const char *pattern
     end_event(&json);
 }
 
-/* Figures, which wait for no record; to each stream those of the systems that are there for it. */
+/* Sends rates, which need no commit, to each stream with the systems it may see. */
 static void send_rates(struct sse *sse)
 {
     const char *patterns = NULL;
@@ -324,7 +326,7 @@ static void send_rates(struct sse *sse)
     output_close(&out);
 }
 
-/* ------------------------------------------------------------------ what the service tells */
+/* ------------------------------------------------------------------ callbacks of the service */
 
 static void on_incident(void *context, const struct incident *incident)
 {
@@ -334,7 +336,7 @@ static void on_incident(void *context, const struct incident *incident)
     struct incident brief = *incident;
     if (!sse->streams)
         return;
-    brief.replay = NULL; /* large: who wants it asks for it */
+    brief.replay = NULL; /* large: fetched on demand */
     begin_stream_event(&json, &out, "incident");
     incident_json(&json, &brief);
     end_event(&json);
@@ -376,18 +378,18 @@ static void end_all_streams(struct sse *sse)
     }
 }
 
-/* Nobody listened until now: what has been is over. */
-static void catch_up(struct sse *sse)
+/* First subscriber: discard the backlog. */
+static void discard_backlog(struct sse *sse)
 {
     const struct service *service = sse->api->service;
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
-        struct place *place = served ? place_of_stream(sse, served) : NULL;
-        if (!place)
+        struct position *position = served ? position_of_stream(sse, served) : NULL;
+        if (!position)
             continue;
-        place->cursor = served->recent.written;
-        place->seq = served->seq;
-        place->lost = place->reset_due = false;
+        position->cursor = served->recent.written;
+        position->seq = served->seq;
+        position->lost = position->reset_due = false;
     }
 }
 
@@ -410,7 +412,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
     snprintf(stream->system, sizeof stream->system, "%s", system ? system : "");
     snprintf(stream->patterns, sizeof stream->patterns, "%s", patterns);
     if (!sse->streams)
-        catch_up(sse);
+        discard_backlog(sse);
     stream->next = sse->streams;
     if (sse->streams)
         sse->streams->previous = stream;
@@ -418,7 +420,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
     http_stream_write(connection, hello, sizeof hello - 1);
 }
 
-/* Whoever does not read at all has gone, whatever its machine says. */
+/* Disconnects a client that does not read at all. */
 static void watch_progress(struct stream *stream, uint64_t now)
 {
     size_t pending = http_stream_pending(stream->connection);
@@ -429,11 +431,11 @@ static void watch_progress(struct stream *stream, uint64_t now)
         http_stream_cut(stream->connection);
 }
 
-/* Whoever was behind and has read everything starts anew. */
-static void pick_up(struct sse *sse, struct stream *stream)
+/* Sends a reset to a stream that had skipped changes and has read everything. */
+static void resume_stream(struct sse *sse, struct stream *stream)
 {
     const struct service *service = sse->api->service;
-    if (!stream->behind || sse->tellings || http_stream_pending(stream->connection) > 0)
+    if (!stream->behind || sse->messages || http_stream_pending(stream->connection) > 0)
         return;
     stream->behind = false;
     for (uint32_t i = 0; i < service->system_limit; i++) {
@@ -451,28 +453,28 @@ void sse_tick(struct sse *sse, bool second)
 {
     const struct service *service = sse->api->service;
     if (sse->generation != auth_generation(sse->api->auth)) {
-        /* They come back, and show that they still may. */
+        /* Clients reconnect and show their tokens again. */
         sse->generation = auth_generation(sse->api->auth);
         end_all_streams(sse);
     }
     if (!sse->streams)
         return;
     for (uint32_t i = 0; i < service->system_limit; i++) {
-        struct place *place =
-            service->systems[i] ? place_of_stream(sse, service->systems[i]) : NULL;
-        if (place)
-            flush_place(sse, service->systems[i], place, false);
+        struct position *position =
+            service->systems[i] ? position_of_stream(sse, service->systems[i]) : NULL;
+        if (position)
+            flush_position(sse, service->systems[i], position, false);
     }
     uint64_t now = service_steady(service);
     for (struct stream *stream = sse->streams; stream; stream = stream->next) {
         watch_progress(stream, now);
-        pick_up(sse, stream);
+        resume_stream(sse, stream);
     }
     if (second)
         send_rates(sse);
 }
 
-/* ------------------------------------------------------------------ open and close */
+/* ------------------------------------------------------------------ opening and closing */
 
 gordian_status sse_open(struct sse **out, struct api *api, gordian_error *error)
 {
@@ -503,7 +505,7 @@ void sse_close(struct sse *sse)
     gordian_allocator memory = sse->memory;
     service_unwatch(sse->api->service, &sse->watcher);
     end_all_streams(sse);
-    while (sse->tellings)
-        drop_telling(sse);
-    memory_free_all(&memory, sse->places, sse->ids, sse);
+    while (sse->messages)
+        drop_message(sse);
+    memory_free_all(&memory, sse->positions, sse->ids, sse);
 }

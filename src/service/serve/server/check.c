@@ -1,7 +1,4 @@
-/*
- * Options that can be refused by looking at them: addresses, and the place of the Unix socket. That
- * is done before anything is made or changed, the data folder above all.
- */
+/* Checks options before anything is made or changed: addresses, and the path of the Unix socket. */
 #include "foundation/base/error.h"
 #include "foundation/http/listen.h"
 #include "service/serve/http/http.h"
@@ -94,7 +91,7 @@ gordian_status server_check_path(const char *path, gordian_error *error)
 gordian_status server_check_options(struct server *server, gordian_error *error)
 {
     TRY(check_listen(server, error));
-    if (server->systemd.sockets > 0) /* those may take the others' place */
+    if (server->systemd.sockets > 0) /* they may replace the other addresses */
         return GORDIAN_OK;
     TRY(check_http(server, error));
     return server->options.socket ? server_check_path(server->options.socket, error) : GORDIAN_OK;

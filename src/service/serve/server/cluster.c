@@ -1,9 +1,9 @@
 /*
- * Several servers on one store: one leads, the others stand by (docs/guide/cluster.md).
+ * Several servers on one store: a leader and standbys (docs/guide/cluster.md).
  *
- * Standing by, the service has the whole state, as it was last committed, and answers whatever only
- * reads. When the lead comes, it goes on from there. When the lead goes, what is in memory may
- * never have been committed: the server ends its loop, and is opened again.
+ * A standby holds the whole state as last committed, and answers read-only requests. When it
+ * becomes leader, it continues from there. A leader that loses the leadership may hold records that
+ * were never committed, so it ends its event loop and is opened again.
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -41,7 +41,7 @@ void server_name(struct server *server)
         snprintf(to, sizeof server->address, "unix:%.200s", options->socket);
 }
 
-/* Says who leads, once. */
+/* Logs the leader's address when it changes. */
 static void stand_by(struct server *server)
 {
     char before[sizeof server->service->standing_by];
@@ -52,14 +52,14 @@ static void stand_by(struct server *server)
         server_log(server, 6, "%s", server->service->standing_by);
 }
 
-static void lose_lead(struct server *server, const char *why)
+static void lose_leadership(struct server *server, const char *why)
 {
     if (server->lost)
         return;
-    server_log(server, 4, "%s: starts anew, to stand by", why);
+    server_log(server, 4, "%s: restarting as a standby", why);
     server->lost = true;
-    /* Who comes back at once would find nobody here: the others know who leads. What was answered
-     * and is not kept stays unsaid, and this with it. */
+    /* Standbys name the new leader to reconnecting clients, this server cannot. Unsent answers and
+     * this error may stay unsent. */
     service_stand_by(server->service, "");
     for (struct client *client = server->service->clients; client; client = client->next) {
         service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standing_by);
@@ -67,34 +67,35 @@ static void lose_lead(struct server *server, const char *why)
     }
 }
 
-/* The loop has other things to do as well. */
-static bool followed_enough(void *context)
+/* Limits the time per iteration. */
+static bool applied_enough(void *context)
 {
     const struct server *server = context;
-    return clock_ns() - server->follow_ns > SERVER_FOLLOW_NS;
+    return clock_ns() - server->follow_ns > SERVER_APPLY_NS;
 }
 
-/* Does what the others have done since we looked last, or a slice of it: *more. False: it is lost.
- */
-static bool catch_up_with_leader(struct server *server, bool *more)
+/* Applies what the leader has committed since, or a slice of it (*more). False: the leadership
+ * state is lost. */
+static bool apply_committed(struct server *server, bool *more)
 {
-    static const struct store_loader loader = {follow_section, follow_record, followed_enough};
+    static const struct store_loader loader = {follow_section, follow_record, applied_enough};
     gordian_error error = {0};
     server->follow_ns = clock_ns();
     gordian_status status = store_follow(server->store, &loader, server, more, &error);
     if (status != GORDIAN_OK)
-        lose_lead(server, status == GORDIAN_STATUS_END ? "a part of the journal was missed"
-                                                       : error.message);
+        lose_leadership(server, status == GORDIAN_STATUS_END
+                                    ? "part of the journal is no longer available"
+                                    : error.message);
     return status == GORDIAN_OK;
 }
 
 gordian_status server_take_role(struct server *server, gordian_error *error)
 {
-    /* The store's thread is at work already, and may have taken the lead since everything was read.
-     * It is asked first: whoever leads has been told everything. */
+    /* The store's thread runs already and may have become leader meanwhile. The role is read first:
+     * a leader has received every record. */
     bool leads = store_role(server->store) == STORE_LEADS, good, more;
     do
-        good = catch_up_with_leader(server, &more);
+        good = apply_committed(server, &more);
     while (good && more);
     server->leads = good && leads;
     if (server->leads) {
@@ -107,37 +108,37 @@ gordian_status server_take_role(struct server *server, gordian_error *error)
     return GORDIAN_OK;
 }
 
-void server_follow(struct server *server)
+void server_apply_committed(struct server *server)
 {
     gordian_error error = {0};
-    /* asked first: whoever leads has been told everything, unless there is more */
+    /* read first: a leader has received every record, unless there is more */
     enum store_role role = store_role(server->store);
     bool more;
-    if (!server->leads && !server->lost && catch_up_with_leader(server, &more)) {
+    if (!server->leads && !server->lost && apply_committed(server, &more)) {
         if (role != STORE_LEADS) {
             stand_by(server);
         } else if (!more) {
             service_stand_by(server->service, NULL);
             server->leads = true;
-            server_log(server, 5, "leads now, as %s", server->address);
+            server_log(server, 5, "now the leader, as %s", server->address);
             if (server_resume(server, &error) != GORDIAN_OK)
-                lose_lead(server, error.message);
+                lose_leadership(server, error.message);
         }
     }
     if (role == STORE_LOST)
-        lose_lead(server, store_lost(server->store));
+        lose_leadership(server, store_lost(server->store));
 }
 
 void server_hand_over(struct server *server)
 {
     server->hand_over = false;
     if (!store_is_shared(server->store)) {
-        server_log(server, 4, "there is nobody to hand over to: see --store");
+        server_log(server, 4, "cannot step down: no other server shares the store (see --store)");
         return;
     }
     if (!server->leads)
         return;
-    server_log(server, 5, "hands the lead over");
+    server_log(server, 5, "stepping down as leader");
     store_hand_over(server->store);
 }
 

@@ -1,13 +1,16 @@
 /*
- * A connection: bytes from a socket to the service, and its answers back.
+ * A connection: passes bytes from a socket to the service, and its answers back.
  *
- * Reading. At most SERVER_READ bytes a turn, into a buffer all connections share; only what is left
- * of an unfinished frame or line is kept with the connection.
+ * Reading. Each iteration reads at most SERVER_READ bytes, into a buffer shared by all connections.
+ * Only the rest of an unfinished frame or line is kept with the connection.
  *
- * Sending. Answers are collected in client.out. At the end of a turn a *hold* remembers how far
- * they go and which record must be kept before they may leave; what is free to go is sent with one
- * call. Positions are counted from the beginning of the connection, so that the buffer can be
- * moved.
+ * Sending. Answers are collected in client.out. At the end of an iteration a *hold* records how far
+ * they go and which record must be committed before they may be sent. All answers that may be sent
+ * go out with one call. Positions are counted from the start of the connection, so that the buffer
+ * can be moved.
+ *
+ * Back-pressure: a client that does not read its answers, or exceeds its rate limit, is not read
+ * from.
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/memory.h"
@@ -23,16 +26,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define KEEP_ROOM  (256u << 10) /* an empty buffer above this is given back */
-#define PARTIAL_MS 60000        /* for the rest of a frame that has begun */
-#define GRACE_MS   250          /* so long a connection may take to say who it is */
-#define RETRY_MS   10           /* to look again whether answers have been read */
+#define KEEP_ROOM  (256u << 10) /* free an empty buffer above this size */
+#define PARTIAL_MS 60000        /* timeout for the rest of a started frame */
+#define GRACE_MS   250          /* a new connection cannot be replaced for this long */
+#define RETRY_MS   10           /* interval of checking whether answers were read */
 
-/* Answers up to `end` may leave when record `number` is kept. */
+/* Answers up to `end` may be sent when record `number` is committed. */
 struct hold {
     uint64_t end;
     uint64_t number;
-    uint64_t arrived; /* ns: when the events they answer came */
+    uint64_t arrived; /* ns: arrival of the events that they answer */
     uint64_t events;
 };
 
@@ -41,32 +44,33 @@ struct connection {
     struct server *server;
     struct connection *next, *prev;
     struct connection *next_dirty;
-    struct connection *next_silent, **silent_link; /* NULL: it has said who it is */
+    struct connection *next_silent, **silent_link; /* NULL: it has identified itself */
     int fd;
-    struct event *readable, *writable; /* of a plain socket */
-    struct event *resume;              /* the quota permits to go on */
-    struct bufferevent *tls;           /* instead of these */
+    struct event *readable, *writable; /* without TLS */
+    struct event *resume;              /* timer: the rate limit allows reading again */
+    struct bufferevent *tls;           /* with TLS */
     enum connection_from from;
 
-    unsigned char *in; /* of an unfinished frame or line */
+    unsigned char *in; /* rest of an unfinished frame or line */
     size_t in_used, in_room;
-    size_t wanted; /* bytes there must be for anything to happen */
+    size_t wanted; /* bytes needed before anything can be processed */
 
-    uint64_t gone; /* bytes that were in `out` and have been sent and dropped */
-    size_t sent;   /* of `out`, and still there */
+    uint64_t gone; /* bytes already removed from `out` */
+    size_t sent;   /* bytes of `out` that were sent */
     struct hold *holds;
     uint32_t hold_first, hold_count, hold_room;
-    uint64_t events; /* taken since the last hold, and when they came */
+    uint64_t events; /* events since the last hold, and their arrival */
     uint64_t arrived;
 
     uint64_t opened, progress, received; /* steady ms */
-    uint64_t listened;                   /* likewise, by the service's clock: last read from */
-    bool is_dirty, reading, blocked;     /* blocked: the socket is full */
-    bool throttled, ended, broken;       /* ended: nothing more will come */
-    enum { GUESS_NONE, GUESS_WAITS, GUESS_TOLD } guess; /* of a token: it was wrong */
+    uint64_t listened;                   /* steady ms of the service: last read */
+    bool is_dirty, reading, blocked;     /* blocked: the socket buffer is full */
+    bool throttled, ended, broken;       /* ended: end of file received */
+    /* The delayed answer to a wrong token. */
+    enum { GUESS_NONE, GUESS_WAITS, GUESS_ANSWERED } guess;
 };
 
-/* ------------------------------------------------------------------ small things */
+/* ------------------------------------------------------------------ helpers */
 
 static size_t unsent_bytes(const struct connection *connection)
 {
@@ -90,7 +94,7 @@ static void on_wake(struct client *client)
     make_dirty(client->owner);
 }
 
-/* Is there something that could be read, be it the end? */
+/* Is there unread data or an end of file? */
 static bool has_arrived(const struct connection *connection)
 {
     struct pollfd socket = {.fd = connection->fd, .events = POLLIN};
@@ -98,8 +102,7 @@ static bool has_arrived(const struct connection *connection)
            poll(&socket, 1, 0) > 0;
 }
 
-/* What is kept back from the service, or has not been read: for its lease, which begins when it is
- * gone. */
+/* Does the connection have unprocessed data? Then its lease has not started to run. */
 static bool has_more(const struct client *client)
 {
     const struct connection *connection = client->owner;
@@ -114,7 +117,7 @@ static void set_reading(struct connection *connection, bool on)
     connection->reading = on;
     if (connection->tls && on) {
         bufferevent_enable(connection->tls, EV_READ);
-        /* what is decrypted already comes without anything new from the socket */
+        /* data already decrypted does not make the socket readable */
         if (evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0)
             bufferevent_trigger(connection->tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
     } else if (connection->tls)
@@ -125,7 +128,7 @@ static void set_reading(struct connection *connection, bool on)
         event_del(connection->readable);
 }
 
-/* Reads on unless there is a reason not to. */
+/* Reads unless there is a reason not to (back-pressure). */
 static void consider_reading(struct connection *connection)
 {
     set_reading(connection, !connection->ended && !connection->throttled &&
@@ -133,9 +136,10 @@ static void consider_reading(struct connection *connection)
                                 unsent_bytes(connection) < SERVER_OUT_PAUSE);
 }
 
-/* ------------------------------------------------------------------ who has not spoken */
+/* ------------------------------------------------------------------ connections that have not
+ * identified themselves */
 
-static void leave_silent(struct connection *connection)
+static void remove_silent(struct connection *connection)
 {
     if (!connection->silent_link)
         return;
@@ -148,15 +152,16 @@ static void leave_silent(struct connection *connection)
     connection->next_silent = NULL;
 }
 
-static bool is_silent(const struct connection *connection)
+static bool is_unidentified(const struct connection *connection)
 {
     const struct client *client = &connection->client;
     return client->form == CLIENT_UNKNOWN || client->rights == SERVICE_NOTHING;
 }
 
-/* ------------------------------------------------------------------ taking */
+/* ------------------------------------------------------------------ passing bytes to the service
+ */
 
-/* Keeps what was not used. */
+/* Keeps the unused bytes. */
 static void keep_rest(struct connection *connection, const unsigned char *bytes, size_t count)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -177,7 +182,7 @@ static void keep_rest(struct connection *connection, const unsigned char *bytes,
     connection->in_used = count;
 }
 
-/* Goes on when the quota permits, or in the next turn, if its answers are read. */
+/* Continues when the rate limit allows it, or in the next iteration if answers have been read. */
 static void throttle_reading(struct connection *connection)
 {
     uint32_t ms = service_pause_ms(&connection->client);
@@ -188,17 +193,16 @@ static void throttle_reading(struct connection *connection)
     event_add(connection->resume, &pause);
 }
 
-/* Hands bytes to the service. */
-static void take_plain_bytes(struct connection *connection, const unsigned char *bytes,
-                             size_t count)
+/* Passes bytes to the service. */
+static void process_bytes(struct connection *connection, const unsigned char *bytes, size_t count)
 {
     struct client *client = &connection->client;
     uint64_t before = client->service->counters.events;
     size_t wanted, used = service_take(client, bytes, count, SIZE_MAX, &wanted);
     metrics_span(&client->service->counters.spans, CAUSE_EVENTS, connection->server->turn_ns,
                  clock_ns());
-    if (!is_silent(connection))
-        leave_silent(connection);
+    if (!is_unidentified(connection))
+        remove_silent(connection);
     if (client->guessed)
         snprintf(connection->server->guesser, sizeof connection->server->guesser, "%s",
                  client->label);
@@ -213,8 +217,8 @@ static void take_plain_bytes(struct connection *connection, const unsigned char 
     make_dirty(connection);
 }
 
-/* Nothing more will come. A last line without its newline may be half a line, `q=1` of `q=12`, of a
- * client whose connection broke: it is not taken, and whoever still listens is told. */
+/* Handles end of file. A last line without newline may be cut, `q=1` of `q=12`, if the connection
+ * broke: it is rejected with an error. */
 static void take_end(struct connection *connection)
 {
     struct client *client = &connection->client;
@@ -222,7 +226,7 @@ static void take_end(struct connection *connection)
     if (!connection->throttled) {
         if (client->form == CLIENT_LINES && connection->in_used > 0 && !client->closing)
             service_refuse(client, WIRE_BAD_VALUE, 0,
-                           "the last line was not taken: it has no newline at its end");
+                           "the last line was ignored: it has no newline at its end");
         connection->in_used = 0;
         client->closing = true;
     }
@@ -235,7 +239,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     if (connection->guess == GUESS_WAITS) {
-        connection->guess = GUESS_TOLD;
+        connection->guess = GUESS_ANSWERED;
         make_dirty(connection);
         return;
     }
@@ -245,7 +249,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     }
     connection->throttled = false;
     connection->server->turn_ns = clock_ns();
-    take_plain_bytes(connection, connection->in, connection->in_used);
+    process_bytes(connection, connection->in, connection->in_used);
     if (connection->ended)
         take_end(connection);
     consider_reading(connection);
@@ -253,7 +257,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
 
 /* ------------------------------------------------------------------ reading */
 
-/* What read(2) says: the count, 0 at the end, -1: nothing now, or broken. */
+/* Returns the count like read(2); 0: end of file; -1: nothing now, or broken. */
 static ssize_t receive_bytes(struct connection *connection, unsigned char *to, size_t size)
 {
     ssize_t count;
@@ -267,7 +271,7 @@ static ssize_t receive_bytes(struct connection *connection, unsigned char *to, s
     return count;
 }
 
-/* Of a large frame only the rest is read, to where its beginning is. */
+/* Reads the rest of a large frame directly into the connection's buffer. */
 static ssize_t receive_rest(struct connection *connection)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -281,7 +285,7 @@ static ssize_t receive_rest(struct connection *connection)
         return count;
     connection->in_used += (size_t)count;
     if (connection->in_used >= connection->wanted)
-        take_plain_bytes(connection, connection->in, connection->in_used);
+        process_bytes(connection, connection->in, connection->in_used);
     return count;
 }
 
@@ -295,7 +299,7 @@ static ssize_t receive_some(struct connection *connection)
         memcpy(scratch, connection->in, before);
     ssize_t count = receive_bytes(connection, scratch + before, SERVER_READ);
     if (count > 0)
-        take_plain_bytes(connection, scratch, before + (size_t)count);
+        process_bytes(connection, scratch, before + (size_t)count);
     return count;
 }
 
@@ -328,14 +332,14 @@ static void on_tls_read(struct bufferevent *tls, void *context)
 {
     struct connection *connection = context;
     read_on(connection);
-    /* What was not read this turn comes in the next one. */
+    /* The rest is read in the next iteration. */
     if (connection->reading && evbuffer_get_length(bufferevent_get_input(tls)) > 0)
         bufferevent_trigger(tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
 }
 
 /* ------------------------------------------------------------------ sending */
 
-/* What was put into `out` since the last time is held until its record is kept. */
+/* Adds a hold for the answers added since the last one. */
 static void add_held_answer(struct connection *connection, uint64_t committed)
 {
     struct client *client = &connection->client;
@@ -368,8 +372,8 @@ static void add_held_answer(struct connection *connection, uint64_t committed)
     connection->holds[connection->hold_first + connection->hold_count++] = hold;
 }
 
-/* How many bytes of `out` may leave. */
-static size_t free_to_go(struct connection *connection, uint64_t committed)
+/* Returns how many bytes of `out` may be sent. */
+static size_t sendable_output(struct connection *connection, uint64_t committed)
 {
     uint64_t end = connection->gone + connection->sent;
     for (uint32_t i = 0; i < connection->hold_count; i++) {
@@ -381,7 +385,7 @@ static size_t free_to_go(struct connection *connection, uint64_t committed)
     return (size_t)(end - connection->gone) - connection->sent;
 }
 
-/* Holds whose answers have left. */
+/* Removes holds whose answers were sent. */
 static void drop_holds(struct connection *connection, uint64_t now)
 {
     uint64_t position = connection->gone + connection->sent;
@@ -401,7 +405,7 @@ static void drop_holds(struct connection *connection, uint64_t now)
     }
 }
 
-/* Drops what has been sent from the buffer when that is worth it. */
+/* Removes sent bytes from the buffer when that is worth the copy. */
 static void compact_output(struct connection *connection)
 {
     struct output *out = &connection->client.out;
@@ -475,19 +479,19 @@ static void on_tls_event(struct bufferevent *tls, short what, void *context)
         connection->broken = true;
     } else if (what & BEV_EVENT_EOF) {
         take_end(connection);
-        /* libevent has stopped sending what is left: it goes, or the second end says that nobody
-         * is there any more. */
+        /* libevent stops sending after an end of file. Continue: either it works, or a second end
+         * of file follows. */
         bufferevent_enable(tls, EV_WRITE);
     }
     make_dirty(connection);
 }
 
-/* Who guesses has to wait: the answer to a wrong token comes late. */
+/* Delays the answer to a wrong token, as a rate limit for guessing. */
 static bool has_guessed(struct connection *connection)
 {
     struct timeval pause = {.tv_sec = SERVER_GUESS_MS / 1000,
                             .tv_usec = SERVER_GUESS_MS % 1000 * 1000};
-    if (!connection->client.guessed || connection->guess == GUESS_TOLD)
+    if (!connection->client.guessed || connection->guess == GUESS_ANSWERED)
         return false;
     if (connection->guess == GUESS_NONE) {
         event_add(connection->resume, &pause);
@@ -497,28 +501,28 @@ static bool has_guessed(struct connection *connection)
     return true;
 }
 
-/* True: it waits for its records to be kept. */
+/* Returns true if answers wait for their records to be committed. */
 static bool flush_output(struct connection *connection, uint64_t committed)
 {
     if (has_guessed(connection))
         return false;
     add_held_answer(connection, committed);
-    size_t count = free_to_go(connection, committed);
-    /* TLS buffers of its own: not more than it can soon be rid of */
+    size_t count = sendable_output(connection, committed);
+    /* limit what is buffered inside TLS */
     bool full = connection->blocked ||
                 (connection->tls && unsent_bytes(connection) > SERVER_OUT_PAUSE &&
                  evbuffer_get_length(bufferevent_get_output(connection->tls)) > SERVER_READ);
     if (count > 0 && !full && !connection->broken)
         send_some(connection, count);
     consider_reading(connection);
-    return connection->hold_count > 0 && free_to_go(connection, committed) == 0;
+    return connection->hold_count > 0 && sendable_output(connection, committed) == 0;
 }
 
 void connections_flush(struct server *server)
 {
     struct connection *list = server->dirty;
     uint64_t committed = server->service->unkept ? 0 : store_committed(server->store);
-    /* A notice may name the record that was to come; if none came, the last one counts. */
+    /* A notification may name the next record; if there is none, the last one counts. */
     if (!server->service->unkept && committed == store_last(server->store))
         committed = UINT64_MAX;
     server->dirty = NULL;
@@ -527,7 +531,7 @@ void connections_flush(struct server *server)
         list = connection->next_dirty;
         connection->is_dirty = false;
         bool waits = flush_output(connection, committed);
-        /* Everything was said, or nothing more can be. */
+        /* Everything was sent, or nothing more can be. */
         if (connection->broken || connection->client.out.failure ||
             (connection->client.closing && unsent_bytes(connection) == 0))
             connection_close(connection);
@@ -536,7 +540,7 @@ void connections_flush(struct server *server)
     }
 }
 
-/* ------------------------------------------------------------------ coming and going */
+/* ------------------------------------------------------------------ opening and closing */
 
 static bool make_libevent_events(struct connection *connection)
 {
@@ -577,16 +581,15 @@ static void free_connection(struct connection *connection)
     memory_free_all(&memory, connection->in, connection->holds, connection);
 }
 
-/* Some places are kept for the Unix socket. */
-static bool has_place(const struct server *server, enum connection_from from)
+/* Some slots are reserved for the Unix socket. */
+static bool has_slot(const struct server *server, enum connection_from from)
 {
     uint32_t limit = server->options.limits.clients, local = limit / 16 + (limit > 1);
     return server->service->client_count < (from == FROM_TCP ? limit - local : limit);
 }
 
-/* Whoever has not said who it is has no right to a place. The first to make room is one that has
- * shown a wrong token, then the one that has been silent for longest. NULL: there is none; *soon:
- * not yet, they have just come. */
+/* Finds the connection to replace among those that have not identified themselves: first one with a
+ * wrong token, then the oldest. NULL: none; *soon: they are too new. */
 static struct connection *find_idle_connection(const struct server *server,
                                                enum connection_from from, bool *soon)
 {
@@ -603,22 +606,22 @@ static struct connection *find_idle_connection(const struct server *server,
     return *soon ? NULL : oldest;
 }
 
-bool connections_have_place(const struct server *server)
+bool connections_have_slot(const struct server *server)
 {
     bool soon;
-    return has_place(server, FROM_TCP) || find_idle_connection(server, FROM_TCP, &soon) || !soon;
+    return has_slot(server, FROM_TCP) || find_idle_connection(server, FROM_TCP, &soon) || !soon;
 }
 
-static bool make_place_for_connection(struct server *server, enum connection_from from)
+static bool make_slot(struct server *server, enum connection_from from)
 {
     bool soon;
-    if (has_place(server, from))
+    if (has_slot(server, from))
         return true;
     struct connection *victim = find_idle_connection(server, from, &soon);
     if (!victim)
         return false;
     server->service->counters.cut_off++;
-    server_log_rarely(server, RARE_CUT, 5, "%s has not said who it is, and others want its place",
+    server_log_rarely(server, RARE_CUT, 5, "%s has not identified itself, and its slot is needed",
                       victim->client.label);
     connection_close(victim);
     return true;
@@ -627,10 +630,10 @@ static bool make_place_for_connection(struct server *server, enum connection_fro
 void connection_open(struct server *server, int fd, enum connection_from from, const char *label,
                      enum service_rights rights)
 {
-    if (!make_place_for_connection(server, from)) {
+    if (!make_slot(server, from)) {
         server->service->counters.refused++;
-        server_log_rarely(server, RARE_FULL, 4, "%s: turned away: there are %u clients already",
-                          label, server->service->client_count);
+        server_log_rarely(server, RARE_FULL, 4, "%s: refused: there are %u clients already", label,
+                          server->service->client_count);
         close(fd);
         return;
     }
@@ -648,7 +651,7 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     if (!make_libevent_events(connection) ||
         service_attach(server->service, &connection->client, rights, &error)) {
         if (error.message[0])
-            server_log_rarely(server, RARE_FULL, 4, "%s: turned away: %s", label, error.message);
+            server_log_rarely(server, RARE_FULL, 4, "%s: refused: %s", label, error.message);
         free_connection(connection);
         return;
     }
@@ -671,13 +674,13 @@ void connection_close(struct connection *connection)
 {
     struct server *server = connection->server;
     service_detach(&connection->client);
-    server->more_to_do = true; /* what its session held, if that ends with it, is given back now */
+    server->more_to_do = true; /* resources of its session are released now */
     struct connection **link = &server->dirty;
     while (connection->is_dirty && *link && *link != connection)
         link = &(*link)->next_dirty;
     if (connection->is_dirty && *link)
         *link = connection->next_dirty;
-    leave_silent(connection);
+    remove_silent(connection);
     *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;
     if (connection->next)
         connection->next->prev = connection->prev;
@@ -694,16 +697,16 @@ bool connections_unheard(const struct server *server, uint64_t since)
     return false;
 }
 
-/* Why this connection should not go on; NULL: it may. */
-static const char *fault_of(const struct connection *connection, uint64_t now)
+/* Returns why the connection must be closed; NULL: it may continue. */
+static const char *reason_to_close(const struct connection *connection, uint64_t now)
 {
     uint64_t patience = connection->from == FROM_TCP ? SERVER_START_MS : SERVER_LOCAL_MS;
     bool full = connection->blocked ||
                 (connection->tls && evbuffer_get_length(bufferevent_get_output(connection->tls)));
     if (full && now - connection->progress > SERVER_DRAIN_MS)
         return "does not read its answers";
-    if (is_silent(connection) && now - connection->opened > patience)
-        return "has not said who it is";
+    if (is_unidentified(connection) && now - connection->opened > patience)
+        return "has not identified itself";
     if (connection->in_used > 0 && !connection->throttled && connection->reading &&
         now - connection->received > PARTIAL_MS)
         return "has left a message unfinished";
@@ -715,11 +718,11 @@ void connections_tick(struct server *server)
     uint64_t now = clock_ms();
     for (struct connection *next, *c = server->connections; c; c = next) {
         next = c->next;
-        const char *fault = fault_of(c, now);
+        const char *fault = reason_to_close(c, now);
         if (!fault)
             continue;
         server->service->counters.cut_off++;
-        server_log_rarely(server, RARE_CUT, 6, "%s %s: cut off", c->client.label, fault);
+        server_log_rarely(server, RARE_CUT, 6, "%s %s: disconnected", c->client.label, fault);
         connection_close(c);
     }
 }

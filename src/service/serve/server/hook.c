@@ -1,3 +1,4 @@
+/* Notifications for a webhook or a command: the queue and the thread that sends them. */
 #include "service/serve/server/hook.h"
 
 #include "foundation/base/clock.h"
@@ -14,8 +15,8 @@
 #define WAIT_MS     1000
 #define WAIT_MS_MAX 60000
 
-struct news {
-    struct news *next;
+struct notice {
+    struct notice *next;
     uint64_t number;
     uint64_t id; /* of the incident */
     bool ended;
@@ -23,9 +24,9 @@ struct news {
     size_t length;
 };
 
-/* The oldest first. */
-struct news_list {
-    struct news *first, **end;
+/* oldest first */
+struct notice_list {
+    struct notice *first, **end;
 };
 
 struct hook {
@@ -33,48 +34,48 @@ struct hook {
     struct hook_target target;
     pthread_t thread;
     bool running;
-    struct news_list held; /* the loop's: not kept yet */
-    pthread_mutex_t mutex; /* of what follows */
+    struct notice_list held; /* used by the event loop only: not committed yet */
+    pthread_mutex_t mutex;   /* protects the members below */
     pthread_cond_t wake;
     bool stopping;
-    bool cleared; /* what is under way is another's to tell, if it fails */
-    struct news_list queue;
-    unsigned count;        /* in it */
-    struct news_list done; /* told, or dropped */
+    bool cleared; /* another server will send what fails now */
+    struct notice_list queue;
+    unsigned count;          /* of `queue` */
+    struct notice_list done; /* sent or dropped */
     struct hook_figures figures;
 };
 
-static void free_news(struct hook *hook, struct news *news)
+static void free_notice(struct hook *hook, struct notice *notice)
 {
-    memory_free_all(&hook->memory, news->text, news);
+    memory_free_all(&hook->memory, notice->text, notice);
 }
 
-static void put_news(struct news_list *list, struct news *news)
+static void put_notice(struct notice_list *list, struct notice *notice)
 {
-    news->next = NULL;
-    *list->end = news;
-    list->end = &news->next;
+    notice->next = NULL;
+    *list->end = notice;
+    list->end = &notice->next;
 }
 
-/* NULL: there is none. */
-static struct news *take_news(struct news_list *list)
+/* NULL: the list is empty. */
+static struct notice *take_notice(struct notice_list *list)
 {
-    struct news *news = list->first;
-    list->first = news ? news->next : NULL;
+    struct notice *notice = list->first;
+    list->first = notice ? notice->next : NULL;
     if (!list->first)
         list->end = &list->first;
-    return news;
+    return notice;
 }
 
-static void clear_news(struct hook *hook, struct news_list *list)
+static void clear_notices(struct hook *hook, struct notice_list *list)
 {
-    for (struct news *news; (news = take_news(list));)
-        free_news(hook, news);
+    for (struct notice *notice; (notice = take_notice(list));)
+        free_notice(hook, notice);
 }
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Under the mutex. False: it is to stop. */
+/* Under the mutex. Returns false if the thread must stop. */
 static bool wait_ms(struct hook *hook, unsigned ms)
 {
     uint64_t end = clock_ns() + UINT64_C(1000000) * ms;
@@ -86,14 +87,14 @@ static bool wait_ms(struct hook *hook, unsigned ms)
     return !hook->stopping && !hook->cleared;
 }
 
-/* Under the mutex, which is let go of meanwhile. False: it was broken off. */
-static bool send_notice(struct hook *hook, const struct news *news)
+/* Under the mutex, which is released meanwhile. Returns false if sending was aborted. */
+static bool send_notice(struct hook *hook, const struct notice *notice)
 {
     unsigned pause = hook->target.first_wait_ms;
     for (int tries = 0; tries < HOOK_TRIES; tries++) {
         gordian_error error = {0};
         pthread_mutex_unlock(&hook->mutex);
-        gordian_status status = hook_send(&hook->target, news->text, news->length, &error);
+        gordian_status status = hook_send(&hook->target, notice->text, notice->length, &error);
         pthread_mutex_lock(&hook->mutex);
         if (status == GORDIAN_OK) {
             hook->figures.told++;
@@ -109,22 +110,22 @@ static bool send_notice(struct hook *hook, const struct news *news)
     return true;
 }
 
-static void *tell_all(void *context)
+static void *send_notices(void *context)
 {
     struct hook *hook = context;
     pthread_mutex_lock(&hook->mutex);
     while (!hook->stopping) {
-        struct news *news = take_news(&hook->queue);
-        if (!news) {
+        struct notice *notice = take_notice(&hook->queue);
+        if (!notice) {
             pthread_cond_wait(&hook->wake, &hook->mutex);
             continue;
         }
         hook->count--;
         hook->cleared = false;
-        if (send_notice(hook, news))
-            put_news(&hook->done, news);
+        if (send_notice(hook, notice))
+            put_notice(&hook->done, notice);
         else
-            free_news(hook, news);
+            free_notice(hook, notice);
     }
     pthread_mutex_unlock(&hook->mutex);
     return NULL;
@@ -132,14 +133,14 @@ static void *tell_all(void *context)
 
 /* ------------------------------------------------------------------ opening and closing */
 
-/* The thread outlives a server that has lost the lead. Until the next one is open SIGTERM has no
- * handler and is held back, by the other thread: in this one it would end the process. */
+/* The thread outlives a server that has lost the leadership. Until the next server is open, SIGTERM
+ * has no handler and is blocked in the other thread; in this thread it would end the process. */
 static gordian_status start_hook_thread(struct hook *hook, gordian_error *error)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&hook->thread, NULL, tell_all, hook);
+    int code = pthread_create(&hook->thread, NULL, send_notices, hook);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     hook->running = code == 0;
     return code ? fail(error, GORDIAN_STATUS_MEMORY, "cannot start a thread: %s", strerror(code))
@@ -149,7 +150,7 @@ static gordian_status start_hook_thread(struct hook *hook, gordian_error *error)
 gordian_status hook_open(struct hook **out, const char *target, const char *secret,
                          gordian_error *error)
 {
-    gordian_allocator memory = memory_allocator(NULL); /* not the loop's alone */
+    gordian_allocator memory = memory_allocator(NULL); /* used by two threads */
     struct hook *hook = memory_zeroed(&memory, sizeof *hook);
     pthread_condattr_t attributes;
     *out = NULL;
@@ -193,12 +194,12 @@ void hook_clear(struct hook *hook)
     if (!hook)
         return;
     pthread_mutex_lock(&hook->mutex);
-    clear_news(hook, &hook->queue);
+    clear_notices(hook, &hook->queue);
     hook->count = 0;
     hook->cleared = true;
     pthread_cond_signal(&hook->wake);
     pthread_mutex_unlock(&hook->mutex);
-    clear_news(hook, &hook->held);
+    clear_notices(hook, &hook->held);
 }
 
 void hook_close(struct hook *hook)
@@ -206,9 +207,9 @@ void hook_close(struct hook *hook)
     if (!hook)
         return;
     hook_stop(hook);
-    clear_news(hook, &hook->queue);
-    clear_news(hook, &hook->held);
-    clear_news(hook, &hook->done);
+    clear_notices(hook, &hook->queue);
+    clear_notices(hook, &hook->held);
+    clear_notices(hook, &hook->done);
     pthread_mutex_destroy(&hook->mutex);
     pthread_mutex_destroy(&hook->target.guard);
     pthread_cond_destroy(&hook->wake);
@@ -217,14 +218,15 @@ void hook_close(struct hook *hook)
     memory_free(&memory, hook);
 }
 
-/* ------------------------------------------------------------------ the loop */
+/* ------------------------------------------------------------------ functions for the event loop
+ */
 
-void hook_tell(struct hook *hook, const struct incident *incident, uint64_t number)
+void hook_queue_notice(struct hook *hook, const struct incident *incident, uint64_t number)
 {
     struct incident brief = *incident;
     struct output text;
     struct json json;
-    struct news *news = memory_zeroed(&hook->memory, sizeof *news);
+    struct notice *notice = memory_zeroed(&hook->memory, sizeof *notice);
     brief.replay = NULL;
     output_open(&text, -1);
     json_begin(&json, &text);
@@ -232,17 +234,17 @@ void hook_tell(struct hook *hook, const struct incident *incident, uint64_t numb
     json_open(&json, "deadlock", '{');
     incident_json(&json, &brief);
     json_end(&json);
-    if (!news || text.failure) {
-        memory_free(&hook->memory, news);
+    if (!notice || text.failure) {
+        memory_free(&hook->memory, notice);
         output_close(&text);
         return;
     }
-    *news = (struct news){.number = number,
-                          .id = incident->id,
-                          .ended = incident->ended > 0,
-                          .text = text.buffer,
-                          .length = text.used};
-    put_news(&hook->held, news);
+    *notice = (struct notice){.number = number,
+                              .id = incident->id,
+                              .ended = incident->ended > 0,
+                              .text = text.buffer,
+                              .length = text.used};
+    put_notice(&hook->held, notice);
 }
 
 void hook_release(struct hook *hook, uint64_t committed)
@@ -251,9 +253,9 @@ void hook_release(struct hook *hook, uint64_t committed)
         return;
     pthread_mutex_lock(&hook->mutex);
     while (hook->held.first && hook->held.first->number <= committed) {
-        put_news(&hook->queue, take_news(&hook->held));
+        put_notice(&hook->queue, take_notice(&hook->held));
         if (++hook->count > HOOK_QUEUE) {
-            put_news(&hook->done, take_news(&hook->queue));
+            put_notice(&hook->done, take_notice(&hook->queue));
             hook->count--;
             hook->figures.dropped++;
         }
@@ -265,13 +267,13 @@ void hook_release(struct hook *hook, uint64_t committed)
 bool hook_take_done(struct hook *hook, uint64_t *id, bool *ended)
 {
     pthread_mutex_lock(&hook->mutex);
-    struct news *news = take_news(&hook->done);
+    struct notice *notice = take_notice(&hook->done);
     pthread_mutex_unlock(&hook->mutex);
-    if (!news)
+    if (!notice)
         return false;
-    *id = news->id;
-    *ended = news->ended;
-    free_news(hook, news);
+    *id = notice->id;
+    *ended = notice->ended;
+    free_notice(hook, notice);
     return true;
 }
 

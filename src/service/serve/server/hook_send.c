@@ -1,4 +1,4 @@
-/* One notice to a URL or to a command. This may take long: a thread's. */
+/* Sends one notification to a webhook or a command. This may take long, so a thread does it. */
 #define _GNU_SOURCE /* pipe2, environ */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define COMMAND_MS (6 * HOOK_MS)
-#define GRACE_NS   UINT64_C(1000000000) /* for a command that was asked to end */
+#define GRACE_NS   UINT64_C(1000000000) /* after SIGTERM to a command */
 
-/* ------------------------------------------------------------------ what it is */
+/* ------------------------------------------------------------------ parsing the target */
 
 static gordian_status read_secret(struct hook_target *target, const char *path,
                                   gordian_error *error)
@@ -42,7 +42,7 @@ static gordian_status read_secret(struct hook_target *target, const char *path,
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
         why = "it is not a file";
     else if (about.st_mode & 077)
-        why = "others than its owner can read or change it: chmod 600";
+        why = "other users can read or change it: chmod 600";
     else if ((count = read(fd, target->secret, sizeof target->secret)) < 16)
         why = "a secret has 16 to 255 characters";
     while (count > 0 && (target->secret[count - 1] == '\n' || target->secret[count - 1] == '\r'))
@@ -51,8 +51,7 @@ static gordian_status read_secret(struct hook_target *target, const char *path,
         why = "a secret has 16 to 255 characters";
     close(fd);
     target->secret_length = count > 0 ? (size_t)count : 0;
-    return why ? fail(error, GORDIAN_STATUS_INPUT, "will not take a secret from '%s': %s", path,
-                      why)
+    return why ? fail(error, GORDIAN_STATUS_INPUT, "cannot use the secret in '%s': %s", path, why)
                : GORDIAN_OK;
 }
 
@@ -89,19 +88,19 @@ gordian_status hook_parse(struct hook_target *target, const char *text, const ch
     target->tls = strncmp(text, "https://", 8) == 0;
     target->is_url = target->tls || strncmp(text, "http://", 7) == 0;
     if (target->is_url && !split_url(target, text + (target->tls ? 8 : 7)))
-        return fail(error, GORDIAN_STATUS_INPUT, "--on-deadlock: '%.200s' is no URL", text);
+        return fail(error, GORDIAN_STATUS_INPUT, "--on-deadlock: '%.200s' is not a URL", text);
     if (!target->is_url && (size_t)snprintf(target->command, sizeof target->command, "%s", text) >=
                                sizeof target->command)
         return fail(error, GORDIAN_STATUS_INPUT, "--on-deadlock: the command is too long");
     return secret ? read_secret(target, secret, error) : GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ breaking off */
+/* ------------------------------------------------------------------ aborting */
 
 void hook_break_off(struct hook_target *target)
 {
     pthread_mutex_lock(&target->guard);
-    target->broken_at = clock_ns();
+    target->aborted_at = clock_ns();
     if (target->fd >= 0)
         shutdown(target->fd, SHUT_RDWR);
     if (target->child > 0)
@@ -109,12 +108,12 @@ void hook_break_off(struct hook_target *target)
     pthread_mutex_unlock(&target->guard);
 }
 
-/* False: it is broken off already. */
+/* Returns false if sending was aborted. */
 static bool note_connection(struct hook_target *target, int fd)
 {
     pthread_mutex_lock(&target->guard);
     target->fd = fd;
-    bool wanted = target->broken_at == 0;
+    bool wanted = target->aborted_at == 0;
     pthread_mutex_unlock(&target->guard);
     return wanted;
 }
@@ -127,7 +126,7 @@ static void close_connection(struct hook_target *target)
     pthread_mutex_unlock(&target->guard);
 }
 
-/* Under the guard, as its number may be another's at once. */
+/* Under the guard, because the process id may be reused at once. */
 static bool has_ended(struct hook_target *target, int *status)
 {
     pthread_mutex_lock(&target->guard);
@@ -138,24 +137,24 @@ static bool has_ended(struct hook_target *target, int *status)
     return ended;
 }
 
-/* When it was broken off: ns; 0: it was not. */
-static uint64_t when_broken(struct hook_target *target)
+/* Returns when sending was aborted (ns), or 0. */
+static uint64_t when_aborted(struct hook_target *target)
 {
     pthread_mutex_lock(&target->guard);
-    uint64_t broken_at = target->broken_at;
+    uint64_t aborted_at = target->aborted_at;
     pthread_mutex_unlock(&target->guard);
-    return broken_at;
+    return aborted_at;
 }
 
 static bool is_hook_late(struct hook_target *target, uint64_t until)
 {
-    uint64_t broken_at = when_broken(target), now = clock_ns();
-    return now >= until || (broken_at && now >= broken_at + GRACE_NS);
+    uint64_t aborted_at = when_aborted(target), now = clock_ns();
+    return now >= until || (aborted_at && now >= aborted_at + GRACE_NS);
 }
 
 /* ------------------------------------------------------------------ a command */
 
-/* Gives it the text as far as it reads. */
+/* Writes the text as long as the command reads. */
 static void feed_child(struct hook_target *target, int fd, const char *body, size_t length,
                        uint64_t until)
 {
@@ -166,7 +165,7 @@ static void feed_child(struct hook_target *target, int fd, const char *body, siz
             continue;
         ssize_t count = write(fd, body, length);
         if (count < 0 && errno != EAGAIN && errno != EINTR)
-            break; /* it does not want to know more */
+            break; /* it closed its standard input */
         body += count > 0 ? count : 0;
         length -= count > 0 ? (size_t)count : 0;
     }
@@ -205,10 +204,10 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
     pid_t child;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return fail(error, GORDIAN_STATUS_IO, "no pipe: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot make a pipe: %s", strerror(errno));
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
-    sigemptyset(&none); /* the command's, not this thread's, which blocks all */
+    sigemptyset(&none); /* this thread blocks all signals; the command must not */
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, ends[0], 0);
     posix_spawnattr_init(&how);
@@ -224,7 +223,7 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
     if (code == 0) {
         pthread_mutex_lock(&target->guard);
         target->child = child;
-        if (target->broken_at)
+        if (target->aborted_at)
             kill(-child, SIGTERM);
         pthread_mutex_unlock(&target->guard);
         feed_child(target, ends[1], body, length, until);
@@ -234,9 +233,9 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
                 : wait_child(target, child, until, error);
 }
 
-/* ------------------------------------------------------------------ a URL */
+/* ------------------------------------------------------------------ a webhook */
 
-/* The connection is the target's then. */
+/* On success the target owns the connection. */
 static gordian_status connect_to(struct hook_target *target, gordian_error *error)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
@@ -249,7 +248,7 @@ static gordian_status connect_to(struct hook_target *target, gordian_error *erro
          place = place->ai_next) {
         int fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0) {
-            fail(error, GORDIAN_STATUS_IO, "no socket: %s", strerror(errno));
+            fail(error, GORDIAN_STATUS_IO, "cannot make a socket: %s", strerror(errno));
             continue;
         }
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -276,7 +275,7 @@ static gordian_status fail_tls(const char *what, gordian_error *error)
     return fail(error, GORDIAN_STATUS_IO, "TLS: %s %s", what, text);
 }
 
-/* By the certificates this machine trusts, and the name in the URL. */
+/* Verifies the server with the system's certificates and the host of the URL. */
 static SSL *start_tls(SSL_CTX *context, const char *host, int fd)
 {
     SSL *tls = SSL_new(context);
@@ -302,7 +301,7 @@ static bool send_all(int fd, SSL *tls, const char *bytes, size_t length)
     return true;
 }
 
-/* "HTTP/1.1 204 ..." */
+/* Parses "HTTP/1.1 204 ...". */
 static gordian_status read_status(int fd, SSL *tls, gordian_error *error)
 {
     char line[64] = "";
@@ -317,12 +316,12 @@ static gordian_status read_status(int fd, SSL *tls, gordian_error *error)
     }
     line[used] = '\0';
     if (sscanf(line, "HTTP/1.%*d %d", &status) != 1)
-        return fail(error, GORDIAN_STATUS_IO, "no answer came");
+        return fail(error, GORDIAN_STATUS_IO, "no answer");
     return status / 100 == 2 ? GORDIAN_OK
                              : fail(error, GORDIAN_STATUS_IO, "the answer was %d", status);
 }
 
-/* The header's lines of the signature, or "". */
+/* Formats the signature headers, or "". */
 static void write_signature(const struct hook_target *target, const char *body, size_t length,
                             char *text, size_t size)
 {
@@ -363,7 +362,7 @@ static gordian_status post_over(const struct hook_target *target, int fd, SSL *t
     if (size < 0 || (size_t)size >= sizeof head)
         return fail(error, GORDIAN_STATUS_INPUT, "the URL is too long");
     if (target->secret_length && !signature[0])
-        return fail(error, GORDIAN_STATUS_IO, "it could not be signed");
+        return fail(error, GORDIAN_STATUS_IO, "the signature could not be computed");
     if (!send_all(fd, tls, head, (size_t)size) || !send_all(fd, tls, body, length))
         return tls ? fail_tls("sending failed:", error)
                    : fail(error, GORDIAN_STATUS_IO, "sending failed: %s", strerror(errno));
@@ -401,13 +400,13 @@ static gordian_status post_to_url(struct hook_target *target, const char *body, 
     return status;
 }
 
-/* What a connection or a command that is broken off says of it is beside the point. */
+/* An aborted connection or command reports misleading errors, so replace them. */
 gordian_status hook_send(struct hook_target *target, const char *body, size_t length,
                          gordian_error *error)
 {
     gordian_status status = target->is_url ? post_to_url(target, body, length, error)
                                            : run_hook_command(target, body, length, error);
-    return status != GORDIAN_OK && when_broken(target)
-               ? fail(error, GORDIAN_STATUS_IO, "it was broken off")
+    return status != GORDIAN_OK && when_aborted(target)
+               ? fail(error, GORDIAN_STATUS_IO, "sending was aborted")
                : status;
 }

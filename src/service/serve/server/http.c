@@ -1,4 +1,4 @@
-/* The service's HTTP part as the server sees it: httpd with the API behind it, and its timer. */
+/* The HTTP part of the server: httpd with the API, its timer, and the thread for long responses. */
 #include "service/serve/server/server.h"
 
 #include "foundation/base/clock.h"
@@ -21,8 +21,8 @@ struct http_server {
     gordian_allocator memory;
     struct api api;
     struct event *timer;
-    int bell;             /* of the thread that writes long answers */
-    struct event *answer; /* it has rung */
+    int bell;             /* eventfd of the thread that writes long responses */
+    struct event *answer; /* the event of the eventfd */
 };
 
 static void on_tick(evutil_socket_t fd, short what, void *context)
@@ -36,7 +36,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     metrics_span(&http->api.service->counters.spans, CAUSE_STREAM, began, clock_ns());
 }
 
-static void on_bell(evutil_socket_t fd, short what, void *context)
+static void on_writer_done(evutil_socket_t fd, short what, void *context)
 {
     struct http_server *http = context;
     (void)what;
@@ -44,14 +44,14 @@ static void on_bell(evutil_socket_t fd, short what, void *context)
     questions_poll(http->api.writers);
 }
 
-/* The thread that writes long answers. */
+/* Starts the thread that writes long responses. */
 static gordian_status start_writers(struct http_server *http, struct event_base *base,
                                     gordian_error *error)
 {
     http->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (http->bell < 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
-    http->answer = event_new(base, http->bell, EV_READ | EV_PERSIST, on_bell, http);
+    http->answer = event_new(base, http->bell, EV_READ | EV_PERSIST, on_writer_done, http);
     if (!http->answer || event_add(http->answer, NULL) != 0)
         return fail_memory(error);
     return questions_open(&http->api.writers, NULL, NULL, http->bell, error);
@@ -62,7 +62,7 @@ static bool is_ready(void *context, const char **why)
     return server_ready(context, why);
 }
 
-/* Everything but the listener. */
+/* Opens everything but the listener. */
 static gordian_status open_http_parts(struct http_server *http, struct server *server,
                                       gordian_error *error)
 {
@@ -84,7 +84,7 @@ static gordian_status open_http_parts(struct http_server *http, struct server *s
     return GORDIAN_OK;
 }
 
-/* On the sockets handed over, or the address. */
+/* Listens on the sockets handed over, or on the address. */
 static gordian_status start_listening(struct http_server *http, struct server *server,
                                       const char *address, const int *fds, size_t count,
                                       gordian_error *error)

@@ -1,3 +1,4 @@
+/* The log: a bounded queue of lines and the thread that writes them. */
 #define _GNU_SOURCE /* memrchr */
 #include "service/serve/server/log.h"
 
@@ -14,20 +15,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PIECE   4096 /* written at once: a pipe that poll calls writable takes as much */
-#define POLL_MS 50   /* between looks whether it is to end, while the descriptor takes nothing */
+#define PIECE   4096 /* bytes per write: a writable pipe accepts this many */
+#define POLL_MS 50   /* polling interval while the descriptor is not writable */
 
 struct log_queue {
     int fd;
     const char *name;
     pthread_t thread;
     pthread_mutex_t mutex; /* of everything below */
-    pthread_cond_t wake;   /* for the thread: there is a line, or it is to end */
+    pthread_cond_t wake;   /* for the thread: there is a line, or it must end */
     pthread_cond_t ended;
     bool stopping, done;
-    uint64_t deadline;          /* ns, while stopping */
-    uint64_t dropped, reported; /* lines */
-    size_t first, used;         /* of the ring: whole lines */
+    uint64_t deadline;          /* ns, when stopping */
+    uint64_t dropped, reported; /* numbers of lines */
+    size_t first, used;         /* of the ring, which contains whole lines */
     char ring[LOG_QUEUE_BYTES];
 };
 
@@ -43,7 +44,7 @@ static void ring_put(struct log_queue *queue, const char *text, size_t length)
     queue->used += length;
 }
 
-/* As many whole lines as fit into a piece; their bytes. */
+/* Takes as many whole lines as fit into a piece. Returns their length. */
 static size_t ring_take(struct log_queue *queue, char piece[PIECE])
 {
     size_t length = queue->used < PIECE ? queue->used : PIECE;
@@ -57,7 +58,7 @@ static size_t ring_take(struct log_queue *queue, char piece[PIECE])
     return length;
 }
 
-/* The line about dropped lines; 0: there is nothing to report. */
+/* Formats the line about dropped lines. 0: none were dropped. */
 static size_t report_dropped(struct log_queue *queue, char piece[PIECE])
 {
     uint64_t count = queue->dropped - queue->reported;
@@ -71,8 +72,8 @@ static size_t report_dropped(struct log_queue *queue, char piece[PIECE])
 
 /* ------------------------------------------------------------------ the thread */
 
-/* False: the thread is to end. A descriptor that fails for good loses the piece: there is no other
- * place to report it. */
+/* Returns false if the thread must end. If the descriptor fails permanently, the piece is lost:
+ * there is no other place to report it. */
 static bool write_log_piece(struct log_queue *queue, const char *piece, size_t length)
 {
     while (length > 0) {
@@ -97,8 +98,8 @@ static bool write_log_piece(struct log_queue *queue, const char *piece, size_t l
 
 static void *write_lines(void *context)
 {
-    /* Between two servers SIGTERM has no handler and is held back, by the other thread: here it
-     * would end the process. */
+    /* Between two servers SIGTERM has no handler and is blocked in the other thread; in this thread
+     * it would end the process. */
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
@@ -148,7 +149,7 @@ static void free_queue(struct log_queue *queue)
 
 gordian_status log_open(struct log_queue **out, int fd, const char *name, gordian_error *error)
 {
-    gordian_allocator memory = memory_allocator(NULL); /* any thread's */
+    gordian_allocator memory = memory_allocator(NULL); /* used by any thread */
     struct log_queue *queue = memory_zeroed(&memory, sizeof *queue);
     *out = NULL;
     if (!queue)
@@ -173,7 +174,7 @@ void log_close(struct log_queue *queue, unsigned ms)
     queue->stopping = true;
     queue->deadline = clock_ns() + (uint64_t)ms * 1000000;
     pthread_cond_signal(&queue->wake);
-    /* The thread ends by itself within POLL_MS after the deadline, unless write(2) hangs. */
+    /* The thread ends within POLL_MS after the deadline, unless write(2) hangs. */
     uint64_t until = queue->deadline + (uint64_t)20 * POLL_MS * 1000000;
     struct timespec limit = {.tv_sec = (time_t)(until / 1000000000),
                              .tv_nsec = (long)(until % 1000000000)};
@@ -182,7 +183,7 @@ void log_close(struct log_queue *queue, unsigned ms)
         code = pthread_cond_timedwait(&queue->ended, &queue->mutex, &limit);
     bool done = queue->done;
     pthread_mutex_unlock(&queue->mutex);
-    if (!done) { /* the thread still uses the queue: both go with the process */
+    if (!done) { /* the thread still uses the queue: leave both to the end of the process */
         pthread_detach(queue->thread);
         return;
     }

@@ -1,10 +1,10 @@
 /*
- * Who is told of deadlocks beside the clients: the log, and --on-deadlock.
+ * Notifies of deadlocks outside the protocol: the log, and --on-deadlock.
  *
- * With each deadlock the store keeps that its beginning, or its end, is to be told, and later that
- * it was. So whoever leads next, or is started next, tells what a service that was killed had not
- * told; and once more what that one had not got to write down. Nobody is left out; who receives
- * them drops doubles by the incident's number.
+ * For each begin and end of a deadlock, the store keeps a pending notification, and later that it
+ * was sent. So the next leader, or the next start, sends what a killed service had not sent. A
+ * notification may be sent twice if the service was killed before it recorded the delivery;
+ * receivers detect duplicates by the incident's number.
  */
 #include "service/serve/server/server_internal.h"
 
@@ -12,12 +12,12 @@
 
 #include <string.h>
 
-#define DEADLOCK_TEXT 300 /* bytes of the names in a line of the log, at most */
-#define STANDING      10  /* lines about deadlocks that stand already, at most */
+#define DEADLOCK_TEXT 300 /* maximum bytes of names in a log line */
+#define STANDING      10  /* maximum log lines about deadlocks that are already open */
 
 /* ------------------------------------------------------------------ the log */
 
-/* As JSON: names can have anything in them that a terminal would obey. */
+/* As JSON, because names may contain terminal escapes. */
 static void log_deadlock(const struct server *server, const char *what,
                          const struct incident *incident)
 {
@@ -28,7 +28,7 @@ static void log_deadlock(const struct server *server, const char *what,
         return;
     brief.witness = brief.replay = NULL;
     if (brief.processes && strlen(brief.processes) > DEADLOCK_TEXT)
-        brief.processes = NULL; /* the history has them all */
+        brief.processes = NULL; /* the history has them */
     json_begin(&json, &text);
     incident_json(&json, &brief);
     json_end(&json);
@@ -37,9 +37,9 @@ static void log_deadlock(const struct server *server, const char *what,
     output_close(&text);
 }
 
-/* ------------------------------------------------------------------ as they come */
+/* ------------------------------------------------------------------ new deadlocks */
 
-/* Without memory it stays as it was: what was told is told again by the next one. */
+/* Without memory nothing changes: the notification may be sent twice. */
 static void keep_notice(const struct server *server, uint64_t id, bool ended, bool told)
 {
     const struct incident notice = {
@@ -47,7 +47,7 @@ static void keep_notice(const struct server *server, uint64_t id, bool ended, bo
     store_incident(server->store, &notice);
 }
 
-static void tell_deadlock(void *context, const struct incident *incident)
+static void report_deadlock(void *context, const struct incident *incident)
 {
     struct server *server = context;
     if (server_may_log_deadlock(server))
@@ -55,16 +55,17 @@ static void tell_deadlock(void *context, const struct incident *incident)
     if (!server->hook)
         return;
     keep_notice(server, incident->id, incident->ended > 0, false);
-    hook_tell(server->hook, incident, store_last(server->store) + 1); /* its record comes next */
+    /* Its record is the next one. */
+    hook_queue_notice(server->hook, incident, store_last(server->store) + 1);
 }
 
 void server_watch(struct server *server)
 {
-    server->watcher = (struct service_watcher){.context = server, .incident = tell_deadlock};
+    server->watcher = (struct service_watcher){.context = server, .incident = report_deadlock};
     service_watch(server->service, &server->watcher);
 }
 
-void server_keep_told(struct server *server)
+void server_record_sent(struct server *server)
 {
     uint64_t id;
     bool ended;
@@ -78,35 +79,36 @@ void server_watch_hook(struct server *server)
     struct hook_figures now;
     if (!server->hook || !server->tick)
         return;
-    server_keep_told(server);
+    server_record_sent(server);
     hook_figures(server->hook, &now);
     server->service->counters.hooks_told = now.told;
     server->service->counters.hooks_failed = now.failed;
     server->service->counters.hooks_dropped = now.dropped;
     if (now.failed != server->told.failed || now.dropped != server->told.dropped)
-        server_log_rarely(server, RARE_HOOK, 4, "--on-deadlock: %s; %llu not told so far",
-                          now.trouble[0] ? now.trouble : "too many at once",
-                          (unsigned long long)now.dropped);
+        server_log_rarely(
+            server, RARE_HOOK, 4, "--on-deadlock: %s; %llu notifications dropped so far",
+            now.trouble[0] ? now.trouble : "too many at once", (unsigned long long)now.dropped);
     server->told = now;
 }
 
-/* ------------------------------------------------------------------ those of before */
+/* ------------------------------------------------------------------ deadlocks before the start */
 
-struct before {
+struct pending {
     struct server *server;
     uint64_t standing, told;
-    bool ended; /* the notice at hand */
+    bool ended; /* of the current notification */
     gordian_error *error;
 };
 
-/* What the history takes for open and is not (a journal was repaired) ends now. */
-static gordian_status see_open(void *context, const struct incident *incident)
+/* Ends incidents that are open in the history but not in the state (after a repair of the journal).
+ */
+static gordian_status check_open_incident(void *context, const struct incident *incident)
 {
-    struct before *before = context;
-    struct server *server = before->server;
+    struct pending *pending = context;
+    struct server *server = pending->server;
     if (service_is_open(server->service, incident->id)) {
-        if (before->standing++ < STANDING)
-            log_deadlock(server, "a deadlock stands:", incident);
+        if (pending->standing++ < STANDING)
+            log_deadlock(server, "a deadlock is open:", incident);
         return GORDIAN_OK;
     }
     const struct incident ended = {.id = incident->id,
@@ -115,50 +117,50 @@ static gordian_status see_open(void *context, const struct incident *incident)
                                    .ended = service_now(server->service),
                                    .how = "unknown"};
     TRY(store_incident(server->store, &ended));
-    tell_deadlock(server, &ended);
+    report_deadlock(server, &ended);
     return GORDIAN_OK;
 }
 
 static gordian_status notify_again(void *context, const struct incident *incident)
 {
-    struct before *before = context;
+    struct pending *pending = context;
     struct incident then = *incident;
-    if (!before->ended) {
+    if (!pending->ended) {
         then.ended = 0;
         then.how = then.victim = NULL;
     }
-    before->told++;
-    hook_tell(before->server->hook, &then, 0);
+    pending->told++;
+    hook_queue_notice(pending->server->hook, &then, 0);
     return GORDIAN_OK;
 }
 
-static gordian_status see_notice(void *context, uint64_t id, bool ended)
+static gordian_status resend_notice(void *context, uint64_t id, bool ended)
 {
-    struct before *before = context;
-    struct server *server = before->server;
-    before->ended = ended;
+    struct pending *pending = context;
+    struct server *server = pending->server;
+    pending->ended = ended;
     gordian_status status = incidents_get(store_incidents(server->store), id, NULL, notify_again,
-                                          before, before->error);
+                                          pending, pending->error);
     if (status != GORDIAN_STATUS_END)
         return status;
-    keep_notice(server, id, ended, true); /* it is not kept any more */
+    keep_notice(server, id, ended, true); /* it is no longer kept */
     return GORDIAN_OK;
 }
 
-gordian_status server_tell_before(struct server *server, gordian_error *error)
+gordian_status server_send_pending(struct server *server, gordian_error *error)
 {
     struct incidents_db *history = store_incidents(server->store);
     const struct incidents_filter open = {.open = true};
-    struct before before = {.server = server, .error = error};
+    struct pending pending = {.server = server, .error = error};
     gordian_status status = GORDIAN_OK;
     if (server->hook)
-        status = notices_query(history, see_notice, &before, error);
-    if (before.told > 0)
-        server_log(server, 6, "--on-deadlock: %llu of before are told now",
-                   (unsigned long long)before.told);
-    THEN(status, incidents_query(history, &open, see_open, &before, error));
-    if (before.standing > STANDING)
-        server_log(server, 6, "... and %llu more deadlocks stand",
-                   (unsigned long long)(before.standing - STANDING));
+        status = notices_query(history, resend_notice, &pending, error);
+    if (pending.told > 0)
+        server_log(server, 6, "--on-deadlock: %llu pending notifications are sent now",
+                   (unsigned long long)pending.told);
+    THEN(status, incidents_query(history, &open, check_open_incident, &pending, error));
+    if (pending.standing > STANDING)
+        server_log(server, 6, "... and %llu more deadlocks are open",
+                   (unsigned long long)(pending.standing - STANDING));
     return status;
 }

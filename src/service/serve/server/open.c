@@ -1,4 +1,4 @@
-/* Opening the server: store and recovery, listeners, and closing it all again. */
+/* Opens the server: store and recovery, listeners; and closes it. */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #define BACKLOG        1024
-#define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
-#define LOCK_TRIES     20    /* for folder and socket: a second */
-#define DATABASE_TRIES 10    /* a second apart */
+#define EXTEND_RECORDS 65536 /* records read between two keep-alive messages to systemd */
+#define LOCK_TRIES     20    /* attempts for folder and socket: one second */
+#define DATABASE_TRIES 10    /* one second apart */
 #define SOON_TRIES     2
 #define LOCK_WAIT_US   50000
 
@@ -61,7 +61,7 @@ static bool journal_healthy(void *context, const char **why)
 
 static bool journal_sure(void *context)
 {
-    return store_leads_surely(context);
+    return store_is_sure_leader(context);
 }
 
 static uint64_t journal_last(void *context)
@@ -113,14 +113,14 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.commits = server->options.commits;
     options.durability = is_kept(server) ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
-    options.repair_from = server->senseless;
+    options.repair_from = server->bad_record;
     options.accept_loss = server->options.accept_loss;
-    options.fresh = server->options.fresh && !server->senseless;
+    options.fresh = server->options.fresh && !server->bad_record;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
     options.keep_history_ms = server->options.keep_history_ms;
     options.history_bytes = server->options.history_bytes;
     gordian_status status = GORDIAN_STATUS_UNAVAILABLE;
-    /* A service that was killed may not be quite gone yet. */
+    /* A killed service may still be exiting. */
     for (int tries = 0; status == GORDIAN_STATUS_UNAVAILABLE && tries < LOCK_TRIES; tries++) {
         if (tries > 0)
             usleep(LOCK_WAIT_US);
@@ -133,7 +133,7 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     return status;
 }
 
-/* Whoever waits outside cannot be let in without descriptors, and would wait for ever. */
+/* A waiting client cannot be accepted without descriptors, and would wait forever. */
 static bool listener_is_unheard(void *context, uint64_t since)
 {
     const struct server *server = context;
@@ -180,15 +180,15 @@ static gordian_status load_record(void *context, uint64_t number, uint64_t at, c
                                   size_t length, gordian_error *error)
 {
     struct server *server = context;
-    if (number % EXTEND_RECORDS == 0) /* a long journal is no reason to give up on us */
+    if (number % EXTEND_RECORDS == 0) /* ask systemd for more time */
         systemd_say(&server->systemd, "EXTEND_TIMEOUT_USEC=60000000");
     gordian_status status = service_replay(server->service, number, at, bytes, length, error);
     if (status == GORDIAN_STATUS_INPUT)
-        server->senseless = number;
+        server->bad_record = number;
     return status;
 }
 
-static gordian_status see_newest(void *context, const struct incident *incident)
+static gordian_status skip_newest(void *context, const struct incident *incident)
 {
     struct server *server = context;
     service_skip_incidents(server->service, incident->id);
@@ -202,9 +202,9 @@ gordian_status server_resume(struct server *server, gordian_error *error)
     const struct incidents_filter newest = {.limit = 1};
     if (!history)
         return GORDIAN_OK;
-    gordian_status status = incidents_query(history, &newest, see_newest, server, error);
+    gordian_status status = incidents_query(history, &newest, skip_newest, server, error);
     if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
-        status = server_tell_before(server, error);
+        status = server_send_pending(server, error);
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
@@ -225,8 +225,8 @@ static void forget_state(struct server *server)
     server->store = NULL;
 }
 
-/* A database that was there and goes away while it is read, as when another takes its place, is
- * waited for. One that has not answered yet may be doing just that: it is asked twice more. */
+/* Waits for a database that disappears while it is read, for example during a failover. A database
+ * that has not answered at all is tried twice more. */
 static gordian_status open_patiently(struct server *server, gordian_error *error)
 {
     bool reached = false;
@@ -245,28 +245,28 @@ static gordian_status open_patiently(struct server *server, gordian_error *error
     return status;
 }
 
-/* Records can be whole, each by itself, and still not follow from one another (two services have
- * written to one folder). A repair leaves out the first that does not, and all behind it. */
+/* Records can be intact individually and still not follow from one another (two services wrote to
+ * one folder). A repair cuts off the first such record and all later ones. */
 static gordian_status open_state(struct server *server, gordian_error *error)
 {
     gordian_error trouble = {0};
     uint64_t before = UINT64_MAX;
     gordian_status status = open_patiently(server, &trouble);
-    while (status == GORDIAN_STATUS_INPUT && server->senseless && server->options.repair &&
-           server->senseless < before) {
-        server_log(server, 4, "record %llu makes no sense: %s",
-                   (unsigned long long)server->senseless, trouble.message);
-        before = server->senseless;
+    while (status == GORDIAN_STATUS_INPUT && server->bad_record && server->options.repair &&
+           server->bad_record < before) {
+        server_log(server, 4, "record %llu is inconsistent: %s",
+                   (unsigned long long)server->bad_record, trouble.message);
+        before = server->bad_record;
         forget_state(server);
         status = open_once(server, &trouble);
     }
-    if (status == GORDIAN_STATUS_INPUT && server->senseless)
+    if (status == GORDIAN_STATUS_INPUT && server->bad_record)
         return fail(error, status,
-                    "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, "
+                    "%.120s: record %llu of the journal is inconsistent: %.120s. Restore a backup, "
                     "or start once with --repair: it moves what is behind the last good record "
                     "aside",
                     server->options.data ? server->options.data : "PostgreSQL",
-                    (unsigned long long)server->senseless, trouble.message);
+                    (unsigned long long)server->bad_record, trouble.message);
     if (status != GORDIAN_OK && error)
         *error = trouble;
     return status;
@@ -274,7 +274,7 @@ static gordian_status open_state(struct server *server, gordian_error *error)
 
 /* ------------------------------------------------------------------ accepting */
 
-/* libevent lets in all who wait, one after the other. */
+/* libevent accepts all waiting connections in a row. */
 static void note_listening(struct server *server, const struct evconnlistener *event)
 {
     for (size_t i = 0; i < server->listener_count; i++)
@@ -296,7 +296,7 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
         snprintf(label, sizeof label, "%.46s:%.6s", host, port);
     connection_open(server, fd, FROM_TCP, label,
                     auth_required(server->auth) ? SERVICE_NOTHING : SERVICE_WRITE);
-    server_watch_places(server);
+    server_update_accepting(server);
 }
 
 static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
@@ -318,10 +318,11 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
     connection_open(server, fd, FROM_UNIX, label, SERVICE_WRITE);
 }
 
-/* Nobody is accepted only to be dropped for the next one: whoever comes waits for a place. */
-void server_watch_places(struct server *server)
+/* Stops accepting while all slots are taken by new connections: clients wait in the backlog instead
+ * of being accepted and dropped. */
+void server_update_accepting(struct server *server)
 {
-    bool crowded = !server->stop_at && !connections_have_place(server);
+    bool crowded = !server->stop_at && !connections_have_slot(server);
     if (crowded == server->crowded || !server->accepting || server->stop_at)
         return;
     server->crowded = crowded;
@@ -334,7 +335,7 @@ void server_watch_places(struct server *server)
             evconnlistener_enable(server->listeners[i].event);
 }
 
-/* Out of descriptors, most likely: rests until the next tick. */
+/* Usually out of descriptors: pauses until the next tick. */
 static void on_listener_error(struct evconnlistener *listener, void *context)
 {
     struct server *server = context;
@@ -368,8 +369,7 @@ static gordian_status add_listener(struct server *server, int fd, bool is_unix, 
 
 /* ------------------------------------------------------------------ a Unix socket */
 
-/* A socket file nobody listens on is left over from a service that was killed, and may still have a
- * child that is about to close it. */
+/* Removes the socket file of a killed service. A child of it may still be closing the socket. */
 static gordian_status clear_path(const char *path, const struct sockaddr_un *address,
                                  gordian_error *error)
 {
@@ -389,11 +389,10 @@ static gordian_status clear_path(const char *path, const struct sockaddr_un *add
     if (why == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "%.200s: another service listens there; name another socket (--socket)", path);
-    if (why != ECONNREFUSED && why != ENOENT) /* not ours to say that nobody does */
-        return fail(
-            error, GORDIAN_STATUS_UNAVAILABLE,
-            "%.200s: there is a socket, and it cannot be tried whether somebody listens: %s", path,
-            strerror(why));
+    if (why != ECONNREFUSED && why != ENOENT) /* it is unclear whether a process listens */
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "%.200s: cannot check whether another service uses this socket: %s", path,
+                    strerror(why));
     unlink(path);
     return GORDIAN_OK;
 }
@@ -402,7 +401,7 @@ static gordian_status set_modes(const struct server *server, const char *path, g
 {
     gid_t group = server->peers.socket_group;
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: cannot give it to the group: %s", path,
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: cannot change its group: %s", path,
                     strerror(errno));
     if (chmod(path, auth_peers_mode(&server->peers)) != 0)
         return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
@@ -422,7 +421,7 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
     strcpy(address.sun_path, path);
     TRY(clear_path(path, &address, error));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    mode_t before = umask(0177); /* nobody else before the mode is set */
+    mode_t before = umask(0177); /* no access before the mode is set */
     int failed = fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address);
     int why = errno;
     umask(before);
@@ -481,14 +480,13 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all listeners */
 
 gordian_status server_inherit(const struct systemd *systemd, int fd, struct inherited *socket,
                               gordian_error *error)
 {
     int yes = 0;
-    socklen_t size = sizeof yes,
-              length = sizeof socket->address - 1; /* a NUL stays behind a path */
+    socklen_t size = sizeof yes, length = sizeof socket->address - 1; /* a NUL ends the path */
     const char *name = systemd->names;
     for (int skip = SYSTEMD_FIRST; skip < fd; skip++) {
         name += strcspn(name, ":");
@@ -496,7 +494,8 @@ gordian_status server_inherit(const struct systemd *systemd, int fd, struct inhe
     }
     *socket = (struct inherited){.http = strcspn(name, ":") == 4 && memcmp(name, "http", 4) == 0};
     if (systemd->sockets > SERVER_LISTENERS)
-        return fail(error, GORDIAN_STATUS_INPUT, "%llu sockets were handed over; %d is the limit",
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%llu sockets were passed by systemd; the limit is %d",
                     (unsigned long long)systemd->sockets, SERVER_LISTENERS);
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) != 0 || !yes ||
         getsockname(fd, (struct sockaddr *)&socket->address, &length) != 0)
@@ -507,8 +506,8 @@ gordian_status server_inherit(const struct systemd *systemd, int fd, struct inhe
     return GORDIAN_OK;
 }
 
-/* Sockets that systemd has opened; `http`: those for HTTP, *count of them. *ours: the one on our
- * path is among them. */
+/* Adopts sockets opened by systemd. `http`: those for HTTP, *count of them. *ours: one has our
+ * path. */
 static gordian_status adopt_sockets(struct server *server, int http[SERVER_LISTENERS],
                                     size_t *count, bool *ours, gordian_error *error)
 {
@@ -518,7 +517,7 @@ static gordian_status adopt_sockets(struct server *server, int http[SERVER_LISTE
         struct inherited socket;
         int fd = SYSTEMD_FIRST + (int)i;
         TRY(server_inherit(&server->systemd, fd, &socket, error));
-        if (server->options.store) /* who loses the lead opens it all once more */
+        if (server->options.store) /* a leader that is deposed opens everything again */
             fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         *ours |= socket.is_unix && path && strcmp(socket.address.sun_path, path) == 0;
         if (socket.http)
@@ -589,7 +588,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->silent_end = &server->silent;
     server->peers.socket_group = (gid_t)-1;
     server_name(server);
-    server->hook = options->hook; /* before it leads: there may be something to tell at once */
+    server->hook = options->hook; /* before it leads: notifications may be pending */
     if (options->systemd)
         server->systemd = *options->systemd;
     else
@@ -598,7 +597,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     THEN(status, open_security(server, error));
     THEN(status, server_check_options(server, error));
     THEN(status, open_state(server, error));
-    /* Before anybody can know that it is there, and end it. */
+    /* Signal handlers first, because clients can end the process as soon as they see it. */
     THEN(status, server_add_events(server, error));
     THEN(status, open_listeners(server, error));
     if (status == GORDIAN_OK)
@@ -629,13 +628,13 @@ void server_close(struct server *server)
                 unlink(server->options.socket);
     }
     server_remove_events(server);
-    /* Who shares a store has others that go on, and should not be kept waiting. */
-    if (server->stop_at &&
-        !store_is_shared(server->store)) /* an orderly end: the next start is quick */
+    /* An orderly end: a snapshot makes the next start fast. With a shared store other servers
+     * continue, and must not wait for it. */
+    if (server->stop_at && !store_is_shared(server->store))
         server_snapshot(server, true);
     server_snapshot_stop(server);
     hook_stop(server->hook);
-    server_keep_told(server);
+    server_record_sent(server);
     hook_close(server->hook);
     service_free(server->service);
     store_close(server->store);

@@ -1,4 +1,5 @@
-/* The loop: what wakes it, and what is done at the end of every turn. Opening: server/open.c. */
+/* The event loop: its events, and the work at the end of every iteration. server/open.c opens it.
+ */
 #include "service/serve/server/server.h"
 #include "foundation/base/clock.h"
 
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ telling */
+/* ------------------------------------------------------------------ logging */
 
 void server_log(const struct server *server, int level, const char *format, ...)
 {
@@ -77,7 +78,7 @@ void server_report_left_out(struct server *server, bool at_once)
     if (limit->left_out == 0 || (!at_once && now - limit->reported_at < SERVER_LEFT_OUT_EVERY_MS))
         return;
     server_log(server, 6,
-               "%llu lines about deadlocks were left out: there were more than %d a second; "
+               "%llu lines about deadlocks were suppressed: there were more than %d a second; "
                "'gordian incidents' and the API list all deadlocks",
                (unsigned long long)limit->left_out, SERVER_DEADLOCK_RATE);
     limit->left_out = 0;
@@ -101,10 +102,10 @@ bool server_ready(const struct server *server, const char **why)
     if (!store_healthy(server->store, why))
         return false;
     *why = "the database has not confirmed for a lease that this server leads";
-    return store_leads_surely(server->store);
+    return store_is_sure_leader(server->store);
 }
 
-/* Says once that the store has failed, and once that it is well again. */
+/* Logs once that the store has failed, and once that it works again. */
 static void watch_health(struct server *server)
 {
     const char *why = "";
@@ -121,7 +122,7 @@ static void watch_health(struct server *server)
         server_log(server, 3, "nothing is acknowledged: %s", why);
 }
 
-/* The same of snapshots. */
+/* The same for snapshots. */
 static void watch_snapshots(struct server *server)
 {
     const char *why;
@@ -130,11 +131,10 @@ static void watch_snapshots(struct server *server)
         return;
     server->snapshots_fail = fail;
     if (fail)
-        server_log(
-            server, 3,
-            "no snapshot can be written: %s. Events are kept, but the journal grows until one "
-            "is written; it is tried again",
-            why);
+        server_log(server, 3,
+                   "cannot write a snapshot: %s. Events are still committed, but the journal "
+                   "grows; retrying",
+                   why);
     else
         server_log(server, 5, "snapshots are being written again");
 }
@@ -144,7 +144,7 @@ static void watch_stalls(struct server *server)
     const struct service_counters *counters = &server->service->counters;
     if (counters->stalls == server->stalls)
         return;
-    server_log(server, 4, "stood still for %llu ms: leases are so much longer",
+    server_log(server, 4, "stalled for %llu ms: leases are extended by that time",
                (unsigned long long)(counters->stalled_ms - server->stalled_ms));
     server->stalls = counters->stalls;
     server->stalled_ms = counters->stalled_ms;
@@ -155,14 +155,14 @@ static void watch_tokens(struct server *server)
     uint64_t wrong = server->service->counters.wrong_tokens;
     if (wrong == server->wrong_tokens)
         return;
-    server_log_rarely(server, RARE_TOKEN, 4, "a wrong token was shown, by %s: %llu since the start",
+    server_log_rarely(server, RARE_TOKEN, 4, "a wrong token was sent by %s: %llu since the start",
                       server->guesser[0] ? server->guesser : "a client of HTTP",
                       (unsigned long long)wrong);
     server->guesser[0] = '\0';
     server->wrong_tokens = wrong;
 }
 
-/* ------------------------------------------------------------------ what wakes the loop */
+/* ------------------------------------------------------------------ events */
 
 static void on_server_timer(evutil_socket_t fd, short what, void *context)
 {
@@ -179,7 +179,7 @@ static void on_doorbell(evutil_socket_t fd, short what, void *context)
     (void)what;
     uint64_t began = clock_ns();
     store_poll(server->store);
-    server_follow(server);
+    server_apply_committed(server);
     metrics_span(&server->service->counters.spans, CAUSE_STORE, began, clock_ns());
 }
 
@@ -203,7 +203,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *context)
     systemd_say(&server->systemd, "WATCHDOG=1");
 }
 
-/* `us`: how often, unless 0. */
+/* `us`: period of a timer; 0: none. */
 static bool add_event(struct server *server, int fd, short what, event_callback_fn callback,
                       uint64_t us)
 {
@@ -234,24 +234,24 @@ void server_remove_events(struct server *server)
         event_free(server->events[--server->event_count]);
 }
 
-/* ------------------------------------------------------------------ a turn's end */
+/* ------------------------------------------------------------------ end of an iteration */
 
 static void reload_files(struct server *server)
 {
     gordian_error error = {0};
     server->reload = false;
-    /* Type=notify-reload wants to know when, by the clock that never goes back. */
+    /* Type=notify-reload requires the monotonic time. */
     char message[64];
     snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)(clock_ns() / 1000));
     systemd_say(&server->systemd, message);
     bool good = true;
     if (auth_reload(server->auth, &error)) {
-        server_log(server, 3, "the old tokens stay: %s", error.message);
+        server_log(server, 3, "keeping the old tokens: %s", error.message);
         good = false;
     }
     if (server->tls && tls_reload(server->tls, &error)) {
-        server_log(server, 3, "the old certificate stays: %s", error.message);
+        server_log(server, 3, "keeping the old certificate: %s", error.message);
         good = false;
     }
     if (server->options.reload) {
@@ -266,7 +266,7 @@ static void reload_files(struct server *server)
         server_log(server, 3, "not everything could be reloaded: see above");
 }
 
-/* Nobody new; whoever is there gets its answers and is told to come back. */
+/* Stops accepting; clients get their answers and are asked to reconnect. */
 static void begin_stop(struct server *server)
 {
     server->stop_at = service_steady(server->service) + SERVER_STOP_MS;
@@ -325,9 +325,9 @@ static void end_turn(struct server *server)
                                    : store_committed(server->store));
     connections_flush(server);
     if (server->crowded)
-        server_watch_places(server);
+        server_update_accepting(server);
     http_flush(server->http);
-    /* a store leads before its server has applied everything */
+    /* a store can lead before its server has applied every record */
     if (server->leads && store_snapshot_due(server->store)) {
         began = clock_ns();
         server_snapshot(server, false);
@@ -348,7 +348,7 @@ gordian_status server_turn(struct server *server, gordian_error *error)
 gordian_status server_run(struct server *server, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    priority_soon(); /* everybody waits for the loop */
+    priority_soon(); /* all clients wait for the loop */
     systemd_say(&server->systemd, "READY=1");
     server_log(server, 6, "ready");
     while (status == GORDIAN_OK &&

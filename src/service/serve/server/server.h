@@ -1,23 +1,24 @@
 /*
- * gordian serve: many programs, one service that knows who waits for whom. Read this first.
+ * gordian serve: one service that maintains the wait-for graph of many programs. Read this first.
  *
- *     server/    here: sockets, the loop, signals, clusters, whom to tell of deadlocks (hook.h)
+ *     server/    here: sockets, event loop, signals, clusters, notifications (hook.h)
  *     service/   what clients can do: systems, sessions, leases, quotas, incidents; no sockets
- *     system/    one named system of it
- *     store/     what is kept: a journal, snapshots, incidents; on disk or in PostgreSQL
+ *     system/    one named system of the service
+ *     store/     write-ahead journal, snapshots, incidents; on disk or in PostgreSQL
  *     http/      JSON, metrics, the page (web/), streams of events
  *     auth/      tokens, TLS
  *
- * It uses the library, from the inside where images are made, wire (the protocol as bytes) and
- * show.
+ * It uses internals of the library where states are serialized, and the libraries wire (the
+ * protocol as bytes) and show.
  *
- * The server: libevent's loop with the service in it. Listeners on a Unix socket and on TCP, one
- * connection.c for each client, timers, signals, the store's doorbell.
+ * The server is a libevent loop around the service: listeners on a Unix socket and TCP, a
+ * connection.c for each client, timers, signals, the eventfd of the store.
  *
- * One turn of the loop: whatever has arrived is read, at most SERVER_READ bytes a connection, and
- * handed to the service; then the batch of records is sealed; then every connection that has
- * answers sends those whose records are kept. A client that does not read its answers is not read
- * from, and is cut off when that lasts. One that is over its quota is not read from either.
+ * One iteration of the event loop reads what has arrived, at most SERVER_READ bytes per connection,
+ * and passes it to the service. Then it seals the batch of records. Then every connection sends the
+ * answers whose records are committed. Back-pressure: a client that does not read its answers is
+ * not read from, and is disconnected after a timeout. A client over its rate limit is not read from
+ * either.
  */
 #pragma once
 
@@ -35,98 +36,98 @@ struct connection;
 struct http_server; /* http/http.h */
 struct log_queue;   /* server/log.h */
 
-#define SERVER_READ         (64u << 10) /* bytes read from a connection in one turn */
-#define SERVER_FOLLOW_NS    1500000     /* of records applied by a standby in one turn */
-#define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
-#define SERVER_DRAIN_MS     30000       /* without any progress in sending: it is cut off */
-#define SERVER_START_MS     10000       /* for the first bytes of a connection, and for its HELLO */
-#define SERVER_LOCAL_MS     60000       /* the same on the Unix socket, where people type */
-#define SERVER_GUESS_MS     1000        /* before a wrong token is answered */
+#define SERVER_READ         (64u << 10) /* bytes read per connection and iteration */
+#define SERVER_APPLY_NS     1500000     /* time for applying records per iteration of a standby */
+#define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: stop reading (back-pressure) */
+#define SERVER_DRAIN_MS     30000       /* disconnect after this long without progress in sending */
+#define SERVER_START_MS     10000 /* timeout for the first bytes of a connection, and for its HELLO */
+#define SERVER_LOCAL_MS     60000 /* the same on the Unix socket, where users type */
+#define SERVER_GUESS_MS     1000  /* delay of the answer to a wrong token */
 #define SERVER_LISTENERS    16
 #define SERVER_DEFAULT_HTTP "127.0.0.1:7420"
 
-/* Everything the command line says. Texts belong to the caller and outlive the server. */
+/* Options of the command line. Texts belong to the caller and outlive the server. */
 struct server_options {
     const char *socket;    /* Unix socket; NULL: none */
     const char *listen;    /* ADDR:PORT[,ADDR:PORT...] for the protocol; NULL: none */
     const char *http;      /* ADDR:PORT, or "none"; NULL: SERVER_DEFAULT_HTTP */
     const char *data;      /* folder; NULL: nothing is kept */
-    const char *store;     /* instead of a folder: PostgreSQL (service/serve/store/store.h) */
-    const char *schema;    /* there */
-    const char *advertise; /* what clients shall call this server; NULL: where it listens */
+    const char *store;     /* PostgreSQL instead of a folder (service/serve/store/store.h) */
+    const char *schema;    /* PostgreSQL schema */
+    const char *advertise; /* address announced to clients; NULL: where it listens */
     uint64_t leader_lease_ms;
-    struct systemd *systemd; /* of the server before this one; NULL: the environment tells */
-    struct hook *hook;       /* likewise: it may be telling something yet; NULL: none. The server's,
-                                when it has been opened */
-    uint64_t rest_ms;        /* others may take the lead first */
-    uint32_t commits;        /* under way at once */
+    struct systemd *systemd; /* of the previous server; NULL: from the environment */
+    struct hook *hook; /* of the previous server; it may still be sending; NULL: none. The server
+                          takes it over. */
+    uint64_t rest_ms;  /* let other servers become leader first */
+    uint32_t commits;  /* maximum in flight */
     const char *token_file;
     const char *tls_cert, *tls_key, *tls_clients;
     const char *socket_group, *allow_uid, *allow_group;
-    const char *on_deadlock, *on_deadlock_secret; /* see hook.h; NULL: nobody is told */
+    const char *on_deadlock, *on_deadlock_secret; /* see hook.h; NULL: none */
     bool repair;
-    bool accept_loss; /* of acknowledged records */
-    bool fresh;       /* --new: make a database, also beside files of others */
-    bool insecure;    /* a token over TCP or HTTP without TLS, beyond this machine, is fine */
+    bool accept_loss; /* acknowledged records are missing */
+    bool fresh;       /* --new: make a database, even next to other files */
+    bool insecure;    /* allow tokens over remote TCP or HTTP without TLS */
     enum store_durability durability;
     uint64_t keep_incidents_ms;
-    uint64_t keep_history_ms, history_bytes; /* of the past: see store/store.h */
+    uint64_t keep_history_ms, history_bytes; /* for point-in-time queries: see store/store.h */
     struct service_limits limits;
-    /* SIGHUP: what may change while it runs (limits, keep_incidents_ms) is read again. May be NULL.
-     */
-    bool (*reload)(void *context,
-                   struct server_options *options); /* false: it said what is wrong */
+    /* SIGHUP: reads again what may change at run time (limits, keep_incidents_ms). May be NULL.
+     * Returns false if it has logged errors. */
+    bool (*reload)(void *context, struct server_options *options);
     void *reload_context;
-    /* A line for the operator: 3 error, 4 warning, 6 info, 7 debug (as syslog has them). */
+    /* Logs a line; levels as in syslog: 3 error, 4 warning, 6 info, 7 debug. */
     void (*log)(void *context, int level, const char *text);
     void *log_context;
-    struct log_queue *log_queue; /* where `log` puts its lines, for the metrics; NULL: none */
+    struct log_queue *log_queue; /* the queue that `log` uses, for metrics; NULL: none */
 };
 
 void server_options_init(struct server_options *options);
 
-/* What many clients can bring about at once is told once a minute. */
+/* Kinds of messages that clients can trigger often: each is logged once a minute. */
 enum server_rare {
-    RARE_ACCEPT, /* no descriptors */
-    RARE_PEER,   /* a user who may not use the socket */
-    RARE_FULL,   /* turned away: there is no room */
-    RARE_CUT,    /* cut off */
-    RARE_TOKEN,  /* a wrong one was shown */
+    RARE_ACCEPT, /* out of descriptors */
+    RARE_PEER,   /* a user without access to the socket */
+    RARE_FULL,   /* refused: no free slot */
+    RARE_CUT,    /* disconnected */
+    RARE_TOKEN,  /* a wrong token */
     RARE_HOOK,   /* --on-deadlock failed */
     RARE_KINDS,
 };
 
-/* Lines about deadlocks: so many at once, then so many a second. One client can cause any number.
- */
+/* Rate limit of log lines about deadlocks: a burst, then lines per second. One client can cause any
+ * number. */
 #define SERVER_DEADLOCK_LINES    100
 #define SERVER_DEADLOCK_RATE     10
-#define SERVER_LEFT_OUT_EVERY_MS 10000 /* between reports how many lines were left out */
+#define SERVER_LEFT_OUT_EVERY_MS 10000 /* between reports of suppressed lines */
 
 struct server {
     struct server_options options;
     struct event_base *base;
     struct service *service;
     struct store *store;
-    struct auth *auth; /* never NULL; without a token file nothing is required */
+    struct auth *auth; /* never NULL; without a token file no tokens are required */
     struct auth_peers peers;
     struct tls *tls; /* NULL: none */
     struct systemd systemd;
-    uint64_t senseless;       /* record that could not be applied at the start; 0: none */
+    uint64_t bad_record;      /* record that could not be applied at the start; 0: none */
     struct http_server *http; /* NULL: none */
 
     struct listener {
         struct evconnlistener *event;
         bool is_unix;
-        bool inherited;    /* from systemd: the file is not ours to remove */
-        uint64_t inode;    /* of a Unix socket of ours: it may have been replaced by another's */
-        uint64_t listened; /* steady ms of the service: when all who had come were let in last */
+        bool inherited;    /* from systemd: do not remove its file */
+        uint64_t inode;    /* of our Unix socket: another process may have replaced it */
+        uint64_t listened; /* steady ms of the service: last time all clients were accepted */
     } listeners[SERVER_LISTENERS];
     size_t listener_count;
 
-    struct connection *connections; /* a list */
-    struct connection *dirty;       /* those with something to send, this turn */
+    struct connection *connections; /* linked list */
+    struct connection *dirty;       /* those with something to send in this iteration */
     uint32_t connection_count;
-    struct connection *silent, **silent_end; /* who has not said who it is, the oldest first */
+    /* Connections that have not identified themselves, oldest first. */
+    struct connection *silent, **silent_end;
     struct server_rarely {
         uint64_t told_at; /* steady ms; 0: never */
         uint64_t left_out;
@@ -137,56 +138,56 @@ struct server {
         uint64_t left_out;    /* since the last report */
         uint64_t reported_at; /* steady ms */
     } deadlock_lines;
-    uint64_t wrong_tokens; /* of the service's, that have been told */
-    char guesser[64];      /* who showed the last one over the protocol; "": HTTP */
+    uint64_t wrong_tokens; /* of the service, already logged */
+    char guesser[64];      /* client that showed the last wrong token; "": over HTTP */
     struct service_watcher watcher;
     struct hook *hook;        /* NULL: none */
-    struct hook_figures told; /* of the hook's, that have been logged */
-    unsigned char *scratch;   /* 2 * SERVER_READ bytes to read into */
+    struct hook_figures told; /* of the hook, already logged */
+    unsigned char *scratch;   /* read buffer of 2 * SERVER_READ bytes */
 
     struct snapshot_child { /* see server/snapshot.c */
-        pid_t pid;          /* 0: there is none */
+        pid_t pid;          /* 0: none */
         int fd;
         struct event *event;
-        unsigned char *bytes; /* of a section that is not whole yet */
+        unsigned char *bytes; /* of an incomplete section */
         size_t used, room;
     } child;
 
-    struct event *events[7]; /* the timer, signals, the doorbell, the watchdog */
+    struct event *events[7]; /* timer, signals, eventfd of the store, watchdog */
     size_t event_count;
-    bool more_to_do;             /* the loop should not sleep */
-    bool tick;                   /* it is time for service_tick */
-    bool was_healthy;            /* the store, when last looked at */
-    bool snapshots_fail;         /* as was logged last */
-    uint64_t stalls, stalled_ms; /* of the service's, that have been told */
-    uint64_t turn_ns;            /* when this turn began */
-    uint64_t follow_ns;          /* standing by: when it began to apply records */
-    uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
-    bool accepting;              /* descriptors are not used up */
-    bool crowded;                /* nobody is accepted over TCP: see connections_have_place */
-    bool reload;                 /* SIGHUP came */
-    bool hand_over;              /* SIGUSR2 came */
-    bool leads; /* of several servers on one store; always, if it is the only one */
-    bool lost;  /* ... and not any more: it must be opened again */
-    char address[STORE_ADDRESS]; /* what clients call it */
-    int stop_signal;             /* 0: none came */
+    bool more_to_do;             /* do not block in the next iteration */
+    bool tick;                   /* service_tick is due */
+    bool was_healthy;            /* health of the store at the last check */
+    bool snapshots_fail;         /* as last logged */
+    uint64_t stalls, stalled_ms; /* of the service, already logged */
+    uint64_t turn_ns;            /* start of this iteration */
+    uint64_t follow_ns;          /* standby: start of applying records */
+    uint64_t stop_at;            /* steady ms: disconnect all clients then; 0: not stopping */
+    bool accepting;              /* false: out of descriptors */
+    bool crowded;                /* TCP is paused: see connections_have_slot */
+    bool reload;                 /* SIGHUP was received */
+    bool hand_over;              /* SIGUSR2 was received */
+    bool leads;                  /* it is the leader; always true without a shared store */
+    bool lost;                   /* it has lost the leadership and must be opened again */
+    char address[STORE_ADDRESS]; /* address announced to clients */
+    int stop_signal;             /* 0: none */
 };
 
-/* Opens everything: store, recovery, listeners. On failure *out is NULL. */
+/* Opens store and listeners, with recovery. On failure *out is NULL. */
 gordian_status server_open(struct server **out, const struct server_options *options,
                            gordian_error *error);
-/* Runs until a signal stops it: GORDIAN_OK for an orderly end. */
+/* Runs until a signal stops it. GORDIAN_OK: orderly end. */
 gordian_status server_run(struct server *server, gordian_error *error);
-/* One turn of it: waits for something to do, and does it. (Here for tests.) */
+/* Runs one iteration of the event loop. (For tests.) */
 gordian_status server_turn(struct server *server, gordian_error *error);
 void server_close(struct server *server);
-/* Has it ended because it does not lead any more? Then it is to be opened again, to stand by; why,
- * in words. */
+/* Did it end because it lost the leadership? Then it must be opened again as a standby; *why has
+ * the reason. */
 bool server_lost(const struct server *server, const char **why);
-/* Its sockets from systemd, and the way to it, for the next one; and who tells of deadlocks. */
+/* Passes the systemd sockets and connection, and the hook, to the next server. */
 void server_pass_on(struct server *server, struct systemd *systemd, struct hook **hook);
 
-/* What is in a folder, if it is whole: see store_verify. Nothing is started or changed. */
+/* Content of an intact folder: see store_verify. Starts and changes nothing. */
 struct server_verdict {
     struct store_verdict store;
     uint32_t systems, sessions;
@@ -196,47 +197,46 @@ struct server_verdict {
 gordian_status server_verify(const char *folder, struct server_verdict *verdict,
                              gordian_error *error);
 
-/* Are events taken and kept? Otherwise why not: /readyz. */
+/* Are events accepted and committed? If not, *why has the reason (/readyz). */
 bool server_ready(const struct server *server, const char **why);
 
 void server_log(const struct server *server, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same, at most once a minute of each kind; how many were left out is said with the next. */
+/* Logs at most once a minute per kind; the next line includes the number of suppressed ones. */
 void server_log_rarely(struct server *server, enum server_rare kind, int level, const char *format,
                        ...) __attribute__((format(printf, 4, 5)));
-/* May a line about a deadlock be logged now? Otherwise it is counted. */
+/* Does the rate limit allow a log line about a deadlock now? If not, it is counted. */
 bool server_may_log_deadlock(struct server *server);
-/* Reports how many were not, if it is time for that, or at once. */
+/* Reports the number of suppressed lines, if due or `at_once`. */
 void server_report_left_out(struct server *server, bool at_once);
 
-/* ---- the HTTP part (http.c), as the server calls it */
+/* ---- HTTP (http.c) */
 
-/* `fds`: `count` listening sockets handed over; none: listens on `address`. On failure *out is
- * NULL.
- */
+/* `fds`: `count` listening sockets handed over; if none, listens on `address`. On failure *out is
+ * NULL. */
 gordian_status http_open(struct http_server **out, struct server *server, const char *address,
                          const int *fds, size_t count, gordian_error *error);
 void http_close(struct http_server *http);
-/* At the end of a turn: answers whose records are kept. */
+/* At the end of an iteration: sends responses whose records are committed. */
 void http_flush(struct http_server *http);
 
-/* ---- connections (connection.c), as the server calls them */
+/* ---- connections (connection.c) */
 
 enum connection_from {
     FROM_UNIX,
     FROM_TCP,
 };
 
-/* A connection that was accepted; it owns the descriptor. */
+/* Opens an accepted connection, and takes over the descriptor. */
 void connection_open(struct server *server, int fd, enum connection_from from, const char *label,
                      enum service_rights rights);
 void connection_close(struct connection *connection);
-/* At the end of a turn: sends what may be sent. */
+/* At the end of an iteration: sends what may be sent. */
 void connections_flush(struct server *server);
-/* Once in a while: cuts off those that do not read, or do not say who they are. */
+/* Periodically: disconnects clients that do not read or do not identify themselves. */
 void connections_tick(struct server *server);
-/* May another one be accepted over TCP now? False: all places are taken by those that have just
- * come and have not had the time to say who they are. */
-bool connections_have_place(const struct server *server);
-/* Does a connection without a session wait to be read that has not been since this moment? */
+/* Can another TCP connection be accepted now? False: all slots are taken by connections too new to
+ * be replaced. */
+bool connections_have_slot(const struct server *server);
+/* Has a connection without a session unread data since this moment? */
 bool connections_unheard(const struct server *server, uint64_t since);

@@ -1,14 +1,14 @@
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 /*
- * Snapshots. The state as bytes is made by a child of ours: it has all memory as it was at the
- * moment of the fork, takes its time, and sends the sections through a pipe, while the loop goes
- * on. What comes is handed to the store piece by piece. Small states are saved on the spot, which
- * is quicker than a fork; so are those with an engine on a GPU, whose driver does not bear forks.
+ * Makes a snapshot of the service in a child process. The child has all memory as of the fork. It
+ * serializes the state and sends the sections through a pipe, while the event loop continues and
+ * passes them to the store. A small state is serialized directly, which is faster than a fork; so
+ * is a state with a GPU engine, because its driver does not support fork.
  *
  *     pipe    each section: u32 length of the name, u64 length, name, bytes
  *
- * The snapshot stands for the records that were appended when the child was made; a child that
- * fails changes nothing, and the next one is due soon.
+ * The snapshot contains the records appended before the fork. A child that fails changes nothing;
+ * the next snapshot is due soon.
  */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -26,11 +26,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FORK_NAMES 20000 /* fewer processes and resources than that: on the spot */
+#define FORK_NAMES 20000 /* below this many processes and resources: no fork */
 #define HEAD_SIZE  12
 #define READ_SIZE  (1u << 20)
 
-/* ------------------------------------------------------------------ on the spot */
+/* ------------------------------------------------------------------ without a fork */
 
 static gordian_status put_store_section(void *context, const char *name, const void *bytes,
                                         size_t length, gordian_error *error)
@@ -88,13 +88,12 @@ static void close_descriptors_from(int first)
         close(fd);
 }
 
-/* Nothing of the service is touched from here on but its memory: not its sockets, not its file. */
+/* From here on only the memory of the service is used, not its sockets and files. */
 static _Noreturn void be_child(struct server *server, int fd, pid_t parent)
 {
     if (dup2(fd, 3) != 3)
         _exit(1);
-    close_descriptors_from(
-        4); /* a connection, or the lock of the folder, ends with the service, not later */
+    close_descriptors_from(4); /* or connections and the folder's lock would stay open */
     fd = 3;
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
@@ -105,7 +104,7 @@ static _Noreturn void be_child(struct server *server, int fd, pid_t parent)
     _exit(service_save(server->service, send_section, &fd, NULL) ? 1 : 0);
 }
 
-/* ------------------------------------------------------------------ what it sends */
+/* ------------------------------------------------------------------ data from the child */
 
 static void close_child(struct server *server)
 {
@@ -134,7 +133,7 @@ static void fail_child(struct server *server, const char *why)
     store_snapshot_fail(server->store, why);
 }
 
-/* Hands on every section that is there; false: there is no memory for one. */
+/* Passes all complete sections to the store. False: out of memory. */
 static bool take_sections(struct server *server)
 {
     struct snapshot_child *child = &server->child;
@@ -157,20 +156,20 @@ static bool take_sections(struct server *server)
             return false;
         at += HEAD_SIZE + name_length + length;
     }
-    if (at > 0) /* a large section comes in many pieces: it is not to be moved with each */
+    if (at > 0) /* do not move a large section with every piece */
         memmove(child->bytes, child->bytes + at, child->used - at);
     child->used -= at;
     return true;
 }
 
-/* The child has said everything: was that all? */
+/* End of file: was the data complete? */
 static void finish_snapshot(struct server *server)
 {
     const struct snapshot_child *child = &server->child;
     int status = -1;
     bool whole = child->used == 0 && waitpid(child->pid, &status, 0) == child->pid && status == 0;
     if (!whole) {
-        fail_child(server, "the process that makes it has failed");
+        fail_child(server, "the snapshot process has failed");
         return;
     }
     close_child(server);
@@ -183,7 +182,7 @@ static void on_child(evutil_socket_t fd, short what, void *context)
     struct snapshot_child *child = &server->child;
     gordian_allocator memory = memory_allocator(NULL);
     (void)what;
-    static const char why[] = "no memory for what its process sends";
+    static const char why[] = "out of memory while reading from the snapshot process";
     if (!memory_grow(&memory, &child->bytes, &child->room, child->used + READ_SIZE, 1)) {
         fail_child(server, why);
         return;
@@ -198,7 +197,7 @@ static void on_child(evutil_socket_t fd, short what, void *context)
         finish_snapshot(server);
 }
 
-/* ------------------------------------------------------------------ choosing */
+/* ------------------------------------------------------------------ choosing the method */
 
 static bool start_child(struct server *server)
 {
@@ -207,7 +206,7 @@ static bool start_child(struct server *server)
     if (pipe2(ends, O_CLOEXEC))
         return false;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    fcntl(ends[1], F_SETPIPE_SZ, READ_SIZE); /* fewer turns; it works without */
+    fcntl(ends[1], F_SETPIPE_SZ, READ_SIZE); /* for fewer iterations; optional */
     child->event = event_new(server->base, ends[0], EV_READ | EV_PERSIST, on_child, server);
     if (child->event && !event_add(child->event, NULL) &&
         !store_snapshot_begin(server->store, NULL)) {

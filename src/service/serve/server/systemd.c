@@ -1,3 +1,4 @@
+/* Reads what systemd passes in the environment. */
 #include "service/serve/server/systemd.h"
 
 #include <stdio.h>
@@ -26,7 +27,7 @@ void systemd_open(struct systemd *systemd)
     int length = snprintf(to.sun_path, sizeof to.sun_path, "%s", path ? path : "");
     unsetenv("LISTEN_FDNAMES");
     unsetenv("NOTIFY_SOCKET");
-    if (to.sun_path[0] == '@') /* an abstract one */
+    if (to.sun_path[0] == '@') /* abstract socket */
         to.sun_path[0] = '\0';
     socklen_t size = (socklen_t)(to.sun_path + length - (char *)&to);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,4 +1,4 @@
-/* `gordian serve --verify`: what a start would find, without one. */
+/* `gordian serve --verify`: does what a start would do, without starting. */
 #include "service/serve/server/server.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* Reads and writes files of a folder. */
 #include "service/serve/store/files.h"
 
 #include "foundation/base/error.h"

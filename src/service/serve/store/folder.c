@@ -1,3 +1,4 @@
+/* The store's folder: its lock, the previous run, and missing files. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/store_internal.h"
@@ -61,7 +62,7 @@ static gordian_status fail_locked(const struct folder *folder, gordian_error *er
     read_lock_line(folder->lock, line);
     sscanf(line, "%ld", &pid);
     return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                "%.200s: another gordian serve%s%.0ld%s works here; give each its own folder",
+                "%.200s: another gordian serve%s%.0ld%s uses this folder: use a folder for each",
                 folder->path, pid ? ", process " : "", pid, pid ? "," : "");
 }
 
@@ -101,8 +102,8 @@ static gordian_status check_mode(const struct folder *folder, gordian_error *err
         return fail_folder_file(folder, "", error);
     if (about.st_mode & (S_IWGRP | S_IWOTH))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.200s: others can write to this folder (mode %04o): chmod go-w, or name one "
-                    "of the service's own",
+                    "%.200s: other users can write to this folder (mode %04o): chmod go-w, or use "
+                    "a folder of its own",
                     folder->path, (unsigned)(about.st_mode & 07777));
     return GORDIAN_OK;
 }
@@ -115,8 +116,7 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     folder->made = mkdir(path, 0700) == 0;
     if (!folder->made && errno == ENOENT)
         return fail(error, GORDIAN_STATUS_IO,
-                    "cannot make the folder %.200s: the folder it would be in does not exist",
-                    path);
+                    "cannot make the folder %.200s: its parent folder does not exist", path);
     if (!folder->made && errno != EEXIST)
         return fail(error, GORDIAN_STATUS_IO, "cannot make the folder %.200s: %s", path,
                     strerror(errno));
@@ -217,8 +217,8 @@ static gordian_status check_contents(const struct folder *folder,
         return GORDIAN_OK;
     if (!options->repair)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.160s: %.40s is missing, and with it what was acknowledged. Put it back, "
-                    "restore a backup, or start once with --repair: it goes on with what there is",
+                    "%.160s: %.40s is missing, and acknowledged data with it. Put it back, "
+                    "restore a backup, or start once with --repair to continue without it",
                     folder->path, missing);
     found->cut = true;
     store_note(found, "repaired: %s was missing", missing);
@@ -234,8 +234,7 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
     if (status == GORDIAN_STATUS_INPUT && options->repair)
         store_note(found, "repaired: " MARKER_FILE ", %.100s", trouble.message);
     else if (status != GORDIAN_OK)
-        return fail(error, status,
-                    "%.200s/" MARKER_FILE ": %.100s; with --repair it is written again",
+        return fail(error, status, "%.200s/" MARKER_FILE ": %.100s; --repair writes it again",
                     folder->path, trouble.message);
     status = folder_list(folder->fd, &folder->marker, &contents, error);
     THEN(status, check_contents(folder, &contents, options, found, error));

@@ -10,7 +10,7 @@ static gordian_status refuse_folder(const struct store *store, const char *name,
 {
     return fail(error, GORDIAN_STATUS_INPUT,
                 "%.120s/%.40s is damaged: %.120s. Restore a backup, or start once with --repair: "
-                "it moves what is damaged aside and goes on from the last good record",
+                "it moves damaged files aside and continues from the last good record",
                 store->folder.path, name, what);
 }
 
@@ -27,7 +27,7 @@ static gordian_status open_history(struct store *store, struct store_found *foun
         return refuse_folder(store, HISTORY_FILE, trouble.message, error);
     if (damaged) {
         store_note(found,
-                   "repaired: " HISTORY_FILE ", %.100s; as it was: " HISTORY_FILE ".damaged-*",
+                   "repaired: " HISTORY_FILE ", %.100s; the original is " HISTORY_FILE ".damaged-*",
                    trouble.message);
         found->cut = true;
         status = repair_history(&store->folder, &trouble);
@@ -58,7 +58,7 @@ static gordian_status check_folder_files(struct store *store, gordian_error *err
 /* Judges the end of the last journal file. After a power failure the last moments may be missing,
  * and the rest may have holes; with `full` only the one frame that was not acknowledged can be
  * affected. A file that was closed properly has a proper end. */
-static void judge_journal_end(struct store *store, const struct folder_past *past,
+static void check_journal_end(struct store *store, const struct folder_past *past,
                               struct store_found *found)
 {
     struct recovery *recovery = &store->recovery;
@@ -67,12 +67,11 @@ static void judge_journal_end(struct store *store, const struct folder_past *pas
     if (recovery->end == JOURNAL_TORN && past->killed) {
         found->cut = true;
         if (!recovery->lost)
-            store_note(found,
-                       "the last batch was unfinished, as a kill leaves it, and is left out");
+            store_note(found, "the last batch was unfinished, as after a kill, and is discarded");
     } else if (past_has_power_cut(past)) {
         found->cut = true;
         store_note(found,
-                   "the power was cut: %llu bytes that had not all reached the disk are left out",
+                   "power failure: %llu bytes that were not completely on disk are discarded",
                    (unsigned long long)(recovery->file->bytes.used - recovery->file->at));
     } else {
         recovery->damaged = true;
@@ -86,7 +85,7 @@ static void judge_journal_end(struct store *store, const struct folder_past *pas
 
 /* The incidents must not be ahead of the journal. After a power failure, later incidents never
  * happened. Otherwise they happened and stay. */
-static gordian_status take_history_back(struct store *store, bool never_was, gordian_error *error)
+static gordian_status rewind_history(struct store *store, bool never_was, gordian_error *error)
 {
     const struct recovery *recovery = &store->recovery;
     return recovery->applied > recovery->frame
@@ -104,7 +103,7 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     /* The file that it names may be moved aside now. */
     gordian_status status = marker_note(&store->folder.marker, 0, true, error);
     /* Before the journal is cut: if this repair is killed, the next start must not see a loss. */
-    THEN(status, take_history_back(store, false, error));
+    THEN(status, rewind_history(store, false, error));
     THEN(status, repair_journal(&store->folder, &store->recovery, error));
     store->options.repair_from = 0; /* done: it is cut off now */
     THEN(status, check_folder_files(store, error));
@@ -113,7 +112,8 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     if (status != GORDIAN_OK)
         return status;
     found->cut = true;
-    store_note(found, "repaired: %s; it goes on from record %llu; as it was: journal-*.damaged-*",
+    store_note(found,
+               "repaired: %s; continuing from record %llu; the originals are journal-*.damaged-*",
                what, (unsigned long long)store->recovery.last);
     return GORDIAN_OK;
 }
@@ -126,14 +126,14 @@ static gordian_status judge_loss(struct store *store, struct store_found *found,
     char loss[200];
     if (!recovery->lost || recovery->damaged)
         return GORDIAN_OK;
-    recovery_tell_loss(recovery, loss, sizeof loss);
+    recovery_format_loss(recovery, loss, sizeof loss);
     if (!store->options.accept_loss && !store->options.repair)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.100s: %.180s. Restore a backup, or start once with --accept-loss: it goes "
-                    "on from that record",
+                    "%.100s: %.180s. Restore a backup, or start once with --accept-loss to "
+                    "continue from that record",
                     store->folder.path, loss);
     found->cut = true;
-    store_note(found, "%s; it goes on from there", loss);
+    store_note(found, "%s; continuing from there", loss);
     return GORDIAN_OK;
 }
 
@@ -143,7 +143,7 @@ static gordian_status open_journal(struct store *store, const struct folder_past
     struct recovery *recovery = &store->recovery;
     TRY(check_folder_files(store, error));
     recovery_judge_loss(recovery, past);
-    judge_journal_end(store, past, found);
+    check_journal_end(store, past, found);
     gordian_status status = GORDIAN_OK;
     TRY(judge_loss(store, found, error));
     bool repaired = recovery->damaged;
@@ -157,10 +157,10 @@ static gordian_status open_journal(struct store *store, const struct folder_past
     } else if (recovery->bad_snapshot) {
         found->cut = true;
         store_note(found,
-                   "the newest snapshot is damaged: went back to the one before, nothing is lost");
+                   "the newest snapshot is damaged: using the previous one, nothing is lost");
     }
     TRY(status);
-    TRY(take_history_back(store, past_has_power_cut(past) && !repaired, error));
+    TRY(rewind_history(store, past_has_power_cut(past) && !repaired, error));
     /* The incidents must not be behind either. */
     TRY(history_explain(&store->history, recovery_apply(recovery, &store->history), error));
     store->journal.folder = store->folder.fd;

@@ -1,3 +1,4 @@
+/* Writes incidents to SQLite, with a checksum of each row. */
 #include "service/serve/store/history.h"
 
 #include "foundation/base/crc.h"
@@ -36,7 +37,7 @@ static const char *const texts[HISTORY_STATEMENTS] = {
                     " processes = coalesce(excluded.processes, processes),"
                     " witness = coalesce(excluded.witness, witness),"
                     " replay = coalesce(excluded.replay, replay), changed = excluded.changed",
-    /* Uses the parameters of an incident; unused ones are bound too. */
+    /* Uses the parameters of an incident; unused ones are bound as well. */
     [HISTORY_ACTION] =
         "INSERT OR REPLACE INTO action(id, system, at, what, who, process, why, born)"
         " VALUES(?1 & 0x7fffffffffffffff, ?2, ?3, ?5, ?6, ?7, ?8, ?11)",
@@ -141,7 +142,7 @@ int history_check_parts(sqlite3 *db, bool *damaged, gordian_error *error)
     *damaged = !code && rows != 1;
     if (*damaged)
         fail(error, GORDIAN_STATUS_INPUT,
-             there == PART_COUNT ? "its table 'applied' has not one row"
+             there == PART_COUNT ? "its table 'applied' does not have exactly one row"
                                  : "tables or views are missing");
     return code;
 }
@@ -193,7 +194,7 @@ static gordian_status check_schema(struct history *history, bool make, int *code
     return *damaged ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
 }
 
-static int note_pages(void *context, sqlite3 *db, const char *name, int pages)
+static int count_log_pages(void *context, sqlite3 *db, const char *name, int pages)
 {
     struct history *history = context;
     (void)db, (void)name;
@@ -263,7 +264,7 @@ static int set_up_history(struct history *history)
     int code = run_sql(history, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                 "PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;"
                                 "PRAGMA journal_size_limit = 67108864");
-    sqlite3_wal_hook(history->db, note_pages, history);
+    sqlite3_wal_hook(history->db, count_log_pages, history);
     THEN(code, history_add_functions(history->db));
     THEN(code, run_sql(history, actions));
     THEN(code, run_sql(history, sums));

@@ -1,3 +1,4 @@
+/* Reads incidents and operator actions from SQLite, and writes them as JSON. */
 #include "service/serve/store/incidents_db.h"
 
 #include "foundation/base/error.h"
@@ -13,10 +14,9 @@ struct incidents_db {
     gordian_allocator memory;
     sqlite3 *db;
     bool owned;
-    sqlite3_stmt
-        *sum;      /* reads the checksum of a row; NULL: not prepared, or the table is missing */
-    bool asked;    /* whether preparing it was tried */
-    bool labelled; /* the table of labels exists; older services did not make it */
+    sqlite3_stmt *sum; /* reads the checksum of a row; NULL: not prepared, or no such table */
+    bool asked;        /* whether preparing it was tried */
+    bool labelled;     /* the table of labels exists; older services did not make it */
 };
 
 #define COLUMNS "id, system, at, ended, how, requester, victim, processes, witness"
@@ -72,7 +72,7 @@ static bool history_path(char *name, size_t size, const char *path, const char *
 
 /* Is the database unused? Without a log it can be read as it is, even in a read-only folder, and
  * reading leaves no files behind. (A reader may have left an empty log.) */
-static bool is_at_rest(const char *path, bool surely)
+static bool is_unused(const char *path, bool surely)
 {
     char log[4096];
     struct stat there;
@@ -81,8 +81,8 @@ static bool is_at_rest(const char *path, bool surely)
 }
 
 /* Opens the file as it is (immutable), or together with its log. */
-static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
-                       int64_t *application, int64_t *version)
+static int open_database(struct incidents_db *db, const char *path, bool as_it_is,
+                         int64_t *application, int64_t *version)
 {
     char name[8192];
     if (!history_path(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
@@ -103,9 +103,9 @@ static gordian_status open_path(struct incidents_db *db, const char *path, bool 
                                 gordian_error *error)
 {
     int64_t application = 0, version = 0;
-    int code = open_either(db, path, !live && is_at_rest(path, true), &application, &version);
-    if (code && !live && !history_is_damage(code) && is_at_rest(path, false))
-        code = open_either(db, path, true, &application, &version);
+    int code = open_database(db, path, !live && is_unused(path, true), &application, &version);
+    if (code && !live && !history_is_damage(code) && is_unused(path, false))
+        code = open_database(db, path, true, &application, &version);
     if (code)
         return fail(error, history_is_damage(code) ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s", path, db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
@@ -185,8 +185,7 @@ static struct incident incident_of(sqlite3_stmt *statement)
 /* Does a row differ from its checksum? Rows of older services have none. */
 static bool is_damaged(struct incidents_db *db, sqlite3_stmt *row)
 {
-    static const int order[] = {1, 2, 3, 4,
-                                5, 6, 7, 8}; /* columns in the order of HISTORY_SUMMED */
+    static const int order[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* as in HISTORY_SUMMED */
     uint32_t sum = 0;
     bool damaged = false;
     if (!db->asked)

@@ -1,3 +1,4 @@
+/* The write-ahead journal: appends frames with a checksum, syncs, and reads files back. */
 #define _GNU_SOURCE /* fallocate */
 #include "service/serve/store/journal.h"
 
@@ -164,7 +165,7 @@ static void fill_frame_head(const struct journal *journal, struct batch *batch, 
 /* Preallocates blocks, because syncing a file that has grown is expensive. With a sync per commit,
  * write zeros ahead; otherwise fallocate is enough. If that fails, there may still be space for the
  * frames themselves. */
-static void ask_for_room(struct journal *journal, size_t size, bool sync)
+static void preallocate(struct journal *journal, size_t size, bool sync)
 {
     uint64_t end = journal->size + size;
     uint64_t from = journal->ready > journal->size ? journal->ready : journal->size;
@@ -197,7 +198,7 @@ static bool write_frames(struct journal *journal, struct batch *batch, size_t co
             (struct iovec){(void *)zeros, padding_bytes(batch->body.used + batch->incidents.used)};
     }
     journal->leftovers = true;
-    ask_for_room(journal, size, sync);
+    preallocate(journal, size, sync);
     if (file_write(journal->fd, parts, used, journal->size))
         return true;
     journal->full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
@@ -262,7 +263,7 @@ static gordian_status write_again(struct journal *journal, int fd, gordian_error
     }
     if (status == GORDIAN_OK && file.at != journal->size)
         status = fail(error, GORDIAN_STATUS_IO,
-                      "what the disk did not take is gone from memory as well");
+                      "data that the disk did not accept is no longer in memory");
     if (status == GORDIAN_OK &&
         (!file_write_bytes(fd, file.bytes.data, file.at, 0) ||
          !switch_to(journal, fd, NEW, journal->first, file.at) || journal->doubtful))
@@ -341,7 +342,7 @@ static const uint8_t *head_at(const struct journal_file *file, size_t at)
 /* Judges the bytes behind the last good frame. They may be zeros, or parts of the last write.
  * Anything else is damage: a frame that was written later, or bytes behind the end of that write.
  */
-static enum journal_end judge_rest(const struct journal_file *file)
+static enum journal_end classify_rest(const struct journal_file *file)
 {
     const uint8_t *head = head_at(file, file->at);
     size_t size = file->bytes.used, until = head ? file->at + wire_load32(head + 20) : size;
@@ -373,7 +374,7 @@ enum journal_end journal_next(struct journal_file *file, struct batch *batch)
 {
     const uint8_t *head = head_at(file, file->at);
     if (!head)
-        return judge_rest(file);
+        return classify_rest(file);
     *batch = (struct batch){
         .first = wire_load64(head + 24),
         .at = wire_load64(head + 32),
@@ -388,7 +389,7 @@ enum journal_end journal_next(struct journal_file *file, struct batch *batch)
         crc32c(file->salt, batch->body.data, frame_size(batch) - JOURNAL_FRAME) !=
             wire_load32(head + 4) ||
         !records_fit(batch))
-        return judge_rest(file);
+        return classify_rest(file);
     file->at += frame_size(batch);
     file->frame = batch->frame;
     return JOURNAL_MORE;

@@ -1,3 +1,4 @@
+/* The marker of a folder: reading, claiming and checking it. */
 #include "service/serve/store/manifest.h"
 
 #include "foundation/base/crc.h"
@@ -112,7 +113,7 @@ gordian_status marker_check(const struct marker *marker, gordian_error *error)
     if (load_epoch(marker) == marker->mine)
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                "another gordian serve has taken the folder over: this one must be ended");
+                "another gordian serve has taken over the folder: stop this one");
 }
 
 bool marker_is_ours(const struct marker *marker)

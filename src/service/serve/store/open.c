@@ -31,7 +31,7 @@ void store_note(struct store_found *found, const char *format, ...)
 gordian_status store_start_thread(struct store *store, void *(*work)(void *context),
                                   gordian_error *error)
 {
-    store_note_turn(store);
+    store_note_iteration(store);
     int code = pthread_create(&store->thread, NULL, work, store);
     store->running = code == 0;
     return code ? fail(error, GORDIAN_STATUS_MEMORY, "cannot start a thread: %s", strerror(code))
@@ -159,7 +159,7 @@ void store_close(struct store *store)
     store_free_jobs(store, store->jobs_done);
     store_free_batches(store, store->open);
     store_free_batches(store, store->queue);
-    store_free_batches(store, store->told);
+    store_free_batches(store, store->committed_first);
     store_free_batches(store, store->spent);
     file_close(store->doorbell);
     pthread_cond_destroy(&store->wake);

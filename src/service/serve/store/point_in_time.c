@@ -14,26 +14,27 @@
 
 /* ---- loading up to a moment */
 
-struct telling {
+struct bounded_loader {
     const struct store_loader *loader;
     void *context;
     uint64_t at; /* ignore later records */
 };
 
-static gordian_status tell_section(void *context, const char *name, const void *bytes,
-                                   size_t length, gordian_error *error)
+static gordian_status load_section_until(void *context, const char *name, const void *bytes,
+                                         size_t length, gordian_error *error)
 {
-    const struct telling *telling = context;
-    return telling->loader->section(telling->context, name, bytes, length, error);
+    const struct bounded_loader *bounded_loader = context;
+    return bounded_loader->loader->section(bounded_loader->context, name, bytes, length, error);
 }
 
-static gordian_status tell_record(void *context, uint64_t number, uint64_t at, const void *bytes,
-                                  size_t length, gordian_error *error)
+static gordian_status load_record_until(void *context, uint64_t number, uint64_t at,
+                                        const void *bytes, size_t length, gordian_error *error)
 {
-    const struct telling *telling = context;
-    if (at > telling->at)
+    const struct bounded_loader *bounded_loader = context;
+    if (at > bounded_loader->at)
         return STORE_ENOUGH;
-    return telling->loader->record(telling->context, number, at, bytes, length, error);
+    return bounded_loader->loader->record(bounded_loader->context, number, at, bytes, length,
+                                          error);
 }
 
 static gordian_status fail_gone(const struct store_options *options,
@@ -49,8 +50,8 @@ static gordian_status fail_gone(const struct store_options *options,
             strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
     }
     fail(error, GORDIAN_STATUS_END,
-         "that moment is not kept, or not any more: there is something from %s (UTC) on; "
-         "--keep-history of gordian serve keeps more",
+         "that moment is not kept: the history starts at %s (UTC); use --keep-history of gordian "
+         "serve to keep more",
          *text ? text : "no moment");
     return GORDIAN_STATUS_END;
 }
@@ -64,12 +65,12 @@ gordian_status store_load_past(const struct store_options *options, uint64_t at,
                                const struct store_loader *loader, void *context,
                                gordian_error *error)
 {
-    static const struct store_loader checked = {tell_section, tell_record};
+    static const struct store_loader checked = {load_section_until, load_record_until};
     const struct store_backend *backend = backend_of(options);
-    struct telling telling = {.loader = loader, .context = context, .at = at};
+    struct bounded_loader bounded_loader = {.loader = loader, .context = context, .at = at};
     if (!backend->past)
         return backend->open(NULL, NULL, error); /* fails with the reason */
-    gordian_status status = backend->past(options, at, after, &checked, &telling, error);
+    gordian_status status = backend->past(options, at, after, &checked, &bounded_loader, error);
     if (status == STORE_ENOUGH)
         return GORDIAN_OK;
     return status == GORDIAN_STATUS_END ? fail_gone(options, backend, error) : status;

@@ -1,3 +1,4 @@
+/* Answers queries of the incident history in a thread. */
 #include "service/serve/store/queries.h"
 
 #include "foundation/base/error.h"

@@ -44,12 +44,12 @@ size_t batch_bytes(const struct batch *batch)
 }
 
 /* Recycles a batch; if the loop has a history of its own, its incidents go there first. */
-static void put_aside(struct store *store, struct batch *batch)
+static void recycle_batch(struct store *store, struct batch *batch)
 {
-    if (store->told_end && batch->incident_count > 0) {
+    if (store->committed_end && batch->incident_count > 0) {
         batch->next = NULL;
-        *store->told_end = batch;
-        store->told_end = &batch->next;
+        *store->committed_end = batch;
+        store->committed_end = &batch->next;
         return;
     }
     batch->next = store->spent;
@@ -95,7 +95,7 @@ void store_drop_group(struct store *store, size_t count)
             store->queue_end = &store->queue;
         store->queue_bytes -= batch_bytes(batch);
         store->queue_records -= batch->count;
-        put_aside(store, batch);
+        recycle_batch(store, batch);
     }
     if (store->queue_bytes < STORE_QUEUE_MAX / 2)
         store->hoarding = false;
@@ -120,7 +120,7 @@ gordian_status sections_load(const struct bytes *image, size_t head,
         status = loader->section(context, name, bytes, length, error);
     }
     if (status == GORDIAN_OK && bytes_left(&in) > 0)
-        status = fail(error, GORDIAN_STATUS_INPUT, "the snapshot's sections do not come out even");
+        status = fail(error, GORDIAN_STATUS_INPUT, "the snapshot's sections are malformed");
     return status;
 }
 

@@ -80,11 +80,11 @@ static bool check_frame(struct recovery *recovery, const struct batch *batch)
         note_damage(recovery, "records %llu to %llu are missing",
                     (unsigned long long)recovery->last + 1, (unsigned long long)batch->first - 1);
     else if (batch->frame != recovery->frame + 1)
-        note_damage(recovery, "something is missing behind record %llu",
+        note_damage(recovery, "a batch is missing after record %llu",
                     (unsigned long long)recovery->last);
-    else if (recovery->senseless && batch->count > 0 && last >= recovery->senseless)
-        note_damage(recovery, "record %llu makes no sense behind those before it",
-                    (unsigned long long)recovery->senseless);
+    else if (recovery->bad_record && batch->count > 0 && last >= recovery->bad_record)
+        note_damage(recovery, "record %llu is inconsistent with those before it",
+                    (unsigned long long)recovery->bad_record);
     if (batch->count > 0 && last > recovery->last && !recovery->damaged) {
         recovery->last = last; /* otherwise it is in the snapshot */
         recovery->bytes += batch->body.used;
@@ -98,7 +98,7 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
     struct batch batch;
     size_t before = file->at;
     if (needed && recovery->frame && file->frame != recovery->frame)
-        note_damage(recovery, "something is missing behind record %llu",
+        note_damage(recovery, "a batch is missing after record %llu",
                     (unsigned long long)recovery->last);
     if (needed)
         recovery->frame = file->frame;
@@ -145,10 +145,11 @@ static gordian_status check_journal_file(struct recovery *recovery, size_t index
 }
 
 gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
-                              uint64_t senseless, const gordian_allocator *memory,
+                              uint64_t bad_record, const gordian_allocator *memory,
                               gordian_error *error)
 {
-    *recovery = (struct recovery){.applied = applied, .senseless = senseless, .end = JOURNAL_ENDS};
+    *recovery =
+        (struct recovery){.applied = applied, .bad_record = bad_record, .end = JOURNAL_ENDS};
     bytes_init(&recovery->image, memory);
     gordian_status status = numbers_list(&recovery->numbers, folder, "journal", memory, error);
     THEN(status, numbers_list(&recovery->snapshots, folder, "snapshot", memory, error));
@@ -172,7 +173,7 @@ void recovery_judge_loss(struct recovery *recovery, const struct folder_past *pa
     recovery->lost = ahead ? recovery->applied - recovery->frame : 0;
 }
 
-void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size)
+void recovery_format_loss(const struct recovery *recovery, char *text, size_t size)
 {
     snprintf(text, size,
              "acknowledged records are lost: the journal ends with record %llu in batch %llu, "

@@ -1,3 +1,4 @@
+/* Writes and reads snapshot files. */
 #include "service/serve/store/snapshot.h"
 
 #include "foundation/base/crc.h"

@@ -141,7 +141,7 @@ static void show_health(struct store *store)
     if (store->role == STORE_LOST)
         snprintf(store->shown, sizeof store->shown, "%s", store->lost);
     else if (store->handing_over)
-        snprintf(store->shown, sizeof store->shown, "the lead is being handed over");
+        snprintf(store->shown, sizeof store->shown, "the leader is stepping down");
     else if (store->failed || store->sync_failed)
         snprintf(store->shown, sizeof store->shown, "%s", store->why);
     else if (store->hoarding)
@@ -178,7 +178,7 @@ static void seal_in_memory(struct store *store)
     clear_batch(batch);
 }
 
-void store_note_turn(struct store *store)
+void store_note_iteration(struct store *store)
 {
     if (store->pg)
         atomic_store_explicit(&store->turned, clock_ms(), memory_order_relaxed);
@@ -187,7 +187,7 @@ void store_note_turn(struct store *store)
 void store_seal(struct store *store)
 {
     struct batch *batch = store->open;
-    store_note_turn(store);
+    store_note_iteration(store);
     if (batch->count == 0 && batch->incident_count == 0)
         return;
     if (!store->kept) {
@@ -258,14 +258,14 @@ void store_free_jobs(struct store *store, struct snapshot_job *job)
 }
 
 /* Returns the first batch whose incidents are committed but not in the history yet; NULL: none. */
-static struct batch *next_told(struct store *store)
+static struct batch *next_committed_batch(struct store *store)
 {
     store_lock(store);
-    struct batch *batch = store->told;
+    struct batch *batch = store->committed_first;
     if (batch)
-        store->told = batch->next;
-    if (batch && !store->told)
-        store->told_end = &store->told;
+        store->committed_first = batch->next;
+    if (batch && !store->committed_first)
+        store->committed_end = &store->committed_first;
     store_unlock(store);
     if (batch)
         batch->next = NULL;
@@ -281,7 +281,7 @@ static void take_committed_incidents(struct store *store)
     uint64_t dropped, began = work_ns();
     bool late = false, more = false;
     struct batch *batch;
-    while (!late && (batch = next_told(store))) {
+    while (!late && (batch = next_committed_batch(store))) {
         history_write(&store->history, batch, 1);
         store_free_batches(store, batch);
         more = true;
@@ -299,7 +299,7 @@ void store_poll(struct store *store)
 {
     if (!store->kept)
         return;
-    store_note_turn(store);
+    store_note_iteration(store);
     bell_clear(store->doorbell);
     store_lock(store);
     show_health(store);
@@ -337,7 +337,7 @@ enum store_role store_role(const struct store *store)
     return role;
 }
 
-bool store_leads_surely(const struct store *store)
+bool store_is_sure_leader(const struct store *store)
 {
     if (!store->pg)
         return true;

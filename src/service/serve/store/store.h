@@ -77,9 +77,8 @@ struct store_options {
     uint64_t keep_incidents_ms; /* after their end; 0: forever */
     uint64_t keep_history_ms;   /* for point-in-time queries; 0: only what recovery needs */
     uint64_t history_bytes;     /* ... but at most this many bytes, in a folder; 0: no limit */
-    uint64_t
-        snapshot_bytes; /* of journal between snapshots; 0: 32 MiB, or GORDIAN_SNAPSHOT_BYTES */
-    uint64_t retry_ms;  /* after a failure; 0: 250 */
+    uint64_t snapshot_bytes;    /* of journal per snapshot; 0: 32 MiB, or GORDIAN_SNAPSHOT_BYTES */
+    uint64_t retry_ms;          /* after a failure; 0: 250 */
     uint64_t note_ms; /* interval at which the history notes the progress of the journal; 0: 1000 */
     const gordian_allocator *allocator; /* NULL: malloc */
 };
@@ -139,11 +138,11 @@ enum store_role store_role(const struct store *store);
  * while the process is stopped or the machine sleeps. After this lease expiry, a leader may have
  * been replaced without knowing it. Always true if the store is not shared; false for a standby.
  * Any thread. */
-bool store_leads_surely(const struct store *store);
+bool store_is_sure_leader(const struct store *store);
 /* Returns the address of the leader; "": none or unknown. Valid until the next store_poll. */
 const char *store_leader(const struct store *store);
 /* Reason of STORE_LOST after store_hand_over; store_lost returns the reason. */
-#define STORE_HANDED_OVER "the lead was handed over"
+#define STORE_HANDED_OVER "the leader stepped down"
 const char *store_lost(const struct store *store);
 /* Do several servers share this store? */
 bool store_is_shared(const struct store *store);

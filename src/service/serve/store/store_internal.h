@@ -42,18 +42,16 @@
 
 #define STORE_BATCH_MAX  (8u << 20)   /* bytes: seal a batch of this size */
 #define STORE_INLINE_MAX (256u << 10) /* bytes: the thread commits larger batches */
-#define STORE_QUEUE_MAX                                                                            \
-    (64u << 20)                     /* bytes in the queue: accept no more events (back-pressure)   \
-                                     */
-#define STORE_GROUP_MAX  (8u << 20) /* maximum bytes in one commit of the thread */
-#define STORE_TOLD_NS    2000000    /* time per iteration for the loop's own history */
-#define STORE_BEHIND_MS  100        /* `none`: how long a batch waits for others */
-#define STORE_BEHIND_MAX (1u << 20) /* bytes: ... unless the queue is this large */
-#define STORE_SYNC_MS    1000       /* between syncs of the journal, except with `full` */
-#define STORE_TRIM_MS    60000      /* interval of deleting old incidents */
-#define STORE_WAL_PAGES  1000       /* pages of SQLite's log that trigger a checkpoint */
-#define STORE_SPARE      4          /* batches kept for reuse */
-#define STORE_RETRY_MAX  60000      /* ms: maximum delay before a failed snapshot is retried */
+#define STORE_QUEUE_MAX  (64u << 20)  /* bytes queued: accept no events (back-pressure) */
+#define STORE_GROUP_MAX  (8u << 20)   /* maximum bytes in one commit of the thread */
+#define STORE_TOLD_NS    2000000      /* time per iteration for the loop's own history */
+#define STORE_BEHIND_MS  100          /* `none`: how long a batch waits for others */
+#define STORE_BEHIND_MAX (1u << 20)   /* bytes: ... unless the queue is this large */
+#define STORE_SYNC_MS    1000         /* between syncs of the journal, except with `full` */
+#define STORE_TRIM_MS    60000        /* interval of deleting old incidents */
+#define STORE_WAL_PAGES  1000         /* pages of SQLite's log that trigger a checkpoint */
+#define STORE_SPARE      4            /* batches kept for reuse */
+#define STORE_RETRY_MAX  60000        /* ms: maximum delay before a failed snapshot is retried */
 
 /* ---- the folder */
 
@@ -138,8 +136,8 @@ struct recovery {
     bool unapplied;                    /* later frames have incidents */
     uint64_t lost;                     /* frames that the history has but the journal has lost */
     bool bad_snapshot;                 /* a newer snapshot was damaged */
-    uint64_t senseless; /* this record counts as damage in spite of its checksum; 0: none */
-    bool damaged;       /* the data behind the good part of `file` is damaged */
+    uint64_t bad_record; /* this record counts as damage in spite of its checksum; 0: none */
+    bool damaged;        /* the data behind the good part of `file` is damaged */
     char what[200];
 };
 
@@ -147,16 +145,16 @@ struct recovery {
 gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
                             const gordian_allocator *memory, gordian_error *error);
 /* Checks everything that recovery needs. Damage is recorded in *recovery and is not a failure.
- * `senseless`: treat this record as damage, unless 0. Free it in any case. */
+ * `bad_record`: treat this record as damage, unless 0. Free it in any case. */
 gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
-                              uint64_t senseless, const gordian_allocator *memory,
+                              uint64_t bad_record, const gordian_allocator *memory,
                               gordian_error *error);
 void recovery_free(struct recovery *recovery, const gordian_allocator *memory);
 /* Sets recovery->lost. The history is written after the journal: if it is ahead, acknowledged
  * records are lost, unless a power failure explains it. */
 void recovery_judge_loss(struct recovery *recovery, const struct folder_past *past);
 /* Formats the message about lost records. */
-void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size);
+void recovery_format_loss(const struct recovery *recovery, char *text, size_t size);
 /* Writes incidents of the journal that the history lacks. Returns an SQLite code. */
 int recovery_apply(const struct recovery *recovery, struct history *history);
 gordian_status recovery_load(struct recovery *recovery, const struct store_loader *loader,
@@ -261,8 +259,8 @@ struct store {
     struct batch *spent; /* for reuse, or to be freed by the loop */
     size_t spent_count;
     bool untrimmed; /* the loop's history exceeds its limits */
-    struct batch *told,
-        **told_end; /* committed; the loop copies their incidents to its own history */
+    /* Committed; the loop copies their incidents to its own history. */
+    struct batch *committed_first, **committed_end;
     enum store_role role;
     char leader[STORE_ADDRESS]; /* address of the leader, or "" */
     char lost[200];             /* reason of STORE_LOST */
@@ -280,7 +278,7 @@ struct store {
     struct store_figures figures;
     _Atomic uint64_t committed;
     _Atomic uint64_t turned; /* steady ms: last sign of life of the loop */
-    /* ms of boot_ns: lease expiry of this leader; see store_leads_surely */
+    /* ms of boot_ns: lease expiry of this leader; see store_is_sure_leader */
     _Atomic uint64_t leads_until;
 
     /* Used by the thread only. */
@@ -296,7 +294,7 @@ struct store {
 
 /* Notes a sign of life of the loop. A leader (PostgreSQL) keeps the leadership only while its loop
  * runs. */
-void store_note_turn(struct store *store);
+void store_note_iteration(struct store *store);
 /* Starts the thread of the backend. */
 gordian_status store_start_thread(struct store *store, void *(*work)(void *context),
                                   gordian_error *error);

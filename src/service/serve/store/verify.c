@@ -19,7 +19,7 @@ static gordian_status open_for_reading(const char *path, int *folder, gordian_er
     if (flock(*folder, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
         return GORDIAN_OK; /* also where locks are not supported */
     return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                "%.200s: a gordian serve works here: verify a copy, or when it has ended", path);
+                "%.200s: a gordian serve uses this folder: verify a copy, or stop it first", path);
 }
 
 /* Is there a database with all its files? A marker that cannot be opened for writing is skipped. */
@@ -58,12 +58,12 @@ static gordian_status verify_end(struct recovery *recovery, int folder, const ch
     if (recovery->end == JOURNAL_TORN && !past.killed)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%.200s: what follows record %llu fails its checksum, although the service was "
-                    "stopped in order",
+                    "stopped properly",
                     path, (unsigned long long)recovery->last);
     recovery_judge_loss(recovery, &past);
     if (!recovery->lost)
         return GORDIAN_OK;
-    recovery_tell_loss(recovery, loss, sizeof loss);
+    recovery_format_loss(recovery, loss, sizeof loss);
     return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, loss);
 }
 
@@ -82,10 +82,10 @@ static gordian_status check_journal(struct recovery *recovery, int folder, uint6
                     "%.200s: what follows record %llu fails its checksum, in the middle of a file",
                     path, (unsigned long long)recovery->last);
     if (recovery->bad_snapshot)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.200s: the newest snapshot is damaged; the one before it and the journal "
-                    "have everything",
-                    path);
+        return fail(
+            error, GORDIAN_STATUS_INPUT,
+            "%.200s: the newest snapshot is damaged; the previous one and the journal are complete",
+            path);
     return verify_end(recovery, folder, path, error);
 }
 

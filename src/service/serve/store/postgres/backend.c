@@ -1,4 +1,4 @@
-/* PostgreSQL as a backend; the thread. */
+/* The PostgreSQL backend and its thread. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/postgres/postgres.h"
@@ -13,18 +13,18 @@ static void *pg_thread(void *context)
 {
     struct store *store = context;
     store_lock(store);
-    /* Stopping, whoever leads writes what it can. */
+    /* When stopping, the leader still writes what it can. */
     while (!store->stopping ||
            (store->role == STORE_LEADS && !store->failed && !pg_lead_done(store))) {
         enum store_role role = store->role;
         bool taken = store->pg->followed_count < PG_FOLLOWED_MAX;
         store_unlock(store);
         if (role == STORE_LEADS)
-            pg_lead_turn(store);
+            pg_leader_step(store);
         else if (role == STORE_FOLLOWS && taken)
-            pg_follow_turn(store);
+            pg_standby_step(store);
         else
-            pg_wait(store->pg, false, PG_LOOK_MS);
+            pg_wait(store->pg, false, PG_POLL_MS);
         store_lock(store);
     }
     bool leads = store->role == STORE_LEADS;
@@ -49,7 +49,7 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     pg->followed_end = &pg->followed;
     pg->lease_ms = options->lease_ms ? options->lease_ms : PG_LEASE_MS;
     pg->commits = options->commits ? options->commits : PG_COMMITS;
-    pg->commits = pg->commits > PG_FLIGHTS / 2 ? PG_FLIGHTS / 2 : pg->commits;
+    pg->commits = pg->commits > PG_OPERATIONS / 2 ? PG_OPERATIONS / 2 : pg->commits;
     pg->rest_until = options->rest_ms ? clock_ms() + options->rest_ms : 0;
     bytes_init(&pg->row, &memory);
     snprintf(pg->schema, sizeof pg->schema, "%s", options->schema ? options->schema : "gordian");
@@ -58,7 +58,7 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     pg->conninfo = memory_copy_text(&memory, options->postgres);
     if (!pg->conninfo || pg->wake < 0)
         return fail_memory(error);
-    store->options.postgres = pg->conninfo; /* the caller's text may go */
+    store->options.postgres = pg->conninfo; /* the caller's text may be freed */
     return GORDIAN_OK;
 }
 
@@ -67,12 +67,12 @@ static gordian_status open_memory_history(struct store *store, gordian_error *er
     bool damaged;
     gordian_status status = history_open(&store->history, NULL, true, &damaged, error);
     THEN(status, incidents_share(&store->reader, store->history.db, &store->memory, error));
-    store->told_end = &store->told;
+    store->committed_end = &store->committed_first;
     return status;
 }
 
-/* Whoever has led until now may not be quite gone yet. */
-static void seek_lead(struct store *store)
+/* Tries to become leader; a previous process may still be ending. */
+static void seek_leadership(struct store *store)
 {
     struct pg *pg = store->pg;
     uint64_t until = clock_ms() + store->options.lead_ms;
@@ -84,8 +84,8 @@ static void seek_lead(struct store *store)
         usleep(5000);
 }
 
-static gordian_status see_numbers(struct store *store, struct store_found *found,
-                                  gordian_error *error)
+static gordian_status read_leader_row(struct store *store, struct store_found *found,
+                                      gordian_error *error)
 {
     PGresult *seen = pg_ask(store->pg,
                             "SELECT last, (SELECT coalesce(max(last), 0) FROM snapshot), address"
@@ -113,8 +113,8 @@ static gordian_status open_pg(struct store *store, struct store_found *found, go
         return status;
     struct pg *pg = store->pg;
     snprintf(pg->channel, sizeof pg->channel, "gordian_%u", (unsigned)pg->lock);
-    seek_lead(store);
-    return see_numbers(store, found, error);
+    seek_leadership(store);
+    return read_leader_row(store, found, error);
 }
 
 static gordian_status load_pg(struct store *store, const struct store_loader *loader, void *context,
@@ -152,12 +152,12 @@ static void close_pg(struct store *store)
     bytes_free(&pg->row);
     file_close(pg->wake);
     if (pg->conninfo)
-        memset(pg->conninfo, 0, strlen(pg->conninfo)); /* there may be a password in it */
+        memset(pg->conninfo, 0, strlen(pg->conninfo)); /* it may contain a password */
     memory_free_all(&memory, pg->conninfo, pg);
     store->pg = NULL;
 }
 
-/* ---- the past */
+/* ---- point-in-time queries */
 
 void pg_close_alone(struct store *store)
 {
@@ -177,7 +177,7 @@ gordian_status pg_open_alone(struct store **out, const struct store_options *opt
     if (!store)
         return fail_memory(error);
     store->memory = memory;
-    store->role = STORE_FOLLOWS; /* it leads nobody */
+    store->role = STORE_FOLLOWS; /* it is never a leader */
     store->options = *options;
     gordian_status status = pg_check(options->postgres, error);
     THEN(status, make_pg(store, error));
@@ -213,7 +213,7 @@ static gordian_status past_begins(const struct store_options *options, uint64_t 
     return status;
 }
 
-/* Those who have an address: other connections than a server's own have none. */
+/* Servers have an address; their other connections have none. */
 static const char servers_select[] =
     "SELECT substr(application_name, length($1) + 1), pid = leader.backend,"
     " (extract(epoch FROM backend_start) * 1000)::bigint, leader.epoch"

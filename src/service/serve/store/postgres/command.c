@@ -1,4 +1,4 @@
-/* From anywhere: asking whoever leads to hand over; reading what is kept. */
+/* Commands from other processes: ask the leader to step down, and read incidents. */
 #include "foundation/base/error.h"
 #include "service/serve/store/postgres/postgres.h"
 
@@ -7,8 +7,8 @@
 
 #define HAND_OVER_MS 30000
 
-/* Who leads, and with which number. */
-static bool see_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epoch)
+/* Reads the leader's address and epoch. */
+static bool read_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epoch)
 {
     PGresult *seen = pg_ask(pg, "SELECT address, epoch FROM leader", 0, NULL);
     if (!seen || PQntuples(seen) != 1) {
@@ -27,7 +27,7 @@ static gordian_status await_other(struct pg *pg, char to[STORE_ADDRESS], uint64_
     uint64_t until = clock_ms() + HAND_OVER_MS, epoch = before;
     to[0] = '\0';
     while (clock_ms() < until) {
-        if (!see_leader(pg, to, &epoch))
+        if (!read_leader(pg, to, &epoch))
             return pg_error(pg, error);
         if (epoch > before && *to)
             return GORDIAN_OK;
@@ -44,7 +44,7 @@ static gordian_status ask_leader(struct pg *pg, char from[STORE_ADDRESS], char t
     uint64_t epoch;
     bool made = false;
     TRY(schema_open(pg, &made, error));
-    if (!see_leader(pg, from, &epoch))
+    if (!read_leader(pg, from, &epoch))
         return pg_error(pg, error);
     if (!*from)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no server leads");

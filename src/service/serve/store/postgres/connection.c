@@ -1,4 +1,4 @@
-/* The connection. */
+/* The connection to PostgreSQL. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
 #include "service/serve/store/postgres/postgres.h"
@@ -12,7 +12,7 @@ gordian_status pg_check(const char *conninfo, gordian_error *error)
     PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
     if (!options)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "--store: this is no connection string of libpq "
+                    "--store: not a connection string of libpq "
                     "(postgresql://USER@HOST:PORT/DATABASE, or 'host=HOST dbname=DATABASE')");
     PQconninfoFree(options);
     return GORDIAN_OK;
@@ -57,9 +57,9 @@ bool pg_listen(struct pg *pg)
 
 /* ---- opening */
 
-/* What we want unless the connection string says otherwise: a dead network is noticed, and a server
- * that only reads is passed over. */
-static const char *const wishes[][2] = {
+/* Defaults unless the connection string says otherwise: detect a dead network, and skip read-only
+ * servers. */
+static const char *const defaults[][2] = {
     {"fallback_application_name", "gordian serve"},
     {"connect_timeout", "3"},
     {"target_session_attrs", "read-write"},
@@ -69,35 +69,35 @@ static const char *const wishes[][2] = {
     {"tcp_user_timeout", "10000"},
 };
 
-#define WISHES (sizeof wishes / sizeof *wishes)
+#define DEFAULTS (sizeof defaults / sizeof *defaults)
 
 static PGconn *open_connection(const char *conninfo)
 {
-    const char *keys[WISHES + 2] = {"dbname"}, *values[WISHES + 2] = {conninfo};
+    const char *keys[DEFAULTS + 2] = {"dbname"}, *values[DEFAULTS + 2] = {conninfo};
     size_t count = 1;
     PQconninfoOption *given = PQconninfoParse(conninfo, NULL);
-    for (size_t i = 0; given && i < WISHES; i++) {
+    for (size_t i = 0; given && i < DEFAULTS; i++) {
         const PQconninfoOption *option = given;
-        while (option->keyword && strcmp(option->keyword, wishes[i][0]) != 0)
+        while (option->keyword && strcmp(option->keyword, defaults[i][0]) != 0)
             option++;
         if (option->keyword && option->val)
             continue;
-        keys[count] = wishes[i][0];
-        values[count++] = wishes[i][1];
+        keys[count] = defaults[i][0];
+        values[count++] = defaults[i][1];
     }
     PQconninfoFree(given);
     return PQconnectdbParams(keys, values, 1);
 }
 
-/* Notices are for people at a terminal. */
+/* Discards notices, which are meant for a terminal. */
 static void drop_server_notice(void *context, const PGresult *result)
 {
     (void)context;
     (void)result;
 }
 
-/* The server, too, is to notice soon that we are gone: the lock goes with the connection. A setting
- * that it does not know (a Unix socket has none) is no harm. */
+/* The server should also detect a dead client soon, because the lock is held by the connection.
+ * Settings that do not apply (a Unix socket has none) are ignored. */
 static bool begin_session(struct pg *pg)
 {
     char sql[1500], said[sizeof pg->schema + sizeof pg->address + 16];
@@ -158,7 +158,7 @@ void pg_wait(struct pg *pg, bool flush, int ms)
         bell_clear(pg->wake);
 }
 
-/* Only for the server: whoever wakes us meanwhile is heard later. */
+/* Waits for the server only; a wake-up is handled later. */
 static bool wait_for_server(struct pg *pg, uint64_t until)
 {
     uint64_t now = clock_ms();
@@ -172,7 +172,7 @@ static bool wait_for_server(struct pg *pg, uint64_t until)
     return PQconsumeInput(pg->conn) || pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
-/* The last result; an error in any of them is the answer. */
+/* Returns the last result; an error in any result fails the query. */
 static PGresult *take_query_answer(struct pg *pg)
 {
     uint64_t until = clock_ms() + PG_ANSWER_MS;
@@ -199,7 +199,7 @@ static PGresult *take_query_answer(struct pg *pg)
     return NULL;
 }
 
-/* `binary`: that is how the answer is to come. */
+/* `binary`: ask for a binary answer. */
 static PGresult *ask_with(struct pg *pg, const char *sql, int count, const char *const *values,
                           bool binary)
 {

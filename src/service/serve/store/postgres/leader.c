@@ -1,4 +1,4 @@
-/* Leading: commits, several under way; beats, snapshots, what is deleted. */
+/* The leader: commits, several in flight; heartbeats, snapshots, and deleting old data. */
 #include "foundation/base/clock.h"
 #include "foundation/base/crc.h"
 #include "foundation/base/error.h"
@@ -23,7 +23,7 @@ static const struct {
     {"notice", notice_put},
     {"told", notice_told},
     {"beat", "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1::bigint RETURNING 1"},
-    /* A snapshot that is written anew, because it was damaged, does not count meanwhile. */
+    /* A damaged snapshot that is written again does not count meanwhile. */
     {"part", "WITH again AS (DELETE FROM snapshot WHERE last = $2::bigint AND"
              " EXISTS (SELECT FROM leader WHERE epoch = $1::bigint)) INSERT INTO snapshot_part"
              " SELECT $2::bigint, $3::bigint, $4::bytea FROM leader WHERE epoch = $1::bigint"
@@ -34,7 +34,7 @@ static const struct {
     {"trim1", "DELETE FROM snapshot_part WHERE last < $1::bigint AND last <> $2::bigint"},
     {"trim2", "DELETE FROM journal WHERE batch IN (SELECT batch FROM journal WHERE"
               " last <= $2::bigint AND $1::bigint > 0 ORDER BY batch LIMIT 1000)"},
-    /* the same three where the past is kept: from the newest snapshot before $1 on */
+    /* the same with point-in-time queries: keep the newest snapshot before $1 and later ones */
     {"keep0", "DELETE FROM snapshot WHERE last < (SELECT coalesce(max(last), 0) FROM snapshot"
               " WHERE at <= $1::bigint AND last <= $2::bigint)"},
     {"keep1", "DELETE FROM snapshot_part WHERE last < (SELECT coalesce(max(last), 0) FROM snapshot"
@@ -58,7 +58,7 @@ static const struct {
 static bool prepare_statements(struct pg *pg)
 {
     char sql[300];
-    /* Those who stand by are told first that there is somebody to send clients to. */
+    /* First notify the standbys, so that they can name the leader to clients. */
     snprintf(sql, sizeof sql, "NOTIFY %s; UNLISTEN %s; LISTEN %s_hand_over", pg->channel,
              pg->channel, pg->channel);
     if (!pg_do(pg, sql))
@@ -73,8 +73,8 @@ static bool prepare_statements(struct pg *pg)
     return true;
 }
 
-/* Acknowledged is what the database has committed; `none` waits for nothing, `full` for its disk,
- * and for a synchronous stand-by of its own if it has one. */
+/* Acknowledged means committed by the database: `none` does not wait, `full` waits for its disk and
+ * for a synchronous standby of the database, if it has one. */
 static bool set_durability(const struct store *store)
 {
     struct pg *pg = store->pg;
@@ -106,13 +106,14 @@ static bool end_pipeline(struct pg *pg)
 
 /* ---- sending */
 
-static struct flight *add_flight(struct pg *pg, enum flight_kind kind)
+static struct operation *add_operation(struct pg *pg, enum operation_kind kind)
 {
-    struct flight *flight = &pg->flights[(pg->flight_first + pg->flight_count++) % PG_FLIGHTS];
-    bool renews = kind == FLIGHT_APPEND || kind == FLIGHT_BEAT;
-    *flight = (struct flight){
+    struct operation *operation =
+        &pg->operations[(pg->operation_first + pg->operation_count++) % PG_OPERATIONS];
+    bool renews = kind == OPERATION_APPEND || kind == OPERATION_HEARTBEAT;
+    *operation = (struct operation){
         .kind = kind, .start = clock_ns(), .beat = renews ? boot_ns() / 1000000 : 0};
-    return flight;
+    return operation;
 }
 
 void pg_renewed(struct store *store, uint64_t sent)
@@ -125,7 +126,7 @@ static bool end_pipeline_transaction(struct pg *pg)
     return PQpipelineSync(pg->conn) || pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
-/* Parameters: numbers, bytes unless NULL, a text unless NULL. */
+/* Sends a prepared statement with numbers, then bytes unless NULL, then a text unless NULL. */
 static bool send_statement(struct pg *pg, const char *name, int count, const uint64_t *numbers,
                            const void *bytes, size_t size, const char *text)
 {
@@ -149,7 +150,8 @@ static bool send_numbers(struct pg *pg, const char *name, int count, const uint6
     return send_statement(pg, name, count, numbers, NULL, 0, NULL) && end_pipeline_transaction(pg);
 }
 
-/* Under the mutex: the first batch that is not under way, and how many go with it. */
+/* Under the mutex: returns the first batch that is not in flight, and how many go into the next
+ * commit. */
 static struct batch *next_commit_group(const struct store *store, size_t *count)
 {
     struct batch *first = store->queue;
@@ -164,7 +166,7 @@ static struct batch *next_commit_group(const struct store *store, size_t *count)
     return first;
 }
 
-/* *did: there was something to send. */
+/* *did: something was sent. */
 static bool send_append(struct store *store, bool *did)
 {
     struct pg *pg = store->pg;
@@ -185,19 +187,19 @@ static bool send_append(struct store *store, bool *did)
     if (!send_statement(pg, "append", 5, numbers, pg->row.data, pg->row.used, pg->channel) ||
         !incidents_send(pg, batch, count, pg->batch + 1) || !end_pipeline_transaction(pg))
         return false;
-    struct flight *flight = add_flight(pg, FLIGHT_APPEND);
-    flight->batch = ++pg->batch;
-    flight->count = count;
+    struct operation *operation = add_operation(pg, OPERATION_APPEND);
+    operation->batch = ++pg->batch;
+    operation->count = count;
     pg->sent += count;
     pg->appending++;
-    pg->beat_at = clock_ms() + pg->lease_ms / 4;
+    pg->heartbeat_at = clock_ms() + pg->lease_ms / 4;
     return true;
 }
 
-/* A loop that hangs must lose the lead although this thread does not: others are to answer. */
-static bool loop_turns(const struct store *store)
+/* A server with a hanging event loop must lose the leadership, although this thread still runs. */
+static bool loop_is_alive(const struct store *store)
 {
-    return clock_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_TURN_MS +
+    return clock_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_LOOP_MS +
                             store->pg->lease_ms / 2;
 }
 
@@ -209,12 +211,12 @@ static bool send_part(struct pg *pg, struct snapshot_job *job)
     const uint64_t numbers[] = {pg->epoch, job->number, job->written / PG_PART};
     const uint8_t *bytes = job->body.data + job->written;
     job->written += size;
-    add_flight(pg, FLIGHT_PART);
+    add_operation(pg, OPERATION_PART);
     return send_statement(pg, "part", 3, numbers, bytes, size, NULL) &&
            end_pipeline_transaction(pg);
 }
 
-/* A snapshot must not count before the records it stands for are kept. */
+/* A snapshot must not count before the records it contains are committed. */
 static bool step_snapshot(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -231,7 +233,7 @@ static bool step_snapshot(struct store *store)
         return send_part(pg, job);
     const uint64_t numbers[] = {pg->epoch, job->number, job->at, job->body.used,
                                 crc32c(0, job->body.data, job->body.used)};
-    add_flight(pg, FLIGHT_SNAPSHOT);
+    add_operation(pg, OPERATION_SNAPSHOT);
     return send_numbers(pg, "snapshot", 5, numbers);
 }
 
@@ -247,10 +249,10 @@ static void end_snapshot_job(struct store *store, bool written)
     store_ring(store);
 }
 
-/* ---- what is not needed any more */
+/* ---- deleting old data */
 
-/* The moment so long ago; 0: never. */
-static uint64_t moment_before(const struct store *store, uint64_t keep_ms)
+/* Returns the moment this long ago; 0: never. */
+static uint64_t time_before(const struct store *store, uint64_t keep_ms)
 {
     uint64_t now = store_now(store);
     return keep_ms && now > keep_ms ? now - keep_ms : 0;
@@ -261,7 +263,7 @@ static bool step_trim(struct store *store)
     struct pg *pg = store->pg;
     char name[] = "trim0";
     store_lock(store);
-    uint64_t ended_before = moment_before(store, store->keep_ms);
+    uint64_t ended_before = time_before(store, store->keep_ms);
     const uint64_t numbers[TRIM_STEPS][2] = {
         {store->newest, store->older},
         {store->newest, store->older},
@@ -272,7 +274,7 @@ static bool step_trim(struct store *store)
         {ended_before, 0},
     };
     uint64_t keep = store->options.keep_history_ms;
-    const uint64_t past[2] = {moment_before(store, keep), store->older};
+    const uint64_t past[2] = {time_before(store, keep), store->older};
     bool keeps = keep && pg->trim_step < 3;
     bool due = store->trimming || clock_ms() >= store->trim_at;
     if (due && pg->trim_step == 0 && !pg->trim_under_way) {
@@ -286,17 +288,17 @@ static bool step_trim(struct store *store)
     if (keeps)
         memcpy(name, "keep", 4);
     name[4] = (char)('0' + pg->trim_step);
-    add_flight(pg, FLIGHT_TRIM);
+    add_operation(pg, OPERATION_TRIM);
     return send_numbers(pg, name, 2, keeps ? past : numbers[pg->trim_step]);
 }
 
-static void take_trim(struct store *store, const struct flight *flight)
+static void take_trim(struct store *store, const struct operation *operation)
 {
     struct pg *pg = store->pg;
-    bool more = flight->rows >= (pg->trim_step == 2 ? 1000 : 64) && pg->trim_step >= 2;
+    bool more = operation->rows >= (pg->trim_step == 2 ? 1000 : 64) && pg->trim_step >= 2;
     store_lock(store);
     if (pg->trim_step == 3 || pg->trim_step == 4)
-        store->figures.incidents_dropped += flight->rows;
+        store->figures.incidents_dropped += operation->rows;
     store_unlock(store);
     pg->trim_under_way = false;
     if (!more)
@@ -305,18 +307,18 @@ static void take_trim(struct store *store, const struct flight *flight)
 
 /* ---- answers */
 
-/* Kept, all `count` of them. */
-static void count_append(struct store *store, const struct flight *flight)
+/* Records that `count` batches are committed. */
+static void count_append(struct store *store, const struct operation *operation)
 {
     struct pg *pg = store->pg;
     store_lock(store);
-    store_note_commit(store, store->queue, flight->count, clock_ns() - flight->start);
-    store_drop_group(store, flight->count);
+    store_note_commit(store, store->queue, operation->count, clock_ns() - operation->start);
+    store_drop_group(store, operation->count);
     store_unlock(store);
-    pg->sent -= flight->count;
+    pg->sent -= operation->count;
 }
 
-/* Something was done: nothing is wrong any more. Without events there are beats. */
+/* A success clears a failure. Without events there are heartbeats. */
 static void note_health(struct store *store)
 {
     store_lock(store);
@@ -327,64 +329,64 @@ static void note_health(struct store *store)
         store_ring(store);
 }
 
-static void end_flight(struct store *store)
+static void end_operation(struct store *store)
 {
     struct pg *pg = store->pg;
-    struct flight flight = pg->flights[pg->flight_first];
-    pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
-    pg->flight_count--;
-    if (flight.counts && flight.beat)
-        pg_renewed(store, flight.beat);
-    switch (flight.kind) {
-    case FLIGHT_APPEND:
+    struct operation operation = pg->operations[pg->operation_first];
+    pg->operation_first = (pg->operation_first + 1) % PG_OPERATIONS;
+    pg->operation_count--;
+    if (operation.counts && operation.beat)
+        pg_renewed(store, operation.beat);
+    switch (operation.kind) {
+    case OPERATION_APPEND:
         pg->appending--;
-        if (flight.counts)
-            count_append(store, &flight);
+        if (operation.counts)
+            count_append(store, &operation);
         break;
-    case FLIGHT_PART:
+    case OPERATION_PART:
         pg->part_under_way = false;
-        if (!flight.counts)
+        if (!operation.counts)
             end_snapshot_job(store, false);
         break;
-    case FLIGHT_SNAPSHOT:
-        end_snapshot_job(store, flight.counts);
+    case OPERATION_SNAPSHOT:
+        end_snapshot_job(store, operation.counts);
         break;
-    case FLIGHT_TRIM:
-        take_trim(store, &flight);
+    case OPERATION_TRIM:
+        take_trim(store, &operation);
         return;
-    case FLIGHT_BEAT:
+    case OPERATION_HEARTBEAT:
         break;
     }
-    if (!flight.counts && !pg->failing)
-        pg_failed(pg, "a write was not taken, without an error");
-    pg->failing |= !flight.counts;
-    if (flight.counts)
+    if (!operation.counts && !pg->failing)
+        pg_failed(pg, "a write had no effect, without an error");
+    pg->failing |= !operation.counts;
+    if (operation.counts)
         note_health(store);
 }
 
 static void take_commit_result(struct store *store, const PGresult *result)
 {
     struct pg *pg = store->pg;
-    struct flight *flight = &pg->flights[pg->flight_first];
+    struct operation *operation = &pg->operations[pg->operation_first];
     switch (PQresultStatus(result)) {
     case PGRES_TUPLES_OK:
-        flight->counts = PQntuples(result) == 1;
+        operation->counts = PQntuples(result) == 1;
         break;
     case PGRES_COMMAND_OK:
-        flight->rows = strtoull(PQcmdTuples((PGresult *)result), NULL, 10);
+        operation->rows = strtoull(PQcmdTuples((PGresult *)result), NULL, 10);
         break;
     case PGRES_PIPELINE_SYNC:
-        end_flight(store);
+        end_operation(store);
         break;
     default:
-        flight->counts = false;
+        operation->counts = false;
         pg->failing = true;
         if (PQresultStatus(result) == PGRES_FATAL_ERROR)
             pg_failed(pg, PQresultErrorMessage(result));
     }
 }
 
-/* Is somebody asking for the lead? */
+/* Has another process asked for the leadership? */
 static void take_notifications(struct store *store)
 {
     PGnotify *notify;
@@ -406,7 +408,7 @@ static bool take_commit_answers(struct store *store)
     uint64_t before = atomic_load(&store->committed);
     if (!PQconsumeInput(pg->conn))
         return pg_failed(pg, PQerrorMessage(pg->conn));
-    while (pg->flight_count > 0 && !PQisBusy(pg->conn)) {
+    while (pg->operation_count > 0 && !PQisBusy(pg->conn)) {
         PGresult *result = PQgetResult(pg->conn);
         if (result)
             take_commit_result(store, result);
@@ -418,10 +420,10 @@ static bool take_commit_answers(struct store *store)
     return PQstatus(pg->conn) == CONNECTION_OK || pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
-/* ---- when something has failed */
+/* ---- after a failure */
 
 /* Under the mutex. */
-static void pg_lose_lead(struct store *store, const char *why)
+static void pg_lose_leadership(struct store *store, const char *why)
 {
     store->role = STORE_LOST;
     snprintf(store->lost, sizeof store->lost, "%s", why);
@@ -429,19 +431,19 @@ static void pg_lose_lead(struct store *store, const char *why)
     store_ring(store);
 }
 
-/* Rows up to `batch` are kept: what of it is ours counts, the rest is sent again. */
-static void settle_flights(struct store *store, uint64_t batch)
+/* Rows up to `batch` are committed: counts those of this leader; the others are sent again. */
+static void settle_operations(struct store *store, uint64_t batch)
 {
     struct pg *pg = store->pg;
     bool all_sent = false; /* of a snapshot */
-    for (; pg->flight_count > 0; pg->flight_count--) {
-        const struct flight *flight = &pg->flights[pg->flight_first];
-        all_sent |= flight->kind == FLIGHT_SNAPSHOT;
-        if (flight->kind == FLIGHT_APPEND && flight->batch <= batch)
-            count_append(store, flight);
-        pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
+    for (; pg->operation_count > 0; pg->operation_count--) {
+        const struct operation *operation = &pg->operations[pg->operation_first];
+        all_sent |= operation->kind == OPERATION_SNAPSHOT;
+        if (operation->kind == OPERATION_APPEND && operation->batch <= batch)
+            count_append(store, operation);
+        pg->operation_first = (pg->operation_first + 1) % PG_OPERATIONS;
     }
-    if (pg->part_under_way) { /* does it count, although its answer was lost? */
+    if (pg->part_under_way) { /* was it committed, although the answer was lost? */
         static const char select[] = "SELECT 1 FROM snapshot WHERE last = $1";
         PGresult *found = all_sent ? pg_ask_numbers(pg, select, 1, &store->job->number) : NULL;
         end_snapshot_job(store, found && PQntuples(found) == 1);
@@ -453,22 +455,22 @@ static void settle_flights(struct store *store, uint64_t batch)
     pg->trim_under_way = false;
     pg->batch = batch;
     pg->failing = false;
-    pg->beat_at = 0; /* its answer says that all is well again */
+    pg->heartbeat_at = 0; /* send a heartbeat; its answer shows that the database works */
 }
 
-/* The number in the table is ours, or somebody else leads. */
+/* If the epoch in the table is not ours, another server leads. */
 static bool still_leads(struct store *store, const PGresult *row, int column)
 {
     if (PQntuples(row) == 1 && pg_u64(row, 0, column) == store->pg->epoch)
         return true;
     store_lock(store);
-    pg_lose_lead(store, "another server leads now");
+    pg_lose_leadership(store, "another server leads now");
     store_unlock(store);
     return false;
 }
 
-/* Every answer is here, and one was not as it should be: where do we stand? */
-static bool count_in_flight(struct store *store)
+/* All answers have arrived, and one was an error: finds out what is committed. */
+static bool check_after_failure(struct store *store)
 {
     struct pg *pg = store->pg;
     pg_note_failure(store);
@@ -478,19 +480,19 @@ static bool count_in_flight(struct store *store)
     if (!found)
         return false;
     if (still_leads(store, found, 0))
-        settle_flights(store, pg_u64(found, 0, 1));
+        settle_operations(store, pg_u64(found, 0, 1));
     PQclear(found);
     return true;
 }
 
-static const char end_ghost[] =
+static const char end_old_connection[] =
     "SELECT pg_terminate_backend(pid) FROM pg_locks, leader WHERE locktype = 'advisory' AND granted"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     " AND classid = $1::text::oid AND objid = $2::text::oid AND objsubid = 2"
     " AND pid = backend AND epoch = $3::text::bigint";
 
-/* The connection we led with is gone, the lock with it; unless nobody else has taken it we go on.
- * The number is raised, so that what is still on its way in the old connection does not count. */
+/* The connection, and with it the lock, is lost. Continues as leader unless another server has the
+ * lock. Increments the epoch, so that commits still in flight on the old connection fail. */
 static bool lead_again(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -503,7 +505,7 @@ static bool lead_again(struct store *store)
         return false;
     uint64_t sent = boot_ns() / 1000000;
     if (!locked) {
-        PGresult *ended = pg_ask_numbers(pg, end_ghost, 3, keys);
+        PGresult *ended = pg_ask_numbers(pg, end_old_connection, 3, keys);
         PGresult *found = ended ? pg_ask(pg, "SELECT epoch FROM leader", 0, NULL) : NULL;
         PQclear(ended);
         if (found)
@@ -523,17 +525,17 @@ static bool lead_again(struct store *store)
         pg_renewed(store, sent);
         pg->epoch++;
         pg->backend = (int)pg_u64(raised, 0, 2);
-        settle_flights(store, pg_u64(raised, 0, 1));
+        settle_operations(store, pg_u64(raised, 0, 1));
     }
     PQclear(raised);
     return true;
 }
 
-/* ---- a turn */
+/* ---- one step */
 
 bool pg_lead_done(const struct store *store)
 {
-    return !store->queue && !store->job && store->pg->flight_count == 0;
+    return !store->queue && !store->job && store->pg->operation_count == 0;
 }
 
 void pg_release(struct pg *pg)
@@ -548,7 +550,7 @@ void pg_release(struct pg *pg)
     pg_do(pg, sql);
 }
 
-/* Everything that can be sent now. */
+/* Sends everything that can be sent now. */
 static bool send_batches(struct store *store)
 {
     struct pg *pg = store->pg;
@@ -557,29 +559,30 @@ static bool send_batches(struct store *store)
         did = false;
         good = send_append(store, &did);
     }
-    if (good && pg->flight_count == 0 && clock_ms() >= pg->beat_at && loop_turns(store)) {
-        pg->beat_at = clock_ms() + pg->lease_ms / 4;
-        add_flight(pg, FLIGHT_BEAT);
+    if (good && pg->operation_count == 0 && clock_ms() >= pg->heartbeat_at &&
+        loop_is_alive(store)) {
+        pg->heartbeat_at = clock_ms() + pg->lease_ms / 4;
+        add_operation(pg, OPERATION_HEARTBEAT);
         good = send_numbers(pg, "beat", 1, &pg->epoch);
     }
-    if (good && pg->flight_count < PG_FLIGHTS / 2)
+    if (good && pg->operation_count < PG_OPERATIONS / 2)
         good = step_snapshot(store);
-    if (good && pg->flight_count < PG_FLIGHTS / 2)
+    if (good && pg->operation_count < PG_OPERATIONS / 2)
         good = step_trim(store);
     return good;
 }
 
-/* True: it was handed over. */
+/* Returns true when the leadership was handed over. */
 static bool hand_over_lead(struct store *store)
 {
     store_lock(store);
-    bool now = store->handing_over && !store->queue && store->pg->flight_count == 0;
+    bool now = store->handing_over && !store->queue && store->pg->operation_count == 0;
     store_unlock(store);
     if (!now)
         return false;
     pg_release(store->pg);
     store_lock(store);
-    pg_lose_lead(store, STORE_HANDED_OVER);
+    pg_lose_leadership(store, STORE_HANDED_OVER);
     store_unlock(store);
     return true;
 }
@@ -587,8 +590,8 @@ static bool hand_over_lead(struct store *store)
 static bool lead_once(struct store *store)
 {
     struct pg *pg = store->pg;
-    if (!pg->conn && !loop_turns(store))
-        return pg_failed(pg, "the service stands still");
+    if (!pg->conn && !loop_is_alive(store))
+        return pg_failed(pg, "the event loop hangs");
     if (!pg->conn && !(pg_connect(pg) && lead_again(store)))
         return false;
     if (store->role != STORE_LEADS)
@@ -601,12 +604,14 @@ static bool lead_once(struct store *store)
     if (left < 0)
         return pg_failed(pg, PQerrorMessage(pg->conn));
     uint64_t now = clock_ms();
-    int due = pg->beat_at > now ? (int)(pg->beat_at - now) : loop_turns(store) ? 0 : PG_LOOK_MS;
-    pg_wait(pg, left > 0, pg->flight_count > 0 ? 1000 : due);
+    int due = pg->heartbeat_at > now ? (int)(pg->heartbeat_at - now)
+              : loop_is_alive(store) ? 0
+                                     : PG_POLL_MS;
+    pg_wait(pg, left > 0, pg->operation_count > 0 ? 1000 : due);
     if (!take_commit_answers(store))
         return false;
-    if (pg->failing && pg->flight_count == 0) {
-        if (!count_in_flight(store))
+    if (pg->failing && pg->operation_count == 0) {
+        if (!check_after_failure(store))
             return false;
         if (store->role == STORE_LEADS)
             pg_wait(pg, false, (int)store->options.retry_ms);
@@ -614,7 +619,7 @@ static bool lead_once(struct store *store)
     return true;
 }
 
-void pg_lead_turn(struct store *store)
+void pg_leader_step(struct store *store)
 {
     struct pg *pg = store->pg;
     if (lead_once(store)) {

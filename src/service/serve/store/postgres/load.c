@@ -1,4 +1,4 @@
-/* Reading everything at the start: the newest good snapshot, the journal behind it, incidents. */
+/* Loads the state at the start: the newest good snapshot, the journal behind it, incidents. */
 #include "foundation/base/crc.h"
 #include "foundation/base/error.h"
 #include "service/serve/store/postgres/postgres.h"
@@ -10,11 +10,11 @@ static gordian_status load_failed(const struct pg *pg, gordian_error *error)
     return fail(error, GORDIAN_STATUS_IO, "PostgreSQL, reading the journal: %.200s", pg->why);
 }
 
-/* Whoever leads is heard of while it reads. */
-static bool stay_alive(struct store *store)
+/* Sends heartbeats while a leader reads. */
+static bool send_heartbeat(struct store *store)
 {
     struct pg *pg = store->pg;
-    if (store->role != STORE_LEADS || clock_ms() < pg->beat_at)
+    if (store->role != STORE_LEADS || clock_ms() < pg->heartbeat_at)
         return true;
     uint64_t sent = boot_ns() / 1000000;
     PGresult *done = pg_ask_numbers(
@@ -23,13 +23,14 @@ static bool stay_alive(struct store *store)
     if (done && PQntuples(done) == 1)
         pg_renewed(store, sent);
     PQclear(done);
-    pg->beat_at = clock_ms() + pg->lease_ms / 4;
+    pg->heartbeat_at = clock_ms() + pg->lease_ms / 4;
     return done != NULL;
 }
 
 /* ---- the snapshot */
 
-/* All parts of one, in order; false: pg->why, or it is not whole (*good). */
+/* Reads all parts of a snapshot in order. False: pg->why; otherwise *good tells whether it is
+ * complete. */
 static bool read_snapshot_parts(struct store *store, uint64_t last, uint64_t size, uint64_t crc,
                                 bool *good)
 {
@@ -39,7 +40,7 @@ static bool read_snapshot_parts(struct store *store, uint64_t last, uint64_t siz
         PGresult *found = pg_ask_numbers(
             store->pg, "SELECT bytes FROM snapshot_part WHERE last = $1 AND part = $2", 2,
             (const uint64_t[]){last, part});
-        if (!found || !stay_alive(store)) {
+        if (!found || !send_heartbeat(store)) {
             PQclear(found);
             return false;
         }
@@ -54,8 +55,7 @@ static bool read_snapshot_parts(struct store *store, uint64_t last, uint64_t siz
     return true;
 }
 
-/* The newest good one of those that are listed, no later than `at`; *listed: the newest of all, 0:
- * there is none. */
+/* Reads the newest good snapshot no later than `at`. *listed: the newest of all; 0: none. */
 static gordian_status try_snapshots(struct store *store, uint64_t at, uint64_t *listed, bool *good,
                                     gordian_error *error)
 {
@@ -82,8 +82,8 @@ static gordian_status try_snapshots(struct store *store, uint64_t at, uint64_t *
     return status;
 }
 
-/* Who leads may have written two others meanwhile and taken these away: only if nothing is new,
- * they are damaged. */
+/* The leader may write two newer snapshots meanwhile and delete these: they are damaged only if
+ * nothing newer has appeared. */
 static gordian_status read_snapshot(struct store *store, uint64_t at, gordian_error *error)
 {
     uint64_t listed = UINT64_MAX, before;
@@ -101,7 +101,7 @@ static gordian_status read_snapshot(struct store *store, uint64_t at, gordian_er
 
 /* ---- the journal */
 
-/* The last row that the snapshot has all of. */
+/* Finds the last row whose records are all in the snapshot. */
 static bool find_snapshot_start(struct pg *pg, uint64_t snapshot)
 {
     PGresult *found =
@@ -121,12 +121,12 @@ static gordian_status read_journal(struct store *store, const struct store_loade
 {
     struct pg *pg = store->pg;
     gordian_status status = GORDIAN_OK;
-    bool more = true, stopped; /* never: it loads everything */
+    bool more = true, stopped; /* no limit: it loads everything */
     if (!find_snapshot_start(pg, store->newest))
         return load_failed(pg, error);
     while (more && status == GORDIAN_OK) {
         PGresult *rows = pg_ask_numbers(pg, rows_select, 1, &pg->batch);
-        if (!rows || !stay_alive(store)) {
+        if (!rows || !send_heartbeat(store)) {
             PQclear(rows);
             return load_failed(pg, error);
         }
@@ -141,7 +141,7 @@ static gordian_status read_journal(struct store *store, const struct store_loade
                : status;
 }
 
-/* What was committed, by the leader's row, is all there. */
+/* Is everything there that the leader's row says was committed? */
 static gordian_status check_end(const struct store *store, gordian_error *error)
 {
     struct pg *pg = store->pg;
@@ -166,7 +166,7 @@ static const char *value_of_row(const PGresult *rows, int row, int column)
     return PQgetisnull(rows, row, column) ? NULL : PQgetvalue(rows, row, column);
 }
 
-/* `mark`: for their ids. */
+/* `mark`: bits added to their ids. */
 static bool load_incidents(struct store *store, const PGresult *rows, uint64_t mark)
 {
     struct batch batch = {0};
@@ -192,7 +192,7 @@ static bool load_incidents(struct store *store, const PGresult *rows, uint64_t m
     return good;
 }
 
-/* What was done by hand, and labels, in the columns of an incident. */
+/* Operator actions and labels, in the columns of an incident. */
 #define ACTIONS                                                                                    \
     "SELECT id, system, at, 0, what, who, process, why, NULL, NULL FROM action"                    \
     " WHERE id > $1::bigint"
@@ -203,11 +203,11 @@ static bool load_incidents(struct store *store, const PGresult *rows, uint64_t m
 
 struct incident_source {
     const char *select;
-    uint64_t mark; /* of their ids */
+    uint64_t mark; /* bits added to their ids */
 };
 
-/* For those who ask this server: the newest ones, and all that stand. What is to be told yet: not
- * many, all at once. */
+/* For queries of this server: the newest incidents, and all open ones; and all pending
+ * notifications. */
 static const struct incident_source newest[] = {
     {"SELECT id, system, at, ended, how, requester, victim, processes, witness,"
      " CASE WHEN id > m - 1000 THEN replay END"
@@ -230,7 +230,7 @@ static gordian_status read_incidents(struct store *store, const char *select, ui
     for (;;) {
         const char *value = pg_number(number, last);
         PGresult *rows = pg_ask(store->pg, select, 1, &value);
-        if (!rows || !stay_alive(store)) {
+        if (!rows || !send_heartbeat(store)) {
             PQclear(rows);
             return load_failed(store->pg, error);
         }
@@ -263,7 +263,7 @@ static gordian_status read_all_parts(struct store *store, const struct store_loa
     return status;
 }
 
-/* Who only follows must see one moment of it all: the leader may delete what is old meanwhile. */
+/* A standby reads in one transaction, because the leader may delete old data meanwhile. */
 gordian_status pg_load(struct store *store, const struct store_loader *loader, void *context,
                        gordian_error *error)
 {
@@ -280,7 +280,7 @@ gordian_status pg_load(struct store *store, const struct store_loader *loader, v
     return status;
 }
 
-/* ---- for those who only want to read them */
+/* ---- reading incidents only */
 
 #define INCIDENTS(replay)                                                                          \
     "SELECT id, system, at, ended, how, requester, victim, processes, witness, " replay            \
@@ -295,7 +295,7 @@ gordian_status pg_read_incidents(struct store *store, bool replays, gordian_erro
     return read_incidents(store, LABELS SOME, INCIDENT_LABELS, error);
 }
 
-/* ---- the past */
+/* ---- point-in-time queries */
 
 static const char begins_select[] = "SELECT CASE WHEN (SELECT min(first) FROM journal) = 1 THEN 0"
                                     " ELSE coalesce((SELECT min(at) FROM snapshot), 0) END,"

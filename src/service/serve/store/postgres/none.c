@@ -1,4 +1,4 @@
-/* Built without libpq. */
+/* The PostgreSQL backend of a build without libpq: it always fails. */
 #include "foundation/base/error.h"
 #include "service/serve/store/store_internal.h"
 

@@ -1,8 +1,8 @@
 /*
- * Batches as rows of the journal and back; incidents.
+ * Batches as rows of the journal, and back; incidents.
  *
- *     bytes of a row    of each batch: varints (foundation/base/bytes.h): time of the first record,
- * records, length, bytes; incidents, length, bytes
+ *     bytes of a row    of each batch, as varints (foundation/base/bytes.h): time of the first
+ *                       record, number of records, length, bytes; incidents, length, bytes
  */
 #include "foundation/base/crc.h"
 #include "foundation/base/error.h"
@@ -28,7 +28,7 @@ bool row_put(struct bytes *row, const struct batch *batch, size_t count)
     return good;
 }
 
-/* ---- reading */
+/* ---- decoding */
 
 static uint64_t binary_u64(const PGresult *rows, int row, int column)
 {
@@ -39,7 +39,7 @@ static uint64_t binary_u64(const PGresult *rows, int row, int column)
     return number;
 }
 
-/* As it was appended; the bytes stay where they are. */
+/* Decodes one batch without copying. */
 static struct batch take_row_batch(struct bytes_in *in, uint64_t first)
 {
     struct batch batch = {.first = first};
@@ -51,7 +51,7 @@ static struct batch take_row_batch(struct bytes_in *in, uint64_t first)
     return batch;
 }
 
-/* Before its first record is believed. */
+/* Checks a row before its first record is used. */
 static gordian_status begin_journal_row(const struct store *store, struct rows_cursor *cursor,
                                         gordian_error *error)
 {
@@ -65,8 +65,7 @@ static gordian_status begin_journal_row(const struct store *store, struct rows_c
     while (whole && !in.bad && bytes_left(&in) > 0)
         end += take_row_batch(&in, end).count;
     if (!whole || in.bad || end != binary_u64(rows, row, 2) + 1 ||
-        (first <= store->last &&
-         store->last > cursor->after)) /* only the snapshot may have some of it */
+        (first <= store->last && store->last > cursor->after)) /* only a snapshot may overlap it */
         return fail(error, GORDIAN_STATUS_INPUT, "row %llu of the journal fails its checksum",
                     (unsigned long long)binary_u64(rows, row, 0));
     if (first > store->last + 1)
@@ -77,7 +76,7 @@ static gordian_status begin_journal_row(const struct store *store, struct rows_c
     return GORDIAN_OK;
 }
 
-/* A batch that was stopped in its middle comes again, and goes on behind the last record. */
+/* A batch that was interrupted is decoded again and continues behind its last record. */
 static gordian_status take_records_of_row(struct store *store, struct rows_cursor *cursor,
                                           const struct store_loader *loader, void *context,
                                           bool *enough, gordian_error *error)
@@ -93,7 +92,7 @@ static gordian_status take_records_of_row(struct store *store, struct rows_curso
         if (status != GORDIAN_OK || done + 1 < batch.first + batch.count)
             break;
         if (batch.incident_count > 0)
-            history_write(&store->history, &batch, 1); /* for those who ask; the table has them */
+            history_write(&store->history, &batch, 1); /* for queries of this server */
         store->journal_bytes += batch.body.used;
         cursor->next += batch.count;
         cursor->at = (size_t)(in.at - bytes);
@@ -139,7 +138,7 @@ const char incident_put[] =
     " witness = coalesce(excluded.witness, i.witness),"
     " replay = coalesce(excluded.replay, i.replay)";
 
-/* With the same parameters; the last condition is there to give all of them a type. */
+/* Has the same parameters; the last condition gives all of them a type. */
 const char action_put[] =
     "INSERT INTO action SELECT $3::bigint, $6::text, $4::bigint, $7::text, $8::text, $9::text,"
     " $10::text FROM leader WHERE epoch = $1::bigint AND batch = $2::bigint"
@@ -174,7 +173,7 @@ static const char *row_statement(uint64_t id, uint64_t at)
     return id & INCIDENT_LABELS ? "labels" : "incident";
 }
 
-/* A copy that the database takes: what is not UTF-8 becomes '?'. */
+/* Copies a text and replaces bytes that are not UTF-8 by '?'. */
 static const char *copy_row_text(struct bytes *to, struct bytes_in *in)
 {
     uint64_t length = bytes_take_u64(in);
@@ -207,7 +206,7 @@ static bool send_incident_row(struct pg *pg, struct bytes_in *in, struct bytes *
     values[3] = pg_number(numbers[3], at);
     values[4] = pg_number(numbers[4], bytes_take_u64(in));
     texts->used = 0;
-    if (!bytes_room(texts, most)) /* it must not move */
+    if (!bytes_room(texts, most)) /* it must not be reallocated */
         return pg_failed(pg, "out of memory");
     for (int i = 5; i < 12; i++)
         values[i] = copy_row_text(texts, in);

@@ -1,11 +1,11 @@
-/* Our tables. docs/guide/cluster.md describes them. */
+/* The tables in PostgreSQL. docs/guide/cluster.md describes them. */
 #include "foundation/base/error.h"
 #include "service/serve/store/postgres/postgres.h"
 
 #include <stdio.h>
 
-/* `leader` has one row. It changes with every commit, so that there is room for its next version
- * beside it. */
+/* `leader` has one row, which changes with every commit: leave free space on its page for the next
+ * version. */
 static const char tables[] =
     "CREATE TABLE leader (one boolean PRIMARY KEY DEFAULT true CHECK (one),"
     " version int NOT NULL, epoch bigint NOT NULL, batch bigint NOT NULL, last bigint NOT NULL,"
@@ -33,7 +33,7 @@ static const char tables[] =
     "CREATE VIEW actions AS SELECT id, system, to_timestamp(at / 1000.0) AS at, what, process, who,"
     " why FROM action;";
 
-/* What the tables of older servers of this version do not have; those servers do not miss it. */
+/* Tables that older servers of this version did not make. Those servers ignore them. */
 static const struct {
     const char *table, *sql;
 } additions[] = {
@@ -57,7 +57,7 @@ static bool add_missing(struct pg *pg)
     return good;
 }
 
-/* Two servers may start at once: the second waits, and finds the tables. */
+/* If two servers start at once, the second waits and finds the tables. */
 static bool make_tables(struct pg *pg, bool *made)
 {
     char sql[300];
@@ -72,7 +72,7 @@ static bool make_tables(struct pg *pg, bool *made)
                                     (const char *const[]){pg->schema})
                            : NULL;
     good = there != NULL;
-    if (good && PQgetvalue(there, 0, 0)[0] != 't') /* needs no right to make one if it is there */
+    if (good && PQgetvalue(there, 0, 0)[0] != 't') /* an existing schema needs no CREATE right */
         good = pg_do(pg, sql);
     PQclear(there);
     PGresult *found = good ? pg_ask(pg, "SELECT to_regclass('leader') IS NOT NULL", 0, NULL) : NULL;

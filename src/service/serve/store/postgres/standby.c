@@ -1,12 +1,12 @@
-/* Standing by: the journal as it grows, and the lead when it is free. */
+/* The standby: reads the journal as it grows, and becomes leader (leader election). */
 #include "foundation/base/error.h"
 #include "service/serve/store/postgres/postgres.h"
 
 #include <stdio.h>
 
-/* ---- rows on their way to the loop */
+/* ---- rows for the event loop */
 
-static bool hand_rows(struct store *store, PGresult *rows)
+static bool queue_rows(struct store *store, PGresult *rows)
 {
     struct pg *pg = store->pg;
     struct followed *portion = memory_zeroed(&pg->memory, sizeof *portion);
@@ -64,17 +64,17 @@ gordian_status pg_follow(struct store *store, const struct store_loader *loader,
     return status;
 }
 
-/* What comes next is not there any more: everything must be read anew. */
-static void lose_thread(struct store *store)
+/* Required rows are gone: the server must load everything again. */
+static void lose_journal(struct store *store)
 {
     store_lock(store);
     store->role = STORE_LOST;
-    snprintf(store->lost, sizeof store->lost, "a part of the journal was missed");
+    snprintf(store->lost, sizeof store->lost, "part of the journal is no longer available");
     store_unlock(store);
     store_ring(store);
 }
 
-/* Reads what is new, and hands it to the loop; false: pg->why. */
+/* Reads new rows and passes them to the event loop. False: pg->why. */
 static bool read_rows_on(struct store *store, uint64_t until)
 {
     struct pg *pg = store->pg;
@@ -83,21 +83,21 @@ static bool read_rows_on(struct store *store, uint64_t until)
         if (!rows)
             return false;
         int count = PQntuples(rows);
-        if (count == 0) { /* snapshots have made it superfluous, and we were away for long */
+        if (count == 0) { /* deleted after a snapshot: this server was disconnected for long */
             PQclear(rows);
-            lose_thread(store);
+            lose_journal(store);
             return true;
         }
-        pg->batch += (uint64_t)count; /* without gaps: the loop checks */
-        if (!hand_rows(store, rows))
+        pg->batch += (uint64_t)count; /* without gaps; the event loop checks that */
+        if (!queue_rows(store, rows))
             return false;
     }
     return true;
 }
 
-/* ---- the lead */
+/* ---- leader election */
 
-/* With the lock: nobody who led before can write from here on. */
+/* Holds the lock: increments the epoch, so that earlier leaders can no longer write. */
 static bool raise_epoch(struct store *store, uint64_t *until)
 {
     struct pg *pg = store->pg;
@@ -114,14 +114,14 @@ static bool raise_epoch(struct store *store, uint64_t *until)
     pg->epoch = pg_u64(raised, 0, 0);
     *until = pg_u64(raised, 0, 1);
     pg->backend = (int)pg_u64(raised, 0, 2);
-    pg->beat_at = clock_ms() + pg->lease_ms / 4;
+    pg->heartbeat_at = clock_ms() + pg->lease_ms / 4;
     pg_renewed(store, sent);
     PQclear(raised);
     return true;
 }
 
-/* What others have written since we have read everything is not to be written over. */
-static bool see_snapshots(struct store *store)
+/* Reads which snapshots other servers have written since, so that they are not overwritten. */
+static bool read_snapshot_numbers(struct store *store)
 {
     PGresult *found =
         pg_ask(store->pg, "SELECT last FROM snapshot ORDER BY last DESC LIMIT 2", 0, NULL);
@@ -135,7 +135,7 @@ static bool see_snapshots(struct store *store)
     return true;
 }
 
-static void pg_take_lead(struct store *store)
+static void pg_become_leader(struct store *store)
 {
     store_lock(store);
     store->role = STORE_LEADS;
@@ -161,11 +161,11 @@ bool pg_try_lead(struct store *store)
     return true;
 }
 
-/* ---- a turn */
+/* ---- one step */
 
-/* A leader that says nothing any more, but whose connection stands (it was stopped, its machine
- * hangs), loses the lock: the database ends that connection. Nobody else's: another may lead since
- * we looked. One that has the lock, and has not got to say so for a second lease, is no better. */
+/* Ends the connection of a leader after lease expiry, if it still holds the lock (its process was
+ * stopped, its machine hangs). The condition is in the statement, because another server may lead
+ * by now. A connection that holds the lock but has not become leader gets a second lease. */
 static const char end_leader[] =
     "SELECT pg_terminate_backend(pid) FROM pg_locks, leader WHERE locktype = 'advisory' AND granted"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -188,7 +188,7 @@ void pg_show_leader(struct store *store, const char *address)
     store_unlock(store);
     if (changed)
         store_ring(store);
-    if (*address) /* another has gone first: next time it is as good as any */
+    if (*address) /* another server has gone first: stop waiting */
         store->pg->rest_until = 0;
 }
 
@@ -208,14 +208,14 @@ static bool follow_once(struct store *store)
     if (!locked)
         pg_show_leader(store, PQgetvalue(seen, 0, 2));
     PQclear(seen);
-    if (locked && !(raise_epoch(store, &until) && see_snapshots(store)))
+    if (locked && !(raise_epoch(store, &until) && read_snapshot_numbers(store)))
         return false;
     if (!read_rows_on(store, until))
         return false;
     if (store->role == STORE_LOST) {
-        pg_disconnect(pg); /* and with it goes the lock, if we got it */
+        pg_disconnect(pg); /* this also releases the lock, if it was acquired */
     } else if (locked) {
-        pg_take_lead(store);
+        pg_become_leader(store);
     } else if (stale && clock_ms() >= pg->rest_until) {
         const uint64_t keys[] = {PG_LOCK, pg->lock};
         PGresult *ended = pg_ask_numbers(pg, end_leader, 2, keys);
@@ -225,7 +225,7 @@ static bool follow_once(struct store *store)
     return true;
 }
 
-/* What it was notified of is only that there is something to look at: true. */
+/* Discards notifications: they only say that there is something to read. True: there was one. */
 static bool drop_notifications(struct pg *pg)
 {
     PGnotify *notify;
@@ -247,7 +247,7 @@ static void note_standby_trouble(struct store *store)
     pg_wait(pg, false, (int)pg->pause_ms);
 }
 
-void pg_follow_turn(struct store *store)
+void pg_standby_step(struct store *store)
 {
     struct pg *pg = store->pg;
     if (!(pg->conn || (pg_connect(pg) && pg_listen(pg))) || !follow_once(store)) {
@@ -257,9 +257,9 @@ void pg_follow_turn(struct store *store)
     pg->pause_ms = 0;
     if (store->role != STORE_FOLLOWS) /* only this thread changes it */
         return;
-    /* What came with the answers is in libpq's hands, and the socket would not tell. */
+    /* notifications received with answers are in libpq's buffer, where poll cannot see them */
     if (drop_notifications(pg))
         return;
-    pg_wait(pg, false, PG_LOOK_MS);
+    pg_wait(pg, false, PG_POLL_MS);
     drop_notifications(pg);
 }
