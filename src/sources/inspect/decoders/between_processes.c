@@ -164,7 +164,8 @@ static bool is_shared(const struct open_files *open_files, const struct file_wai
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && !shared && (entry = readdir(folder));) {
         uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        shared = pid && (int64_t)pid != wait->holder && open_file_has_lock(pid, wait->inode);
+        shared =
+            pid && (int64_t)pid != wait->holder && open_file_has(pid, wait->inode, OPEN_FILE_LOCKS);
     }
     if (folder)
         closedir(folder);

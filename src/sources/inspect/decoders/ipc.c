@@ -77,7 +77,7 @@ static void hold_queue(struct process_snapshot *snapshot, const struct snapshot_
     for (uint32_t i = 0; i < snapshot_target_count(snapshot); i++) {
         uint32_t pid = snapshot_target(snapshot, i)->seen_pid;
         if (snapshot_target(snapshot, i)->core || i == waiter->process ||
-            !open_file_queue(pid, inode, to_write))
+            !open_file_has(pid, inode, to_write ? OPEN_FILE_WRITES : OPEN_FILE_READS))
             continue;
         snapshot_add_holds(snapshot, i, lock, to_write ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE,
                            WORD_LIKELY, "has the queue open; another process could open it, too");

@@ -83,14 +83,6 @@ static void put_thread(struct writer *writer, struct target_thread *thread, unsi
     put_note(writer, NT_PRSTATUS, body, STATUS + thread->set_size + 8);
 }
 
-static void put_auxiliary(struct writer *writer)
-{
-    char body[4096 + 1];
-    ssize_t size = proc_read(body, sizeof body, "/proc/%u/auxv", writer->target->through);
-    if (size > 0)
-        put_note(writer, NT_AUXV, body, (size_t)size);
-}
-
 static bool is_file(const struct target_mapping *mapping)
 {
     return mapping->path[0] == '/';
@@ -263,6 +255,7 @@ gordian_status target_write_core(struct target *target, const char *path, unsign
         return status;
     if (!output_open(&writer.notes, OUTPUT_MEMORY))
         return fail_memory(error);
+    char auxiliary[4096 + 1];
     unsigned char body[136] = {0};
     const char *slash = strrchr(writer.target->program, '/');
     memcpy(body + 24, &writer.target->pid, sizeof writer.target->pid);
@@ -270,7 +263,9 @@ gordian_status target_write_core(struct target *target, const char *path, unsign
     put_note(&writer, NT_PRPSINFO, body, sizeof body);
     for (size_t i = 0; i < target->thread_count; i++)
         put_thread(&writer, &target->threads[i], stop_ms);
-    put_auxiliary(&writer);
+    ssize_t size = proc_read(auxiliary, sizeof auxiliary, "/proc/%u/auxv", target->through);
+    if (size > 0)
+        put_note(&writer, NT_AUXV, auxiliary, (size_t)size);
     put_files(&writer);
     if (writer.notes.failure || !plan_parts(&writer))
         status = fail_memory(error);

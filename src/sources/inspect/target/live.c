@@ -110,6 +110,15 @@ static void parse_call(struct target_thread *thread, const char *line)
     memcpy(thread->arguments, values, sizeof thread->arguments);
 }
 
+static bool read_call(const struct target *target, struct target_thread *thread)
+{
+    char text[256];
+    if (proc_read_thread(target->seen_pid, thread->seen_tid, "syscall", text, sizeof text) <= 0)
+        return false;
+    parse_call(thread, text);
+    return true;
+}
+
 static void parse_status(struct target_thread *thread, const char *text)
 {
     const char *name = proc_line(text, "Name:"), *state = proc_line(text, "State:");
@@ -129,10 +138,8 @@ static void parse_status(struct target_thread *thread, const char *text)
 static bool read_parts(const struct target *target, struct target_thread *thread, char *text,
                        size_t size)
 {
-    if (proc_read_thread(target->seen_pid, thread->seen_tid, "syscall", text, size) <= 0)
-        return false;
-    parse_call(thread, text);
-    if (proc_read_thread(target->seen_pid, thread->seen_tid, "status", text, size) <= 0)
+    if (!read_call(target, thread) ||
+        proc_read_thread(target->seen_pid, thread->seen_tid, "status", text, size) <= 0)
         return false;
     parse_status(thread, text);
     return true;
@@ -347,14 +354,11 @@ static bool live_registers(struct target *target, struct target_thread *thread, 
                            struct stack_copy *stack)
 {
     unsigned char set[STOP_SET];
-    char text[256];
     struct target_thread now = {.seen_tid = thread->seen_tid};
     struct sleep_call call;
     /* One that cannot be interrupted would not stop in time either. */
-    if (stop_ms == 0 || thread->state == 'D' ||
-        proc_read_thread(target->seen_pid, now.seen_tid, "syscall", text, sizeof text) <= 0)
+    if (stop_ms == 0 || thread->state == 'D' || !read_call(target, &now))
         return false;
-    parse_call(&now, text);
     bool sleeps = sleep_call(target, &now, &call);
     if (!target->doomed && would_notice(target, thread, &now, &call))
         return false;
@@ -374,14 +378,10 @@ static bool live_registers(struct target *target, struct target_thread *thread, 
 /* It sleeps, without a limit, in a call that the kernel makes again: it does not notice. */
 static bool live_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask)
 {
-    char text[256];
     struct target_thread now = {.seen_tid = seen_tid};
     struct sleep_call call;
-    if (proc_read_thread(target->seen_pid, seen_tid, "syscall", text, sizeof text) <= 0)
-        return false;
-    parse_call(&now, text);
-    if (!sleep_call(target, &now, &call) || call.timed || call.notices ||
-        (call.kind == CALL_READ && socket_is_timed(target, now.arguments[0])))
+    if (!read_call(target, &now) || !sleep_call(target, &now, &call) || call.timed ||
+        call.notices || (call.kind == CALL_READ && socket_is_timed(target, now.arguments[0])))
         return false;
     uint64_t start = clock_ns();
     bool done = stop_to_ask(target->through, seen_tid, stop_ms * UINT64_C(1000000), ask);

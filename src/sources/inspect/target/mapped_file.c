@@ -27,14 +27,6 @@ static bool get_bytes(const struct bytes *from, uint64_t at, void *to, size_t si
     return pread(from->fd, to, size, (off_t)at) == (ssize_t)size;
 }
 
-static bool get_header(const struct bytes *from, Elf64_Ehdr *header)
-{
-    return get_bytes(from, 0, header, sizeof *header) &&
-           memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-           header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-           header->e_phentsize == sizeof(Elf64_Phdr);
-}
-
 /* ------------------------------------------------------------------ build-ids */
 
 static void search_notes(const unsigned char *notes, size_t size, struct image_id *id)
@@ -60,7 +52,10 @@ static bool find_id(const struct bytes *from, struct image_id *id, uint32_t *mac
     Elf64_Ehdr header;
     Elf64_Phdr parts[HEADERS_MOST];
     *id = (struct image_id){.count = 0};
-    if (!get_header(from, &header) || header.e_phnum > HEADERS_MOST ||
+    if (!get_bytes(from, 0, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_phentsize != sizeof(Elf64_Phdr) ||
+        header.e_phnum > HEADERS_MOST ||
         !get_bytes(from, header.e_phoff, parts, header.e_phnum * sizeof *parts))
         return false;
     *machine = header.e_machine;

@@ -62,27 +62,18 @@ bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
     return true;
 }
 
-static bool has_lock(uint32_t pid, uint32_t fd)
+static bool has_use(uint32_t pid, uint32_t fd, enum open_file_use use)
 {
     char text[4096];
+    bool reads, writes;
+    if (use != OPEN_FILE_LOCKS)
+        return open_file_mode(pid, fd, &reads, &writes) &&
+               (use == OPEN_FILE_WRITES ? writes : reads);
     proc_read(text, sizeof text, "/proc/%u/fdinfo/%u", proc_living(pid), fd);
     return strstr(text, "lock:");
 }
 
-static bool is_readable(uint32_t pid, uint32_t fd)
-{
-    bool reads, writes;
-    return open_file_mode(pid, fd, &reads, &writes) && reads;
-}
-
-static bool is_writable(uint32_t pid, uint32_t fd)
-{
-    bool reads, writes;
-    return open_file_mode(pid, fd, &reads, &writes) && writes;
-}
-
-/* Has one of the process's descriptors of this file the property? */
-static bool any_descriptor(uint32_t pid, uint64_t inode, bool (*has)(uint32_t pid, uint32_t fd))
+bool open_file_has(uint32_t pid, uint64_t inode, enum open_file_use use)
 {
     char path[64];
     bool found = false;
@@ -90,21 +81,12 @@ static bool any_descriptor(uint32_t pid, uint64_t inode, bool (*has)(uint32_t pi
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        found = entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode && has(pid, fd);
+        found =
+            entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode && has_use(pid, fd, use);
     }
     if (folder)
         closedir(folder);
     return found;
-}
-
-bool open_file_has_lock(uint32_t pid, uint64_t inode)
-{
-    return any_descriptor(pid, inode, has_lock);
-}
-
-bool open_file_queue(uint32_t pid, uint64_t inode, bool to_write)
-{
-    return any_descriptor(pid, inode, to_write ? is_writable : is_readable);
 }
 
 /* ------------------------------------------------------------------ the other end of a socket */

@@ -33,9 +33,6 @@ struct open_files {
     bool unreadable; /* somebody's descriptors may not be looked at */
 };
 
-/* Has the process the message queue with this inode open, to write or to read? */
-bool open_file_queue(uint32_t pid, uint64_t inode, bool to_write);
-
 /* NULL: out of memory. */
 struct open_files *open_files_read(const gordian_allocator *memory);
 void open_files_close(struct open_files *open_files, const gordian_allocator *memory);
@@ -57,7 +54,8 @@ bool open_file_at(uint32_t pid, uint32_t fd, enum open_file_kind *kind, uint64_t
 uint64_t open_file_inode(uint32_t pid, uint32_t fd);
 /* May it be read from, written to? By its flags. */
 bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes);
-/* Has one of its descriptors of this file a lock on it? */
-bool open_file_has_lock(uint32_t pid, uint64_t inode);
+enum open_file_use { OPEN_FILE_READS, OPEN_FILE_WRITES, OPEN_FILE_LOCKS /* has a lock on it */ };
+/* Has the process a descriptor of this file that is used like that? */
+bool open_file_has(uint32_t pid, uint64_t inode, enum open_file_use use);
 /* The other end of a Unix socket; 0: it has none, or that cannot be known. */
 uint64_t open_file_peer(uint64_t inode);

@@ -165,18 +165,13 @@ static bool is_object(struct target *target, const char *path)
 /* A core lists the files that were mapped, and memory without a name that is shared is one for the
  * kernel, too ("/dev/zero"). So what has none is private, if there is such a list; and so is the
  * data of programs and libraries, as loaders map them. */
-static bool is_private_in_core(struct target *target, const struct target_mapping *mapping)
-{
-    return !target->truncated && target_maps(target, "/") &&
-           (mapping->path[0] != '/' || is_object(target, mapping->path));
-}
-
 bool target_is_private(struct target *target, uint64_t address)
 {
     const struct target_mapping *mapping = target_mapping(target, address);
     if (!mapping || mapping->shared)
         return false;
-    return !target->core || is_private_in_core(target, mapping);
+    return !target->core || (!target->truncated && target_maps(target, "/") &&
+                             (mapping->path[0] != '/' || is_object(target, mapping->path)));
 }
 
 /* ------------------------------------------------------------------ threads */

@@ -83,12 +83,10 @@ static enum sleep system_call_of(const struct thread *t, unsigned *call, uintptr
         return SLEEP_NO; /* "running", or "-1": stopped elsewhere */
     for (; *at >= '0' && *at <= '9'; at++)
         number = number * 10 + (unsigned)(*at - '0');
-    uintptr_t first = 0;
-    if (strncmp(at, " 0x", 3) == 0)
-        for (at += 3; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
-            first = first << 4 | (uintptr_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    bool any = strncmp(at, " 0x", 3) == 0;
+    at += any ? 3 : 0;
     *call = number;
-    *argument = first;
+    *argument = any ? text_take_hex(&at) : 0;
     return SLEEP_YES;
 }
 

@@ -36,15 +36,6 @@ static enum policy_timers created_timers(void)
     return POLICY_TIMERS_NONE;
 }
 
-/* Does this thread get a signal when its process's parent ends? */
-static bool is_signalled_at_death(void)
-{
-    int signal = 0;
-    /* The program that the command has started ends with it, but did not ask for that. */
-    return sys_call(SYS_prctl, PR_GET_PDEATHSIG, &signal) == 0 && signal &&
-           (uint64_t)sys_call(SYS_getppid) != watch.tally->command;
-}
-
 enum policy_timers timers_armed(void)
 {
     if (watch.sandboxed) /* as of the moment when the kernel could be asked last */
@@ -63,5 +54,9 @@ void timers_start(void)
 {
     bool armed = timers_armed() != POLICY_TIMERS_NONE; /* exec() leaves them armed */
     atomic_store(&gordian_run_timers, armed ? TIMERS_ARMED : TIMERS_RECORDED);
-    atomic_store(&watch.at_death, is_signalled_at_death());
+    /* Does this thread get a signal when its process's parent ends? The program that the command
+     * has started ends with it, but did not ask for that. */
+    int signal = 0;
+    atomic_store(&watch.at_death, sys_call(SYS_prctl, PR_GET_PDEATHSIG, &signal) == 0 && signal &&
+                                      (uint64_t)sys_call(SYS_getppid) != watch.tally->command);
 }

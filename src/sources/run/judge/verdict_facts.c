@@ -142,14 +142,6 @@ static bool others_may_give(const struct observed_wait *look)
            (kind & KIND_TYPE) != PTHREAD_MUTEX_RECURSIVE_NP;
 }
 
-static bool some_may_be_given(const struct wait_snapshot *view, const gordian_part *part)
-{
-    for (size_t i = 0; i < part->process_count; i++)
-        if (part->processes[i] < view->count && others_may_give(&view->looks[part->processes[i]]))
-            return true;
-    return false;
-}
-
 /* Is there a thread that runs, or waits for what it can get? */
 static bool somebody_goes_on(struct wait_snapshot *view)
 {
@@ -207,7 +199,11 @@ static struct policy_facts part_facts(struct wait_snapshot *view, const gordian_
     note_handlers(&facts);
     bool as_signal = waits.held && (waits.count == 1 || waits.joins);
     bool strays = atomic_load(&watch.strays);
-    if ((strays || as_signal) && some_may_be_given(view, part) && outsiders_act(view, part)) {
+    bool given = false;
+    for (size_t i = 0; i < part->process_count && (strays || as_signal) && !given; i++)
+        given =
+            part->processes[i] < view->count && others_may_give(&view->looks[part->processes[i]]);
+    if (given && outsiders_act(view, part)) {
         facts.others_unlock = strays;
         facts.as_signal = as_signal;
     }

@@ -126,24 +126,18 @@ static bool raises_privileges(int fd, const struct stat *about)
 
 static const char *machine_name(unsigned machine)
 {
-    switch (machine) {
-    case EM_386:
-        return "32-bit x86";
-    case EM_X86_64:
-        return "x86-64";
-    case EM_ARM:
-        return "32-bit Arm";
-    case EM_AARCH64:
-        return "aarch64";
-    case EM_RISCV:
-        return "RISC-V";
-    case EM_PPC64:
-        return "POWER";
-    case EM_S390:
-        return "s390";
-    default:
-        return "another processor";
-    }
+    static const struct {
+        unsigned machine;
+        const char *name;
+    } known[] = {
+        {EM_386, "32-bit x86"},  {EM_X86_64, "x86-64"}, {EM_ARM, "32-bit Arm"},
+        {EM_AARCH64, "aarch64"}, {EM_RISCV, "RISC-V"},  {EM_PPC64, "POWER"},
+        {EM_S390, "s390"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].machine == machine)
+            return known[i].name;
+    return "another processor";
 }
 
 /* The sanitizer whose run-time library or entry point this name is, or NULL. */

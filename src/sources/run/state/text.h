@@ -18,5 +18,8 @@ void text_add_list(struct text *text, const char *const *pieces);
 void text_decimal(struct text *text, uint64_t value);
 void text_hex(struct text *text, uint64_t value);
 
+/* The number of small hexadecimal digits at *at, which moves behind them. */
+uint64_t text_take_hex(const char **at);
+
 /* before + number + after: a path under /proc. */
 void text_join(char *buffer, size_t room, const char *before, uint64_t number, const char *after);

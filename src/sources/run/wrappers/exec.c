@@ -87,15 +87,10 @@ static const char *value_in(char *const *environment, const char *name, size_t l
     return NULL;
 }
 
-static bool is_ours(const char *entry)
-{
-    return strncmp(entry, "GORDIAN_", 8) == 0;
-}
-
 /* A setting of ours that is missing there. */
 static bool is_missing(const char *entry, char *const *environment)
 {
-    return is_ours(entry) && !value_in(environment, entry, strcspn(entry, "="));
+    return strncmp(entry, "GORDIAN_", 8) == 0 && !value_in(environment, entry, strcspn(entry, "="));
 }
 
 static size_t count_missing(char *const *environment)
