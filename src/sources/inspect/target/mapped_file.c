@@ -13,7 +13,7 @@
 
 #define HEADERS_MOST 64
 
-/* Bytes of a file by offset, or of memory by address. */
+/* Bytes of a file, by offset, or of memory, by address. */
 struct bytes {
     int fd; /* -1: memory */
     struct target *target;

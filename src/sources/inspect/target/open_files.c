@@ -154,7 +154,7 @@ static bool add_process(struct open_files *open_files, const gordian_allocator *
     char path[64];
     uint32_t living = proc_living(pid);
     if (!living)
-        return true; /* a zombie has nothing open */
+        return true; /* a zombie has no open files */
     snprintf(path, sizeof path, "/proc/%u/fd", living);
     DIR *folder = opendir(path);
     bool done = true;
@@ -183,11 +183,11 @@ static bool add_process(struct open_files *open_files, const gordian_allocator *
 /* ------------------------------------------------------------------ locks on files */
 
 #define LOCK_PIECE 16384
-#define LOCK_READS 32 /* of all of it, at most, for one that is not there */
+#define LOCK_READS 32 /* attempts to read the whole file, for a wait that is not listed */
 
 /* A line of /proc/locks. */
 struct lock_line {
-    uint64_t number; /* that of the holder, for those who wait, too */
+    uint64_t number; /* number of the lock; waiters have the number of the holder */
     uint64_t inode;
     int64_t pid;
     bool waits, posix;
@@ -212,7 +212,7 @@ static bool parse_lock(const char *line, struct lock_line *lock)
     return lock->posix || strcmp(kind, "FLOCK") == 0 || strcmp(kind, "OFDLCK") == 0;
 }
 
-/* All of /proc/locks, with a NUL behind it. */
+/* Reads all of /proc/locks, with a NUL at the end. */
 static void read_lock_lines(struct bytes *text)
 {
     ssize_t got = 1;
@@ -226,7 +226,7 @@ static void read_lock_lines(struct bytes *text)
     bytes_put(text, "", 1);
 }
 
-/* Who waits stands behind who holds. */
+/* In /proc/locks the waiters follow the holder. */
 static bool read_locks(struct open_files *open_files, const gordian_allocator *memory)
 {
     struct lock_line holder = {0}, line;
@@ -237,7 +237,7 @@ static bool read_locks(struct open_files *open_files, const gordian_allocator *m
     bool done = !text.failed;
     for (char *at = (char *)text.data, *end; done && *at; at = end) {
         end = at + strcspn(at, "\n");
-        if (*end) /* sscanf looks for the end of all that it is given */
+        if (*end) /* sscanf scans to the end of its input */
             *end++ = '\0';
         if (!parse_lock(at, &line))
             continue;
