@@ -28,17 +28,15 @@ struct decoder {
                   uint32_t thread); /* NULL: none; calls snapshot_add_script_line */
 };
 
-extern const struct decoder
-    decoder_between; /* between_processes.c: pipes, sockets, file locks, children */
+extern const struct decoder decoder_between;  /* between_processes.c: pipes, files, children */
 extern const struct decoder decoder_ipc;      /* ipc.c: System V semaphores, message queues */
 extern const struct decoder decoder_runtimes; /* runtimes.c: recognizes Java and Go */
 extern const struct decoder decoder_rust;     /* rust.c: std::sync */
 extern const struct decoder decoder_python;   /* python.c: the GIL, threading's locks */
-extern const struct decoder
-    decoder_glibc; /* glibc.c: pthreads, and C11 and C++ locks based on them */
+extern const struct decoder decoder_glibc;    /* glibc.c: pthreads, C11 and C++ locks */
 extern const struct decoder decoder_stdio;    /* stdio.c: streams */
 extern const struct decoder decoder_malloc;   /* stdio.c */
-extern const struct decoder decoder_futex;    /* futex.c: other futex words, also those of C++20 */
+extern const struct decoder decoder_futex;    /* futex.c: other futex words */
 extern const struct decoder decoder_spin;     /* spin.c: threads that do not sleep */
 extern const struct decoder decoder_watcher;  /* run_library.c: futex words of libgordian-run.so */
 extern const struct decoder decoder_evidence; /* evidence.c: holders that no lock names */

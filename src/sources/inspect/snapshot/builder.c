@@ -213,7 +213,7 @@ uint32_t snapshot_add_lock(struct process_snapshot *snapshot, uint32_t process, 
 uint32_t snapshot_add_object(struct process_snapshot *snapshot, uint32_t process, uint64_t number,
                              uint32_t kind)
 {
-    /* The space of no process, and of no file. */
+    /* A space that belongs to no process and no file. */
     return intern_lock(snapshot,
                        (struct snapshot_lock){
                            .process = process, .space = UINT64_MAX, .place = number, .kind = kind});
