@@ -13,8 +13,7 @@
  *                                  decoders/python.c for the interpreter's locks, ...
  *     judge/judge.h                from the snapshot to findings, with libgordian's engine
  *     judge/confirm.h              checks what the library of `gordian run` has found
- *     incident.h                   converts a finding to an incident
- * (foundation/records/incident.h), which output/report prints
+ *     incident.h                   converts a finding to an incident, which output/report prints
  *
  * A snapshot has these steps. All threads are listed, with their system calls and their numbers of
  * context switches (time T1). The decoders read the locks and find their holders. All threads are

@@ -20,8 +20,7 @@
 #include <unistd.h>
 
 #define RUN_LIBRARY "libgordian-run.so"
-#define TRIES_MOST                                                                                 \
-    3 /* threads of a process that are stopped in turn, until one can make the calls */
+#define TRIES_MOST  3 /* threads of a process that are stopped in turn */
 
 /* ------------------------------------------------------------------ handlers */
 
@@ -338,7 +337,7 @@ static void add_process(struct process_snapshot *snapshot, uint32_t process, str
     uint64_t handlers = facts_handlers(target);
     bool asked = is_asked(snapshot, process);
     facts->handlers = facts->handlers || handlers;
-    /* Was a handler of it seen to jump out of a wait, or to unlock in one? */
+    /* A handler was seen to jump out of a wait, or to unlock in one. */
     uint32_t acted = 0;
     if (handlers && read_recorded(target, "gordian_run_acted", &acted) && acted)
         facts->handler_acted = true;

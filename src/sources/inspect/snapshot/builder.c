@@ -196,10 +196,10 @@ uint32_t snapshot_add_lock(struct process_snapshot *snapshot, uint32_t process, 
                            uint32_t kind)
 {
     const struct target_mapping *mapping = target_mapping(snapshot->targets[process], address);
-    /* Memory of one process: the process, and the address in it. */
+    /* Private memory is identified by the process and the address. */
     struct snapshot_lock lock = {
         .process = process, .address = address, .kind = kind, .space = process, .place = address};
-    /* Shared memory: the file, with the highest bit to tell it from a process, and the offset. */
+    /* Shared memory is identified by the file and the offset. The highest bit marks a file. */
     if (mapping && mapping->shared && mapping->inode) {
         lock.space = hash_word(mapping->inode * 31 + mapping->major * 4099u + mapping->minor) |
                      UINT64_C(1) << 63;
