@@ -22,8 +22,8 @@ static uint64_t cut_last_number(const char *text, const char **end)
     return text_take_hex(&digit);
 }
 
-/* Where a thread sits that is in none of our waits but asleep in the kernel: the last two numbers
- * of the line are its stack pointer and program counter. */
+/* Finds where a thread is that is in no observed wait, but asleep in the kernel: the last two
+ * numbers of the line are its stack pointer and program counter. */
 static void locate_thread(struct incident_thread *thread)
 {
     char path[64], line[256];
