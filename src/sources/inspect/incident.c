@@ -14,16 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BEHIND_MOST 256 /* threads that are told of besides the members */
-#define STACKS_MOST 512 /* threads that are unwound for a report */
+#define BEHIND_MOST 256 /* limit of threads besides the members */
+#define STACKS_MOST 512 /* limit of threads whose stacks are unwound */
 
-/* An incident being put together: a growable array of elements for each section. */
+/* An incident being built: a growable array of elements for each section. */
 struct draft {
     struct process_snapshot *snapshot;
     struct incident head;
     struct bytes sections[INCIDENT_SECTIONS];
-    uint32_t *thread_of; /* by the snapshot's thread: index + 1, 0: not there */
-    uint32_t *lock_of;   /* by the snapshot's lock: likewise */
+    uint32_t *thread_of; /* by thread of the snapshot: index + 1, 0: not added */
+    uint32_t *lock_of;   /* by lock of the snapshot: the same */
 };
 
 static const uint32_t element_sizes[INCIDENT_SECTIONS] = {
@@ -81,7 +81,7 @@ static uint32_t count_elements(const struct draft *draft, enum incident_section_
     return (uint32_t)(draft->sections[id].used / element_sizes[id]);
 }
 
-/* Adds an element to a section; its index. */
+/* Adds an element to a section, and returns its index. */
 static uint32_t draft_add(struct draft *draft, enum incident_section_id id, const void *element)
 {
     uint32_t index = count_elements(draft, id);
@@ -117,7 +117,7 @@ static void draft_processes(struct draft *draft)
 
 /* ------------------------------------------------------------------ threads */
 
-/* What a thread does that waits for no lock, in words: "sleeps in epoll_wait", "runs". */
+/* Describes what a thread does that waits for no lock: "sleeps in epoll_wait", "runs". */
 static const char *tell_doing(struct process_snapshot *snapshot, uint32_t index)
 {
     const struct snapshot_thread *thread = snapshot_thread(snapshot, index);
@@ -134,7 +134,7 @@ static const char *tell_doing(struct process_snapshot *snapshot, uint32_t index)
                            (unsigned long long)thread->is.call, limit);
 }
 
-/* The lines of scripts that belong before a frame of the machine. */
+/* Adds the lines of scripts that precede a machine frame. */
 static size_t draft_texts(struct draft *draft, uint32_t thread, size_t from, size_t before)
 {
     const struct process_snapshot *snapshot = draft->snapshot;
@@ -170,7 +170,7 @@ static void draft_stack(struct draft *draft, uint32_t thread, struct incident_th
     to->frame_count = count_elements(draft, INCIDENT_WORDS) - to->frames;
 }
 
-/* The name it was given; "": it is called like the process, since nobody named it. */
+/* Returns the name of a thread; "": it has the name of the process, so it was not named. */
 static const char *own_name(const struct process_snapshot *snapshot,
                             const struct snapshot_thread *thread)
 {
@@ -195,7 +195,7 @@ static uint32_t draft_thread(struct draft *draft, uint32_t index)
         .wait = INCIDENT_NONE,
         .process = from->process,
     };
-    /* Where its stack is: locks on it are told by that. */
+    /* The bounds of its stack, to describe locks on it. */
     const struct target_mapping *mapping =
         from->is.stack ? target_mapping(target, from->is.stack) : NULL;
     if (mapping && mapping->path[0] != '/') {
@@ -210,7 +210,7 @@ static uint32_t draft_thread(struct draft *draft, uint32_t index)
     return draft->thread_of[index] - 1;
 }
 
-/* One of whom only the number is left. */
+/* Adds an ended thread, of which only the ID is known. */
 static uint32_t draft_gone(struct draft *draft, uint32_t lock)
 {
     const struct incident_thread to = {
@@ -268,7 +268,7 @@ static void draft_edge(struct draft *draft, uint32_t index, uint32_t flags)
     thread_at(draft, to.thread)->flags |= INCIDENT_WAITING;
 }
 
-/* ------------------------------------------------------------------ what is told */
+/* ------------------------------------------------------------------ findings and status */
 
 static void draft_finding(struct draft *draft, const struct inspect_finding *finding)
 {
@@ -294,7 +294,7 @@ static void draft_finding(struct draft *draft, const struct inspect_finding *fin
         finding->member_count ? draft_thread(draft, finding->members[0]) : INCIDENT_NONE;
 }
 
-/* What cannot be known of somebody's wait, and what would help: each sentence once. */
+/* Returns what is unknown about waits, and what would help: each sentence once. */
 static const char *join_unknown(struct process_snapshot *snapshot)
 {
     const char *all = "";
@@ -342,7 +342,7 @@ static bool write_sections(struct draft *draft, int fd, uint64_t *at)
     return done;
 }
 
-/* Memory with a descriptor that has it all; -1: errno. */
+/* Returns a descriptor of memory with the incident; -1: see errno. */
 static int write_incident(struct draft *draft)
 {
     struct incident *head = &draft->head;
@@ -392,7 +392,7 @@ gordian_status tell_open(struct report *report, struct process_snapshot *snapsho
     struct draft draft;
     gordian_status status = GORDIAN_OK;
     int fd = -1;
-    /* Opens the symbols that are to be lent. */
+    /* Opens the symbols that the report uses. */
     for (uint32_t i = 0; i < snapshot_target_count(snapshot); i++)
         snapshot_symbols(snapshot, i);
     if (!draft_open(&draft, snapshot)) {

@@ -8,7 +8,7 @@
 
 #define LASTING_NS 100000000
 
-/* The first listing, and what the decoders make of it. */
+/* Makes the first listing, and runs the decoders. */
 static gordian_status explain_snapshot(struct process_snapshot *snapshot, gordian_error *error)
 {
     TRY(snapshot_begin(snapshot, error));
@@ -16,7 +16,7 @@ static gordian_status explain_snapshot(struct process_snapshot *snapshot, gordia
     return snapshot->failed ? fail_memory(error) : GORDIAN_OK;
 }
 
-/* The second one. */
+/* Makes the second listing. */
 static gordian_status settle_snapshot(struct process_snapshot *snapshot, gordian_error *error)
 {
     TRY(snapshot_settle(snapshot, error));
@@ -24,7 +24,7 @@ static gordian_status settle_snapshot(struct process_snapshot *snapshot, gordian
     return GORDIAN_OK;
 }
 
-/* What is only likely must at least last: members that move meanwhile acquit it. */
+/* Likely findings must last: a finding with a member that moves is dropped. */
 static gordian_status await_likely(struct process_snapshot *snapshot,
                                    struct inspect_findings *findings, gordian_error *error)
 {
@@ -41,8 +41,8 @@ static gordian_status await_likely(struct process_snapshot *snapshot,
     return GORDIAN_OK;
 }
 
-/* What the verdict depends on is asked, of the processes that are part of a finding; all is looked
- * at again behind it. */
+/* Judges, and makes remote calls if the verdict depends on them, in the processes that are part of
+ * a finding. After such calls a new snapshot is judged. */
 static gordian_status judge_asking(struct process_snapshot *snapshot,
                                    struct inspect_findings *findings, gordian_error *error)
 {
@@ -62,7 +62,7 @@ gordian_status inspect_look(struct process_snapshot *snapshot, struct inspect_fi
 {
     findings_clear(findings);
     gordian_status status = explain_snapshot(snapshot, error);
-    /* A stop counts as a switch: so all is looked at again behind it. */
+    /* A stop counts as a context switch, so take a new snapshot after it. */
     if (status == GORDIAN_OK && snapshot_fetch_registers(snapshot))
         status = explain_snapshot(snapshot, error);
     THEN(status, settle_snapshot(snapshot, error));

@@ -1,8 +1,10 @@
-/* Waits of one process for another: pipes and Unix sockets, locks on files, children.
+/* Decodes waits of one process for another: pipes and Unix sockets, file locks, children.
  *
- * What ends such a wait is some thread of another process, any of them: each thread of each process
- * that could has a unit of it, and who waits asks for one. So a process counts as long as one of
- * its threads can act. If somebody could who is not inspected, nothing is said but that. */
+ * Any thread of the other process can end such a wait. So each thread of each process that could
+ * end it holds a unit, and the waiter requests one unit: a process counts as running while one of
+ * its threads can act. If a process that is not inspected could end the wait, only that is
+ * reported.
+ */
 #define _GNU_SOURCE
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/target/open_files.h"
@@ -17,16 +19,17 @@
 
 #define OFD_SETLKW 38 /* F_OFD_SETLKW */
 
-/* A wait that is being explained. */
+/* The wait being decoded. */
 struct wait_at {
     struct process_snapshot *snapshot;
     uint32_t thread;
     const struct snapshot_thread *waiter;
-    uint32_t pid; /* of the waiter, as seen here */
+    uint32_t pid; /* of the waiter, in the pid namespace of this process */
     uint32_t lock;
 };
 
-/* Somebody who is not inspected could end it. That it waits for the inspector is no riddle. */
+/* A process that is not inspected could end the wait. A wait for this process needs no explanation.
+ */
 static void say_outsider(const struct wait_at *at, uint32_t pid, const char *what)
 {
     char name[64];
@@ -54,18 +57,18 @@ static void begin_wait(struct wait_at *at, uint64_t number, uint32_t kind, uint3
 
 /* ------------------------------------------------------------------ pipes and sockets */
 
-/* Does this one have the end that is wanted? Sockets have both. */
+/* Returns whether the descriptor is open at the wanted end. Sockets have both ends. */
 static bool has_end(const struct open_file *open_file, bool to_write)
 {
     bool reads = true, writes = true;
     if (open_file->kind == OPEN_FILE_PIPE &&
         !open_file_mode(open_file->pid, open_file->fd, &reads, &writes))
-        return false; /* closed meanwhile */
+        return false; /* closed in the meantime */
     return to_write ? writes : reads;
 }
 
-/* Does it read what only its own process could write? Some programs rest so, until they are ended;
- * in others it is a descriptor that should have been closed. */
+/* Returns whether only its own process could write what the thread reads. Some programs idle that
+ * way until they are killed; in others the process failed to close a descriptor. */
 static bool is_alone(const struct wait_at *at, const struct open_file *list, size_t count,
                      bool to_write)
 {
@@ -79,7 +82,7 @@ static bool is_alone(const struct wait_at *at, const struct open_file *list, siz
     return to_write && ends;
 }
 
-/* Why that is not proved, if it is not. */
+/* Returns the reason why the holders are not proved; "": they are. */
 static const char *unseen(const struct open_files *open_files)
 {
     if (!open_files->unreadable)
@@ -89,7 +92,7 @@ static const char *unseen(const struct open_files *open_files)
                : "; processes of other users may have it open, too: root would see that";
 }
 
-/* Everybody who has the other end open. */
+/* Adds holds for all threads of the processes that have the other end open. */
 static void hold_ends(const struct wait_at *at, const struct open_file *list, size_t count,
                       bool to_write)
 {
@@ -129,7 +132,8 @@ static void hold_ends(const struct wait_at *at, const struct open_file *list, si
     }
 }
 
-/* `writes`: the buffer is full, and waits to be read; else it waits for something to be written. */
+/* `writes`: the buffer is full, and must be read first. Otherwise the buffer is empty, and must be
+ * written to first. */
 static bool explain_stream(struct wait_at *at, bool writes)
 {
     enum open_file_kind kind;
@@ -142,7 +146,7 @@ static bool explain_stream(struct wait_at *at, bool writes)
     other = pipe ? inode : open_file_peer(inode);
     if (!other)
         return false;
-    /* The two ways through it are two things to wait for. */
+    /* The two directions of a pipe or socket are two separate resources. */
     begin_wait(at, inode * 2 + writes, pipe ? INCIDENT_PIPE : INCIDENT_SOCKET,
                writes ? INCIDENT_EXCLUSIVE : INCIDENT_SIGNAL,
                snapshot_format(at->snapshot, "%s %llu%s", pipe ? "pipe" : "socket",
@@ -157,14 +161,15 @@ static bool explain_stream(struct wait_at *at, bool writes)
 
 /* ------------------------------------------------------------------ locks on files */
 
-/* A lock of flock belongs to an open file, which several processes may have from a fork. */
+/* flock() locks belong to an open file, which several processes may share after a fork. */
 static bool is_shared(const struct open_files *open_files, const struct file_wait *wait)
 {
     bool shared = open_files->unreadable;
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && !shared && (entry = readdir(folder));) {
         uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        shared = pid && (int64_t)pid != wait->holder && open_file_has_lock(pid, wait->inode);
+        shared =
+            pid && (int64_t)pid != wait->holder && open_file_has(pid, wait->inode, OPEN_FILE_LOCKS);
     }
     if (folder)
         closedir(folder);
@@ -186,8 +191,7 @@ static bool explain_file(struct wait_at *at, bool posix)
     if (!wait)
         return false;
     proc_descriptor(proc_living(at->pid), fd, link, sizeof link);
-    /* What one process holds of one file is one thing to wait for: there are 2^22 numbers of
-     * processes. */
+    /* All locks that one process holds on one file are one resource. Process IDs are below 2^22. */
     begin_wait(at, wait->inode << 22 ^ (uint64_t)wait->holder, INCIDENT_FILE_LOCK,
                INCIDENT_EXCLUSIVE, snapshot_format(snapshot, "%s", link));
     if (wait->holder <= 0)
@@ -210,7 +214,7 @@ static bool explain_file(struct wait_at *at, bool posix)
 
 /* ------------------------------------------------------------------ children */
 
-/* The children of the process, from /proc: how many; those beyond `room` are only counted. */
+/* Lists the children of a process. Returns how many there are, even if they exceed `room`. */
 static size_t list_children(uint32_t pid, uint32_t *children, size_t room)
 {
     char path[96], text[8192];
@@ -231,7 +235,7 @@ static size_t list_children(uint32_t pid, uint32_t *children, size_t room)
 
 enum { CHILDREN_MOST = 512 };
 
-/* Which of them are waited for: wait4(pid), waitid(P_PID, pid), or any. */
+/* Returns the process ID awaited by wait4() or waitid(); 0: any child; -1: another kind of wait. */
 static int64_t awaited_child(const struct snapshot_thread *waiter)
 {
     if (strcmp(waiter->call.name, "wait4") == 0) {
@@ -247,7 +251,7 @@ static bool explain_child(struct wait_at *at)
 {
     struct process_snapshot *snapshot = at->snapshot;
     uint32_t children[CHILDREN_MOST], awaited[CHILDREN_MOST];
-    int64_t wanted = awaited_child(at->waiter); /* 0: any; -1: something else */
+    int64_t wanted = awaited_child(at->waiter); /* 0: any; -1: another kind of wait */
     size_t count = list_children(at->pid, children, CHILDREN_MOST), held = 0;
     if (wanted < 0 || count == 0 || count > CHILDREN_MOST)
         return false;
@@ -255,13 +259,13 @@ static bool explain_child(struct wait_at *at)
         char state;
         uint32_t process = snapshot_find_process(snapshot, children[i]);
         bool own = target_parent(children[i], &state) == at->pid && state != 'Z';
-        /* The call has the number that the parent knows it by. */
+        /* The argument is the process ID in the namespace of the parent. */
         if (own && wanted &&
             (process == SNAPSHOT_NONE ? children[i] : snapshot_target(snapshot, process)->pid) !=
                 (uint32_t)wanted)
             continue;
         if (!own)
-            return false; /* it has ended: the parent is about to go on */
+            return false; /* it has ended, and the parent is about to continue */
         if (process == SNAPSHOT_NONE) {
             say_outsider(at, children[i], "is its child");
             return false;

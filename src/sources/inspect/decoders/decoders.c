@@ -1,7 +1,7 @@
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/process_snapshot.h"
 
-/* The more particular first. */
+/* Specific decoders precede general ones. */
 static const struct decoder *const decoders[] = {
     &decoder_watcher, &decoder_python, &decoder_rust,     &decoder_between,
     &decoder_ipc,     &decoder_glibc,  &decoder_stdio,    &decoder_malloc,

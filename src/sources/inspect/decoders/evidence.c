@@ -1,28 +1,28 @@
-/* Holders that no lock names, found by what threads have on their stacks. All of it is likely at
- * best, and says why:
+/* Finds holders that no lock names, by searching the stacks of all threads. All of these holds are
+ * likely at best, and include their evidence:
  *
- *   rwlock    held for reading by n: the threads, other than those who wait for it, that have its
- *             address on their stacks, if they are exactly n. That nobody else has it says nothing
- *             about those who wait: a reader's stack need not have the address of a variable
- *   once      the thread that is inside pthread_once further out, with the address on its stack
- *   guard     the thread that is inside the function whose static variable it is
- *   spin lock, lock of Rust: the thread that has its address on its stack, if it is the only one
- *   semaphore, any other word: nobody holds it, as far as is known. Who has its address may be who
- *             is to post it, or may wait for its own turn to: that is told, and proves nothing
+ *   rwlock      held for reading by n threads: the threads that have its address on their stacks
+ *               and do not wait for it, if there are exactly n. The search does not exclude
+ * waiters, because a reader's stack need not contain the address of a variable once        the
+ * thread that is inside pthread_once, with the address on its stack guard       the thread that is
+ * inside the function whose static variable it is spin lock, lock of Rust: the thread that has its
+ * address on its stack, if there is only one semaphore, any other word: no holder is known. A
+ * thread that has its address may be the one to post it, or may wait for it later. That is
+ * reported, and proves nothing
  */
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
 
 #include <string.h>
 
-#define THREADS_MOST 4096 /* of a process whose stacks are searched */
+#define THREADS_MOST 4096 /* of a process; beyond that, stacks are not searched */
 #define COPY_BYTES   (64u << 10)
 
 enum { CANDIDATES_MOST = 64 };
 
 /* ------------------------------------------------------------------ searching a stack */
 
-/* The first place above the stack pointer that has this value, or 0. */
+/* Returns the first address above the stack pointer that contains this value, or 0. */
 static uint64_t find_word(struct process_snapshot *snapshot, uint32_t thread, uint64_t value,
                           uint64_t *copy)
 {
@@ -38,7 +38,7 @@ static uint64_t find_word(struct process_snapshot *snapshot, uint32_t thread, ui
     return 0;
 }
 
-/* In which register, or -1. */
+/* Returns the number of the register with this value, or -1. */
 static int find_register(const struct snapshot_thread *thread, uint64_t value)
 {
     for (int i = 0; i < TARGET_REGISTERS; i++)
@@ -47,7 +47,8 @@ static int find_register(const struct snapshot_thread *thread, uint64_t value)
     return -1;
 }
 
-/* "its address is on the stack, in transfer"; NULL: it is not. */
+/* Returns evidence such as "its address is on the thread's stack, in the frame of transfer"; NULL:
+ * none. */
 static const char *has_address(struct process_snapshot *snapshot, uint32_t thread, uint64_t address,
                                uint64_t *copy)
 {
@@ -74,7 +75,8 @@ static bool waits_for(const struct process_snapshot *snapshot, uint32_t thread, 
     return wait && wait->lock == lock;
 }
 
-/* Threads that have the address without waiting for the lock: how many, the first `room` listed. */
+/* Lists threads that have the address of the lock and do not wait for it. Returns how many there
+ * are, even if they exceed CANDIDATES_MOST. */
 static uint32_t list_candidates(struct process_snapshot *snapshot, uint32_t lock, uint32_t *found,
                                 const char **evidence)
 {
@@ -85,7 +87,7 @@ static uint32_t list_candidates(struct process_snapshot *snapshot, uint32_t lock
         bool still = snapshot_thread(snapshot, i)->sleeps || snapshot_thread(snapshot, i)->spins;
         const char *why =
             waits_for(snapshot, i, lock) || !still ? NULL : has_address(snapshot, i, address, copy);
-        /* It may be in one of those that only a stop tells. */
+        /* It may be in a register that only a stop shows. */
         if (!why && snapshot_thread(snapshot, i)->sleeps &&
             !snapshot_target(snapshot, process)->core)
             snapshot_want_registers(snapshot, i);
@@ -99,7 +101,8 @@ static uint32_t list_candidates(struct process_snapshot *snapshot, uint32_t lock
     return count;
 }
 
-/* All holders, if as many threads have the address as there must be holders. */
+/* Adds a hold for every thread that has the address, if there are as many as the lock has holders.
+ */
 static void find_all(struct process_snapshot *snapshot, uint32_t lock, uint32_t mode,
                      uint32_t holders)
 {
@@ -112,10 +115,9 @@ static void find_all(struct process_snapshot *snapshot, uint32_t lock, uint32_t 
         snapshot_add_hold(snapshot, found[i], lock, mode, WORD_LIKELY, evidence[i]);
 }
 
-/* ------------------------------------------------------------------ initialisers */
+/* ------------------------------------------------------------------ initializers */
 
-/* Is the thread inside one of these functions, further out than where it sleeps, with the address
- * there on its stack? */
+/* The holder is inside one of these functions further out, with the address on its stack. */
 static void find_once_holder(struct process_snapshot *snapshot, uint32_t lock)
 {
     static const char *const functions[] = {"pthread_once", "call_once", NULL};
@@ -131,7 +133,7 @@ static void find_once_holder(struct process_snapshot *snapshot, uint32_t lock)
     memory_free(snapshot_memory(snapshot), copy);
 }
 
-/* The function that asked for the guard, in a thread that waits for it. */
+/* Returns the function that requested the guard, found in a thread that waits for it. */
 static const char *guarded_function(struct process_snapshot *snapshot, uint32_t lock)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process;
@@ -148,7 +150,7 @@ static const char *guarded_function(struct process_snapshot *snapshot, uint32_t 
     return NULL;
 }
 
-/* Whoever is inside that function, not asking for the guard at this moment. */
+/* The holder is inside that function, but not in a request for the guard. */
 static void find_guard_holder(struct process_snapshot *snapshot, uint32_t lock)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process;
@@ -168,11 +170,11 @@ static void find_guard_holder(struct process_snapshot *snapshot, uint32_t lock)
     }
 }
 
-/* ------------------------------------------------------------------ what nobody holds */
+/* ------------------------------------------------------------------ words without a holder */
 
 enum { HINTS_MOST = 8, HINT_THREADS = 128, HINT_LOCKS = 32 };
 
-/* What those who wait for it are to be told, too. */
+/* Adds the hint to what is reported about each waiter of the lock. */
 static void add_hint(struct process_snapshot *snapshot, uint32_t lock, const char *hint)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process;
@@ -187,7 +189,7 @@ static void add_hint(struct process_snapshot *snapshot, uint32_t lock, const cha
     }
 }
 
-/* Stacks are read as they are: nobody is stopped for a hint. */
+/* Reads stacks without stopping any thread. */
 static void find_wakers(struct process_snapshot *snapshot, uint32_t lock)
 {
     uint32_t process = snapshot_lock(snapshot, lock)->process, count = 0;
@@ -216,7 +218,7 @@ static void find_wakers(struct process_snapshot *snapshot, uint32_t lock)
                                  count == 1 ? "" : "s", hint, count == 1 ? "s" : "ve"));
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ all locks */
 
 static void find_holders(struct process_snapshot *snapshot, uint32_t lock, uint32_t threads)
 {
@@ -245,7 +247,8 @@ static void find_holders(struct process_snapshot *snapshot, uint32_t lock, uint3
     }
 }
 
-/* Whoever waits for it may be part of a deadlock that is not found. Signals have no holder. */
+/* Marks the waiters of a lock as possibly part of a deadlock that is not found. Signals have no
+ * holder. */
 static void skip_search(struct process_snapshot *snapshot, uint32_t lock)
 {
     uint32_t kind = snapshot_lock(snapshot, lock)->kind;

@@ -1,6 +1,6 @@
-/* Words in memory that are no lock of a library that is known: anybody may wake who sleeps there.
- * What C++20 makes of such words is told by the functions that a thread is in, inlined ones too;
- * who has what is written nowhere (evidence.c says who has the address). */
+/* Decodes futex words that belong to no known library: any thread may wake the waiter. For the
+ * facilities of C++20, the functions on the stack, including inlined ones, name the facility. The
+ * owner is not stored anywhere (evidence.c finds threads that have the address). */
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
 
@@ -28,7 +28,7 @@ static const struct facility {
 
 #define FACILITIES (sizeof facilities / sizeof *facilities)
 
-/* The first of them that a thread is inside; NULL: none, as far as names are known. */
+/* Returns the first facility that the thread is inside; NULL: none, as far as symbols are known. */
 static const char *find_facility(struct process_snapshot *snapshot, uint32_t thread)
 {
     struct symbols *symbols =

@@ -1,8 +1,10 @@
-/* The locks of glibc: which one a thread sleeps at, and what that says about its owner.
+/* Decodes the locks of glibc: the lock a thread waits for, and its futex owner.
  *
- * The function it sleeps in tells which kind of lock it is, where the library's names are known
- * (they are unless it is linked statically and stripped); else the shape of what lies at the futex
- * does. Owners are read from the lock, and believed only if everything around fits. */
+ * The function in which the thread sleeps determines the kind of lock, if symbols are available
+ * (they are unless libc is linked statically and stripped). Otherwise the contents of memory at the
+ * futex determine it. The owner is read from the lock, and accepted only if all other fields are
+ * consistent.
+ */
 #include "sources/inspect/decoders/glibc.h"
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
@@ -63,21 +65,21 @@ static const unsigned char function_kinds[] = {
     WHAT_SEMAPHORE, WHAT_BARRIER,   WHAT_ONCE,      WHAT_ONCE,      WHAT_ONCE,      WHAT_GUARD,
 };
 
-/* A wait that is being explained. */
+/* The wait being decoded. */
 struct case_at {
     struct process_snapshot *snapshot;
     uint32_t thread;
     const struct snapshot_thread *waiter;
     struct target *target;
     const struct sleep_call *call;
-    bool named; /* the function's name was seen */
+    bool named; /* the function's symbol was found */
 };
 
 /* ------------------------------------------------------------------ owners */
 
-/* The owner, by the number in the lock: a thread of this process, or, of a lock that processes
- * share, of another in the snapshot. SNAPSHOT_GONE: of nobody there is. SNAPSHOT_NONE: cannot be
- * told. */
+/* Returns the thread with the tid stored in the lock: a thread of this process or, for a shared
+ * lock, of another process in the snapshot. SNAPSHOT_GONE: that thread has ended. SNAPSHOT_NONE:
+ * unknown. */
 static uint32_t find_owner(const struct case_at *at, uint32_t tid, bool shared)
 {
     uint32_t owner = snapshot_find_thread(at->snapshot, at->waiter->process, tid);
@@ -89,8 +91,8 @@ static uint32_t find_owner(const struct case_at *at, uint32_t tid, bool shared)
     return shared ? SNAPSHOT_NONE : SNAPSHOT_GONE;
 }
 
-/* The owner of a shared lock is no thread that is inspected. Where processes have other numbers
- * than here, whether it lives cannot be told. */
+/* The owner of a shared lock is no thread in the snapshot. In another pid namespace it is unknown
+ * whether the owner is alive. */
 static void say_owner(const struct case_at *at, uint32_t tid)
 {
     const struct target *target = at->target;
@@ -128,7 +130,7 @@ static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bo
 static uint32_t mutex_flags(uint32_t kind)
 {
     static const uint32_t types[] = {0, INCIDENT_RECURSIVE, INCIDENT_ERRORCHECK, INCIDENT_ADAPTIVE};
-    /* libc marks every robust one as shared; whether it is, its memory tells */
+    /* libc marks every robust mutex as shared; its mapping shows whether it is */
     bool shared = kind & GLIBC_SHARED && !(kind & GLIBC_ROBUST);
     return types[kind & GLIBC_TYPE] | (kind & GLIBC_ROBUST ? (uint32_t)INCIDENT_ROBUST : 0) |
            (kind & GLIBC_INHERIT ? (uint32_t)INCIDENT_INHERIT : 0) |
@@ -136,8 +138,8 @@ static uint32_t mutex_flags(uint32_t kind)
            (shared ? (uint32_t)INCIDENT_SHARED : 0);
 }
 
-/* Is this a mutex at which one sleeps with this operation and value? The owner's number, 0: none at
- * the moment. */
+/* Returns whether this is a mutex at which a thread sleeps with this operation and value. `owner`:
+ * the tid of its owner, 0: none at the moment. */
 static bool fits_mutex(const struct case_at *at, const struct glibc_mutex *mutex, uint32_t *owner)
 {
     const struct sleep_call *call = at->call;
@@ -151,7 +153,7 @@ static bool fits_mutex(const struct case_at *at, const struct glibc_mutex *mutex
         *owner = mutex->lock & GLIBC_OWNER_DIED ? 0 : mutex->lock & GLIBC_TID;
         return inherits || call->value == mutex->lock;
     }
-    /* The word is as it was when the thread went to sleep: contended. */
+    /* The word has not changed since the thread went to sleep: contended. */
     *owner = mutex->lock == call->value ? mutex->owner : 0;
     bool ceiling = mutex->kind & GLIBC_PROTECT;
     return (ceiling ? (call->value & 3) == 2 : call->value == 2) && mutex->users > 0;
@@ -164,7 +166,7 @@ static bool explain_mutex(const struct case_at *at)
     if (!target_read_all(at->target, at->call->address, &mutex, sizeof mutex) ||
         !fits_mutex(at, &mutex, &owner))
         return false;
-    /* Without a name the owner must be somebody. */
+    /* Without a symbol, the owner must be an existing thread. */
     if (!at->named &&
         snapshot_find_thread(at->snapshot, at->waiter->process, owner) == SNAPSHOT_NONE)
         return false;
@@ -180,7 +182,8 @@ static bool explain_mutex(const struct case_at *at)
 
 /* ------------------------------------------------------------------ joins */
 
-/* The number of a thread in its descriptor, which is in the list of all. */
+/* Returns whether the futex is the tid in a thread descriptor, which must be part of the list of
+ * all threads. */
 static bool fits_descriptor(const struct case_at *at)
 {
     struct glibc_thread thread;
@@ -202,7 +205,7 @@ static bool explain_join(const struct case_at *at)
 
 /* ------------------------------------------------------------------ rwlocks */
 
-/* Where the lock begins whose futex this is. */
+/* Finds the start of the lock that contains this futex. */
 static bool read_rwlock(const struct case_at *at, bool writes, uint64_t *base,
                         struct glibc_rwlock *lock)
 {
@@ -243,7 +246,7 @@ static bool explain_rwlock(const struct case_at *at, bool writes)
     return true;
 }
 
-/* ------------------------------------------------------------------ what has no owner */
+/* ------------------------------------------------------------------ locks without an owner */
 
 static bool explain_semaphore(const struct case_at *at)
 {
@@ -275,7 +278,7 @@ static bool explain_barrier(const struct case_at *at)
     return true;
 }
 
-/* A lock of which nothing but its address is known. */
+/* Decodes a lock of which only the address is known. */
 static bool explain_word(const struct case_at *at, uint64_t address, uint32_t kind, uint32_t mode)
 {
     uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, address, kind);
@@ -283,7 +286,7 @@ static bool explain_word(const struct case_at *at, uint64_t address, uint32_t ki
     return true;
 }
 
-/* ------------------------------------------------------------------ which it is */
+/* ------------------------------------------------------------------ choosing the kind of lock */
 
 static bool explain_named(const struct case_at *at, enum what what)
 {
@@ -311,9 +314,9 @@ static bool explain_named(const struct case_at *at, enum what what)
     return false;
 }
 
-/* A value of 0 that is waited for, then as many waiters as sleep there, then private or shared. A
- * semaphore must be known as one also where the C library's functions have no names: sem_wait() is
- * left by a jump on x86-64, and a process of one thread may park in it. */
+/* Returns whether this is a semaphore: a value of 0, then the number of waiters, then private or
+ * shared. A semaphore must be recognized even without symbols: on x86-64, sem_wait() leaves its
+ * frame by a tail call, and a process with one thread may use a semaphore to idle. */
 static bool is_semaphore(const struct case_at *at)
 {
     const struct process_snapshot *snapshot = at->snapshot;
@@ -331,7 +334,7 @@ static bool is_semaphore(const struct case_at *at)
            (shared ? semaphore.waiters >= sleep : semaphore.waiters == sleep);
 }
 
-/* By shape alone: only what names a thread that is there, and semaphores. */
+/* Decides by the contents of memory: only locks that name an existing thread, and semaphores. */
 static bool explain_shape(const struct case_at *at)
 {
     if (at->call->operation == FUTEX_OP_WAIT_BITSET) {
@@ -350,7 +353,7 @@ static bool explain_glibc(struct process_snapshot *snapshot, uint32_t thread)
                          &waiter->call, false};
     bool raw;
     if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
-        target_maps(at.target, "/ld-musl-")) /* another C library, whose locks look different */
+        target_maps(at.target, "/ld-musl-")) /* another C library, with other layouts */
         return false;
     uint32_t found = stack_find(snapshot, thread, function_names, &raw);
     if (found != SNAPSHOT_NONE) {

@@ -1,8 +1,9 @@
-/* System V semaphores and POSIX message queues.
+/* Decodes System V semaphores and POSIX message queues.
  *
- * The kernel remembers who did the last operation on a semaphore: of one that is at 0, that is who
- * took it, if it is used as a lock. A message queue is between those who have it open; another may
- * open it yet. Both are likely, never more. */
+ * The kernel stores which process made the last operation on a semaphore. If the semaphore is used
+ * as a lock and its value is 0, that process holds it. A message queue connects the processes that
+ * have it open, and another process may still open it. Both are likely at most.
+ */
 #define _GNU_SOURCE
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/target/open_files.h"
@@ -18,7 +19,7 @@
 
 /* ------------------------------------------------------------------ System V semaphores */
 
-/* The first of the set's operations that has to wait; false: none, or they cannot be read. */
+/* Finds the first operation of the call that must wait; false: none, or they are not readable. */
 static bool find_operation(struct target *target, const struct target_thread *thread,
                            struct sembuf *found)
 {
@@ -70,14 +71,14 @@ static bool explain_semop(struct process_snapshot *snapshot, uint32_t thread)
 
 /* ------------------------------------------------------------------ message queues */
 
-/* Who has the queue open so that he could end the wait. */
+/* Adds holds for the processes that have the queue open and could end the wait. */
 static void hold_queue(struct process_snapshot *snapshot, const struct snapshot_thread *waiter,
                        uint32_t lock, uint64_t inode, bool to_write)
 {
     for (uint32_t i = 0; i < snapshot_target_count(snapshot); i++) {
         uint32_t pid = snapshot_target(snapshot, i)->seen_pid;
         if (snapshot_target(snapshot, i)->core || i == waiter->process ||
-            !open_file_queue(pid, inode, to_write))
+            !open_file_has(pid, inode, to_write ? OPEN_FILE_WRITES : OPEN_FILE_READS))
             continue;
         snapshot_add_holds(snapshot, i, lock, to_write ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE,
                            WORD_LIKELY, "has the queue open; another process could open it, too");

@@ -1,13 +1,12 @@
-/* Ranks of an MPI program, from what each of them writes down about itself
- * (foundation/records/mpi_rank.h): the library of `gordian run` sees to that. MPI polls while it
- * waits, so these threads mostly run; that they stand still is told by their slots, which say the
- * same at both listings.
+/* Decodes ranks of an MPI program from the record that each rank writes about itself
+ * (foundation/records/mpi_rank.h), with the library of `gordian run`. MPI polls while it waits, so
+ * these threads usually run. A thread counts as steady if its slot is the same at both listings.
  *
- * Who waits for whom. A receive waits for the ranks that could send: if as much was received from
- * them as they have sent, none of it is on its way. A send waits for its receiver, if that has
- * noted fewer receives than there are messages in front of it. A collective waits for the members
- * that have not come; they may have come to another one instead. Whatever cannot be known (a rank
- * on another machine, calls that pass the layer by) counts as somebody who can act.
+ * A receive waits for the ranks that could send: if it received as many messages from them as they
+ * sent, no message is in flight. A send waits for its receiver, if the receiver has posted fewer
+ * receives than there are messages before it. A collective waits for the members that have not
+ * arrived, or that have called another one (collective mismatch). A rank that is not visible (on
+ * another machine, or with calls that bypass the library) counts as one that can act.
  */
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/decoders/mpi_ranks.h"
@@ -15,25 +14,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Tests in a row that found nothing, with nothing else of MPI in between. Programs that test now
- * and then while they do their work never come so far. Those that do nothing but test need not:
- * where many ranks share few cores, and each test gives the core to the others, that takes minutes.
- */
+/* Unsuccessful tests in a row without another MPI call in between. Programs that test from time to
+ * time during their work never reach this number. A program that does nothing but test may need
+ * minutes to reach it, when many ranks share few cores and yield after each test: for those
+ * POLLS_LEAST tests suffice. */
 #define POLLS_ENOUGH 100000
 #define POLLS_LEAST  1000
-#define POLLS_WORK   2 /* times what its tests take, at most, it works in all */
+#define POLLS_WORK   2 /* at most this many times the duration of its tests is spent in all */
 
-/* What one call waits for: `wanted` of these ranks must act. */
+/* The ranks that a call waits for: `wanted` of them must act. */
 struct need {
     uint32_t ranks[NEED_MOST];
     uint32_t count, wanted;
     enum word word;
-    bool sends; /* until it is received, or buffered */
+    bool sends; /* waits to be received or buffered */
 };
 
 struct asking {
     const struct ranks *ranks;
-    const struct rank *rank; /* who waits */
+    const struct rank *rank; /* the waiter */
 };
 
 static bool add_rank(struct need *need, uint32_t rank)
@@ -54,15 +53,15 @@ static uint64_t group_id(const struct rank *rank, const struct mpi_item *item)
     return item->group < MPI_GROUPS ? rank->record->groups[item->group].id : 0;
 }
 
-/* Would the one receive take what the other describes? */
+/* Returns whether a receive matches a message from this rank with this tag. */
 static bool takes(const struct mpi_item *receive, int32_t from, int32_t tag)
 {
     return (receive->peer == MPI_ANYBODY || receive->peer == from) &&
            (receive->tag == MPI_ANYBODY || receive->tag == tag);
 }
 
-/* Sent to this rank by another and not yet received, with tags that the receive takes; false: the
- * two records do not agree. */
+/* Adds up messages in flight from another rank to this one that the receive would take. False: the
+ * two records are inconsistent. */
 static bool count_coming(const struct rank *to, const struct rank *from, uint64_t group,
                          const struct mpi_item *receive, uint64_t *coming)
 {
@@ -81,7 +80,7 @@ static bool count_coming(const struct rank *to, const struct rank *from, uint64_
     return true;
 }
 
-/* Receives of this rank that are begun and not done, as far as `counts` takes them. */
+/* Counts the active receives of this rank that `counts` accepts. */
 static uint64_t count_receives(const struct rank *rank,
                                bool (*counts)(const struct rank *rank, const struct mpi_item *item,
                                               const void *context),
@@ -104,7 +103,7 @@ static uint64_t count_receives(const struct rank *rank,
     return count;
 }
 
-/* One just like it that comes before it gets the message. */
+/* Returns whether an identical receive was posted earlier and takes the message first. */
 static bool is_before(const struct rank *rank, const struct mpi_item *item, const void *context)
 {
     const struct mpi_item *receive = context;
@@ -179,7 +178,7 @@ static enum arrival has_come(const struct rank *member, uint64_t group, const st
     return same ? ARRIVAL_CAME : ARRIVAL_MISSING;
 }
 
-/* How many of those that are missing it takes, at the least. */
+/* Returns how many of the missing members must arrive at least. */
 static uint32_t members_wanted(const struct asking *asking, const struct mpi_item *item,
                                struct need *need)
 {
@@ -214,7 +213,7 @@ static bool needs_members(const struct asking *asking, const struct mpi_item *it
 
 /* ------------------------------------------------------------------ a call */
 
-/* True: this one cannot be done before somebody acts. */
+/* Returns whether this operation cannot complete before another rank acts. */
 static bool needs_somebody(const struct asking *asking, const struct mpi_item *item,
                            struct need *need)
 {
@@ -249,8 +248,9 @@ static bool is_buffered(const struct mpi_item *item)
     return item->kind == MPI_ITEM_SEND;
 }
 
-/* All of the items: one that is out of reach is enough. Those that take a rank each are taken
- * together. A send among others may have been buffered long ago; so it is left out. */
+/* Combines all items: one that cannot complete is enough. Items that need all of their ranks are
+ * merged. Skips a buffered send if there are other items, since it may have been buffered long ago.
+ */
 static bool needs_all(const struct asking *asking, const struct mpi_slot *slot, struct need *all)
 {
     struct need one;
@@ -268,8 +268,8 @@ static bool needs_all(const struct asking *asking, const struct mpi_slot *slot, 
     return all->count;
 }
 
-/* Only sends are left that nobody receives. Whether the rest is done is not known, but it is not in
- * anybody's way: where there is nothing else, one of these holds it up. */
+/* Only sends remain that have no receiver. It is unknown whether the other items have completed. If
+ * they have, one of these sends blocks the call. */
 static bool needs_receivers(const struct asking *asking, const struct mpi_slot *slot,
                             struct need *all)
 {
@@ -294,7 +294,7 @@ static bool needs_of(const struct asking *asking, const struct mpi_slot *slot, s
 {
     *need = (struct need){.word = WORD_PROVED};
     if (slot->any) {
-        /* One of the items is enough: all of them must be out of reach. */
+        /* One item is enough to complete the call: none of them may be able to. */
         struct need one;
         for (uint32_t i = 0; i < slot->count; i++)
             if (slot->count > MPI_ITEMS || !needs_somebody(asking, &slot->items[i], &one) ||
@@ -309,7 +309,7 @@ static bool needs_of(const struct asking *asking, const struct mpi_slot *slot, s
     return needs_receivers(asking, slot, need);
 }
 
-/* ------------------------------------------------------------------ in words */
+/* ------------------------------------------------------------------ names */
 
 static const char *const call_names[] = {
 #define CALL_NAME(name) "MPI_" #name,
@@ -322,7 +322,7 @@ static const char *call_name(uint32_t call)
     return call < MPI_CALL_COUNT ? call_names[call] : "MPI";
 }
 
-/* "message of rank 1, tag 7": what the item stands for. */
+/* Returns the name of what the item waits for: "message of rank 1, tag 7". */
 static const char *item_name(struct process_snapshot *snapshot, const struct rank *rank,
                              const struct mpi_item *item)
 {
@@ -354,13 +354,14 @@ static const char *slot_name(struct process_snapshot *snapshot, const struct ran
                            need->wanted < need->count ? "one of " : "", need->count);
 }
 
-/* ------------------------------------------------------------------ in the snapshot */
+/* ------------------------------------------------------------------ adding waits */
 
-/* Who tests without end waits, too; but what else it does between its tests, or once it has had
- * enough of them, nobody knows. */
+/* Returns whether the rank polls: unsuccessful tests without end are a wait. But it is unknown what
+ * else the program does between its tests, or after enough of them. */
 static bool polls(const struct mpi_slot *slot)
 {
-    /* Does it work for little but its tests? The first of them that was looked at is the start. */
+    /* The tests take most of its processor time. That time is measured from the first sampled test
+     * on. */
     uint64_t looked_at = slot->tests / MPI_LOOK_AT;
     bool only_tests = slot->tests >= POLLS_LEAST &&
                       slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
@@ -368,7 +369,7 @@ static bool polls(const struct mpi_slot *slot)
            (slot->polls >= POLLS_ENOUGH || only_tests);
 }
 
-/* Tells this wait of this thread from every other. */
+/* Returns a number that identifies this wait of this thread. */
 static uint64_t wait_number(const struct target *target, const struct mpi_slot *slot)
 {
     uint64_t thread = mpi_mix((uint64_t)target->seen_pid << 32 | slot->tid);
@@ -384,7 +385,7 @@ static bool may_call(const struct rank *rank, uint32_t tid)
     return record->level == MPI_LEVEL_ONE ? tid == record->first_thread : !helper;
 }
 
-/* Those of the rank that may call MPI hold what is waited for. False: it never calls again. */
+/* Adds holds for the threads of the rank that may call MPI. False: it never calls MPI again. */
 static bool hold_rank(struct process_snapshot *snapshot, const struct rank *rank, uint32_t lock,
                       uint32_t mode)
 {
@@ -414,7 +415,7 @@ static void add_wait(struct process_snapshot *snapshot, const struct asking *ask
     snapshot_describe_lock(
         snapshot, lock,
         (struct lock_facts){.name = name, .missing = need->wanted, .outsiders = true});
-    /* As with a pipe: who sends waits for room. */
+    /* As for a pipe: the sender waits for space. */
     snapshot_add_wait(snapshot, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
     snapshot_add_wait_evidence(
         snapshot, thread, need->word,
@@ -464,7 +465,7 @@ void mpi_explain(struct process_snapshot *snapshot)
     ranks_close(&ranks, snapshot);
 }
 
-/* Who is still in the same call has been in it all the time. */
+/* A thread that is still in the same call has not left it in the meantime. */
 void mpi_settle(struct process_snapshot *snapshot)
 {
     for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++) {

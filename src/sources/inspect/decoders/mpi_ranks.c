@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RECORD_SIZE offsetof(struct mpi_record, event_count) /* the log is not for this */
+#define RECORD_SIZE offsetof(struct mpi_record, event_count) /* without the event log */
 
 /* ------------------------------------------------------------------ reading */
 
@@ -19,7 +19,7 @@ static bool is_record(const struct mpi_record *record)
         record->version != MPI_RECORD_VERSION || record->group_count > MPI_GROUPS ||
         record->member_count > MPI_MEMBERS || record->rank >= record->size)
         return false;
-    /* Members that the record does not have would be read past its end. */
+    /* Reject member lists beyond the end of the record. */
     for (uint32_t i = 0; i < record->group_count; i++)
         if (record->groups[i].first > MPI_MEMBERS ||
             record->groups[i].size > MPI_MEMBERS - record->groups[i].first)
@@ -27,7 +27,7 @@ static bool is_record(const struct mpi_record *record)
     return true;
 }
 
-/* Where it is mapped; NULL: this is no rank, or not one that is watched. */
+/* Returns the mapping of the rank's record; NULL: no rank, or not watched. */
 static const struct target_mapping *find_mapping(const struct target *target)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
@@ -66,7 +66,7 @@ static bool read_rank(struct ranks *ranks, struct process_snapshot *snapshot, ui
     return true;
 }
 
-/* ------------------------------------------------------------------ those that have ended */
+/* ------------------------------------------------------------------ ranks that have ended */
 
 static bool is_listed(const struct process_snapshot *snapshot, uint32_t pid)
 {
@@ -96,7 +96,7 @@ static bool read_left(struct ranks *ranks, struct process_snapshot *snapshot, co
     return true;
 }
 
-/* They are beside the records of those that live. */
+/* Reads the records of ended ranks, in the same folder as those of live ranks. */
 static bool read_folder(struct ranks *ranks, struct process_snapshot *snapshot)
 {
     char folder[PATH_MAX] = "";
@@ -137,7 +137,7 @@ void ranks_close(struct ranks *ranks, struct process_snapshot *snapshot)
     *ranks = (struct ranks){0};
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ queries */
 
 const struct rank *ranks_find(const struct ranks *ranks, uint64_t world, uint32_t rank)
 {
@@ -145,7 +145,7 @@ const struct rank *ranks_find(const struct ranks *ranks, uint64_t world, uint32_
     for (size_t i = 0; i < ranks->count; i++)
         if (ranks->list[i].record->world == world && ranks->list[i].record->rank == rank) {
             if (found)
-                return NULL; /* a rank that starts MPI programs one after the other: which is it? */
+                return NULL; /* ambiguous: one process started several MPI programs in turn */
             found = &ranks->list[i];
         }
     return found;
@@ -158,7 +158,7 @@ bool rank_is_clear(const struct rank *rank)
 
 const struct mpi_slot *rank_slot(const struct rank *rank, uint32_t tid)
 {
-    const struct mpi_slot *found = NULL; /* the last: a number may come again */
+    const struct mpi_slot *found = NULL; /* the last one, since a tid may be reused */
     for (size_t i = 0; i < MPI_SLOTS && rank->record->slots[i].tid; i++)
         if (rank->record->slots[i].tid == tid)
             found = &rank->record->slots[i];

@@ -1,5 +1,4 @@
-/* The records of all ranks that are looked at, as of one moment each
- * (foundation/records/mpi_rank.h). */
+/* The records of all inspected ranks, each read at one moment (foundation/records/mpi_rank.h). */
 #pragma once
 
 #include "foundation/records/mpi_rank.h"
@@ -7,10 +6,11 @@
 
 #include <stddef.h>
 
-#define NEED_MOST 512 /* ranks that one call may wait for: beyond, nothing is claimed */
+#define NEED_MOST 512 /* limit of ranks that one call may wait for; beyond it, nothing is claimed  \
+                       */
 
 struct rank {
-    uint32_t process; /* SNAPSHOT_NONE: it has ended, and left its record */
+    uint32_t process; /* SNAPSHOT_NONE: the rank has ended, and its record remains */
     struct mpi_record *record;
 };
 
@@ -23,16 +23,16 @@ struct ranks {
 bool ranks_open(struct ranks *ranks, struct process_snapshot *snapshot);
 void ranks_close(struct ranks *ranks, struct process_snapshot *snapshot);
 
-/* A rank of a program; NULL: it is not here, or there are two of that name. */
+/* Returns a rank of a program; NULL: not found, or there are two with this number. */
 const struct rank *ranks_find(const struct ranks *ranks, uint64_t world, uint32_t rank);
-/* Does its record tell everything? */
+/* Returns whether the record is complete. */
 bool rank_is_clear(const struct rank *rank);
-/* The slot of a thread; NULL: it has never called. */
+/* Returns the slot of a thread; NULL: it has never called MPI. */
 const struct mpi_slot *rank_slot(const struct rank *rank, uint32_t tid);
-/* Its communicator with this id, or NULL. */
+/* Returns its communicator with this ID, or NULL. */
 const struct mpi_group *rank_group(const struct rank *rank, uint64_t id);
-/* How many messages it has received on a channel. */
+/* Returns the number of messages received on a channel. */
 uint64_t rank_received(const struct rank *rank, uint64_t group, int32_t from, int32_t tag);
 
-/* The slot of a thread as it is now, without the rest; false: there is none. */
+/* Reads the current slot of a thread, without the rest of the record; false: none. */
 bool rank_read_slot(struct target *target, uint32_t tid, struct mpi_slot *slot);

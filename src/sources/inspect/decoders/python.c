@@ -1,12 +1,12 @@
-/* Python: the GIL as a lock, the locks of threading, joins, and the lines of scripts.
+/* Decodes CPython: the GIL as a lock, the locks of `threading`, joins, and the lines of scripts.
  *
- * Who waits for the GIL sleeps for 5 ms at a time, in a loop, so it is never steady as others are.
- * Instead: it is seen to wait for the GIL twice, and the GIL, read before the first and after the
- * second, had the same holder and as many changes of hands all the time. So it never had it in
- * between, and who has not had it has not left the loop.
+ * A thread that waits for the GIL sleeps 5 ms at a time in a loop, so it is never steady like other
+ * waiters. Instead, it must wait for the GIL at two moments, and the GIL, read before the first and
+ * after the second, must have had the same holder and the same number of switches. Then the thread
+ * did not get the GIL in between, and a thread that has not got it has not left the loop.
  *
- * A threading.RLock has its owner written in it. A Lock has not: its holder is found by the `with`
- * block that a frame is in, which keeps the lock's __exit__ on the frame's stack; that is likely.
+ * A threading.RLock contains its owner. A Lock does not: its holder is found by the `with` block of
+ * a frame, which keeps the lock's __exit__ method on the frame's stack. That hold is likely.
  */
 #include "sources/inspect/decoders/python.h"
 
@@ -18,27 +18,27 @@
 #include <string.h>
 #include <time.h>
 
-#define GLANCES      50  /* in all, at threads that were awake */
-#define STACK_WORDS  512 /* of C, that are searched for a lock */
+#define GLANCES      50  /* in total, of threads that were awake */
+#define STACK_WORDS  512 /* of the C stack, searched for a lock */
 #define NAME_MOST    96
-#define CALLERS_MOST 5 /* Condition.wait, and who called it */
+#define CALLERS_MOST 5 /* Condition.wait and its callers */
 #define PATH_LENGTH  512
 
 enum {
-    LOCK_POINTER = 16, /* in a Lock or RLock: its semaphore */
+    LOCK_POINTER = 16, /* pointer to the semaphore, in a Lock or RLock */
     RLOCK_OWNER = 24,
     RLOCK_COUNT = 32,
-    FUNCTION_ABOUT = 16, /* PyMethodDef, whose first word is the name */
+    FUNCTION_ABOUT = 16, /* PyMethodDef, which begins with the name */
     FUNCTION_SELF = 24,
     WEAK_OBJECT = 16,
     CONDITION_SIZE = 48, /* pthread_cond_t */
-    HANDLE_IDENT = 32,   /* of 3.13's ThreadHandle; behind it the same again */
+    HANDLE_IDENT = 32,   /* in ThreadHandle of 3.13; followed by a copy */
     HANDLE_EVENT = 57,
 };
 
 /* ------------------------------------------------------------------ threads */
 
-/* The thread with this PyThreadState, or this pthread_t; 0: any. */
+/* Returns the thread with this PyThreadState, or with this pthread_t; 0: any. */
 static uint32_t thread_of(struct process_snapshot *snapshot, uint32_t process,
                           const struct python *python, uint64_t state, uint64_t ident)
 {
@@ -51,7 +51,7 @@ static uint32_t thread_of(struct process_snapshot *snapshot, uint32_t process,
 
 /* ------------------------------------------------------------------ the GIL */
 
-/* Which GIL a sleep is for. */
+/* Returns the GIL that a thread sleeps for; NULL: none. */
 static const struct python_gil *gil_at(const struct python *python, const struct sleep_call *call)
 {
     bool may_be = call->kind == CALL_FUTEX || call->kind == CALL_TIME;
@@ -64,8 +64,8 @@ static const struct python_gil *gil_at(const struct python *python, const struct
     return NULL;
 }
 
-/* A thread that was awake may only just have been between two of its 5 ms. True: it waits for the
- * GIL. */
+/* A thread that was awake may have been between two of its 5 ms sleeps: looks again. True: it waits
+ * for the GIL. */
 static bool catch_waiter(struct python *python, struct target_thread *thread)
 {
     while (!python->target->core && python->glances < GLANCES) {
@@ -80,7 +80,8 @@ static bool catch_waiter(struct python *python, struct target_thread *thread)
     return false;
 }
 
-/* Is it worth the while? Only if whoever has the GIL sleeps. */
+/* Returns whether the thread may wait for the GIL. Worth finding out only if the holder of the GIL
+ * sleeps. */
 static bool may_wait(struct process_snapshot *snapshot, struct python *python, uint32_t thread)
 {
     const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
@@ -92,8 +93,8 @@ static bool may_wait(struct process_snapshot *snapshot, struct python *python, u
     return holder != SNAPSHOT_NONE && holder != thread && snapshot_thread(snapshot, holder)->sleeps;
 }
 
-/* In a core: a thread between two of its 5 ms is still inside the function that takes the GIL,
- * which somebody else has. */
+/* In a core, a thread between two of its 5 ms sleeps is still inside the function that takes the
+ * GIL, while another thread holds it. */
 static const struct python_gil *gil_in_core(struct process_snapshot *snapshot,
                                             struct python *python, uint32_t thread)
 {
@@ -135,7 +136,7 @@ static bool explain_gil(struct process_snapshot *snapshot, struct python *python
     return true;
 }
 
-/* Does the thread wait for this GIL still, or again? */
+/* Returns whether the thread waits for this GIL at this moment. */
 static bool still_waits(struct python *python, const struct python_gil *gil, uint32_t tid)
 {
     struct target_thread *known = target_thread(python->target, tid);
@@ -179,8 +180,8 @@ static void settle_python(struct process_snapshot *snapshot)
 
 /* ------------------------------------------------------------------ locks */
 
-/* What tells a Lock or RLock from others: the address of its semaphore; of a Lock of 3.13, whose
- * state is a byte in it, of that. 0: it is none. */
+/* Returns what identifies a Lock or RLock: the address of its semaphore or, for a Lock of 3.13, of
+ * the byte that contains its state. 0: not a lock. */
 static uint64_t lock_key(struct python *python, uint64_t object)
 {
     uint64_t pointer = 0;
@@ -197,7 +198,7 @@ static bool is_lock_at(struct python *python, uint64_t object, uint64_t key)
     return key && lock_key(python, object) == key;
 }
 
-/* The object that a bound method of C belongs to; `name`: NULL, or that of the method. */
+/* Returns the object that a bound C method belongs to. `name`: NULL, or the name of the method. */
 static uint64_t self_of(struct python *python, uint64_t object, const char *name)
 {
     uint64_t about = 0, text = 0, self = 0;
@@ -222,8 +223,8 @@ static uint64_t search_words(struct python *python, uint64_t from, size_t count,
     return 0;
 }
 
-/* The object whose semaphore the thread waits at: on the stack of its innermost frame, as argument
- * or as a bound method; or somewhere in those of C. */
+/* Finds the lock object whose semaphore the thread waits for: on the stack of its innermost frame,
+ * as an argument or bound method, or anywhere on the C stack. */
 static uint64_t find_lock(struct python *python, const struct snapshot_thread *waiter,
                           const struct python_frame *frame, uint64_t key)
 {
@@ -240,7 +241,7 @@ static uint64_t find_lock(struct python *python, const struct snapshot_thread *w
     return object ? object : search_words(python, waiter->is.stack, STACK_WORDS, key);
 }
 
-/* Until 3.12 a thread holds a lock until it ends, at which others wait in join(). */
+/* Up to 3.12 a thread holds this lock until it ends, and join() waits for it. */
 static bool has_end_lock(struct python *python, const struct python_thread *thread, uint64_t key)
 {
     uint64_t object = 0;
@@ -249,7 +250,7 @@ static bool has_end_lock(struct python *python, const struct python_thread *thre
            is_lock_at(python, object, key);
 }
 
-/* From 3.13 on it is an event among what threading remembers of a thread. */
+/* Since 3.13 this is an event in the ThreadHandle. */
 static bool has_end_event(struct python *python, const struct python_thread *thread, uint64_t key)
 {
     uint64_t ident = 0, handle = 0;
@@ -271,7 +272,7 @@ static uint32_t joined_thread(struct process_snapshot *snapshot, uint32_t proces
     return SNAPSHOT_NONE;
 }
 
-/* Is it Condition.wait, on which Event, Queue, Semaphore and Barrier are built? */
+/* Returns whether the frame runs Condition.wait, which Event, Queue, Semaphore and Barrier use. */
 static bool is_condition(struct python *python, const struct python_frame *frame)
 {
     char function[NAME_MOST], file[PATH_LENGTH];
@@ -280,7 +281,8 @@ static bool is_condition(struct python *python, const struct python_frame *frame
            (strcmp(function, "wait") == 0 || strcmp(function, "Condition.wait") == 0);
 }
 
-/* Which function of which file a frame runs; the function without its class. */
+/* Returns whether a frame runs this function of this file. `function` is without its class; NULL:
+ * any. */
 static bool runs_in(struct python *python, const struct python_frame *frame, const char *file,
                     const char *function)
 {
@@ -291,8 +293,8 @@ static bool runs_in(struct python *python, const struct python_frame *frame, con
     return path_ends_with(path, file) && (!function || strcmp(dot ? dot + 1 : is, function) == 0);
 }
 
-/* What a script waits for in Condition.wait, by who called that; NULL: it may idle there, as in
- * Event.wait and Queue.get. No script idles in the others. */
+/* Returns what a script waits for in Condition.wait, found by its callers. NULL: it may be idle
+ * there, as in Event.wait and Queue.get. No script is idle in the others. */
 static const char *condition_use(struct python *python, const struct python_frame *frames,
                                  size_t count)
 {
@@ -308,7 +310,7 @@ static const char *condition_use(struct python *python, const struct python_fram
     size_t caller = 1;
     while (caller < count && (runs_in(python, &frames[caller], "/threading.py", "wait_for") ||
                               runs_in(python, &frames[caller], "/threading.py", "wait")))
-        caller++; /* Event.wait, called by one of these */
+        caller++; /* Event.wait, called by one of them */
     for (size_t i = 0; i < sizeof uses / sizeof *uses && caller < count; i++)
         if (runs_in(python, &frames[caller], uses[i].file, uses[i].function))
             return uses[i].use;
@@ -330,7 +332,7 @@ static void name_owner(struct process_snapshot *snapshot, struct python *python,
                            "owner read from the RLock");
 }
 
-/* What the thread waits at, as lock_key has it; 0: at no lock of Python's. */
+/* Returns the lock_key() of the lock that the thread waits for; 0: not a lock of Python. */
 static uint64_t wait_key(struct process_snapshot *snapshot, struct python *python, uint32_t thread)
 {
     static const char *const names[] = {"PyThread_acquire_lock_timed", "PySemaphore_Wait", NULL};
@@ -342,7 +344,7 @@ static uint64_t wait_key(struct process_snapshot *snapshot, struct python *pytho
         return 0;
     if (found == 0)
         return waiter->call.address;
-    /* Parked, since 3.13: in front of the semaphore is the address that it is parked at. */
+    /* Parked, since 3.13: the address of the lock precedes the semaphore. */
     target_read_u64(python->target, waiter->call.address - sizeof key, &key);
     return key;
 }
@@ -379,7 +381,7 @@ static bool explain_lock(struct process_snapshot *snapshot, struct python *pytho
 
 /* ------------------------------------------------------------------ `with` */
 
-/* The lock that somebody waits for. */
+/* Returns the lock with this key, if a thread waits for it. */
 static uint32_t waited_lock(const struct process_snapshot *snapshot, uint32_t process, uint64_t key)
 {
     for (uint32_t i = 0; i < snapshot_lock_count(snapshot); i++)
@@ -422,7 +424,7 @@ static void search_frame(struct process_snapshot *snapshot, uint32_t process, st
     }
 }
 
-/* Holders of Locks, once it is known which of them matter. */
+/* Finds the holders of Locks, once all waits are known. */
 static void finish_python(struct process_snapshot *snapshot)
 {
     for (uint32_t process = 0; process < snapshot_target_count(snapshot); process++) {
@@ -457,7 +459,7 @@ static void add_line(struct process_snapshot *snapshot, struct python *python, u
                                  python_line(python, frame->code, frame->instruction));
 }
 
-/* Each call of the interpreter's loop has run the frames up to the next one called from C. */
+/* Each call of the interpreter loop has run the frames up to the next one that C code called. */
 static void tell_lines(struct process_snapshot *snapshot, uint32_t thread)
 {
     const struct snapshot_thread *of = snapshot_thread(snapshot, thread);

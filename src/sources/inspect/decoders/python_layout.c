@@ -13,8 +13,8 @@
 #define INTERPRETERS_MOST 256
 #define THREADS_MOST      100000
 
-/* Offsets as the public headers of 3.9, 3.10, 3.11, 3.12 and 3.13 have them; and where the table of
- * 3.13 has them (_Py_DebugOffsets), 0: nowhere. */
+/* Offsets from the public headers of 3.9, 3.10, 3.11, 3.12 and 3.13, and the position in the table
+ * of 3.13 (_Py_DebugOffsets), 0: not in the table. */
 #define FIELD(field) offsetof(struct python_layout, field)
 enum { FIRST_MINOR = 9, LAST_MINOR = 13 };
 static const struct {
@@ -84,7 +84,7 @@ static uint64_t said_at(const unsigned char *table, size_t at)
     return value;
 }
 
-/* A build without a GIL keeps everything elsewhere, and is not read. */
+/* A build without a GIL has other layouts, and is not supported. */
 static bool take_said(struct python *python, const unsigned char *table)
 {
     struct python_layout *layout = &python->layout;
@@ -106,7 +106,8 @@ static bool take_said(struct python *python, const unsigned char *table)
 
 /* ------------------------------------------------------------------ versions */
 
-/* "python3.9", "libpython3.9.so.1.0", ".../python3.9/lib-dynload/...": 9; 0: says nothing. */
+/* Returns the minor version in a path: 9 for "python3.9", "libpython3.9.so.1.0" and
+ * ".../python3.9/lib-dynload/..."; 0: none. */
 static unsigned minor_in_path(const char *path)
 {
     unsigned minor = 0;
@@ -142,7 +143,7 @@ static bool find_layout(struct python *python, const char *module)
     return true;
 }
 
-/* Could the interpreter be in this file? */
+/* Returns whether this file may contain the interpreter. */
 static bool is_candidate(const struct target *target, const struct target_mapping *mapping)
 {
     const char *name = path_tail(mapping->path);
@@ -193,7 +194,7 @@ bool python_read_gil(struct python *python, struct python_gil *gil)
            (gil->locked <= 1 || gil->locked == UINT32_MAX);
 }
 
-/* The index of the GIL at an address. */
+/* Finds or adds the GIL at an address. */
 static bool add_gil(struct python *python, uint64_t address, uint32_t *index)
 {
     for (uint32_t i = 0; i < python->gil_count; i++)
@@ -209,7 +210,7 @@ static bool add_gil(struct python *python, uint64_t address, uint32_t *index)
     return true;
 }
 
-/* Before 3.11 it is not written next to the thread: glibc's descriptor has it. */
+/* Before 3.11 the thread state has no tid: glibc's thread descriptor contains it. */
 static uint32_t read_tid(struct python *python, const struct python_thread *thread)
 {
     bool x86 = python->target->machine == EM_X86_64;

@@ -17,12 +17,12 @@ enum {
     BLOCK_SIZE = 12, /* before 3.11 */
     BLOCK_LEVEL = 8,
     BLOCKS_MOST = 20,
-    OWNED_BY_C = 3, /* since 3.12: a frame that is no function, below those called from C */
+    OWNED_BY_C = 3, /* since 3.12: a frame without a function, below frames called from C */
 };
 
 /* ------------------------------------------------------------------ texts */
 
-/* One character as UTF-8; how many bytes. */
+/* Writes a character as UTF-8; returns the number of bytes. */
 static size_t put_character(char *to, uint32_t c)
 {
     if (c < 0x80)
@@ -45,7 +45,7 @@ static size_t put_character(char *to, uint32_t c)
     return 4;
 }
 
-/* A text in UTF-8, cut short to fit; false: it is none. */
+/* Reads a text as UTF-8, truncated to fit. False: not a text. */
 static bool read_python_text(struct python *python, uint64_t object, char *text, size_t size)
 {
     unsigned char head[TEXT_STATE + 4], raw[1024];
@@ -66,7 +66,7 @@ static bool read_python_text(struct python *python, uint64_t object, char *text,
     if (!target_read_all(python->target, from, raw, count * width))
         return false;
     for (size_t i = 0; i < count && used + 5 <= size; i++) {
-        uint32_t c = 0; /* the lowest bytes come first on both machines */
+        uint32_t c = 0; /* both machines are little-endian */
         memcpy(&c, raw + i * width, width);
         used += put_character(text + used, c < 32 ? '?' : c);
     }
@@ -107,7 +107,7 @@ enum python_type python_type(struct python *python, uint64_t object)
         if (python->types[i].address == type)
             return python->types[i].type;
     enum python_type found = name_type(python, type);
-    /* Others are remembered, too, but leave room for the three that matter. */
+    /* Caches other types as well, but keeps space for the three that matter. */
     size_t room = found == PYTHON_OTHER ? PYTHON_TYPES - 8 : PYTHON_TYPES;
     if (python->type_count < room) {
         python->types[python->type_count].address = type;
@@ -128,7 +128,7 @@ bool python_code_names(struct python *python, uint64_t code, char *function, siz
            read_python_text(python, path, file, file_size);
 }
 
-/* A table of bytes that belongs to a code; to be freed. NULL: none. */
+/* Reads a table of bytes of a code object, to be freed. NULL: none. */
 static unsigned char *read_table(struct python *python, uint64_t code, uint16_t field, size_t *size)
 {
     uint64_t object = 0, length = 0;
@@ -150,7 +150,7 @@ struct cursor {
     const unsigned char *at, *end;
 };
 
-/* Six bits a byte, the lowest first. */
+/* Reads a number: six bits per byte, lowest first. */
 static uint32_t take_number(struct cursor *cursor)
 {
     uint32_t value = 0;
@@ -163,7 +163,7 @@ static uint32_t take_number(struct cursor *cursor)
     return value;
 }
 
-/* Since 3.11: entries of a length in instructions of two bytes, and how the line changes. */
+/* Since 3.11: entries with a length in 2-byte instructions, and the change of the line. */
 static uint32_t line_of_positions(struct cursor cursor, int64_t line, uint32_t instruction)
 {
     uint32_t at = 0;
@@ -177,7 +177,7 @@ static uint32_t line_of_positions(struct cursor cursor, int64_t line, uint32_t i
             uint32_t change = take_number(&cursor);
             line += change & 1 ? -(int64_t)(change >> 1) : (int64_t)(change >> 1);
         }
-        /* The next entry's first byte is the next one with the highest bit. */
+        /* The next entry starts at the next byte with the highest bit set. */
         while (cursor.at < cursor.end && !(*cursor.at & 128))
             cursor.at++;
         if (instruction < at)
@@ -186,7 +186,7 @@ static uint32_t line_of_positions(struct cursor cursor, int64_t line, uint32_t i
     return 0;
 }
 
-/* 3.10: pairs of a length in bytes and a change, -128 being no line. */
+/* 3.10: pairs of a length in bytes and a change of the line; -128: no line. */
 static uint32_t line_of_pairs(struct cursor cursor, int64_t line, uint32_t instruction)
 {
     uint32_t at = 0;
@@ -200,7 +200,7 @@ static uint32_t line_of_pairs(struct cursor cursor, int64_t line, uint32_t instr
     return 0;
 }
 
-/* 3.9: pairs of a distance in bytes to where the line changes. */
+/* 3.9: pairs of a distance in bytes and a change of the line. */
 static uint32_t line_of_steps(struct cursor cursor, int64_t line, uint32_t instruction)
 {
     uint32_t at = 0;
@@ -235,7 +235,7 @@ uint32_t python_line(struct python *python, uint64_t code, uint32_t instruction)
 
 /* ------------------------------------------------------------------ frames */
 
-/* Where in its code the frame is, in bytes. */
+/* Reads the offset in bytes of the frame's current instruction. */
 static bool read_instruction(struct python *python, struct python_frame *frame)
 {
     const struct python_layout *layout = &python->layout;
@@ -244,7 +244,7 @@ static bool read_instruction(struct python *python, struct python_frame *frame)
     if (layout->minor < 11) {
         if (!target_read_u32(python->target, frame->address + layout->frame_instruction, &index))
             return false;
-        index = index > INT32_MAX ? 0 : index; /* -1: not begun */
+        index = index > INT32_MAX ? 0 : index; /* -1: not started */
         frame->instruction = layout->minor == 10 ? index * 2 : index;
         return true;
     }
@@ -285,9 +285,9 @@ size_t python_frames(struct python *python, const struct python_thread *thread,
     return count;
 }
 
-/* ------------------------------------------------------------------ a frame's stack */
+/* ------------------------------------------------------------------ evaluation stack */
 
-/* Six bits a byte, the highest first. */
+/* Reads a number: six bits per byte, highest first. */
 static uint32_t take_offset(struct cursor *cursor)
 {
     uint32_t value = 0;
@@ -300,7 +300,7 @@ static uint32_t take_offset(struct cursor *cursor)
     return value;
 }
 
-/* Since 3.11: the table of handlers has how deep the stack is at each. */
+/* Since 3.11: the exception table contains the stack depth of each handler. */
 static uint32_t handled_depth(struct python *python, const struct python_frame *frame)
 {
     size_t size;
@@ -309,7 +309,7 @@ static uint32_t handled_depth(struct python *python, const struct python_frame *
     struct cursor cursor = {table, table ? table + size : table};
     while (cursor.at < cursor.end) {
         uint32_t start = take_offset(&cursor), length = take_offset(&cursor);
-        take_offset(&cursor); /* the handler itself */
+        take_offset(&cursor); /* the handler */
         uint32_t found = take_offset(&cursor) >> 1;
         if (unit >= start && unit < start + length)
             depth = found;
@@ -318,7 +318,7 @@ static uint32_t handled_depth(struct python *python, const struct python_frame *
     return depth;
 }
 
-/* Before: the frame has a stack of its blocks. */
+/* Before 3.11: the frame has a stack of blocks. */
 static uint32_t blocked_depth(struct python *python, const struct python_frame *frame)
 {
     const struct python_layout *layout = &python->layout;

@@ -1,12 +1,12 @@
-/* Threads inside libgordian-run.so, the library that watches a program of `gordian run`. Its own
- * words are no locks of the program: a thread that sleeps on one is at work for the watcher, and
- * can act. So it is never part of a finding. */
+/* Recognizes threads inside libgordian-run.so, the library of `gordian run`. Its futex words are no
+ * locks of the program: a thread that sleeps on one works for the library and can act. So it is
+ * never part of a finding. */
 #include "sources/inspect/decoders/decoder.h"
 
 #include <string.h>
 
-/* The library's data lie behind its code: from its file, and, what begins as zero, in pages without
- * a name that follow. */
+/* The library's data follows its code: initialized data from its file, then zeroed data in unnamed
+ * pages. */
 static bool is_watchers(const struct target *target, uint64_t address)
 {
     bool before = false;

@@ -1,13 +1,13 @@
-/* Programs whose locks are made by a run-time system of their own, which tells them better than
- * anybody from outside: Java's and Go's. They are told as what they are. */
+/* Recognizes programs with a runtime system of their own (Java, Go), whose tools know more about
+ * their locks. Reports only which tool to use. */
 #define _GNU_SOURCE
 #include "sources/inspect/decoders/decoder.h"
 
 #include <string.h>
 
-#define SEARCHED (256u << 10) /* of the program's data */
+#define SEARCHED (256u << 10) /* bytes of the program's data */
 
-/* Go's linker leaves a mark at the start of a section of the data. */
+/* Go's linker writes this mark at the start of a data section. */
 static bool has_go_mark(struct process_snapshot *snapshot, struct target *target)
 {
     static const char mark[] = "\xff Go buildinf:";
@@ -26,7 +26,7 @@ static bool has_go_mark(struct process_snapshot *snapshot, struct target *target
     return found;
 }
 
-/* What to say of threads of this process; NULL: nothing. */
+/* Returns what is reported about threads of this process; NULL: nothing. */
 static const char *runtime_of(struct process_snapshot *snapshot, struct target *target)
 {
     if (target->core)

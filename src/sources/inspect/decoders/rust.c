@@ -1,7 +1,8 @@
-/* Locks of Rust's standard library. None of them names its owner; who alone has the address of one
- * on its stack, as a guard keeps it, is its likely holder (evidence.c). The function that sleeps
- * tells the kind, by its name in either of the two ways in which Rust writes names:
- * "std::sys::sync::mutex::futex::Mutex::lock_contended" or "..5mutex5futex..14lock_contended". */
+/* Decodes locks of Rust's standard library. None of them stores its owner. The only thread with the
+ * address of a lock on its stack, as a guard keeps it there, is its likely holder (evidence.c). The
+ * function that sleeps determines the kind of lock, by its name in either of Rust's mangling
+ * schemes: "std::sys::sync::mutex::futex::Mutex::lock_contended" or
+ * "..5mutex5futex..14lock_contended". */
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
 
@@ -18,10 +19,10 @@ enum rust_kind {
 
 enum {
     MUTEX_CONTENDED = 2,
-    RWLOCK_NOTIFY = 4, /* where writers wait, from the lock's word */
+    RWLOCK_NOTIFY = 4, /* offset of the futex of writers */
 };
 
-#define RWLOCK_COUNT UINT32_C(0x3fffffff) /* of readers; all bits: written to */
+#define RWLOCK_COUNT UINT32_C(0x3fffffff) /* number of readers; all bits set: held by a writer */
 
 static enum rust_kind function_kind(const char *name)
 {
@@ -42,7 +43,7 @@ static enum rust_kind function_kind(const char *name)
     return RUST_NONE;
 }
 
-/* The function that made the system call. */
+/* Returns the kind of lock by the function that made the system call. */
 static enum rust_kind find_kind(struct process_snapshot *snapshot, uint32_t thread)
 {
     const struct snapshot_stack *stack = stack_of(snapshot, thread, STACK_SHORT, false);

@@ -1,7 +1,7 @@
-/* Threads that run in pthread_spin_lock. They do not sleep, so the kernel says nothing about them:
- * a thread that runs at two looks is stopped twice, and must be in that function with the same lock
- * both times. That is no proof that it was there in between, so whatever rests on it is likely.
- * Only where somebody sleeps for a lock or an end is anybody stopped for that. */
+/* Decodes threads that run in pthread_spin_lock. They do not sleep, so the kernel shows nothing
+ * about them. A running thread is stopped twice, and must be in that function with the same lock
+ * both times. That does not prove that it stayed there in between, so the wait is likely. Threads
+ * are stopped for this only if another thread of the process sleeps for a lock or a join. */
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/snapshot/stacks.h"
 
@@ -10,7 +10,7 @@
 
 #define RUNNERS_MOST 64
 
-/* Does somebody of the process sleep for a lock, or for a thread's end? */
+/* Returns whether a thread of the process sleeps for a lock or for the end of a thread. */
 static bool somebody_waits(const struct process_snapshot *snapshot, uint32_t process)
 {
     for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
@@ -22,25 +22,25 @@ static bool somebody_waits(const struct process_snapshot *snapshot, uint32_t pro
     return false;
 }
 
-/* Is there a locked spin lock at what this register has? */
+/* Returns whether this register points to a locked spin lock. */
 static bool has_lock(struct target *target, const struct target_thread *thread, unsigned number)
 {
     uint64_t address = thread->registers[number];
     const struct target_mapping *mapping = target_mapping(target, address);
     uint32_t word;
-    /* Locked is 1; but on x86-64, where it counts down from 1, 0 or less. */
+    /* A locked spin lock is 1 or, on x86-64, where it counts down from 1, 0 or less. */
     return (thread->register_mask >> number & 1) && address % 4 == 0 && mapping &&
            mapping->writable && !(address >= thread->stack && address - thread->stack < 256) &&
            target_read_u32(target, address, &word) &&
            (target->machine == EM_X86_64 ? (int32_t)word <= 0 : word == 1);
 }
 
-/* The address of a locked spin lock in the register that is the function's argument, or, if it has
- * been overwritten there, in another: a caller's may lead to anything that looks like one. 0: none.
- */
+/* Returns the address of the locked spin lock in the register of the first argument or, if that is
+ * overwritten, in another one. A caller's register may point to a word that only looks like a lock.
+ * 0: none. */
 static uint64_t lock_in_registers(struct target *target, const struct target_thread *thread)
 {
-    unsigned argument = target->machine == EM_X86_64 ? 5 : 0; /* as DWARF counts: rdi, x0 */
+    unsigned argument = target->machine == EM_X86_64 ? 5 : 0; /* DWARF numbers of rdi and x0 */
     if (has_lock(target, thread, argument))
         return thread->registers[argument];
     for (unsigned i = 0; i < 18 && i < TARGET_REGISTERS; i++)
@@ -49,7 +49,7 @@ static uint64_t lock_in_registers(struct target *target, const struct target_thr
     return 0;
 }
 
-/* The lock that the thread spins for right now; 0: it does not. */
+/* Returns the lock for which the thread spins at this moment; 0: none. */
 static uint64_t spins_at(struct process_snapshot *snapshot, uint32_t index)
 {
     const struct snapshot_thread *thread = snapshot_thread(snapshot, index);

@@ -1,5 +1,6 @@
-/* Locks of the C library's own that are no mutexes: those of stdio's streams, which name their
- * owner, and malloc's, which do not. Both are one word that is 2 while somebody waits. */
+/* Decodes internal locks of the C library that are no mutexes: locks of stdio streams, which store
+ * their owner, and malloc locks, which do not. Both are one word, which is 2 while a thread waits.
+ */
 #include "sources/inspect/decoders/decoder.h"
 #include "sources/inspect/decoders/glibc.h"
 #include "sources/inspect/snapshot/stacks.h"
@@ -7,7 +8,7 @@
 
 #include <elf.h>
 
-enum { CONTENDED = 2, STREAM_LOCK = 0x88 }; /* where a FILE has its lock's address */
+enum { CONTENDED = 2, STREAM_LOCK = 0x88 }; /* offset of the lock's address in a FILE */
 
 static bool is_low_level(const struct snapshot_thread *waiter)
 {
@@ -15,7 +16,7 @@ static bool is_low_level(const struct snapshot_thread *waiter)
            waiter->call.operation == FUTEX_OP_WAIT && waiter->call.value == CONTENDED;
 }
 
-/* The thread whose descriptor this is, or SNAPSHOT_NONE. */
+/* Returns the thread with this descriptor, or SNAPSHOT_NONE. */
 static uint32_t thread_of_descriptor(struct process_snapshot *snapshot, uint32_t process,
                                      uint64_t descriptor)
 {
@@ -28,7 +29,7 @@ static uint32_t thread_of_descriptor(struct process_snapshot *snapshot, uint32_t
     return snapshot_find_thread(snapshot, process, thread.tid);
 }
 
-/* "stdout", if it is that one. */
+/* Returns "stdout" etc. if it is the lock of that stream; otherwise NULL. */
 static const char *stream_name(struct target *target, uint64_t lock)
 {
     static const char *const symbols[] = {"_IO_2_1_stdin_", "_IO_2_1_stdout_", "_IO_2_1_stderr_"};
@@ -86,7 +87,8 @@ static bool explain_malloc(struct process_snapshot *snapshot, uint32_t thread)
         snapshot_add_lock(snapshot, waiter->process, waiter->call.address, INCIDENT_INTERNAL);
     snapshot_describe_lock(snapshot, lock, (struct lock_facts){.name = "malloc's arena"});
     snapshot_add_wait(snapshot, thread, lock, INCIDENT_EXCLUSIVE);
-    /* Who was interrupted inside malloc, by a signal whose handler calls it again, has it. */
+    /* A thread that a signal interrupted inside malloc, and whose handler calls malloc again, holds
+     * the lock. */
     const char *evidence = stack_outer(snapshot, thread, malloc_functions);
     if (evidence)
         snapshot_add_hold(snapshot, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY, evidence);

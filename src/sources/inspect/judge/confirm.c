@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ asleep in that lock */
+/* ------------------------------------------------------------------ asleep in the lock */
 
-/* Is it in a futex of this lock, for as long as it takes? */
+/* Returns whether the thread sleeps in a futex of this lock without a time limit. */
 static bool sleeps_in(const struct report *report, const struct sleep_call *call,
                       const struct report_lock *lock)
 {
@@ -35,7 +35,7 @@ static bool sleeps_in(const struct report *report, const struct sleep_call *call
            call->value == report->threads[lock->raw.target].raw.tid;
 }
 
-/* What waits in a loop of its own is not to be seen in the kernel. */
+/* Waits that poll are not visible in the kernel. */
 static bool waits_here(const struct report *report, const struct target *target,
                        const struct target_thread *thread, const struct report_edge *wait)
 {
@@ -46,9 +46,9 @@ static bool waits_here(const struct report *report, const struct target *target,
     return sleep_call(target, thread, &call) && sleeps_in(report, &call, lock);
 }
 
-/* ------------------------------------------------------------------ owned by that thread */
+/* ------------------------------------------------------------------ the owner */
 
-/* False: the lock names another owner. */
+/* Returns whether the lock still names this owner. */
 static bool holds_still(const struct report *report, struct target *target,
                         const struct report_edge *hold)
 {
@@ -69,7 +69,7 @@ static bool holds_still(const struct report *report, struct target *target,
             rwlock.writer == tid);
 }
 
-/* One who is said to have ended is not there. */
+/* Returns whether an owner that is reported to have ended does not exist. */
 static bool is_gone(const struct report_thread *thread, const struct target *target)
 {
     char path[64];
@@ -80,9 +80,9 @@ static bool is_gone(const struct report_thread *thread, const struct target *tar
     return !target_thread(target, thread->raw.tid) && !(foreign && access(path, F_OK) == 0);
 }
 
-/* ------------------------------------------------------------------ all of them, twice */
+/* ------------------------------------------------------------------ two listings */
 
-/* Whether the claim is as it was, by the last listing. */
+/* Returns whether the claim matches the last listing. */
 static bool stands_now(const struct report *report, struct target *target)
 {
     for (size_t i = 0; i < report->witness_count; i++) {
@@ -101,7 +101,7 @@ static bool stands_now(const struct report *report, struct target *target)
     return true;
 }
 
-/* How often those who wait have been switched, all together. */
+/* Returns the total number of context switches of the waiters. */
 static uint64_t count_switches(const struct report *report, const struct target *target)
 {
     uint64_t switches = 0;
@@ -116,7 +116,8 @@ static uint64_t count_switches(const struct report *report, const struct target 
     return switches;
 }
 
-/* Two listings between which nobody moved, and the locks as they are said to be at both. */
+/* Lists the threads twice. The claim stands if no waiter has moved, and the locks match it both
+ * times. */
 static enum confirm stands_twice(const struct report *report, struct target *target,
                                  gordian_error *error)
 {
@@ -131,7 +132,8 @@ static enum confirm stands_twice(const struct report *report, struct target *tar
                : CONFIRM_MOVED;
 }
 
-/* ------------------------------------------------------------------ who else could act */
+/* ------------------------------------------------------------------ threads that could still act
+ */
 
 static bool is_listed(const struct report *report, uint32_t tid)
 {
@@ -152,8 +154,8 @@ static bool is_posted(const struct report *report)
     return false;
 }
 
-/* Python makes locks, events and everything else of semaphores: who holds one is known to the
- * decoder on Python (sources/inspect/decoders/python.c), not to a watcher of semaphores. */
+/* Python builds locks, events and everything else on semaphores. The Python decoder
+ * (sources/inspect/decoders/python.c) knows their holders, a watcher of semaphores does not. */
 static bool is_python(const struct target *target)
 {
     bool found = false;

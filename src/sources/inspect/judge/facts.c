@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 #define RUN_LIBRARY "libgordian-run.so"
-#define TRIES_MOST  3 /* threads of a process that are stopped to be asked, one after the other */
+#define TRIES_MOST  3 /* threads of a process that are stopped in turn */
 
 /* ------------------------------------------------------------------ handlers */
 
-/* The signal with which `gordian run --status` asks a watched program: its handler is the watcher's
- * and ends no wait. 0: none. */
+/* Returns the signal of `gordian run --status`: its handler belongs to the library and ends no
+ * wait. 0: none. */
 static int status_signal(const struct target *target)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
@@ -37,7 +37,7 @@ static int status_signal(const struct target *target)
     return 0;
 }
 
-/* Signals whose handlers do not count. */
+/* Returns the signals whose handlers do not count. */
 static uint64_t signals_aside(const struct target *target)
 {
     uint64_t aside = policy_aside();
@@ -61,7 +61,7 @@ uint64_t facts_handlers(const struct target *target)
     return open;
 }
 
-/* ------------------------------------------------------------------ what a process was asked */
+/* ------------------------------------------------------------------ results of remote calls */
 
 /* A thread that waits for the GIL, or spins, runs all the time. */
 static bool is_restless(const struct process_snapshot *snapshot,
@@ -73,7 +73,8 @@ static bool is_restless(const struct process_snapshot *snapshot,
                 INCIDENT_GIL);
 }
 
-/* Where all threads of the process are, but for the one that was asked, which a stop has moved. */
+/* Returns a checksum of where all threads of the process are, except the stopped one, which the
+ * stop has moved. */
 static uint64_t place_threads(const struct process_snapshot *snapshot, uint32_t process,
                               uint32_t asked)
 {
@@ -88,7 +89,7 @@ static uint64_t place_threads(const struct process_snapshot *snapshot, uint32_t 
     return sum;
 }
 
-/* What it was asked is true as long as no thread of it has moved since. */
+/* Returns whether the results are still valid: no thread of the process has moved since. */
 static bool is_asked(struct process_snapshot *snapshot, uint32_t process)
 {
     struct target_asked *asked = &snapshot_target(snapshot, process)->asked;
@@ -103,10 +104,10 @@ static bool is_asked(struct process_snapshot *snapshot, uint32_t process)
     return asked->switches == switches;
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ remote calls */
 
-/* May calls be made in it? A filter might end the process for one that it does not know; filters
- * that are there for this process, too, are those of a container. */
+/* Returns whether remote calls are safe. A seccomp filter might kill the process for an unknown
+ * call. Filters that also apply to this process belong to a container. */
 static bool may_be_asked(const struct target *target, uint32_t tid)
 {
     char there[4096], here[4096];
@@ -119,11 +120,11 @@ static bool may_be_asked(const struct target *target, uint32_t tid)
                 proc_number(there, "Seccomp_filters:", 10));
 }
 
-/* The questions: three interval timers, the signal at the parent's end, then handlers, then timers
+/* The calls, in this order: three interval timers, the signal at the parent's end, handlers, timers
  * of timer_create(). */
 struct questions {
     struct ask ask;
-    size_t handlers, timers; /* where these begin */
+    size_t handlers, timers; /* index of the first of these calls */
     uint64_t signals;
     bool too_many;
 };
@@ -159,7 +160,7 @@ static void prepare_questions(struct questions *questions, const struct target *
     ask_created(questions, target->seen_pid);
 }
 
-/* Behind its interval, a setting has the time that is left. */
+/* The remaining time follows the interval in a timer setting. */
 static bool is_armed(const struct ask_call *call)
 {
     uint64_t left[2];
@@ -182,7 +183,7 @@ static void take_answers(const struct questions *questions, struct target_asked 
     asked->restarts = 0;
     for (size_t i = questions->handlers; i < questions->timers; i++) {
         uint64_t flags;
-        memcpy(&flags, calls[i].answer + 8, sizeof flags); /* behind the handler's address */
+        memcpy(&flags, calls[i].answer + 8, sizeof flags); /* follows the address of the handler */
         if (calls[i].result == 0 && flags & SA_RESTART)
             asked->restarts |= UINT64_C(1) << (calls[i].arguments[0] - 1);
     }
@@ -198,7 +199,7 @@ static bool ask_process(struct process_snapshot *snapshot, uint32_t process)
          !done && tries < TRIES_MOST && snapshot_next_thread(snapshot, process, &i);) {
         const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
         uint32_t tid = thread->is.seen_tid;
-        /* It must not notice. */
+        /* The thread must not notice the stop. */
         bool askable = thread->is.steady && thread->is.state == 'S' && thread->sleeps &&
                        !thread->call.timed && !thread->call.notices;
         if (!askable || !may_be_asked(target, tid))
@@ -220,7 +221,7 @@ bool facts_ask(struct process_snapshot *snapshot)
     for (uint32_t i = 0; i < snapshot_target_count(snapshot) && snapshot->ask_ms; i++)
         if (snapshot_target(snapshot, i)->wants_asking && !snapshot_target(snapshot, i)->core)
             any = ask_process(snapshot, i) || any;
-    /* Those that were stopped are on their way back to sleep. */
+    /* Wait until the stopped threads sleep again. */
     uint64_t until = clock_ns() + TARGET_ASLEEP_NS;
     for (uint32_t i = 0; any && i < snapshot->target_count; i++)
         if (snapshot->targets[i]->asked.thread)
@@ -230,18 +231,18 @@ bool facts_ask(struct process_snapshot *snapshot)
 
 /* ------------------------------------------------------------------ waits */
 
-/* What all waits together come to. */
+/* What all waits of a finding have in common. */
 struct waits {
     unsigned kinds;     /* enum policy_waits */
     bool locked, reads; /* as in struct policy_facts */
-    bool file_locks;    /* every call waits for a lock on a file */
-    bool internal;      /* besides ends, only locks of the C library are waited for */
-    bool ranks;         /* ranks of an MPI program */
-    bool idles;         /* a wait in which scripts idle */
-    bool insists;       /* a wait in which they do not, although it is none for a lock */
-    bool to_ask;        /* a process has not been asked yet */
-    bool unknown;       /* a word of unknown use, which may be a lock */
-    bool rests;         /* reads what only its own process could write */
+    bool file_locks;    /* every system call waits for a file lock */
+    bool internal;      /* apart from the ends of threads, only internal locks of libc */
+    bool ranks;         /* waits for ranks of an MPI program */
+    bool idles;         /* has a wait in which scripts may be idle */
+    bool insists; /* has a wait in which scripts are never idle, although it is not for a lock */
+    bool to_ask;  /* a process has not made remote calls yet */
+    bool unknown; /* waits for a futex word of unknown use, which may be a lock */
+    bool rests;   /* reads what only its own process could write */
 };
 
 static void sort_wait(const struct process_snapshot *snapshot, const struct facts_about *about,
@@ -277,7 +278,8 @@ static void sort_wait(const struct process_snapshot *snapshot, const struct fact
 
 /* ------------------------------------------------------------------ all facts */
 
-/* Has one of its descriptors an io_uring? Requests that were handed in are done by the kernel. */
+/* Returns whether one of its descriptors is an io_uring. The kernel completes submitted requests.
+ */
 static bool has_ring(const struct target *target)
 {
     char path[64], link[64];
@@ -295,7 +297,7 @@ static bool has_ring(const struct target *target)
     return found;
 }
 
-/* Reads a word that the library of `gordian run` has recorded. False: it has none. */
+/* Reads a word that the library of `gordian run` has recorded. False: there is none. */
 static bool read_recorded(struct target *target, const char *symbol, uint32_t *word)
 {
     uint64_t address, size;
@@ -303,8 +305,9 @@ static bool read_recorded(struct target *target, const char *symbol, uint32_t *w
            target_read_u32(target, address, word);
 }
 
-/* What is known of the timers of a process that was not asked: the kernel lists those of
- * timer_create(), and the library of `gordian run` has recorded whether another was ever armed. */
+/* Returns what is known about timers without remote calls: the kernel lists those of
+ * timer_create(), and the library of `gordian run` has recorded whether an interval timer was ever
+ * armed. */
 static enum policy_timers unasked_timers(struct target *target)
 {
     char text[64];
@@ -316,7 +319,7 @@ static enum policy_timers unasked_timers(struct target *target)
                : POLICY_TIMERS_UNKNOWN;
 }
 
-/* Was it started by `gordian run`, which ends its program with itself? */
+/* Returns whether `gordian run` started the process, which ends it when it ends itself. */
 static bool is_started_by_us(const struct target *target)
 {
     char path[64], parent[512], own[512], state;
@@ -326,7 +329,7 @@ static bool is_started_by_us(const struct target *target)
            memcmp(parent, own, (size_t)length) == 0;
 }
 
-/* What one process of it adds; each is asked once. */
+/* Adds the facts about one process. */
 static void add_process(struct process_snapshot *snapshot, uint32_t process, struct waits *waits,
                         struct policy_facts *facts)
 {
@@ -334,7 +337,7 @@ static void add_process(struct process_snapshot *snapshot, uint32_t process, str
     uint64_t handlers = facts_handlers(target);
     bool asked = is_asked(snapshot, process);
     facts->handlers = facts->handlers || handlers;
-    /* Was a handler of it seen to jump out of a wait, or to unlock in one? */
+    /* A handler was seen to jump out of a wait, or to unlock in one. */
     uint32_t acted = 0;
     if (handlers && read_recorded(target, "gordian_run_acted", &acted) && acted)
         facts->handler_acted = true;
@@ -361,7 +364,7 @@ static void add_process(struct process_snapshot *snapshot, uint32_t process, str
         facts->parks = true;
 }
 
-/* Once more, for those of which more must be known. */
+/* Requests remote calls if their results could change the decision. */
 static void want_asking(struct process_snapshot *snapshot, const struct facts_about *about,
                         const struct policy_facts *facts, bool to_ask)
 {
@@ -393,7 +396,7 @@ struct policy_facts facts_gather(struct process_snapshot *snapshot, const struct
         (facts.parks && about->argument == POLICY_NONE_LEFT) || (waits.rests && !waits.locked);
     facts.others_run = about->others_run;
     facts.as_signal = about->others_run && about->gate;
-    /* No handler frees a lock of the C library's own, and none may call MPI. */
+    /* No handler unlocks an internal lock of libc, and no handler may call MPI. */
     if (waits.internal || waits.ranks) {
         facts.handlers = facts.ends_calls = facts.unasked = false;
         facts.timers = POLICY_TIMERS_NONE;

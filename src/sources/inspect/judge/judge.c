@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define COULD_MOST 32 /* who could end a wait: the first of them are named */
+#define COULD_MOST 32 /* limit of threads that are named as able to end a wait */
 
 #define add_number(memory, list, count, room, number)                                              \
     (memory_extend(memory, list, room, count) && ((list)[(count)++] = (number), true))
@@ -15,17 +15,19 @@
 struct judgement {
     struct process_snapshot *snapshot;
     struct inspect_findings *findings;
-    enum word word; /* holds known as well as this, or better */
-    bool whole;     /* processes that hang as a whole count */
+    enum word word; /* counts holds that are known this well or better */
+    bool whole;     /* counts processes that hang as a whole */
     gordian_snapshot *graph;
     gordian_report report;
-    uint32_t *process_of; /* by thread: the graph's process, or SNAPSHOT_NONE: it can act */
-    uint32_t *thread_of;  /* by the graph's process */
+    uint32_t
+        *process_of;     /* by thread: process of the graph, or SNAPSHOT_NONE: the thread can act */
+    uint32_t *thread_of; /* by process of the graph */
     uint32_t process_count;
-    uint32_t *resource_of; /* by lock: the graph's resource, or SNAPSHOT_NONE */
-    uint32_t *lock_of;     /* by the graph's resource; SNAPSHOT_NONE: what any thread could give */
+    uint32_t *resource_of; /* by lock: resource of the graph, or SNAPSHOT_NONE */
+    uint32_t *lock_of;     /* by resource of the graph; SNAPSHOT_NONE: the resource that any thread
+                              could release */
     uint32_t *units_of;    /* by lock */
-    uint32_t gone;         /* the process that stands for all that have ended, or SNAPSHOT_NONE */
+    uint32_t gone;         /* the process that represents all ended threads, or SNAPSHOT_NONE */
 };
 
 static gordian_status open_judgement(struct judgement *judgement, gordian_error *error)
@@ -51,7 +53,7 @@ static gordian_status open_judgement(struct judgement *judgement, gordian_error 
     return gordian_snapshot_open(&judgement->graph, NULL, error);
 }
 
-/* ------------------------------------------------------------------ who cannot act */
+/* ------------------------------------------------------------------ threads that cannot act */
 
 static gordian_status add_process(struct judgement *judgement, uint32_t thread, uint32_t *process,
                                   gordian_error *error)
@@ -66,7 +68,7 @@ static gordian_status add_processes(struct judgement *judgement, gordian_error *
     for (uint32_t i = 0; i < judgement->snapshot->threads.count; i++) {
         const struct snapshot_thread *thread = snapshot_thread(judgement->snapshot, i);
         const struct wait_for_edge *wait = snapshot_wait_of(judgement->snapshot, i);
-        /* Sleeps without end, and has not moved. */
+        /* The thread sleeps without a time limit, and has not moved. */
         bool stuck =
             thread->is.steady && (thread->spins || (thread->sleeps && !thread->call.timed));
         if (stuck && wait && wait->word <= judgement->word)
@@ -83,7 +85,7 @@ static gordian_status add_resource(struct judgement *judgement, uint32_t lock, u
     return GORDIAN_OK;
 }
 
-/* One who has ended never gives anything back: he waits for his own return. */
+/* An ended thread never releases anything: it is a process that waits for itself. */
 static gordian_status add_gone(struct judgement *judgement, gordian_error *error)
 {
     uint32_t resource;
@@ -95,18 +97,18 @@ static gordian_status add_gone(struct judgement *judgement, gordian_error *error
 
 /* ------------------------------------------------------------------ locks */
 
-/* Holds that count: known well enough. */
+/* Returns whether the hold is known well enough. */
 static bool counts_hold(const struct judgement *judgement, const struct wait_for_edge *edge)
 {
     return !(edge->flags & (INCIDENT_WAITS | INCIDENT_COULD)) && edge->word <= judgement->word;
 }
 
-/* A lock that somebody waits for, and whose holders are known. */
+/* Adds a lock that has waiters and known holders. */
 static gordian_status add_lock(struct judgement *judgement, uint32_t index, gordian_error *error)
 {
     struct process_snapshot *snapshot = judgement->snapshot;
     const struct snapshot_lock *lock = snapshot_lock(snapshot, index);
-    uint32_t held = 0; /* units, those of threads that can act included */
+    uint32_t held = 0; /* units, including those of threads that can act */
     for (uint32_t i = lock->first_hold; i != SNAPSHOT_NONE;
          i = snapshot_edge(snapshot, i)->next_hold)
         held += counts_hold(judgement, snapshot_edge(snapshot, i));
@@ -132,7 +134,7 @@ static gordian_status add_lock(struct judgement *judgement, uint32_t index, gord
     return GORDIAN_OK;
 }
 
-/* A wait that anybody could end, as far as is known. */
+/* Returns whether any thread could end this wait, as far as is known. */
 static bool for_anybody(const struct judgement *judgement, const struct wait_for_edge *wait)
 {
     return judgement->resource_of[wait->lock] == SNAPSHOT_NONE;
@@ -144,7 +146,7 @@ static bool is_mpi(const struct process_snapshot *snapshot, uint32_t lock)
     return kind == INCIDENT_MESSAGE || kind == INCIDENT_COLLECTIVE;
 }
 
-/* How many units of a lock a wait wants. */
+/* Returns the number of units that a wait requests. */
 static uint32_t units_wanted(const struct judgement *judgement, const struct wait_for_edge *wait)
 {
     const struct snapshot_lock *lock = snapshot_lock(judgement->snapshot, wait->lock);
@@ -171,9 +173,10 @@ static gordian_status add_waits(struct judgement *judgement, gordian_error *erro
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ a whole process that hangs */
+/* ------------------------------------------------------------------ processes that hang as a whole
+ */
 
-/* Can only a thread of its own process end this wait? */
+/* Returns whether only a thread of the same process can end this wait. */
 static bool is_inward(const struct process_snapshot *snapshot, uint32_t index)
 {
     const struct snapshot_thread *thread = snapshot_thread(snapshot, index);
@@ -196,7 +199,7 @@ static bool hangs_whole(const struct judgement *judgement, uint32_t target)
     return end > first && !target_shares_memory(snapshot->targets[target]);
 }
 
-/* Everybody of the process has a unit of what anybody could give. */
+/* Adds the resource that any thread of the process could release: each thread holds a unit. */
 static gordian_status add_anybody(struct judgement *judgement, uint32_t target,
                                   gordian_error *error)
 {
@@ -206,7 +209,7 @@ static gordian_status add_anybody(struct judgement *judgement, uint32_t target,
     TRY(add_resource(judgement, SNAPSHOT_NONE, threads, &anybody, error));
     for (uint32_t i = first; i < end; i++) {
         const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, i);
-        /* How many of the others must act before this wait ends. */
+        /* The number of other threads that must act before this wait ends. */
         uint32_t needed =
             lock->kind == INCIDENT_BARRIER && lock->facts.missing ? lock->facts.missing : 1;
         uint32_t process = judgement->process_of[i];
@@ -244,7 +247,7 @@ static bool add_member(struct judgement *judgement, struct inspect_finding *find
            add_witness(judgement, finding, snapshot_thread(judgement->snapshot, thread)->wait);
 }
 
-/* Wait, hold, wait, ... */
+/* Adds the edges of a cycle: wait, hold, wait, ... */
 static bool take_cycle(struct judgement *judgement, struct inspect_finding *finding,
                        const gordian_part *part)
 {
@@ -274,7 +277,7 @@ static bool is_member(const struct inspect_finding *finding, uint32_t thread)
     return false;
 }
 
-/* A member could have ended another's wait. */
+/* A member could have ended the wait of another one. */
 static bool add_could(struct judgement *judgement, struct inspect_finding *finding, uint32_t thread,
                       const struct wait_for_edge *wait)
 {
@@ -289,14 +292,14 @@ static bool add_could(struct judgement *judgement, struct inspect_finding *findi
     return number != SNAPSHOT_NONE && add_witness(judgement, finding, number);
 }
 
-/* Who could have ended the waits for anybody, had they not been stuck; each lock once. */
+/* Adds members that could have ended waits of others if they were not stuck; once for each lock. */
 static bool take_could(struct judgement *judgement, struct inspect_finding *finding)
 {
     struct process_snapshot *snapshot = judgement->snapshot;
     size_t members = finding->member_count;
     for (size_t i = 0; i < members; i++) {
         const struct wait_for_edge wait = *snapshot_wait_of(snapshot, finding->members[i]);
-        /* Anybody may signal these; the others are locks, which somebody has. */
+        /* Any thread may signal these. The others are locks, which have a holder. */
         uint32_t kind = snapshot_lock(snapshot, wait.lock)->kind;
         bool signalled = kind == INCIDENT_CONDITION || kind == INCIDENT_SEMAPHORE ||
                          kind == INCIDENT_FUTEX || kind == INCIDENT_BARRIER;
@@ -308,7 +311,7 @@ static bool take_could(struct judgement *judgement, struct inspect_finding *find
             uint32_t other = finding->members[k];
             if (snapshot_wait_of(snapshot, other)->lock == wait.lock ||
                 snapshot_find_hold(snapshot, wait.lock, other) != SNAPSHOT_NONE)
-                continue; /* waits itself, or was told */
+                continue; /* waits for it, or is already listed */
             if (!add_could(judgement, finding, other, &wait))
                 return false;
             named++;
@@ -317,8 +320,8 @@ static bool take_could(struct judgement *judgement, struct inspect_finding *find
     return true;
 }
 
-/* Of locks that do not name their holders, those that are likely: no part of the argument, but what
- * a person wants to know. */
+/* Adds likely holders of locks that do not name them. They are not part of the proof, but a reader
+ * of the report wants to know them. */
 static bool take_likely(struct judgement *judgement, struct inspect_finding *finding)
 {
     const struct process_snapshot *snapshot = judgement->snapshot;
@@ -337,7 +340,7 @@ static bool take_likely(struct judgement *judgement, struct inspect_finding *fin
     return true;
 }
 
-/* Everything the members wait for, and who of them has it. */
+/* Adds all waits of the members, and their holds on the locks. */
 static bool take_knot(struct judgement *judgement, struct inspect_finding *finding,
                       const gordian_part *part)
 {
@@ -360,7 +363,7 @@ static bool take_knot(struct judgement *judgement, struct inspect_finding *findi
     return take_likely(judgement, finding) && take_could(judgement, finding);
 }
 
-/* Was one of these found already, and better known? */
+/* Returns whether one of these threads is part of an earlier, better known finding. */
 static bool is_told(const struct judgement *judgement, const gordian_part *part)
 {
     const struct inspect_findings *findings = judgement->findings;
@@ -371,7 +374,7 @@ static bool is_told(const struct judgement *judgement, const gordian_part *part)
     return false;
 }
 
-/* Is a rank of an MPI program part of it? */
+/* Returns whether a rank of an MPI program is part of the finding. */
 static bool waits_for_ranks(const struct process_snapshot *snapshot,
                             const struct inspect_finding *finding)
 {
@@ -381,7 +384,7 @@ static bool waits_for_ranks(const struct process_snapshot *snapshot,
     return false;
 }
 
-/* The argument in a sentence, and why it is not proved, if it is not. */
+/* Returns the argument as a sentence, and the reason why it is not proved. */
 static const char *argue(const struct judgement *judgement, const struct inspect_finding *finding,
                          bool anybody, const struct policy *policy)
 {
@@ -403,7 +406,7 @@ static const char *argue(const struct judgement *judgement, const struct inspect
     return snapshot_format(snapshot, "%s (%s).", argument, looked);
 }
 
-/* What was likely is certain if nobody is left to act, whoever has what. */
+/* A likely finding becomes proved if no thread is left that could act. */
 static void confirm_told(struct judgement *judgement, const gordian_part *part, bool ends)
 {
     struct inspect_findings *findings = judgement->findings;
@@ -418,7 +421,7 @@ static void confirm_told(struct judgement *judgement, const gordian_part *part, 
             }
 }
 
-/* Can this thread never go on, as far as this judgement knows? */
+/* Returns whether the thread can never continue, according to this judgement. */
 static bool is_dead(const struct judgement *judgement, uint32_t thread)
 {
     uint32_t process = judgement->process_of[thread];
@@ -428,7 +431,7 @@ static bool is_dead(const struct judgement *judgement, uint32_t thread)
     return false;
 }
 
-/* Is there a thread in the process of one of these that may still act? */
+/* Returns whether the process of one of these threads has a thread that may still act. */
 static bool others_run(const struct judgement *judgement, const uint32_t *threads, size_t count)
 {
     const struct process_snapshot *snapshot = judgement->snapshot;
@@ -441,14 +444,14 @@ static bool others_run(const struct judgement *judgement, const uint32_t *thread
     return false;
 }
 
-/* May a lock be meant as a signal? One thread waits for what it has itself, or one waits for the
- * end of another that wants a lock. */
+/* Returns whether a lock may be used as a signal: a thread waits for a lock that it holds itself,
+ * or waits for the end of a thread that waits for a lock. */
 static bool is_gate(const struct process_snapshot *snapshot, const uint32_t *threads, size_t count)
 {
     bool locks = false, joins = false;
     for (size_t i = 0; i < count; i++) {
         const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, threads[i]);
-        /* The others can be unlocked by their owners only. */
+        /* Only their owners can unlock the other kinds. */
         locks = locks || (lock->kind <= INCIDENT_SPIN &&
                           !(lock->facts.flags & (INCIDENT_RECURSIVE | INCIDENT_ERRORCHECK |
                                                  INCIDENT_ROBUST | INCIDENT_INHERIT)));
@@ -457,7 +460,7 @@ static bool is_gate(const struct process_snapshot *snapshot, const uint32_t *thr
     return locks && (joins || count == 1);
 }
 
-/* What the policy says of threads that wait for each other, or of one whose owner has ended. */
+/* Asks the policy about threads that wait for each other, or for an ended owner. */
 static struct policy weigh_threads(struct judgement *judgement, enum policy_argument argument,
                                    const uint32_t *threads, size_t count, const bool *held)
 {
@@ -475,7 +478,8 @@ static struct policy weigh_threads(struct judgement *judgement, enum policy_argu
     return policy_decide(&facts);
 }
 
-/* False: out of memory. `anybody`: some of the waits are for anybody. */
+/* Asks the policy about a component of the graph. `anybody`: any thread could end some of the
+ * waits. False: out of memory. */
 static bool weigh_part(struct judgement *judgement, const gordian_part *part, struct policy *policy,
                        bool *anybody)
 {
@@ -524,7 +528,7 @@ static bool take_part(struct judgement *judgement, const gordian_part *part)
     return true;
 }
 
-/* A thread that waits for something whose owner has ended. */
+/* Adds a thread that waits for an ended owner. */
 static bool take_orphan(struct judgement *judgement, uint32_t thread, uint32_t lock, uint32_t hold)
 {
     static const bool held = true;
@@ -551,7 +555,7 @@ static bool take_orphan(struct judgement *judgement, uint32_t thread, uint32_t l
     return true;
 }
 
-/* Those who wait for something whose owner has ended. */
+/* Adds all threads that wait for ended owners. */
 static bool take_orphans(struct judgement *judgement)
 {
     struct process_snapshot *snapshot = judgement->snapshot;
@@ -565,8 +569,8 @@ static bool take_orphans(struct judgement *judgement)
         for (size_t i = 0; i < judgement->findings->count && !told; i++)
             for (size_t k = 0; k < judgement->findings->list[i].edge_count && !told; k++)
                 told = judgement->findings->list[i].edges[k] == hold;
-        /* Ranks that wait for others that have left are told together: the first, and who waits
-         * behind. */
+        /* Ranks that wait for ended ranks make one finding: the first of them, and the ranks
+         * blocked behind it. */
         for (size_t i = 0; i < judgement->findings->count && !told && is_mpi(snapshot, lock); i++)
             told = waits_for_ranks(snapshot, &judgement->findings->list[i]);
         if (!told && !take_orphan(judgement, thread, lock, hold))
@@ -575,7 +579,7 @@ static bool take_orphans(struct judgement *judgement)
     return true;
 }
 
-/* Those who wait behind: of each process, told with its first finding. */
+/* Adds the threads that are blocked behind a deadlock to the first finding of their process. */
 static bool take_behind(struct judgement *judgement, size_t first)
 {
     struct inspect_findings *findings = judgement->findings;
@@ -616,7 +620,7 @@ static gordian_status collect_findings(struct judgement *judgement, gordian_erro
     return GORDIAN_OK;
 }
 
-/* Is something of this process proved already? */
+/* Returns whether a finding of this process is already proved. */
 static bool has_proof(const struct process_snapshot *snapshot,
                       const struct inspect_findings *findings, uint32_t process)
 {
@@ -627,7 +631,7 @@ static bool has_proof(const struct process_snapshot *snapshot,
     return false;
 }
 
-/* `whole`: with the argument that nobody is left, for processes of which nothing is proved. */
+/* `whole`: also judge processes as a whole, if none of their findings is proved. */
 static gordian_status judge_once(struct process_snapshot *snapshot,
                                  struct inspect_findings *findings, enum word word, bool whole,
                                  gordian_error *error)
@@ -659,8 +663,8 @@ static bool has_likely(const struct process_snapshot *snapshot)
     return false;
 }
 
-/* First what the locks say, then with the likely holders, last by whole processes: who holds what
- * tells a person more than that nobody is left. */
+/* Judges first by the owners in the locks, then with likely holders, and last by whole processes:
+ * the holders of locks are more useful to the reader than the fact that no thread is left. */
 gordian_status judge_snapshot(struct process_snapshot *snapshot, struct inspect_findings *findings,
                               gordian_error *error)
 {

@@ -196,10 +196,10 @@ uint32_t snapshot_add_lock(struct process_snapshot *snapshot, uint32_t process, 
                            uint32_t kind)
 {
     const struct target_mapping *mapping = target_mapping(snapshot->targets[process], address);
-    /* Memory of one process: the process, and the address in it. */
+    /* Private memory is identified by the process and the address. */
     struct snapshot_lock lock = {
         .process = process, .address = address, .kind = kind, .space = process, .place = address};
-    /* Shared memory: the file, with the highest bit to tell it from a process, and the offset. */
+    /* Shared memory is identified by the file and the offset. The highest bit marks a file. */
     if (mapping && mapping->shared && mapping->inode) {
         lock.space = hash_word(mapping->inode * 31 + mapping->major * 4099u + mapping->minor) |
                      UINT64_C(1) << 63;
@@ -213,7 +213,7 @@ uint32_t snapshot_add_lock(struct process_snapshot *snapshot, uint32_t process, 
 uint32_t snapshot_add_object(struct process_snapshot *snapshot, uint32_t process, uint64_t number,
                              uint32_t kind)
 {
-    /* The space of no process, and of no file. */
+    /* A space that belongs to no process and no file. */
     return intern_lock(snapshot,
                        (struct snapshot_lock){
                            .process = process, .space = UINT64_MAX, .place = number, .kind = kind});

@@ -23,7 +23,7 @@ struct open_files;
 
 uint32_t snapshot_target_count(const struct process_snapshot *snapshot);
 struct target *snapshot_target(const struct process_snapshot *snapshot, uint32_t process);
-/* The symbols of a process; NULL: none can be had. */
+/* The symbols of a process; NULL: not available. */
 struct symbols *snapshot_symbols(struct process_snapshot *snapshot, uint32_t process);
 /* How long a thread may be stopped for its registers; 0: never. */
 unsigned snapshot_stop_ms(const struct process_snapshot *snapshot);
@@ -57,7 +57,7 @@ const struct snapshot_lock *snapshot_awaited_lock(const struct process_snapshot 
 
 /* ------------------------------------------------------------------ threads */
 
-/* The thread sleeps, but does not wait: it is busy with something of its own. */
+/* The thread sleeps, but not in a wait of the program. */
 void snapshot_set_busy(struct process_snapshot *snapshot, uint32_t thread, const char *doing);
 /* The thread repeats a timed wait until it succeeds: it waits without a limit. */
 void snapshot_set_untimed(struct process_snapshot *snapshot, uint32_t thread);
@@ -65,14 +65,14 @@ void snapshot_set_untimed(struct process_snapshot *snapshot, uint32_t thread);
 void snapshot_set_spinning(struct process_snapshot *snapshot, uint32_t thread);
 void snapshot_set_steady(struct process_snapshot *snapshot, uint32_t thread, bool steady);
 void snapshot_rename_thread(struct process_snapshot *snapshot, uint32_t thread, const char *name);
-/* What is known of the thread now: its call, its registers. */
+/* Updates what the thread does now: its system call, its registers. */
 void snapshot_update_thread(struct process_snapshot *snapshot, uint32_t thread,
                             const struct target_thread *now);
-/* Why nothing more can be known about its wait, and what would help: "waits for ...". `unseen`:
- * because a process or a stack was not inspected. */
+/* Sets the reason why nothing more is known about its wait, and what would help: "waits for ...".
+ * `unseen`: a process or a stack was not inspected. */
 void snapshot_set_unknown(struct process_snapshot *snapshot, uint32_t thread, const char *unknown,
                           bool unseen);
-/* The thread's registers would help: it is stopped for them, and the decoders run again. */
+/* Requests the registers of a thread: it is stopped for them, and the decoders run again. */
 void snapshot_want_registers(struct process_snapshot *snapshot, uint32_t thread);
 /* Adds a line of a script, to be shown after `before` machine frames: in order of `before`. */
 void snapshot_add_script_line(struct process_snapshot *snapshot, uint32_t thread, size_t before,
@@ -83,7 +83,7 @@ void snapshot_add_script_line(struct process_snapshot *snapshot, uint32_t thread
 /* Each returns the lock, which is added if it is new. */
 uint32_t snapshot_add_lock(struct process_snapshot *snapshot, uint32_t process, uint64_t address,
                            uint32_t kind);
-/* An object of the kernel, the same for all processes: by a number of its own. */
+/* An object of the kernel, the same for all processes, identified by a number. */
 uint32_t snapshot_add_object(struct process_snapshot *snapshot, uint32_t process, uint64_t number,
                              uint32_t kind);
 /* The end of a thread. */
@@ -99,17 +99,17 @@ void snapshot_add_wait(struct process_snapshot *snapshot, uint32_t thread, uint3
                        uint32_t mode);
 void snapshot_add_wait_evidence(struct process_snapshot *snapshot, uint32_t thread, enum word word,
                                 const char *evidence);
-/* The thread holds the lock. Of several evidences the best is kept. */
+/* The thread holds the lock. If the hold exists, the better evidence is kept. */
 void snapshot_add_hold(struct process_snapshot *snapshot, uint32_t thread, uint32_t lock,
                        uint32_t mode, enum word word, const char *evidence);
-/* The same for all threads of a process. */
+/* All threads of a process hold the lock. */
 void snapshot_add_holds(struct process_snapshot *snapshot, uint32_t process, uint32_t lock,
                         uint32_t mode, enum word word, const char *evidence);
 /* The lock itself names its exclusive owner: a thread, or SNAPSHOT_GONE with its former ID. */
 void snapshot_set_owner(struct process_snapshot *snapshot, uint32_t lock, uint32_t thread,
                         uint32_t tid, const char *evidence);
-/* The lock has no holder, or none that is known, but this thread may be the one to end a wait for
- * it. Proves nothing. */
+/* No holder of the lock is known, but this thread may be the one to end a wait for it. Proves
+ * nothing. */
 void snapshot_add_candidate(struct process_snapshot *snapshot, uint32_t thread, uint32_t lock,
                             uint32_t mode, const char *evidence);
 

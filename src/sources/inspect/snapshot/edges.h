@@ -5,7 +5,7 @@
 #include "foundation/base/memory.h"
 #include "foundation/records/incident.h"
 
-/* How well something is known. */
+/* How certain a fact is. */
 enum word {
     WORD_PROVED = INCIDENT_PROVED,
     WORD_LIKELY = INCIDENT_LIKELY,
@@ -17,7 +17,7 @@ struct wait_for_edge {
     uint32_t mode;
     uint32_t flags; /* enum incident_edge_flags */
     enum word word;
-    const char *evidence; /* how it is known, for a sentence; NULL */
+    const char *evidence; /* how it was found, as a part of a sentence; NULL */
     uint32_t next_hold;   /* of the same lock */
 };
 

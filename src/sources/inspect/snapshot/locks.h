@@ -6,25 +6,25 @@
 #include "foundation/base/hash.h"
 #include "foundation/records/incident.h"
 
-/* What decoders find out about a lock; zero: nothing. */
+/* What decoders find out about a lock; zero: unknown. */
 struct lock_facts {
-    uint32_t flags;   /* enum incident_lock_flags, added to those known */
-    uint32_t units;   /* semaphore: value; barrier: how many it takes; rwlock: readers */
-    uint32_t missing; /* barrier */
+    uint32_t flags;   /* enum incident_lock_flags, added to the known ones */
+    uint32_t units;   /* semaphore: value; barrier: number of threads; rwlock: readers */
+    uint32_t missing; /* barrier: threads that have not arrived */
     const char *name; /* NULL: identified by its address */
-    bool own_end;     /* the process that waits has the other end itself, and no other has it */
-    bool idles;       /* a wait of a script in which it may idle: Event.wait, Queue.get */
-    bool outsiders;   /* a process that is not in the snapshot may act on it */
+    bool own_end;     /* only the waiting process has the other end open */
+    bool idles;       /* a wait in which a script may be idle: Event.wait, Queue.get */
+    bool outsiders;   /* a process outside the snapshot may act on it */
 };
 
 struct snapshot_lock {
     uint32_t process;
     uint64_t address;
-    uint64_t space, place; /* its identity: see find_space() in builder.c */
+    uint64_t space, place; /* its identity: see snapshot_add_lock() */
     uint32_t kind;
     uint32_t target;     /* INCIDENT_THREAD_END: the thread */
     uint32_t owner_tid;  /* as stored in the lock */
-    uint32_t first_hold; /* edge, or SNAPSHOT_NONE; others by their `next_hold` */
+    uint32_t first_hold; /* edge, or SNAPSHOT_NONE; the next ones by `next_hold` */
     struct lock_facts facts;
 };
 

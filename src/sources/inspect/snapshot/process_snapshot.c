@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define STOPPED_MOST 256 /* threads that are stopped for their registers */
+#define STOPPED_MOST 256 /* limit of threads that are stopped for their registers */
 
 /* ------------------------------------------------------------------ opening and closing */
 
@@ -70,8 +70,9 @@ uint32_t snapshot_find_hold(const struct process_snapshot *snapshot, uint32_t lo
 
 /* ------------------------------------------------------------------ registers */
 
-/* May threads of this process be stopped to find out more? One that was not named, but is one of
- * many, only if something is suspicious: a lock is waited for, or everybody sleeps at futexes. */
+/* Returns whether threads of this process may be stopped to find out more. For a process that was
+ * not named, but is one of many, there must be a reason: a thread waits for a lock, or all threads
+ * sleep on futexes. */
 static bool is_suspicious(const struct process_snapshot *snapshot, uint32_t process)
 {
     bool all = true;
@@ -104,7 +105,7 @@ bool snapshot_fetch_registers(struct process_snapshot *snapshot)
             !thread->call.notices)
             snapshot->missed = true;
     }
-    /* Those that were stopped are on their way back to sleep; who does not get there has moved. */
+    /* Wait until the stopped threads sleep again. A thread that does not counts as moved. */
     uint64_t until = clock_ns() + TARGET_ASLEEP_NS;
     for (size_t i = 0; i < cache->count && cache->count > before; i++)
         target_await_sleep(snapshot->targets[cache->list[i].process], cache->list[i].is.seen_tid,
@@ -114,9 +115,9 @@ bool snapshot_fetch_registers(struct process_snapshot *snapshot)
 
 /* ------------------------------------------------------------------ threads */
 
-/* A process that is watched may load libraries, or become another program. This comes after its
- * threads were listed: what those who slept then have mapped is all there, whatever came before.
- * One that has ended since says so when they are listed again. */
+/* Updates the mappings: the process may have loaded libraries or another program. Runs after its
+ * threads were listed, so everything that the sleeping threads had mapped is included. If the
+ * process has ended since, the second listing reports that. */
 static void refresh_target(struct process_snapshot *snapshot, uint32_t process)
 {
     struct target *target = snapshot->targets[process];
@@ -131,7 +132,7 @@ static void refresh_target(struct process_snapshot *snapshot, uint32_t process)
     target->close_interpreter = NULL;
 }
 
-/* Lists the threads of a target; of one that has ended and may, none. */
+/* Lists the threads of a target. One that may end (`passing`), and has, has no threads. */
 static gordian_status list_target(struct target *target, gordian_error *error)
 {
     gordian_status status = target_list(target, error);
@@ -164,8 +165,9 @@ gordian_status snapshot_begin(struct process_snapshot *snapshot, gordian_error *
     return GORDIAN_OK;
 }
 
-/* Has it slept all the time? See inspect.h. One that was stopped from outside is out of its sleep:
- * it will go to sleep again only if the word is still what it expects. */
+/* Returns whether the thread slept all the time: see inspect.h. A thread that SIGSTOP or a debugger
+ * has stopped is out of its call, and will sleep again only if the word still has the expected
+ * value. */
 static bool is_same_sleep(struct target *target, const struct snapshot_thread *thread,
                           const struct target_thread *now)
 {
@@ -195,8 +197,8 @@ gordian_status snapshot_settle(struct process_snapshot *snapshot, gordian_error 
         }
         snapshot->grew[process] = known < target->thread_count || target->partial;
     }
-    /* An owner who was not there may have come since, or been left out of the list: then it is no
-     * longer known who he is. */
+    /* An owner that was missing may have appeared since, or was missing from an incomplete list:
+     * then the owner is unknown. */
     for (size_t i = 0; i < snapshot->edges.count; i++) {
         struct wait_for_edge *edge = &snapshot->edges.list[i];
         const struct snapshot_lock *lock = snapshot_lock(snapshot, edge->lock);

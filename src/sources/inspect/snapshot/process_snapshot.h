@@ -3,7 +3,7 @@
  *
  *     threads.h, locks.h, edges.h   its parts; `process` is the index of a target
  *     builder.h                     how decoders read and extend it
- *     registers.h                   registers that a stop has shown, kept across snapshots
+ *     registers.h                   cache of registers that required a stop
  *     stacks.h                      stack unwinding
  */
 #pragma once
@@ -22,13 +22,13 @@ struct snapshot_script_line {
 
 struct process_snapshot {
     struct target **targets;
-    struct symbols **symbols; /* one a target, opened when first asked for */
+    struct symbols **symbols; /* by target, opened when first needed */
     bool *symbols_tried;
-    bool *grew; /* by target: threads came between the two listings */
+    bool *grew; /* by target: threads appeared between the listings */
     size_t target_count;
     unsigned stop_ms; /* how long a thread may be stopped for its stack; 0: never */
-    unsigned ask_ms;  /* the same for one that is to be asked (sources/inspect/judge/facts.h) */
-    bool for_run;     /* `gordian run` asks: also find out whether it may end the program */
+    unsigned ask_ms;  /* the same for remote calls (sources/inspect/judge/facts.h) */
+    bool for_run; /* for `gordian run`, which also needs to know whether it may end the program */
 
     struct snapshot_threads threads;
     struct snapshot_locks locks;
@@ -39,17 +39,17 @@ struct process_snapshot {
     struct open_files *open_files; /* sources/inspect/target/open_files.h; NULL: not read yet */
     struct arena arena;
     gordian_allocator memory;
-    bool missed; /* a thread could not be stopped that should have been */
+    bool missed; /* a thread could not be stopped */
     bool failed; /* out of memory */
 };
 
-/* The targets become the snapshot's, and are closed with it. */
+/* The snapshot owns the targets, and closes them. */
 gordian_status snapshot_open(struct process_snapshot *snapshot, struct target **targets,
                              size_t count, gordian_error *error);
 void snapshot_close(struct process_snapshot *snapshot);
 
 const struct wait_for_edge *snapshot_edge(const struct process_snapshot *snapshot, uint32_t edge);
-/* The edge with which a thread holds a lock, or SNAPSHOT_NONE. */
+/* Returns the edge with which a thread holds a lock, or SNAPSHOT_NONE. */
 uint32_t snapshot_find_hold(const struct process_snapshot *snapshot, uint32_t lock,
                             uint32_t thread);
 

@@ -1,4 +1,5 @@
-/* Registers that a stop has shown: valid as long as the thread sleeps in the same call. */
+/* A cache of registers that required a stop. They are valid while the thread sleeps in the same
+ * call. */
 #pragma once
 
 #include "sources/inspect/snapshot/threads.h"
@@ -8,7 +9,7 @@ struct register_cache {
     size_t count, capacity;
 };
 
-/* Fills the registers of a thread that sleeps where it was stopped before. */
+/* Restores the registers of a thread that sleeps in the same call as when it was stopped. */
 void registers_recall(const struct register_cache *cache, struct snapshot_thread *thread);
 /* Stops a thread for its registers, and remembers them. False: it could not be stopped. */
 bool registers_fetch(struct register_cache *cache, const gordian_allocator *memory,

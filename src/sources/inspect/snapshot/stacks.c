@@ -8,11 +8,11 @@
 #define COPY_SHORT (16u << 10)
 #define COPY_LONG  (256u << 10)
 #define INLINED    8
-#define STOPS_MOST 10 /* of a thread that runs */
+#define STOPS_MOST 10 /* limit of stops for a running thread */
 
-/* ------------------------------------------------------------------ functions */
+/* ------------------------------------------------------------------ symbolization */
 
-/* "___pthread_mutex_lock", "__GI___pthread_mutex_lock", "__new_sem_wait": without all that. */
+/* Strips prefixes: "___pthread_mutex_lock", "__GI___pthread_mutex_lock", "__new_sem_wait". */
 static const char *plain_function(const char *name)
 {
     name += strspn(name, "_");
@@ -38,7 +38,7 @@ const char *stack_function(struct process_snapshot *snapshot, uint32_t thread,
 
 /* ------------------------------------------------------------------ unwinding */
 
-/* What is known of the registers without a stop. */
+/* Fills in the registers that are known without a stop. */
 static void known_registers(const struct target *target, const struct target_thread *thread,
                             struct stopped *stopped, uint64_t registers[TARGET_REGISTERS])
 {
@@ -52,7 +52,8 @@ static void known_registers(const struct target *target, const struct target_thr
     stopped->machine = target->machine;
 }
 
-/* Does a thread begin here? The unwinder stops wherever it does not know who called. */
+/* Returns whether the last frame is the start of the thread. The unwinder also stops where it
+ * cannot find the caller. */
 static bool is_beginning(struct process_snapshot *snapshot, uint32_t thread,
                          const struct snapshot_stack *stack)
 {
@@ -69,13 +70,12 @@ static bool is_beginning(struct process_snapshot *snapshot, uint32_t thread,
             return true;
     symbols_frames(symbols, stack->frames[0].counter, &first, 1);
     symbols_frames(symbols, stack->frames[stack->count - 1].counter, &last, 1);
-    /* Without a name: it went through something else than the library where it sleeps. */
+    /* Without a symbol: the stack must lead through another module and back to the first one. */
     return !name && stack->count > 2 && first.module && last.module &&
            strcmp(first.module, last.module) == 0;
 }
 
-/* Stops the thread for its registers, and for its stack, which one that runs changes all the time.
- */
+/* Stops the thread for its registers and its stack, which a running thread changes all the time. */
 static bool fetch_registers(struct process_snapshot *snapshot, struct snapshot_thread *thread,
                             struct stack_copy *copy)
 {
@@ -83,14 +83,14 @@ static bool fetch_registers(struct process_snapshot *snapshot, struct snapshot_t
     if (!target_registers(snapshot_target(snapshot, thread->process), &now, snapshot->stop_ms,
                           copy))
         return false;
-    /* A thread that slept is still there; one that ran is now here. */
+    /* A sleeping thread must not have moved. A running thread is now here. */
     if (thread->sleeps && now.stack != thread->is.stack)
         return false;
     thread->is = now;
     return true;
 }
 
-/* Fills the frames, `most` of them at most. */
+/* Unwinds a copy of the stack into at most `most` frames. */
 static void unwind_copy(struct process_snapshot *snapshot, uint32_t index,
                         const struct stack_copy *copy, size_t most)
 {
@@ -109,7 +109,7 @@ static void unwind_copy(struct process_snapshot *snapshot, uint32_t index,
     stack->whole = stack->whole && is_beginning(snapshot, index, stack);
 }
 
-/* From what is known of it, or after a stop; false: what was found before stays. */
+/* Unwinds the thread, after a stop if `stop`. False: the earlier frames are kept. */
 static bool unwind_thread(struct process_snapshot *snapshot, uint32_t index, size_t most, bool stop)
 {
     struct snapshot_thread *thread = &snapshot->threads.list[index];
@@ -118,7 +118,7 @@ static bool unwind_thread(struct process_snapshot *snapshot, uint32_t index, siz
         return false;
     copy.bytes = memory_alloc(&snapshot->memory, copy.room);
     bool there = copy.bytes && (!stop || fetch_registers(snapshot, thread, &copy));
-    if (there && copy.size == 0) { /* from the thread's pointer up, as far as its mapping goes */
+    if (there && copy.size == 0) { /* from its stack pointer up to the end of the mapping */
         struct target *target = snapshot->targets[thread->process];
         const struct target_mapping *mapping = target_mapping(target, thread->is.stack);
         uint64_t above = mapping ? mapping->high - thread->is.stack : copy.room;
@@ -131,8 +131,8 @@ static bool unwind_thread(struct process_snapshot *snapshot, uint32_t index, siz
     return there;
 }
 
-/* One that runs may be where no file says who called (on the way to a function of a library, in the
- * kernel's own): the next time it is elsewhere. */
+/* A running thread may be at a place without unwind tables (a PLT entry, kernel code). It is
+ * stopped again, at another place. */
 static void unwind_stopped(struct process_snapshot *snapshot, uint32_t index, size_t most)
 {
     struct snapshot_thread *thread = &snapshot->threads.list[index];
@@ -152,7 +152,7 @@ const struct snapshot_stack *stack_of(struct process_snapshot *snapshot, uint32_
     if (!stack->tried || (most > STACK_SHORT && cut))
         unwind_thread(snapshot, index, most, false);
     stack->tried = true;
-    /* For its stack a thread is stopped at one time only, and not at all if it would notice. */
+    /* A thread is stopped for its stack once only, and not if it would notice. */
     bool notices = thread->sleeps && thread->call.notices;
     if (may_stop && !stack->whole && stack->count < most && !stack->stopped &&
         (!notices || snapshot->targets[thread->process]->doomed))
@@ -160,7 +160,7 @@ const struct snapshot_stack *stack_of(struct process_snapshot *snapshot, uint32_
     return stack;
 }
 
-/* ------------------------------------------------------------------ names */
+/* ------------------------------------------------------------------ functions */
 
 const struct snapshot_stack *stack_whole(struct process_snapshot *snapshot, uint32_t thread)
 {
@@ -170,7 +170,7 @@ const struct snapshot_stack *stack_whole(struct process_snapshot *snapshot, uint
     return stack;
 }
 
-/* Inner workings of the library, by the names that are there if it has symbols. */
+/* Returns whether this is an internal function of libc, by its symbol. */
 static bool is_inner(const char *name)
 {
     static const char *const starts[] = {"futex_", "lll_", "do_futex_wait", "syscall", "internal_",
@@ -194,7 +194,7 @@ bool stack_is_watcher(const struct process_snapshot *snapshot, uint32_t thread,
 static bool same_function(const char *name, const char *wanted)
 {
     size_t length = strlen(wanted);
-    /* Its variants count, too: "sem_wait_slow64", "pthread_mutex_lock_full". */
+    /* Accepts variants of the name: "sem_wait_slow64", "pthread_mutex_lock_full". */
     return strncmp(name, wanted, length) == 0 && !(name[length] >= 'a' && name[length] <= 'z');
 }
 
@@ -202,7 +202,7 @@ uint32_t stack_find(struct process_snapshot *snapshot, uint32_t thread, const ch
                     bool *raw)
 {
     const struct snapshot_stack *stack = stack_of(snapshot, thread, STACK_SHORT, false);
-    bool left = false; /* the library */
+    bool left = false; /* libc */
     *raw = false;
     for (size_t i = 0; i < stack->count; i++) {
         const char *name = stack_function(snapshot, thread, &stack->frames[i]);
@@ -215,7 +215,7 @@ uint32_t stack_find(struct process_snapshot *snapshot, uint32_t thread, const ch
         if (left)
             break;
     }
-    /* A function that calls nothing keeps its caller in a register. */
+    /* A leaf function may keep the return address in a register. */
     if (!left && !stack->whole && stack->count < STACK_SHORT)
         snapshot_want_registers(snapshot, thread);
     return SNAPSHOT_NONE;
@@ -225,7 +225,7 @@ const char *stack_outer(struct process_snapshot *snapshot, uint32_t thread,
                         const char *const *names)
 {
     const struct snapshot_stack *stack = stack_whole(snapshot, thread);
-    bool left = false; /* the library that it sleeps in */
+    bool left = false; /* the library in which it sleeps */
     for (size_t i = 0; i < stack->count; i++) {
         const char *name = stack_function(snapshot, thread, &stack->frames[i]);
         bool found = false;

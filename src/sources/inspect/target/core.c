@@ -1,6 +1,6 @@
-/* A core file, from the kernel or from gcore, of this machine or the other one. Nothing is read
- * that is not asked for: the notes, then memory by the page. Pages that were not written into the
- * core come from the files that were mapped there. */
+/* Reads core dumps (core files) that the kernel or gcore wrote, on x86-64 or aarch64. It reads only
+ * the notes and the pages that a decoder asks for. Pages that the core does not contain come from
+ * the files that were mapped there. */
 #define _GNU_SOURCE
 #include "sources/inspect/target/target.h"
 
@@ -23,13 +23,13 @@
 #define FILES_MOST  8 /* kept open */
 #define SEGMENT_MAX (1u << 22)
 
-struct core_file { /* one that was opened for its pages */
+struct core_file { /* a file opened to read its pages */
     const struct target_mapping *mapping;
     int fd;
 };
 
 struct core {
-    struct target target; /* the first member: see core_read() */
+    struct target target; /* first member: see core_read() */
     int fd;
     const char *path;
     Elf64_Phdr *segments; /* PT_LOAD, by address */
@@ -40,8 +40,8 @@ struct core {
     struct core_file files[FILES_MOST];
     size_t next_file;
     uint64_t size;
-    char program[17];     /* the name of the process, as the kernel kept it */
-    uint64_t entry_table; /* AT_PHDR: somewhere in the program's first page */
+    char program[17];     /* command name, as the kernel stored it */
+    uint64_t entry_table; /* AT_PHDR: an address in the program's first page */
 };
 
 /* ------------------------------------------------------------------ memory */
@@ -58,7 +58,8 @@ static int open_mapped(struct core *core, const struct target_mapping *mapping)
     return place->fd;
 }
 
-/* From the file that was mapped there: only what nobody has written to is left out of a core. */
+/* Reads from the file that was mapped there. A core leaves out only pages that were never written
+ * to. */
 static size_t read_mapped(struct core *core, uint64_t address, void *to, size_t size)
 {
     const struct target_mapping *mapping = target_mapping(&core->target, address);
@@ -84,7 +85,7 @@ static const Elf64_Phdr *segment_at(const struct core *core, uint64_t address)
     return inside ? &core->segments[low] : NULL;
 }
 
-/* As far as one source goes. */
+/* Reads as much as one source provides. */
 static size_t read_piece(struct core *core, uint64_t address, void *to, size_t size)
 {
     const Elf64_Phdr *segment = segment_at(core, address);
@@ -123,14 +124,14 @@ static uint64_t word_at(const unsigned char *from, size_t at)
     return value;
 }
 
-/* A call that was interrupted leaves one of the kernel's codes for that. */
+/* An interrupted system call leaves one of these codes of the kernel as its result. */
 static bool was_interrupted(uint64_t result)
 {
     int64_t code = (int64_t)result;
     return code == -EINTR || (code <= -512 && code >= -516);
 }
 
-/* In a system call? x86-64: the kernel keeps its number apart. */
+/* x86-64: the kernel stores the number of the system call in a separate register. */
 static void x86_call(struct target_thread *thread, const unsigned char *set)
 {
     static const unsigned char places[6] = {14, 13, 12, 7, 9, 8}; /* rdi rsi rdx r10 r8 r9 */
@@ -144,8 +145,8 @@ static void x86_call(struct target_thread *thread, const unsigned char *set)
         thread->arguments[i] = word_at(set, 8 * places[i]);
 }
 
-/* aarch64: the counter stands at the instruction that calls the kernel, to do it again, with the
- * arguments restored; or behind it with EINTR, and the first argument lost. */
+/* aarch64: the program counter is either at the SVC instruction, with the arguments restored for
+ * the call to be repeated, or behind it with the result EINTR and the first argument lost. */
 static void arm_call(struct target *target, struct target_thread *thread, const unsigned char *set)
 {
     uint32_t here = 0, before = 0;
@@ -163,7 +164,7 @@ static void arm_call(struct target *target, struct target_thread *thread, const 
         thread->arguments[0] = 0;
 }
 
-/* Offsets in struct elf_prstatus of 64 bits. */
+/* Offsets in the 64-bit struct elf_prstatus. */
 enum { STATUS_PID = 32, STATUS_REGISTERS = 112 };
 
 static bool take_thread(struct core *core, const unsigned char *body, size_t size)
@@ -186,7 +187,7 @@ static bool take_thread(struct core *core, const unsigned char *body, size_t siz
 
 /* ------------------------------------------------------------------ notes */
 
-/* NT_FILE: count, page size, then low, high, page offset each, then the names. */
+/* NT_FILE: count, page size, then low, high and page offset of each file, then the names. */
 static void take_files(struct core *core, const unsigned char *body, size_t size)
 {
     if (size < 16)
@@ -266,7 +267,7 @@ static int compare_segments(const void *a, const void *b)
     return (left->p_vaddr > right->p_vaddr) - (left->p_vaddr < right->p_vaddr);
 }
 
-/* How many program headers there are; cores of many mappings say it elsewhere. */
+/* Returns the number of program headers. Cores with many mappings store it in a section header. */
 static uint64_t count_headers(const struct core *core, const Elf64_Ehdr *header)
 {
     Elf64_Shdr section;
@@ -366,7 +367,7 @@ static void hex_of(const struct image_id *id, char *text, size_t size)
         snprintf(text + 2 * i, size - 2 * i, "%02x", id->bytes[i]);
 }
 
-/* The program that was named must be the one that the core is of. */
+/* Checks that the program given with --exe is the one that wrote the core. */
 static gordian_status check_program(struct core *core, const char *exe, gordian_error *error)
 {
     const struct target_mapping *mapping = program_mapping(core);
@@ -390,8 +391,8 @@ static gordian_status check_program(struct core *core, const char *exe, gordian_
     return GORDIAN_OK;
 }
 
-/* A mapped file that is not the one on this disk must not be read from: it gets a name that no file
- * has. */
+/* A file on this disk that is another build than the mapped one must not be read. Its path is
+ * replaced with one that no file has. */
 static bool drop_strangers(struct core *core)
 {
     struct target *target = &core->target;
@@ -426,7 +427,8 @@ static int compare_mappings(const void *a, const void *b)
     return (left->low > right->low) - (left->low < right->low);
 }
 
-/* Memory without a file (the heap, stacks) is among the segments only; they also tell rights. */
+/* Adds memory without a file (heap, stacks), which only the segments list. They also hold the
+ * access rights. */
 static bool add_segments(struct core *core)
 {
     struct target *target = &core->target;
@@ -436,7 +438,7 @@ static bool add_segments(struct core *core)
         struct target_mapping fresh = {.low = segment->p_vaddr,
                                        .high = segment->p_vaddr + segment->p_memsz};
         size_t all = target->mapping_count;
-        target->mapping_count = files; /* those are in order */
+        target->mapping_count = files; /* sorted by address */
         struct target_mapping *known =
             (struct target_mapping *)(uintptr_t)target_mapping(target, segment->p_vaddr);
         target->mapping_count = all;
@@ -456,7 +458,7 @@ static bool add_segments(struct core *core)
     return true;
 }
 
-/* The text becomes the maps. False: out of memory. */
+/* Replaces target->maps with the text. False: out of memory. */
 static bool take_maps(struct target *target, const struct output *text)
 {
     char *maps = text->failure ? NULL : memory_alloc(&target->memory, text->used + 1);
@@ -469,14 +471,14 @@ static bool take_maps(struct target *target, const struct output *text)
     return true;
 }
 
-/* The maps once more, with what is known by now. */
+/* Writes the maps again, now with segments and access rights. */
 static gordian_status write_maps(struct core *core, gordian_error *error)
 {
     struct target *target = &core->target;
     struct output out;
     if (!output_open(&out, OUTPUT_MEMORY))
         return fail_memory(error);
-    size_t number = 0; /* of a file: that of the first of its mappings, which lie in a row */
+    size_t number = 0; /* of a file: index + 1 of the first of its mappings, which are adjacent */
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct target_mapping *mapping = &target->mappings[i];
         if (i == 0 || strcmp(target->mappings[i - 1].path, mapping->path) != 0)
@@ -522,7 +524,7 @@ static gordian_status name_program(struct core *core, const char *exe, gordian_e
     return done ? GORDIAN_OK : fail_memory(error);
 }
 
-/* Memory is known from here on: what needs it. */
+/* Takes the steps that need the memory of the core. */
 static gordian_status settle_core(struct core *core, const char *exe, gordian_error *error)
 {
     struct target *target = &core->target;

@@ -1,5 +1,6 @@
-/* A core of a live process, written from outside: what has been written to by the process in full,
- * of files only the first page, which tells which build it is. Pages of zeros become holes. */
+/* Writes a core dump of a live process from outside: all memory that the process has written to,
+ * and of mapped files only the first page, which contains the build ID. Pages of zeros become
+ * holes. */
 #define _GNU_SOURCE
 #include "sources/inspect/target/target.h"
 
@@ -22,7 +23,7 @@
 #define BLOCK  (1u << 20)
 #define STATUS 112 /* bytes of struct elf_prstatus before the registers */
 
-#define ASLEEP_NS 5000000000u /* at most so long is waited for those who were awakened */
+#define ASLEEP_NS 5000000000u /* the longest wait for stopped threads to sleep again */
 
 struct writer {
     struct target *target;
@@ -49,8 +50,8 @@ static void set_word(unsigned char *set, size_t place, uint64_t value)
     memcpy(set + 8 * place, &value, sizeof value);
 }
 
-/* Registers of a thread that must not be stopped: as far as its call tells them, in the shape in
- * which an interrupted one has them. */
+/* Fills in the registers of a thread that must not be stopped, as far as its system call shows
+ * them, in the form of an interrupted call. */
 static void guess_registers(const struct target *target, struct target_thread *thread)
 {
     static const unsigned char places[6] = {14, 13, 12, 7, 9, 8}; /* rdi rsi rdx r10 r8 r9 */
@@ -81,14 +82,6 @@ static void put_thread(struct writer *writer, struct target_thread *thread, unsi
     memcpy(body + 32, &thread->tid, sizeof thread->tid);
     memcpy(body + STATUS, thread->set, thread->set_size);
     put_note(writer, NT_PRSTATUS, body, STATUS + thread->set_size + 8);
-}
-
-static void put_auxiliary(struct writer *writer)
-{
-    char body[4096 + 1];
-    ssize_t size = proc_read(body, sizeof body, "/proc/%u/auxv", writer->target->through);
-    if (size > 0)
-        put_note(writer, NT_AUXV, body, (size_t)size);
 }
 
 static bool is_file(const struct target_mapping *mapping)
@@ -139,11 +132,11 @@ static bool plan_parts(struct writer *writer)
     for (size_t i = 0; i < target->mapping_count && done; i++) {
         const struct target_mapping *mapping = &target->mappings[i];
         uint64_t size = mapping->high - mapping->low;
-        /* What the loader has written to may not be writable any more. */
+        /* Memory that the loader has written to may be read-only by now. */
         bool loaded = !mapping->executable && !mapping->shared && mapping->offset != 0;
         bool whole = mapping->writable || !is_file(mapping) || loaded;
         if (strncmp(mapping->path, "[v", 2) == 0 && strcmp(mapping->path, "[vdso]") != 0)
-            continue; /* the kernel's, not to be read */
+            continue; /* the kernel's own pages cannot be read */
         const Elf64_Phdr part = {
             .p_type = PT_LOAD,
             .p_flags = PF_R | (mapping->writable ? (unsigned)PF_W : 0) |
@@ -160,7 +153,7 @@ static bool plan_parts(struct writer *writer)
     return done;
 }
 
-/* One segment; pages that cannot be read stay holes. */
+/* Writes one segment. Pages that cannot be read stay holes. */
 static bool put_memory(struct writer *writer, const Elf64_Phdr *part, char *block)
 {
     for (uint64_t at = 0; at < part->p_filesz; at += BLOCK) {
@@ -232,9 +225,9 @@ static bool put_head(struct writer *writer)
            write_whole(writer->fd, writer->notes.buffer, writer->notes.used);
 }
 
-/* Who slept when it was judged, and was stopped for its stack since, is on its way back into its
- * call: on a busy machine that takes a while, and a core of one that seems to run would not show
- * what was found. */
+/* Lists the threads, and waits for those that slept before. A thread that was stopped for its stack
+ * needs a while on a busy machine to return to its system call. A core that showed it running would
+ * not contain the deadlock. */
 static gordian_status list_asleep(struct target *target, gordian_error *error)
 {
     size_t count = target->thread_count;
@@ -263,6 +256,7 @@ gordian_status target_write_core(struct target *target, const char *path, unsign
         return status;
     if (!output_open(&writer.notes, OUTPUT_MEMORY))
         return fail_memory(error);
+    char auxiliary[4096 + 1];
     unsigned char body[136] = {0};
     const char *slash = strrchr(writer.target->program, '/');
     memcpy(body + 24, &writer.target->pid, sizeof writer.target->pid);
@@ -270,7 +264,9 @@ gordian_status target_write_core(struct target *target, const char *path, unsign
     put_note(&writer, NT_PRPSINFO, body, sizeof body);
     for (size_t i = 0; i < target->thread_count; i++)
         put_thread(&writer, &target->threads[i], stop_ms);
-    put_auxiliary(&writer);
+    ssize_t size = proc_read(auxiliary, sizeof auxiliary, "/proc/%u/auxv", target->through);
+    if (size > 0)
+        put_note(&writer, NT_AUXV, auxiliary, (size_t)size);
     put_files(&writer);
     if (writer.notes.failure || !plan_parts(&writer))
         status = fail_memory(error);

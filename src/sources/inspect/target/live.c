@@ -1,5 +1,5 @@
-/* A live process: /proc and process_vm_readv, which stop nobody; a stop (stop.h) for registers
- * only. */
+/* A live process. Reads /proc and memory (process_vm_readv) without stopping a thread; only reading
+ * registers requires a stop (stop.h). */
 #define _GNU_SOURCE
 #include "sources/inspect/target/target.h"
 
@@ -35,7 +35,7 @@
 
 /* ------------------------------------------------------------------ files of /proc */
 
-/* The last number of a line: that of the innermost namespace. */
+/* Returns the last number of a line: the one in the innermost pid namespace. */
 static uint32_t innermost_number(const char *text, const char *word, uint32_t otherwise)
 {
     const char *value = proc_line(text, word);
@@ -101,13 +101,22 @@ static void parse_call(struct target_thread *thread, const char *line)
         return;
     thread->stack = values[count - 2];
     thread->counter = values[count - 1];
-    if (number < 0 || count < 8) { /* stopped, but not in a call */
+    if (number < 0 || count < 8) { /* stopped outside a system call */
         thread->activity = TARGET_UNKNOWN;
         return;
     }
     thread->activity = TARGET_SLEEPS;
     thread->call = (uint64_t)number;
     memcpy(thread->arguments, values, sizeof thread->arguments);
+}
+
+static bool read_call(const struct target *target, struct target_thread *thread)
+{
+    char text[256];
+    if (proc_read_thread(target->seen_pid, thread->seen_tid, "syscall", text, sizeof text) <= 0)
+        return false;
+    parse_call(thread, text);
+    return true;
 }
 
 static void parse_status(struct target_thread *thread, const char *text)
@@ -119,20 +128,18 @@ static void parse_status(struct target_thread *thread, const char *text)
     thread->tid = innermost_number(text, "NSpid:", thread->seen_tid);
     thread->blocked = proc_number(text, "SigBlk:", 16);
     if (policy_is_shielded(thread->blocked))
-        thread->blocked = 0; /* it may let in any of them afterwards */
+        thread->blocked = 0; /* the saved mask is unknown, so assume that no signal is blocked */
     thread->switches = proc_number(text, "voluntary_ctxt_switches:", 10) +
                        proc_number(text, "nonvoluntary_ctxt_switches:", 10);
 }
 
-/* The call first, then the count of switches: see inspect.h. False: the thread has ended, or may
- * not be looked at (errno). */
+/* Reads the system call before the count of switches: see inspect.h. False: the thread has ended,
+ * or reading it is not permitted (errno). */
 static bool read_parts(const struct target *target, struct target_thread *thread, char *text,
                        size_t size)
 {
-    if (proc_read_thread(target->seen_pid, thread->seen_tid, "syscall", text, size) <= 0)
-        return false;
-    parse_call(thread, text);
-    if (proc_read_thread(target->seen_pid, thread->seen_tid, "status", text, size) <= 0)
+    if (!read_call(target, thread) ||
+        proc_read_thread(target->seen_pid, thread->seen_tid, "status", text, size) <= 0)
         return false;
     parse_status(thread, text);
     return true;
@@ -143,7 +150,7 @@ static bool read_thread(struct target *target, uint32_t tid)
     char text[4096];
     struct target_thread thread = {.seen_tid = tid};
     if (!read_parts(target, &thread, text, sizeof text)) {
-        /* Of one that has no memory any more, what little there is is root's to see. */
+        /* The files of a thread without memory are readable for root only. */
         int failure = errno;
         bool refused = failure == EACCES || failure == EPERM;
         errno = refused && proc_is_ending(tid) ? ESRCH : failure;
@@ -156,7 +163,7 @@ static bool read_thread(struct target *target, uint32_t tid)
     if (!place)
         return errno = ENOMEM, false;
     *place = thread;
-    if (tid == target->through) { /* all threads have the same */
+    if (tid == target->through) { /* the same for all threads */
         target->handlers = proc_number(text, "SigCgt:", 16);
         target->handlers_known = proc_line(text, "SigCgt:");
     }
@@ -228,7 +235,7 @@ static gordian_status list_failure(const struct target *target, int failure, gor
     return fail(error, GORDIAN_STATUS_INPUT, "process %u has ended meanwhile", target->seen_pid);
 }
 
-/* Where its program and its files are. */
+/* Sets the paths of its program, root and mapped files. */
 static bool read_places(struct target *target)
 {
     char path[64], program[PATH_MAX];
@@ -263,7 +270,7 @@ static gordian_status live_list(struct target *target, gordian_error *error)
         if (tid && !read_thread(target, tid) && errno != ENOENT && errno != ESRCH)
             failure = errno ? errno : failure;
     }
-    /* While threads end, the kernel's list may leave others out; but it counts them. */
+    /* While threads end, the kernel's list may be incomplete. The link count is not. */
     if (folder && fstat(dirfd(folder), &about) == 0)
         target->partial = about.st_nlink != listed + 2;
     if (folder)
@@ -288,7 +295,7 @@ static size_t live_read(struct target *target, uint64_t address, void *to, size_
 
 /* ------------------------------------------------------------------ registers */
 
-/* How often it has given the processor up by itself, so far. */
+/* Returns how often the thread has yielded its processor voluntarily. */
 static uint64_t rests_of(const struct target *target, uint32_t tid)
 {
     char text[4096];
@@ -297,8 +304,9 @@ static uint64_t rests_of(const struct target *target, uint32_t tid)
                : UINT64_MAX;
 }
 
-/* Has this socket a time limit of its own? A call that waits at it is interrupted for good, and
- * would wait for the whole of it again. True also if that cannot be told. */
+/* Returns whether the socket has a time limit of its own. A call on such a socket fails with EINTR
+ * when interrupted, and would wait for the whole time limit if repeated. Also true if that cannot
+ * be determined. */
 static bool socket_is_timed(const struct target *target, uint64_t descriptor)
 {
     char link[64];
@@ -318,9 +326,9 @@ static bool socket_is_timed(const struct target *target, uint64_t descriptor)
     return !known || limit.tv_sec || limit.tv_usec;
 }
 
-/* Would it notice? Where it is now counts, not where it was listed; and one that is on its way may
- * be in another call by the time it is stopped. So who slept must sleep in the same call still, and
- * who ran must be one that runs on. */
+/* Returns whether the thread would notice a stop. What counts is its current state, and it may
+ * change before the stop. So a thread that slept must still sleep in the same call, and a thread
+ * that ran must run without yielding. */
 static bool would_notice(const struct target *target, const struct target_thread *thread,
                          const struct target_thread *now, const struct sleep_call *call)
 {
@@ -347,18 +355,15 @@ static bool live_registers(struct target *target, struct target_thread *thread, 
                            struct stack_copy *stack)
 {
     unsigned char set[STOP_SET];
-    char text[256];
     struct target_thread now = {.seen_tid = thread->seen_tid};
     struct sleep_call call;
-    /* One that cannot be interrupted would not stop in time either. */
-    if (stop_ms == 0 || thread->state == 'D' ||
-        proc_read_thread(target->seen_pid, now.seen_tid, "syscall", text, sizeof text) <= 0)
+    /* A thread in uninterruptible sleep would not stop in time. */
+    if (stop_ms == 0 || thread->state == 'D' || !read_call(target, &now))
         return false;
-    parse_call(&now, text);
     bool sleeps = sleep_call(target, &now, &call);
     if (!target->doomed && would_notice(target, thread, &now, &call))
         return false;
-    /* Should this process be killed, the kernel makes this call again all the same. */
+    /* If this process is killed during the stop, the kernel still repeats the call. */
     bool by_itself = target->doomed || !sleeps || (call.restarts && !call.timed);
     uint64_t start = clock_ns();
     ssize_t size = stop_for_registers(target->through, thread->seen_tid,
@@ -371,17 +376,14 @@ static bool live_registers(struct target *target, struct target_thread *thread, 
     return size > 0;
 }
 
-/* It sleeps, without a limit, in a call that the kernel makes again: it does not notice. */
+/* The thread sleeps without a time limit in a call that the kernel restarts, so it does not notice.
+ */
 static bool live_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask)
 {
-    char text[256];
     struct target_thread now = {.seen_tid = seen_tid};
     struct sleep_call call;
-    if (proc_read_thread(target->seen_pid, seen_tid, "syscall", text, sizeof text) <= 0)
-        return false;
-    parse_call(&now, text);
-    if (!sleep_call(target, &now, &call) || call.timed || call.notices ||
-        (call.kind == CALL_READ && socket_is_timed(target, now.arguments[0])))
+    if (!read_call(target, &now) || !sleep_call(target, &now, &call) || call.timed ||
+        call.notices || (call.kind == CALL_READ && socket_is_timed(target, now.arguments[0])))
         return false;
     uint64_t start = clock_ns();
     bool done = stop_to_ask(target->through, seen_tid, stop_ms * UINT64_C(1000000), ask);
@@ -391,7 +393,7 @@ static bool live_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms,
 
 /* ------------------------------------------------------------------ opening */
 
-/* A sum over what may be run: it changes with exec and with a library that is loaded. */
+/* A checksum of the executable mappings: it changes with exec and when a library is loaded. */
 static uint64_t code_sum(const struct target *target)
 {
     uint64_t sum = 0;
@@ -432,7 +434,7 @@ static const struct target_ops live_ops = {
     .remap = live_remap,
 };
 
-/* Whose program it is: its processor and word size. */
+/* Determines the processor and word size of the program. */
 static gordian_status read_machine(struct target *target, gordian_error *error)
 {
     char path[64];
@@ -469,7 +471,7 @@ static gordian_status open_parts(struct target *target, gordian_error *error)
         return list_failure(target, errno, error);
     gordian_status status = target_parse_maps(target, error);
     THEN(status, live_list(target, error));
-    /* The same right that memory needs: asked for now, so that it is said now. */
+    /* Reading memory requires the same permission: check it now, to report it now. */
     uint64_t word;
     if (status == GORDIAN_OK && target->mapping_count &&
         live_read(target,
@@ -480,7 +482,7 @@ static gordian_status open_parts(struct target *target, gordian_error *error)
     return status;
 }
 
-/* There, a process and not a thread, and not ended. */
+/* Checks that the process exists, is not a thread, and has not ended. */
 static gordian_status open_process(struct target *target, gordian_error *error)
 {
     uint32_t pid = target->seen_pid;

@@ -13,7 +13,7 @@
 
 #define HEADERS_MOST 64
 
-/* Bytes of a file by offset, or of memory by address. */
+/* Bytes of a file, by offset, or of memory, by address. */
 struct bytes {
     int fd; /* -1: memory */
     struct target *target;
@@ -25,14 +25,6 @@ static bool get_bytes(const struct bytes *from, uint64_t at, void *to, size_t si
     if (from->fd < 0)
         return target_read_all(from->target, from->base + at, to, size);
     return pread(from->fd, to, size, (off_t)at) == (ssize_t)size;
-}
-
-static bool get_header(const struct bytes *from, Elf64_Ehdr *header)
-{
-    return get_bytes(from, 0, header, sizeof *header) &&
-           memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-           header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-           header->e_phentsize == sizeof(Elf64_Phdr);
 }
 
 /* ------------------------------------------------------------------ build-ids */
@@ -60,7 +52,10 @@ static bool find_id(const struct bytes *from, struct image_id *id, uint32_t *mac
     Elf64_Ehdr header;
     Elf64_Phdr parts[HEADERS_MOST];
     *id = (struct image_id){.count = 0};
-    if (!get_header(from, &header) || header.e_phnum > HEADERS_MOST ||
+    if (!get_bytes(from, 0, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_phentsize != sizeof(Elf64_Phdr) ||
+        header.e_phnum > HEADERS_MOST ||
         !get_bytes(from, header.e_phoff, parts, header.e_phnum * sizeof *parts))
         return false;
     *machine = header.e_machine;

@@ -62,27 +62,18 @@ bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
     return true;
 }
 
-static bool has_lock(uint32_t pid, uint32_t fd)
+static bool has_use(uint32_t pid, uint32_t fd, enum open_file_use use)
 {
     char text[4096];
+    bool reads, writes;
+    if (use != OPEN_FILE_LOCKS)
+        return open_file_mode(pid, fd, &reads, &writes) &&
+               (use == OPEN_FILE_WRITES ? writes : reads);
     proc_read(text, sizeof text, "/proc/%u/fdinfo/%u", proc_living(pid), fd);
     return strstr(text, "lock:");
 }
 
-static bool is_readable(uint32_t pid, uint32_t fd)
-{
-    bool reads, writes;
-    return open_file_mode(pid, fd, &reads, &writes) && reads;
-}
-
-static bool is_writable(uint32_t pid, uint32_t fd)
-{
-    bool reads, writes;
-    return open_file_mode(pid, fd, &reads, &writes) && writes;
-}
-
-/* Has one of the process's descriptors of this file the property? */
-static bool any_descriptor(uint32_t pid, uint64_t inode, bool (*has)(uint32_t pid, uint32_t fd))
+bool open_file_has(uint32_t pid, uint64_t inode, enum open_file_use use)
 {
     char path[64];
     bool found = false;
@@ -90,21 +81,12 @@ static bool any_descriptor(uint32_t pid, uint64_t inode, bool (*has)(uint32_t pi
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        found = entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode && has(pid, fd);
+        found =
+            entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode && has_use(pid, fd, use);
     }
     if (folder)
         closedir(folder);
     return found;
-}
-
-bool open_file_has_lock(uint32_t pid, uint64_t inode)
-{
-    return any_descriptor(pid, inode, has_lock);
-}
-
-bool open_file_queue(uint32_t pid, uint64_t inode, bool to_write)
-{
-    return any_descriptor(pid, inode, to_write ? is_writable : is_readable);
 }
 
 /* ------------------------------------------------------------------ the other end of a socket */
@@ -172,7 +154,7 @@ static bool add_process(struct open_files *open_files, const gordian_allocator *
     char path[64];
     uint32_t living = proc_living(pid);
     if (!living)
-        return true; /* a zombie has nothing open */
+        return true; /* a zombie has no open files */
     snprintf(path, sizeof path, "/proc/%u/fd", living);
     DIR *folder = opendir(path);
     bool done = true;
@@ -201,11 +183,11 @@ static bool add_process(struct open_files *open_files, const gordian_allocator *
 /* ------------------------------------------------------------------ locks on files */
 
 #define LOCK_PIECE 16384
-#define LOCK_READS 32 /* of all of it, at most, for one that is not there */
+#define LOCK_READS 32 /* attempts to read the whole file, for a wait that is not listed */
 
 /* A line of /proc/locks. */
 struct lock_line {
-    uint64_t number; /* that of the holder, for those who wait, too */
+    uint64_t number; /* number of the lock; waiters have the number of the holder */
     uint64_t inode;
     int64_t pid;
     bool waits, posix;
@@ -230,7 +212,7 @@ static bool parse_lock(const char *line, struct lock_line *lock)
     return lock->posix || strcmp(kind, "FLOCK") == 0 || strcmp(kind, "OFDLCK") == 0;
 }
 
-/* All of /proc/locks, with a NUL behind it. */
+/* Reads all of /proc/locks, with a NUL at the end. */
 static void read_lock_lines(struct bytes *text)
 {
     ssize_t got = 1;
@@ -244,7 +226,7 @@ static void read_lock_lines(struct bytes *text)
     bytes_put(text, "", 1);
 }
 
-/* Who waits stands behind who holds. */
+/* In /proc/locks the waiters follow the holder. */
 static bool read_locks(struct open_files *open_files, const gordian_allocator *memory)
 {
     struct lock_line holder = {0}, line;
@@ -255,7 +237,7 @@ static bool read_locks(struct open_files *open_files, const gordian_allocator *m
     bool done = !text.failed;
     for (char *at = (char *)text.data, *end; done && *at; at = end) {
         end = at + strcspn(at, "\n");
-        if (*end) /* sscanf looks for the end of all that it is given */
+        if (*end) /* sscanf scans to the end of its input */
             *end++ = '\0';
         if (!parse_lock(at, &line))
             continue;

@@ -1,18 +1,18 @@
-/* Why a process may not be looked at, in words that say what to do. */
+/* Explains why a process may not be inspected, and what to do about it. */
 #pragma once
 
 #include <gordian/gordian.h>
 
-/* Who may look at whom here. */
+/* The permissions that decide whether a process may be inspected. */
 struct rights {
     uint32_t pid;
-    int yama_scope;   /* kernel.yama.ptrace_scope; 0: there is none */
-    long user, owner; /* ours, the process's; -1: not known */
+    int yama_scope;   /* kernel.yama.ptrace_scope; 0: not present */
+    long user, owner; /* of this process and of the inspected one; -1: unknown */
     bool may_trace;   /* CAP_SYS_PTRACE */
 };
 
 struct rights rights_over(uint32_t pid);
 
-/* Why looking is not allowed: another user's, Yama, a container without the capability, a process
- * that does not want to be looked at. Always GORDIAN_STATUS_INPUT. */
+/* Reports why inspecting is not permitted: the process of another user, Yama, a container without
+ * the capability, or a process that refuses to be traced. Always GORDIAN_STATUS_INPUT. */
 gordian_status rights_say(const struct rights *rights, gordian_error *error);

@@ -12,12 +12,10 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#define BELOW_STACK 1024 /* beyond any red zone */
-#define PATIENCE_NS                                                                                \
-    UINT64_C(30000000000)            /* what was begun must be ended: a busy machine is slow       \
-                                      */
-#define TRACED_STOP (SIGTRAP | 0x80) /* at a call, with PTRACE_O_TRACESYSGOOD */
-#define STOPS_MOST  8                /* of another kind, on the way to one at a call */
+#define BELOW_STACK 1024                  /* beyond any red zone */
+#define PATIENCE_NS UINT64_C(30000000000) /* completing a call on a busy machine */
+#define TRACED_STOP (SIGTRAP | 0x80)      /* stop at a system call, with PTRACE_O_TRACESYSGOOD */
+#define STOPS_MOST  8                     /* other stops before the one at a system call */
 
 size_t ask_add(struct ask *ask, uint64_t number, uint64_t first, uint64_t second, uint64_t third,
                uint64_t fourth)
@@ -33,7 +31,7 @@ size_t ask_add(struct ask *ask, uint64_t number, uint64_t first, uint64_t second
 
 #if defined(__x86_64__)
 
-/* The kernel has not decided yet that the call is made again: its result says that it will. */
+/* The result shows that the kernel will restart the call, but has not decided to yet. */
 static bool is_in_call(uint32_t pid, const struct user_regs_struct *at)
 {
     enum { RESTART = 512, RESTART_ALWAYS = 513, RESTART_WITHOUT_HANDLER = 514 };
@@ -47,7 +45,7 @@ static bool is_in_call(uint32_t pid, const struct user_regs_struct *at)
            code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* About to make its own call. */
+/* Registers for repeating the thread's own call. */
 static struct user_regs_struct own_call(const struct user_regs_struct *at)
 {
     struct user_regs_struct own = *at;
@@ -81,7 +79,7 @@ static int64_t call_result(const struct user_regs_struct *at)
 
 #else
 
-/* The kernel has gone back to the instruction of the call already. */
+/* The kernel has already moved the program counter back to the instruction of the call. */
 static bool is_in_call(uint32_t pid, const struct user_regs_struct *at)
 {
     enum { SVC = 0xd4000001 };
@@ -124,7 +122,7 @@ static bool put_registers(pid_t tid, struct user_regs_struct registers)
     return stop_put_set(tid, NT_PRSTATUS, &registers, sizeof registers);
 }
 
-/* Lets it run to the next stop at a call: where one begins, or where it ends. */
+/* Runs the thread to its next stop at the start or end of a system call. */
 static bool run_to_call(pid_t tid)
 {
     for (int i = 0; i < STOPS_MOST; i++) {
@@ -159,7 +157,7 @@ static bool make_call(pid_t tid, uint32_t pid, const struct user_regs_struct *ow
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Back into its own call, stopped where a stop finds one that sleeps there. */
+/* Returns the thread to its own call, and stops it there like any sleeping thread. */
 static void resume_call(pid_t tid, const struct user_regs_struct *own)
 {
     int status;

@@ -1,11 +1,12 @@
-/* What only a process itself can ask the kernel: its timers, what becomes of calls that a handler
- * interrupts, whether it wants a signal when its parent ends. No file of /proc tells these.
+/* Remote system calls. A process alone can ask the kernel about its interval timers, about the
+ * handlers that interrupt calls, and about a signal at the end of its parent: no file of /proc
+ * shows these.
  *
- * A thread that is stopped inside a system call is made to do these calls, and then its own again:
- * its registers are set to the instruction of its own call with another number. Signals are blocked
- * meanwhile, and the last thing it does is to begin its own call again, in which it is stopped once
- * more before the signals are let in: so the kernel decides about EINTR as if nothing had been.
- * Answers are written below its stack, where nothing lives. */
+ * A thread that is stopped inside a system call makes these calls, and then its own call again. Its
+ * registers are set to the instruction of its own call, with another number. Signals stay blocked
+ * until the thread has begun its own call again and is stopped in it, so the kernel decides about
+ * EINTR as if nothing had happened. Results are written below its stack pointer, beyond any data.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -15,12 +16,12 @@
 
 #define ASK_MOST   24
 #define ASK_ANSWER 64         /* bytes */
-#define ASK_HERE   UINT64_MAX /* an argument: where the answer is to be written */
+#define ASK_HERE   UINT64_MAX /* as an argument: the address for the result */
 
 struct ask_call {
     uint64_t number, arguments[4];
     int64_t result;
-    unsigned char answer[ASK_ANSWER]; /* what was written, if the call succeeded */
+    unsigned char answer[ASK_ANSWER]; /* the data written, if the call succeeded */
 };
 
 struct ask {
@@ -29,10 +30,9 @@ struct ask {
     bool done; /* all calls were made */
 };
 
-/* One more call, whose result is found at the index that is returned; ASK_MOST: there is no room.
- */
+/* Adds a call. Returns the index of its result; ASK_MOST: there is no capacity left. */
 size_t ask_add(struct ask *ask, uint64_t number, uint64_t first, uint64_t second, uint64_t third,
                uint64_t fourth);
 
-/* For stop.c: the thread is traced, and stopped inside a call. */
+/* For stop.c: makes the calls. The thread is traced, and stopped inside a system call. */
 void ask_stopped(struct ask *ask, uint32_t pid, pid_t tid);

@@ -22,8 +22,8 @@
 
 /* ------------------------------------------------------------------ waiting for the stop */
 
-/* Has it stopped? Its end is not taken note of: it may be our child, whose parent's part wants to
- * know. -1: it has ended; 0: neither. */
+/* Returns whether the thread has stopped; -1: it has ended; 0: neither. Does not reap it: it may be
+ * a child of this process that other code waits for. */
 static int has_stopped(pid_t tid, int *status)
 {
     siginfo_t info = {0};
@@ -48,8 +48,8 @@ bool stop_await(pid_t tid, uint64_t until, int *status)
     }
 }
 
-/* The same. `signal`: what was about to be delivered to it then, and must be when it goes on; 0:
- * nothing. */
+/* Waits likewise. `signal`: the signal that was about to be delivered, and must be when the thread
+ * continues; 0: none. */
 static bool await_stop(pid_t tid, uint64_t until, int *signal)
 {
     int status = 0;
@@ -77,8 +77,9 @@ bool stop_put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
 
 #if defined(__x86_64__)
 
-/* The kernel decides when the thread goes on what becomes of the call, by its result: this one, of
- * the kernel's own, makes it EINTR if a handler is to run, and otherwise the same call again. */
+/* When the thread continues, the kernel decides by the result of the call what follows. This
+ * result, internal to the kernel, means EINTR if a handler will run, and otherwise a restart of the
+ * same call. */
 static void call_again(uint32_t pid, pid_t tid, int signal)
 {
     enum { RESTART_WITHOUT_HANDLER = 514, RESTART_THE_REST = 516, POLL = 7 };
@@ -88,7 +89,8 @@ static void call_again(uint32_t pid, pid_t tid, int signal)
     (void)signal;
     if (!stop_get_set(tid, &registers, &size) || (int64_t)registers.orig_rax < 0)
         return;
-    /* The rest of a poll for ever is another call, which would not show that it is for ever. */
+    /* The kernel would restart a poll without a time limit as another call, which does not show
+     * that there is no limit. */
     bool poll_for_ever = (int64_t)registers.rax == -RESTART_THE_REST &&
                          registers.orig_rax == POLL && (int32_t)registers.rdx < 0;
     if (!poll_for_ever &&
@@ -100,7 +102,8 @@ static void call_again(uint32_t pid, pid_t tid, int signal)
 
 #else
 
-/* Is the thread about to run a handler, of `signal` (0: none) or of one that is pending? */
+/* Returns whether the thread is about to run a handler, of `signal` (0: none) or of a pending
+ * signal. */
 static bool handler_is_due(uint32_t pid, pid_t tid, int signal)
 {
     char text[4096];
@@ -121,8 +124,8 @@ static bool follows_call(uint32_t pid, uint64_t counter)
     return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == sizeof code && code == SVC;
 }
 
-/* The first argument is where the result is now, but the kernel has it still, and tells it of a
- * thread that is in a call: so for a moment this one is said to be in it. */
+/* The result has overwritten the first argument. The kernel still has it, and shows it for a thread
+ * inside a call: so this thread is marked as inside one for a moment. */
 static bool first_argument(uint32_t pid, pid_t tid, uint64_t number, uint64_t *first)
 {
     char text[256] = "", *end;
@@ -137,8 +140,8 @@ static bool first_argument(uint32_t pid, pid_t tid, uint64_t number, uint64_t *f
     return true;
 }
 
-/* The kernel has decided already what becomes of the call. If that is EINTR, the thread goes back
- * to the instruction that called; a handler that is to run does so for the EINTR, then. */
+/* Here the kernel has already decided what follows the call. After EINTR, move the thread back to
+ * the instruction of the call, unless a handler is about to run. */
 static void call_again(uint32_t pid, pid_t tid, int signal)
 {
     struct user_regs_struct registers;
@@ -155,7 +158,8 @@ static void call_again(uint32_t pid, pid_t tid, int signal)
 
 #endif
 
-/* One that has not stopped yet can only be let go once it has: that is soon, or it has ended. */
+/* A thread that has not stopped yet can be released only once it has. It stops soon, or it has
+ * ended. */
 static void let_go(uint32_t pid, pid_t tid, int signal)
 {
     do
@@ -164,7 +168,7 @@ static void let_go(uint32_t pid, pid_t tid, int signal)
            await_stop(tid, clock_ns() + 1000000000u, &signal));
 }
 
-/* ------------------------------------------------------------------ the stop, and who makes it */
+/* ------------------------------------------------------------------ the stop */
 
 struct stop {
     uint32_t pid;
@@ -173,8 +177,8 @@ struct stop {
     unsigned char *set;
     struct stack_copy *stack; /* or NULL */
     struct ask *ask;          /* or NULL */
-    ssize_t size;             /* of the set; as stop_for_registers() says */
-    int failure;              /* errno, if it may not be stopped */
+    ssize_t size;             /* bytes of the set; see stop_for_registers() */
+    int failure;              /* errno if stopping is not permitted */
 };
 
 static void copy_stack(const struct stop *stop)
@@ -202,7 +206,7 @@ static void stop_now(struct stop *stop)
         return;
     }
     stop->size = 0;
-    /* Whoever waits for a processor may find that the time is over: then nothing is read. */
+    /* After waiting for a processor the time may be over: then nothing is read. */
     if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0 &&
         await_stop(stop->tid, until, &signal) && clock_ns() <= until &&
         stop_get_set(stop->tid, stop->set, &size))
@@ -214,8 +218,8 @@ static void stop_now(struct stop *stop)
     let_go(stop->pid, stop->tid, signal);
 }
 
-/* In a session of its own, a signal to a whole group (from a terminal, from timeout(1)) does not
- * reach it. */
+/* A new session: signals to the process group (from a terminal, from timeout(1)) do not reach it.
+ */
 static int stop_apart(void *argument)
 {
     setsid();
@@ -223,21 +227,21 @@ static int stop_apart(void *argument)
     return 0;
 }
 
-/* The thread sanitizer puts itself before clone(), and takes it for a fork. */
+/* ThreadSanitizer intercepts clone(), and treats it as a fork. */
 extern int plain_clone(int (*work)(void *), void *stack, int flags, void *argument,
                        ...) __asm__("__clone");
 
-/* This thread sleeps until the other process has ended, which has its memory and works on a piece
- * of its stack. Both stay should this process be killed: the stop goes on to its end, and the
- * thread is let go as it would have been. False: there is no such process. */
+/* Stops the thread from another process, which shares memory with this one and runs on a part of
+ * its stack. This thread sleeps until the other process has ended. If this process is killed, the
+ * other one completes the stop and releases the thread. False: the other process could not be
+ * started. */
 static bool stop_by_another(struct stop *stop)
 {
     _Alignas(16) char stack[64u << 10];
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    /* Without a signal at its end it is nobody's child but ours: wait() elsewhere does not see it.
-     */
+    /* A child without an exit signal is invisible to wait() elsewhere in this program. */
     pid_t made = plain_clone(stop_apart, stack + sizeof stack, CLONE_VM | CLONE_VFORK, stop);
     while (made > 0 && waitpid(made, NULL, __WCLONE) < 0 && errno == EINTR)
         ;
@@ -245,7 +249,8 @@ static bool stop_by_another(struct stop *stop)
     return made > 0;
 }
 
-/* Without the other process, only if `by_itself`. */
+/* Stops the thread from another process. If that fails, stops it from here, but only if
+ * `by_itself`. */
 static void make_stop(struct stop *stop, bool by_itself)
 {
     bool by_another = stop_by_another(stop);

@@ -1,9 +1,9 @@
-/* Stopping one thread of another process for its registers and its stack, for a bounded time.
+/* Stops one thread of another process (ptrace) for its registers and its stack, for a limited time.
  *
- * It is seized, not attached to: no signal is sent. The kernel makes most system calls again after
- * a stop, as if nothing had been; those that it does not, and that would come back with EINTR, are
- * made again from here. That takes somebody who is there until the thread goes on: so it is done by
- * a small process apart, which outlives this one if that is killed.
+ * The thread is seized, not attached to, so no signal is sent. After a stop the kernel restarts
+ * most system calls. Calls that it would not restart, but fail with EINTR, are restarted from here.
+ * The tracer must exist until the thread continues. So a small separate process does this, which
+ * survives if this process is killed.
  */
 #pragma once
 
@@ -14,26 +14,28 @@
 struct stack_copy;
 struct ask;
 
-#define STOP_SET (34 * 8) /* bytes of a register set at most */
+#define STOP_SET (34 * 8) /* the largest register set, in bytes */
 
-/* The registers as the kernel writes them (NT_PRSTATUS), and how many bytes; 0: it did not stop
- * within `most_ns`; -1: it may not be stopped. `by_itself`: this process may do it where none apart
- * is allowed to (Yama lets a process trace its descendants only), though if it were killed in
- * between, a call might come back with EINTR. `stack`: NULL, or room for the stack as it is then,
- * which one that runs has overwritten as soon as it goes on. */
+/* Reads the registers as the kernel writes them (NT_PRSTATUS). Returns the number of bytes; 0: the
+ * thread did not stop within `most_ns`; -1: stopping is not permitted. `by_itself`: this process
+ * may stop the thread if a separate one is not permitted to (Yama allows tracing descendants only).
+ * If this process is then killed during the stop, a call may fail with EINTR. `stack`: NULL, or a
+ * buffer for the stack at that moment, which a running thread overwrites as soon as it continues.
+ */
 ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
                            unsigned char *set, struct stack_copy *stack);
 
-/* Stops it and has it make calls of the kernel (remote_calls.h). It must sleep without a limit in a
- * call that the kernel makes again. False: it did not stop in time, or may not be stopped, or not
- * all of the calls were made. */
+/* Stops the thread and makes it execute system calls (remote_calls.h). It must sleep without a time
+ * limit in a call that the kernel restarts. False: it did not stop in time, stopping is not
+ * permitted, or a call could not be made. */
 bool stop_to_ask(uint32_t pid, uint32_t tid, uint64_t most_ns, struct ask *ask);
 
 /* ------------------------------------------------------------------ for remote_calls.c */
 
-/* Waits for a stop of a thread that is traced, for so long at most; its status as waitpid() tells
- * it. False: it has ended, or has not stopped. */
+/* Waits until a traced thread stops, or `until`; `status` as of waitpid(). False: it has ended, or
+ * has not stopped. */
 bool stop_await(pid_t tid, uint64_t until, int *status);
-/* The general registers, as the kernel writes them; to set also another kind than NT_PRSTATUS. */
+/* Read and write registers as the kernel stores them: the general ones, and for writing also
+ * another `kind` than NT_PRSTATUS. */
 bool stop_get_set(pid_t tid, void *set, size_t *size);
 bool stop_put_set(pid_t tid, uintptr_t kind, void *set, size_t size);

@@ -6,24 +6,25 @@
 #define NOWHERE UINT16_MAX
 #define NEVER   0xffu /* no argument is a time limit */
 
-/* What becomes of a call that a stop interrupts, without a handler that would have to run. */
+/* What happens to a call that a stop interrupts, if no handler has to run. */
 enum {
-    RESTARTS, /* the kernel makes it again, for the rest of its time: see signal(7) */
-    MOSTLY,   /* so, but for what is behind some descriptors */
-    PARTLY,   /* so, but if part of it was done it comes back with that */
-    AGAIN,    /* EINTR: it can be made again from outside (stop.h), but for its whole time */
-    NOTICES,  /* what has been done by then cannot be done again */
+    RESTARTS, /* the kernel restarts it for the remaining time: see signal(7) */
+    MOSTLY,   /* restarted, except on some kinds of descriptors */
+    PARTLY,   /* restarted, unless part of the work was done: then it returns */
+    AGAIN,   /* fails with EINTR; it can be restarted from outside (stop.h), but with its whole time
+                limit */
+    NOTICES, /* work done before the stop cannot be repeated */
 };
 
-/* A system call that may sleep: its numbers, and which argument (counted from 0) limits the time:
- * a pointer (NULL: no limit), or milliseconds (negative: none). */
+/* A system call that may sleep: its numbers, and the argument (counted from 0) that limits the
+ * time. That argument is a pointer (NULL: no limit) or milliseconds (negative: no limit). */
 struct known_call {
     const char *name;
     uint16_t x86, arm;
     uint8_t kind;
-    uint8_t limit;     /* argument, or NEVER */
-    bool milliseconds; /* it is a number, not a pointer */
-    uint8_t stopped;   /* what becomes of it */
+    uint8_t limit;     /* index of the argument, or NEVER */
+    bool milliseconds; /* the limit is a number, not a pointer */
+    uint8_t stopped;   /* what happens after a stop */
 };
 
 static const struct known_call known_calls[] = {
@@ -89,7 +90,7 @@ static bool has_limit(const struct known_call *known, const uint64_t *arguments)
     return known->milliseconds ? (int32_t)argument >= 0 : argument != 0;
 }
 
-/* Who wants all that he asked for gets what is there if he is interrupted. */
+/* A call that waits for all requested bytes returns what has arrived when it is interrupted. */
 static bool receives_all(const struct known_call *known, const struct target_thread *thread)
 {
     enum { WAIT_ALL = 0x100 };
@@ -115,7 +116,7 @@ bool sleep_call(const struct target *target, const struct target_thread *thread,
     call->restarts = known->stopped == RESTARTS;
     call->notices = known->stopped == NOTICES || known->stopped == PARTLY ||
                     (known->stopped == AGAIN && call->timed) || receives_all(known, thread);
-    /* A timed wait that was interrupted: the registers still have what it was called with. */
+    /* An interrupted timed wait: the registers still hold its original arguments. */
     if (strcmp(known->name, "restart_syscall") == 0)
         call->address = thread->arguments[0];
     if (call->kind == CALL_FUTEX) {
@@ -128,8 +129,8 @@ bool sleep_call(const struct target *target, const struct target_thread *thread,
     return true;
 }
 
-/* A connection that was interrupted is still being made: asked again, it says so. Of a ring, what
- * was handed in would be handed in twice. */
+/* Returns whether a call can be repeated. After an interruption connect() reports that it is in
+ * progress. For a ring, the requests would be submitted twice. */
 bool call_repeats(uint32_t machine, uint64_t number)
 {
     const struct known_call *known = find_call(machine, number);

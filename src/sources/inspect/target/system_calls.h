@@ -1,21 +1,21 @@
-/* System calls as far as sleeping goes: by name, on whichever machine; how long they may sleep. */
+/* The system calls in which threads sleep: their names on each machine, and their time limits. */
 #pragma once
 
 #include "sources/inspect/target/target.h"
 
 enum call_kind {
-    CALL_OTHER, /* something that is not in the table */
+    CALL_OTHER, /* not in the table */
     CALL_FUTEX, /* a word in memory */
-    CALL_READ,  /* a descriptor: read, readv, recv... */
+    CALL_READ,  /* one descriptor: read, readv, recv... */
     CALL_WRITE,
     CALL_POLL, /* several descriptors */
     CALL_FLOCK,
     CALL_FCNTL,
-    CALL_CHILD, /* wait4, waitid */
-    CALL_TIME,  /* ends by itself */
+    CALL_CHILD, /* a child process: wait4, waitid */
+    CALL_TIME,  /* ends by timeout */
     CALL_SIGNAL,
-    CALL_SEMAPHORE, /* System V's */
-    CALL_SEND,      /* to a message queue of POSIX */
+    CALL_SEMAPHORE, /* System V semaphore */
+    CALL_SEND,      /* POSIX message queue */
     CALL_RECEIVE,
 };
 
@@ -27,23 +27,24 @@ enum {
     FUTEX_OP_LOCK_PI2 = 13,
 };
 
-/* What a thread sleeps in. */
+/* The system call in which a thread sleeps. */
 struct sleep_call {
     enum call_kind kind;
-    const char *name; /* "futex"; "system call 123" is for the caller to say: then NULL */
-    bool timed;       /* it ends by itself */
-    bool restarts;    /* may be interrupted by anybody without the program noticing */
-    bool notices;     /* comes back, or waits longer, even if it is made again after a stop */
-    /* CALL_FUTEX; of CALL_TIME the address alone, if it may have been a futex: */
+    const char *name; /* "futex"; NULL: not in the table */
+    bool timed;       /* ends by timeout */
+    bool restarts;    /* an interruption is never visible to the program */
+    bool notices;     /* returns early, or waits longer, even if it is repeated after a stop */
+    /* CALL_FUTEX; for CALL_TIME only the address, if it may have been a futex: */
     uint64_t address;
     uint32_t operation; /* without flags */
-    uint32_t value;     /* expected in the word */
-    bool is_private;    /* the flag: only threads of this process wake it */
+    uint32_t value;     /* value expected in the word */
+    bool is_private;    /* FUTEX_PRIVATE_FLAG: only threads of this process wake it */
 };
 
-/* What the thread sleeps in; false: it does not, or that cannot be told. */
+/* Fills in the system call in which the thread sleeps. False: it does not sleep, or that is
+ * unknown. */
 bool sleep_call(const struct target *target, const struct target_thread *thread,
                 struct sleep_call *call);
 
-/* May a call that was interrupted be made again as it was, without harm? */
+/* Returns whether an interrupted call can be repeated without harm. */
 bool call_repeats(uint32_t machine, uint64_t number);

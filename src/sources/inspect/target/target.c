@@ -148,7 +148,7 @@ bool target_maps(const struct target *target, const char *part)
     return false;
 }
 
-/* Is this file a program or a library, by its beginning in memory? */
+/* Returns whether this file is a program or a library, judged by its first bytes in memory. */
 static bool is_object(struct target *target, const char *path)
 {
     char magic[4];
@@ -162,21 +162,16 @@ static bool is_object(struct target *target, const char *path)
     return false;
 }
 
-/* A core lists the files that were mapped, and memory without a name that is shared is one for the
- * kernel, too ("/dev/zero"). So what has none is private, if there is such a list; and so is the
- * data of programs and libraries, as loaders map them. */
-static bool is_private_in_core(struct target *target, const struct target_mapping *mapping)
-{
-    return !target->truncated && target_maps(target, "/") &&
-           (mapping->path[0] != '/' || is_object(target, mapping->path));
-}
-
+/* A core lists the mapped files, and shared memory without a name is a file for the kernel
+ * ("/dev/zero"). So if there is such a list, memory without a file is private. The data of programs
+ * and libraries is also private, as loaders map it. */
 bool target_is_private(struct target *target, uint64_t address)
 {
     const struct target_mapping *mapping = target_mapping(target, address);
     if (!mapping || mapping->shared)
         return false;
-    return !target->core || is_private_in_core(target, mapping);
+    return !target->core || (!target->truncated && target_maps(target, "/") &&
+                             (mapping->path[0] != '/' || is_object(target, mapping->path)));
 }
 
 /* ------------------------------------------------------------------ threads */
@@ -242,7 +237,7 @@ bool target_glance(struct target *target, struct target_thread *thread)
 
 /* ------------------------------------------------------------------ registers */
 
-/* Where each of DWARF's registers is in the kernel's set. */
+/* Index of each DWARF register in the kernel's register set. */
 static const unsigned char x86_places[] = {10, 12, 11, 5, 13, 14, 4, 19, 9,
                                            8,  7,  6,  3, 2,  1,  0, 16};
 enum { X86_STACK = 7, X86_COUNTER = 16, ARM_STACK = 31, ARM_COUNTER = 32 };

@@ -1,60 +1,61 @@
-/* A process to be looked at: alive, or as the core it left. Both say the same things:
+/* A process to inspect: alive, or as a core dump. Both provide the same data:
  *
- *     target->threads      every thread: number, name, the system call it sleeps in
+ *     target->threads      every thread: ID, name, the system call it sleeps in
  *     target_read          memory
- *     target->mappings     which files lie where
- *     target_registers     all registers of a thread; of a live one that needs a stop
+ *     target->mappings     which files are mapped where
+ *     target_registers     all registers of a thread; for a live thread this requires a stop
  *
- * Numbers of threads are those the process itself uses (in its own pid namespace), since that is
- * what its locks hold; `seen_tid` is what the same thread is called here.
+ * Thread IDs are those in the pid namespace of the process, since its locks contain those.
+ * `seen_tid` is the ID of the same thread in the namespace of this process.
  */
 #pragma once
 
 #include <gordian/gordian.h>
 
-#define TARGET_REGISTERS 33       /* by DWARF number, as in foundation/records/incident.h */
-#define TARGET_SET       (34 * 8) /* bytes of a set of the kernel's at most */
+#define TARGET_REGISTERS 33       /* DWARF numbers, as in foundation/records/incident.h */
+#define TARGET_SET       (34 * 8) /* the largest register set of the kernel, in bytes */
 
 enum target_activity {
-    TARGET_RUNS,    /* or is about to */
+    TARGET_RUNS,    /* or is runnable */
     TARGET_SLEEPS,  /* in the system call `call` */
-    TARGET_UNKNOWN, /* neither can be told */
+    TARGET_UNKNOWN, /* unknown */
 };
 
 struct target_thread {
     uint32_t tid, seen_tid;
     char name[64];
-    char state; /* of /proc: 'S', 'R', 'D', 'T', 't', 'Z'; 0 in a core */
+    char state; /* as in /proc: 'S', 'R', 'D', 'T', 't', 'Z'; 0 in a core */
     enum target_activity activity;
     uint64_t call, arguments[6];
     uint64_t stack, counter; /* registers; 0: unknown */
-    uint64_t blocked;        /* signals that it does not let in, bit n-1 */
-    uint64_t switches;       /* how often it was switched from, so far */
-    bool steady;             /* has slept between two looks: see inspect.h; in a core always */
+    uint64_t blocked;        /* blocked signals, bit n-1 */
+    uint64_t switches;       /* context switches so far */
+    bool steady;             /* slept between both listings: see inspect.h; always in a core */
     uint64_t register_mask;  /* bit r: registers[r] is known */
     uint64_t registers[TARGET_REGISTERS];
-    unsigned char set[TARGET_SET]; /* as the kernel writes them, if all are known */
-    size_t set_size;               /* 0: they are not */
+    unsigned char set[TARGET_SET]; /* as the kernel writes it, if all registers are known */
+    size_t set_size;               /* 0: unknown */
 };
 
 struct target_mapping {
     uint64_t low, high, offset, inode;
     unsigned major, minor;
     bool writable, executable;
-    bool shared; /* other processes may see what is written here */
+    bool shared; /* other processes may see writes */
     char *path;  /* "[heap]", or "" */
 };
 
 struct target_ops;
 struct ask;
 
-/* What a process was asked by stopping one of its threads (sources/inspect/judge/facts.h). */
+/* What a process reported about itself, through remote calls of one thread
+ * (sources/inspect/judge/facts.h). */
 struct target_asked {
-    uint32_t thread;   /* the one that was stopped, as seen here; 0: it was not asked */
-    uint64_t place;    /* where all others were then */
-    uint64_t switches; /* of the one, from its return to sleep on; 0: not known yet */
-    bool armed;        /* a timer is */
-    bool at_death;     /* it gets a signal when its parent ends */
+    uint32_t thread;   /* the stopped thread's seen_tid; 0: no calls were made */
+    uint64_t place;    /* checksum of where all other threads were then */
+    uint64_t switches; /* of the stopped thread, once it sleeps again; 0: not known yet */
+    bool armed;        /* a timer is armed */
+    bool at_death;     /* it receives a signal when its parent ends */
     uint64_t restarts; /* signals whose handlers have SA_RESTART */
 };
 
@@ -67,127 +68,130 @@ enum target_runtime {
 struct target {
     const struct target_ops *ops;
     bool core;
-    bool doomed;  /* about to be ended: its threads may be stopped whatever they do */
-    bool passing; /* one of many: if it ends meanwhile, it is just not there any more */
+    bool doomed;  /* about to be killed: its threads may be stopped in any call */
+    bool passing; /* one of many: if it ends, it is silently dropped */
     uint32_t pid, seen_pid;
-    uint32_t through; /* one of its threads that lives, seen_pid if that does: proc_living */
+    uint32_t through; /* a live thread of it, seen_pid if possible: proc_living */
     uint32_t machine; /* EM_X86_64 or EM_AARCH64 */
     char *program;    /* path; never NULL */
-    char *root;       /* below this folder its files are; "" */
-    char *mapped;     /* as /proc/PID/map_files; "" */
-    char *exe;        /* a core's program, if it is to be read elsewhere than it was; NULL */
-    char *exe_path;   /* and where it was */
-    char *maps;       /* the text of /proc/PID/maps, or what it would be */
+    char *root;       /* folder that contains its files; "" */
+    char *mapped;     /* /proc/PID/map_files; "" */
+    char *exe;        /* for a core, another file to read as its program; NULL */
+    char *exe_path;   /* the program's original path */
+    char *maps;       /* the text of /proc/PID/maps, or its equivalent for a core */
     size_t maps_size;
-    struct target_mapping *mappings; /* by address */
+    struct target_mapping *mappings; /* sorted by address */
     size_t mapping_count, mapping_room;
-    struct target_thread *threads; /* by tid */
+    struct target_thread *threads; /* sorted by tid */
     size_t thread_count, thread_room;
-    bool partial; /* the last listing may lack some */
+    bool partial; /* the last listing may be incomplete */
     bool handlers_known;
-    uint64_t handlers;   /* signals with handlers, bit n-1 */
-    uint64_t bytes_read; /* of memory or the core, to tell */
+    uint64_t handlers;   /* signals that have handlers, bit n-1 */
+    uint64_t bytes_read; /* from memory or the core, for statistics */
     unsigned threads_stopped;
-    uint64_t stopped_ns;         /* the longest stop */
-    bool truncated;              /* a core of which something is missing */
-    char *note;                  /* what else the reader should know, or NULL */
-    enum target_runtime runtime; /* by its mark (sources/inspect/decoders/runtimes.c) */
-    bool wants_asking;           /* the verdict depends on what it could be asked */
+    uint64_t stopped_ns;         /* longest stop */
+    bool truncated;              /* the core is incomplete */
+    char *note;                  /* a note for the report, or NULL */
+    enum target_runtime runtime; /* found by its mark (sources/inspect/decoders/runtimes.c) */
+    bool wants_asking;           /* the verdict depends on facts that only remote calls show */
     struct target_asked asked;
-    bool interprets;   /* it runs scripts, and handlers of signals in them */
-    void *interpreter; /* what a decoder on scripts remembers of it
-                          (sources/inspect/decoders/python.h), or NULL */
+    bool interprets;   /* it interprets scripts, and runs signal handlers in them */
+    void *interpreter; /* state of the decoder for scripts (sources/inspect/decoders/python.h), or
+                          NULL */
     void (*close_interpreter)(struct target *target);
     gordian_allocator memory;
 };
 
-/* A thread's stack from its pointer up. */
+/* A copy of a thread's stack, from its stack pointer up. */
 struct stack_copy {
     char *bytes;
-    size_t room, size; /* 0: it was not copied */
+    size_t room, size; /* size 0: not copied */
 };
 
 struct target_ops {
-    /* Lists the threads anew. GORDIAN_STATUS_INPUT: it has ended. NULL: they do not change. */
+    /* Lists the threads again. GORDIAN_STATUS_INPUT: the process has ended. NULL: threads do not
+     * change. */
     gordian_status (*list)(struct target *target, gordian_error *error);
-    /* How many bytes could be read, from the first on. */
+    /* Returns the number of bytes read, from `address` on. */
     size_t (*read)(struct target *target, uint64_t address, void *to, size_t size);
-    /* Fills all registers of a thread; `stop_ms`: how long it may be stopped for that, 0: not.
-     * `stack`: NULL, or room for its stack at that moment. NULL: all are known. */
+    /* Reads all registers of a thread, which may be stopped for `stop_ms` at most; 0: it may not.
+     * `stack`: NULL, or a buffer for its stack at that moment. NULL: all registers are known. */
     bool (*registers)(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack);
-    /* Stops a thread that sleeps and has it make calls (remote_calls.h). */
+    /* Stops a sleeping thread and makes it execute system calls (remote_calls.h). */
     bool (*ask)(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask);
-    /* Reads the mappings anew, if they can change. `other`: there is other code than before. */
+    /* Reads the mappings again, if they can change. `other`: there is other code than before. */
     bool (*remap)(struct target *target, bool *other);
-    /* What one thread does now, its number being known. False: it has ended, or this is a core. */
+    /* Reads what one thread does now. False: it has ended, or this is a core. */
     bool (*glance)(struct target *target, struct target_thread *thread);
     void (*close)(struct target *target);
 };
 
-/* live.c. Says what is wrong and what to do: no such process, no rights, a zombie, 32 bits. */
+/* live.c. Errors state what is wrong and what to do: no such process, no permission, a zombie, a
+ * 32-bit program. */
 gordian_status target_open_live(struct target **out, uint32_t pid, gordian_error *error);
-/* core.c. `exe`, `sysroot`: NULL, or where the program and the files are. */
+/* core.c. `exe`, `sysroot`: NULL, or the paths of the program and of its files. */
 gordian_status target_open_core(struct target **out, const char *path, const char *exe,
                                 const char *sysroot, gordian_error *error);
 void target_close(struct target *target);
-/* core_write.c: a core of a live process, as of now. Its threads are stopped one by one, each only
- * for its registers; memory is read while it goes on. */
+/* core_write.c: writes a core dump of a live process. Its threads are stopped one by one, each only
+ * for its registers; memory is read while the process runs. */
 gordian_status target_write_core(struct target *target, const char *path, unsigned stop_ms,
                                  gordian_error *error);
 
 gordian_status target_list(struct target *target, gordian_error *error);
 size_t target_read(struct target *target, uint64_t address, void *to, size_t size);
-/* All of it, or false. */
+/* Read all bytes. False: not all could be read. */
 bool target_read_all(struct target *target, uint64_t address, void *to, size_t size);
 bool target_read_u32(struct target *target, uint64_t address, uint32_t *value);
 bool target_read_u64(struct target *target, uint64_t address, uint64_t *value);
 bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack);
-/* False: it could not be stopped, or this is a core. */
+/* False: the thread could not be stopped, or this is a core. */
 bool target_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask);
-/* False: the process has ended, or memory has run out. */
+/* False: the process has ended, or memory ran out. */
 bool target_remap(struct target *target, bool *other);
 bool target_glance(struct target *target, struct target_thread *thread);
 
-/* The state of a thread of a live process now, as in /proc; 0: it has ended, or this is a core. */
+/* Returns the current state of a thread as in /proc; 0: it has ended, or this is a core. */
 char target_state(const struct target *target, uint32_t seen_tid);
 
 /* Waits until a thread that was stopped sleeps again, or has ended. */
 void target_await_sleep(const struct target *target, uint32_t seen_tid, uint64_t until);
-#define TARGET_ASLEEP_NS 2000000000u /* long enough for that on a busy machine */
+#define TARGET_ASLEEP_NS 2000000000u /* long enough on a busy machine */
 
-/* Is the thread in the same call as before, at the same place? */
+/* Returns whether the thread is in the same call as before, at the same stack pointer and counter.
+ */
 bool target_same_place(const struct target_thread *before, const struct target_thread *now);
 
-/* Has another process the very memory of this one (clone with CLONE_VM), so that it may wake its
- * threads? As far as that can be seen. */
+/* Returns whether another process shares the memory of this one (CLONE_VM), so that it could wake
+ * its threads. Finds only what is visible to this process. */
 bool target_shares_memory(const struct target *target);
 
-/* Is what lies there for no other process to see? A core does not say what is shared: false where
- * that is in doubt. */
+/* Returns whether no other process can see the memory at this address. A core does not show what is
+ * shared: false in case of doubt. */
 bool target_is_private(struct target *target, uint64_t address);
 
-/* NULL: none. */
+/* These return NULL if there is none. */
 struct target_thread *target_thread(const struct target *target, uint32_t tid);
 const struct target_mapping *target_mapping(const struct target *target, uint64_t address);
-/* Is a file mapped whose path contains this part? */
+/* Returns whether a file is mapped whose path contains this part. */
 bool target_maps(const struct target *target, const char *part);
 
 /* ------------------------------------------------------------------ for live.c and core.c */
 
-/* The texts that are never NULL. */
+/* Initializes the texts that are never NULL. */
 gordian_status target_fill(struct target *target, gordian_error *error);
-/* Parses target->maps, in place of what there was. */
+/* Parses target->maps and replaces the mappings. */
 gordian_status target_parse_maps(struct target *target, gordian_error *error);
-/* One more thread, zeroed; NULL: out of memory. */
+/* Adds a zeroed thread; NULL: out of memory. */
 struct target_thread *target_add_thread(struct target *target);
 void target_sort_threads(struct target *target);
-/* Takes a register set as the kernel writes it (NT_PRSTATUS). */
+/* Stores a register set in the format of the kernel (NT_PRSTATUS). */
 void target_take_registers(const struct target *target, struct target_thread *thread,
                            const unsigned char *set, size_t size);
-/* A copy of a text from malloc, in place of the one that is there. False: out of memory. */
+/* Replaces a text with a copy of another. False: out of memory. */
 bool target_set_text(char **text, const char *value);
 
-/* The parent of a process, and in which state it is itself; 'Z' also if there is none. */
+/* Returns the parent of a process, and its own state; 'Z' also if the process does not exist. */
 uint32_t target_parent(uint32_t pid, char *state);

@@ -32,12 +32,12 @@ bool thread_runs(struct thread *t)
     return thread_is_live(t) && (!observe_wait(t, &look) || (look.flags & INCIDENT_TIMED));
 }
 
-/* Where this library is mapped, its guards included; the linker says so. */
+/* Bounds of this library, set by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-/* Is the futex a thread sleeps on a part of what it says it waits for? A handler that runs on top
- * of the wait may sleep elsewhere. What a join sleeps on is libc's own. */
+/* Returns whether the futex belongs to the lock that the thread waits for. A handler that runs
+ * during the wait may sleep elsewhere. The futex of a join is internal to libc. */
 static bool is_its_wait(const struct thread *t, uintptr_t address)
 {
     static const uint8_t sizes[] = {
@@ -48,7 +48,7 @@ static bool is_its_wait(const struct thread *t, uintptr_t address)
         [INCIDENT_BARRIER] = sizeof(pthread_barrier_t),
     };
     uint32_t kind = t->wait.kind;
-    /* A thread that sleeps on a word of this library is at work here. */
+    /* A thread that sleeps on a word of this library works here. */
     if (address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end)
         return false;
     if (kind == INCIDENT_THREAD_END)
@@ -58,8 +58,8 @@ static bool is_its_wait(const struct thread *t, uintptr_t address)
     return kind < sizeof sizes && address - t->wait.lock < sizes[kind];
 }
 
-/* Somebody just woken, whose processor has not got the message yet, still seems to sit in its
- * system call; its state tells. */
+/* Returns whether the thread sleeps. A thread that was just woken, but has not run yet, still seems
+ * to be in its system call; its state shows the difference. */
 static enum sleep is_left_alone(const struct thread *t)
 {
     char path[64], text[512];
@@ -70,7 +70,7 @@ static enum sleep is_left_alone(const struct thread *t)
     return name_end && name_end[1] == ' ' && name_end[2] == 'S' ? SLEEP_YES : SLEEP_NO;
 }
 
-/* The system call a thread sits in, and its first argument. */
+/* Reads the system call of a thread, and its first argument. */
 static enum sleep system_call_of(const struct thread *t, unsigned *call, uintptr_t *argument)
 {
     char path[64], text[256];
@@ -80,15 +80,13 @@ static enum sleep system_call_of(const struct thread *t, unsigned *call, uintptr
     unsigned number = 0;
     const char *at = text;
     if (*at < '0' || *at > '9')
-        return SLEEP_NO; /* "running", or "-1": stopped elsewhere */
+        return SLEEP_NO; /* "running", or "-1": stopped outside a call */
     for (; *at >= '0' && *at <= '9'; at++)
         number = number * 10 + (unsigned)(*at - '0');
-    uintptr_t first = 0;
-    if (strncmp(at, " 0x", 3) == 0)
-        for (at += 3; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
-            first = first << 4 | (uintptr_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    bool any = strncmp(at, " 0x", 3) == 0;
+    at += any ? 3 : 0;
     *call = number;
-    *argument = first;
+    *argument = any ? text_take_hex(&at) : 0;
     return SLEEP_YES;
 }
 
@@ -101,18 +99,18 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address)
         return sits;
     if (address)
         *address = first;
-    /* One that is inside sleeps on a guard of ours, on its way into the wait or out of it. */
+    /* A thread that is inside sleeps on a guard of the library, before or after its wait. */
     if (__atomic_load_n(&t->inside, __ATOMIC_RELAXED))
         return SLEEP_NO;
 #if defined(__x86_64__)
-    if (number == 98) /* an emulated processor: the host's own number, and its addresses */
+    if (number == 98) /* in an emulator: the host's number and addresses */
         return is_left_alone(t);
 #endif
     return number == SYS_futex && is_its_wait(t, first) ? is_left_alone(t) : SLEEP_NO;
 }
 
-/* Woken from a condition, and now asleep until it has its mutex back? That is so until its wait is
- * over: asked once a wait. */
+/* Returns whether the thread was woken from a condition and now waits for its mutex. That lasts
+ * until its wait ends, so the answer is kept. */
 static bool is_retaking(struct thread *t, const struct observed_wait *look)
 {
     uintptr_t address = 0;
@@ -129,9 +127,8 @@ static bool is_retaking(struct thread *t, const struct observed_wait *look)
     return true;
 }
 
-/* The mutex a woken thread wants back is free, that is, about to be taken; or belongs to one who is
- * on its way into a wait with it, as the one who looks may be, or out of it: it will be given back
- * at once. */
+/* Returns whether the thread will get the mutex: it is free, or its owner is about to enter a
+ * condition wait with it, or leaves one. Then the mutex will be released at once. */
 static bool gets_it_back(uintptr_t outer)
 {
     union lock_copy copy;
@@ -147,7 +144,7 @@ static bool gets_it_back(uintptr_t outer)
 
 bool relies_on(struct thread *t)
 {
-    uint64_t own = self ? self->serial : UINT64_MAX; /* one who ends will not look again */
+    uint64_t own = self ? self->serial : UINT64_MAX; /* a thread that ends will not look again */
     if (t->serial < own)
         return false;
     uint32_t looking = LOOKING;
@@ -155,7 +152,7 @@ bool relies_on(struct thread *t)
            looking == LOOKING_AGAIN;
 }
 
-/* Still on its way from looking to sleeping? */
+/* Returns whether the thread has not slept since it finished looking. */
 static bool on_its_way(const struct thread *t)
 {
     char path[64];
@@ -165,8 +162,9 @@ static bool on_its_way(const struct thread *t)
            (uint32_t)slept == t->slept;
 }
 
-/* Woken, but has not said so yet. Only waits that others end without leaving a mark are worth
- * asking the kernel about; whoever waits for an owner, or for a thread that lives, does so. */
+/* Returns whether the thread was woken, but has not reported it yet. Asks the kernel only about
+ * waits that others end without a visible mark. A thread that waits for an owner, or for a live
+ * thread, is not awake. */
 static bool is_awake(struct thread *t)
 {
     struct observed_wait look;
@@ -174,7 +172,7 @@ static bool is_awake(struct thread *t)
     int value = 0;
     if (t == self)
         return false;
-    if (thread_runs(t) || !observe_wait(t, &look)) /* by now, that is */
+    if (thread_runs(t) || !observe_wait(t, &look)) /* it has changed by now */
         return thread_is_live(t);
     if (look.kind != INCIDENT_CONDITION && look.kind != INCIDENT_SEMAPHORE &&
         look.kind != INCIDENT_BARRIER)
@@ -190,7 +188,7 @@ static bool is_awake(struct thread *t)
     return sleep == SLEEP_NO && (!wait_goes_on(&look) || !on_its_way(t));
 }
 
-/* Changes whenever anybody begins or ends a wait. */
+/* A sum that changes when any wait begins or ends. */
 static uint64_t count_moves(void)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
@@ -205,12 +203,12 @@ static bool acts(struct thread *t, const struct thread *ending)
     return t != ending && is_awake(t);
 }
 
-/* Threads are looked at one after another: one found waiting may be woken by one who is then found
- * waiting too. So whoever has moved in the meantime counts as running; he looks for himself when he
- * waits. */
+/* Returns whether any thread can act. Threads are checked one after another: a thread that waits
+ * may be woken by one that is found waiting later. So any thread that has moved in the meantime
+ * counts as running. It looks for deadlocks itself when it waits. */
 static bool somebody_moves(const struct thread *ending)
 {
-    static _Atomic uint32_t hint; /* who was found last, and often is the next time */
+    static _Atomic uint32_t hint; /* the last one found, which is likely to act again */
     uint32_t limit = atomic_load(&watch.thread_limit), first = atomic_load(&hint);
     if (acts(&watch.threads[first], ending))
         return true;
@@ -222,14 +220,14 @@ static bool somebody_moves(const struct thread *ending)
             return true;
         }
     }
-    /* Nobody whom the table does not have, nor one who came into it after he was looked for. */
+    /* Also true if the table lacks a thread, or if one has started since. */
     return table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers) ||
            atomic_load(&watch.threads_seen) != seen || count_moves() != before;
 }
 
-/* Does a known thread run, that is, wait for nothing or for a time only? Never true without
- * there being one; where it says no, one may just be on its way. Threads that end without telling
- * count only once it is known that they have not. */
+/* Returns whether a known thread runs, that is, waits for nothing or with a time limit. If true,
+ * there is one. If false, one may be about to wait. Threads whose end is not visible count once it
+ * is known that they exist. */
 static bool some_known_run(const struct thread *ending)
 {
     uint32_t idle = ending ? 1 : 0;
@@ -242,7 +240,7 @@ static bool some_known_run(const struct thread *ending)
     return atomic_load(&watch.live) > atomic_load(&watch.waiting) + idle;
 }
 
-/* Whoever joins the thread that is about to end goes on. */
+/* A thread that joins the ending thread continues. */
 bool somebody_runs(const struct thread *ending)
 {
     return watch.sandboxed || some_known_run(ending) ||

@@ -1,27 +1,27 @@
-/* Do other threads run, or do they sleep? */
+/* Determines whether other threads run or sleep. */
 #pragma once
 
 #include "sources/run/threads/observed_wait.h"
 
-/* Known to run, that is, to wait for nothing or for a time only? */
+/* Returns whether the thread runs: it waits for nothing, or with a time limit. */
 bool thread_runs(struct thread *t);
 
-/* Is there a thread that could act? Known threads first; if all of them wait without end, the
- * kernel is asked for threads unknown to us, and for known ones that have been woken but have not
- * got round to saying so. `ending`: the calling thread, which does not count any more. */
+/* Returns whether a thread can act. Checks known threads first. If all of them wait without a time
+ * limit, it asks the kernel for unknown threads, and for threads that were woken but have not
+ * reported it yet. `ending`: the calling thread, which does not count. */
 bool somebody_runs(const struct thread *ending);
 
-/* Asleep in the kernel, and in the very wait it announced? *address: where. */
+/* Whether a thread is asleep in the kernel, in the wait it has published. *address: its futex. */
 enum sleep { SLEEP_YES, SLEEP_NO, SLEEP_UNKNOWN };
 enum sleep is_asleep(const struct thread *t, uintptr_t *address);
 
-/* Threads that begin to wait at the same time. Each has announced its wait and looks around;
- * whoever looks last must see all the others asleep. But one that is still looking is not asleep,
- * and each might take the other for one who runs. So of two that see each other looking the younger
- * is the one who looks last: the older one relies on it, asking it to look once more if it has
- * begun already, and the younger one waits until the older sleeps. */
+/* Handles threads that begin to wait at the same time. Each has published its wait and looks for a
+ * deadlock. The last one to look must see all others asleep. But a thread that still looks is not
+ * asleep, so each might take the other for a running thread. Therefore, of two threads that see
+ * each other looking, the younger one looks last. The older one relies on it, and asks it to look
+ * once more if it has already begun. The younger one waits until the older one sleeps. */
 bool relies_on(struct thread *t);
 
-/* Somebody woken from a condition may be waiting for the mutex it takes back: then that is what it
- * waits for. Asks the kernel, unless nobody waits for the mutex. */
+/* A thread woken from a condition may wait for the mutex of its wait: changes the copy to a wait
+ * for that mutex. Asks the kernel, unless the mutex has no waiters. */
 bool observe_retaking(struct observed_wait *look);

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* The kernel reads the set before it looks at the unknown request. */
+/* The kernel reads the set before it checks the invalid request. */
 static bool is_readable(uintptr_t address)
 {
     return sys_call(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
            errno != EFAULT;
 }
 
-/* A lock as its holder's record has it, without touching its memory, which may be gone. */
+/* Derives the state of a lock from its holder's record. The lock's memory may be gone. */
 static bool copy_from_records(uintptr_t lock, uint32_t kind, union lock_copy *copy)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
@@ -49,7 +49,7 @@ bool lock_copy(uintptr_t lock, uint32_t kind, union lock_copy *copy)
     long copied = sys_call(SYS_process_vm_readv, watch.pid, &to, 1, &from, 1, 0);
     if (copied >= 0 || errno == EFAULT)
         return copied == (long)size;
-    /* Not allowed here (a sandbox): try whether it is there, then read it. */
+    /* Not permitted here (a sandbox): check that it is readable, then read it. */
     if (!is_readable(lock) || !is_readable(lock + size - 1))
         return false;
     memcpy(copy, (const void *)lock, size);

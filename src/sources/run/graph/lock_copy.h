@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-/* A copy of a lock that somebody else waits for. It may be freed at any moment: the kernel copies,
- * and says so when there is nothing there. */
+/* A copy of a lock that another thread waits for. The lock may be freed at any moment: the kernel
+ * makes the copy, and reports if the memory is gone. */
 union lock_copy {
     pthread_mutex_t mutex;
     pthread_rwlock_t rwlock;

@@ -26,9 +26,9 @@ bool orphan_of(uintptr_t lock, uint32_t tid, struct orphan *orphan)
     return orphans_find(lock, tid, orphan) && !(orphan->forked && maps_shared(lock));
 }
 
-/* The thread that left this number on a lock; NULL: none that is known. One that has forked holds
- * what it held in the parent, under the number that it, or the one before it, had there; but not
- * what is in shared memory, where that number is the parent's. */
+/* Returns the thread that stored this ID in a lock; NULL: unknown. A thread that has forked still
+ * holds what it held in the parent, under its ID there or that of an earlier parent. It does not
+ * hold locks in shared memory, where that ID belongs to the parent. */
 static struct thread *who_marked(uintptr_t lock, uint32_t tid, bool *has)
 {
     struct thread *t = table_by_tid(tid);
@@ -46,21 +46,20 @@ static bool thread_exists(uint32_t tid)
     return sys_call(SYS_tgkill, watch.pid, tid, 0) == 0;
 }
 
-/* Nobody here has this number any more. */
+/* Decides about an ID that no thread of this process has. */
 static enum owner unknown_owner(uintptr_t lock, uint32_t tid, uint32_t named)
 {
     if (named & NAMED_ROBUST || thread_exists(tid))
         return OWNER_RUNNING;
-    /* A process that shares the lock and is no more. Others may run in another world of process
-     * numbers; only memory that cannot have come there by a name is sure to be shared within ours.
-     */
+    /* The owner may be a process that shares the lock and has ended. Processes may be in different
+     * pid namespaces. Only memory that has no name is certain to be shared within this one. */
     struct region region;
     if (named & NAMED_SHARED) {
         bool gone = sys_call(SYS_kill, tid, 0) != 0 && errno == ESRCH && maps_find(lock, &region) &&
                     region.anonymous;
         return gone ? OWNER_GONE : OWNER_RUNNING;
     }
-    /* A private lock marked with a number that no thread of this process has. */
+    /* A private lock contains an ID that no thread of this process has. */
     return atomic_load(&watch.memory_lent) || maps_shared(lock) ? OWNER_RUNNING : OWNER_GONE;
 }
 
@@ -72,11 +71,11 @@ enum owner lock_owner(uintptr_t lock, uint32_t tid, uint32_t named, struct threa
     if (tid == 0)
         return OWNER_NONE;
     struct thread *t = who_marked(lock, tid, &has);
-    /* Numbers come back: this thread, or one before it that ended holding the lock, or is about to?
-     * The kernel passes robust ones on. */
+    /* IDs are reused: the owner may be an earlier thread that ended with the lock, or this one,
+     * which is about to. The kernel releases robust locks. */
     if (!has && !(named & NAMED_ROBUST) && orphan_of(lock, tid, &orphan))
         return named & NAMED_INHERIT && thread_exists(tid) ? OWNER_RUNNING : OWNER_GONE;
-    /* The same number may be another's in another world of numbers. */
+    /* The same ID may belong to a thread in another pid namespace. */
     if (!t || (!has && (t->ending || (named & NAMED_SHARED && maps_shared(lock)))))
         return t ? OWNER_RUNNING : unknown_owner(lock, tid, named);
     *thread = t;

@@ -7,7 +7,8 @@
 #include "sources/run/locks/lock_registry.h"
 #include "sources/run/threads/thread_table.h"
 
-/* Does somebody who runs, or somebody who waits, hold some of it? */
+/* Returns whether a running thread (or, if not `running`, a waiting one) holds units of the lock.
+ */
 static bool some_hold(uintptr_t lock, uint32_t mode, bool running)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
@@ -37,7 +38,7 @@ static enum ahead behind_owner(const struct observed_wait *look, uint32_t tid, u
     }
 }
 
-/* Nobody known has it: one who is just noting it, or another process. */
+/* No known thread holds it: a thread that is just adding its hold, or another process, may. */
 static enum ahead behind_spinner(const struct observed_wait *look)
 {
     struct orphan orphan;
@@ -48,7 +49,7 @@ static enum ahead behind_spinner(const struct observed_wait *look)
                : AHEAD_UNKNOWN;
 }
 
-/* Whom a waiting thread waits for, where that is one thread. */
+/* Finds the thread that a waiter waits for, if there is only one. */
 static enum ahead waits_for_whom(const struct observed_wait *look, struct thread **next)
 {
     union lock_copy copy;
@@ -67,7 +68,7 @@ static enum ahead waits_for_whom(const struct observed_wait *look, struct thread
     case INCIDENT_RWLOCK:
         if (rwlock_writer(rwlock))
             return behind_owner(look, rwlock_writer(rwlock), rwlock_named(rwlock), next);
-        /* A writer waits for all readers: one who waits may be enough. */
+        /* A writer waits for all readers: one waiting reader may be enough for a deadlock. */
         return some_hold(look->lock, INCIDENT_READ, false) || orphans_any() ? AHEAD_MANY
                                                                             : AHEAD_RUNS;
     case INCIDENT_SPIN:
@@ -82,7 +83,7 @@ static enum ahead waits_for_whom(const struct observed_wait *look, struct thread
     case INCIDENT_THREAD_END:
         *next = table_by_handle(look->lock);
         return *next ? AHEAD_ONE : AHEAD_RUNS;
-    default: /* conditions, barriers: anybody may come */
+    default: /* conditions, barriers: any thread may end the wait */
         if (look->thread == self && look->kind == INCIDENT_CONDITION && self->woke_somebody)
             return AHEAD_RUNS;
         return somebody_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
@@ -93,19 +94,20 @@ enum trail follow_owners(struct thread *t)
 {
     uint32_t most = atomic_load_explicit(&watch.live, memory_order_relaxed) + 1;
     struct thread *at = t;
-    uintptr_t wanted = 0; /* the lock because of which `at` is looked at */
+    uintptr_t wanted = 0; /* the lock that led to `at` */
     for (uint32_t steps = 0; steps <= most; steps++) {
         struct observed_wait look;
         struct thread *next = NULL;
         if (!observe_wait(at, &look) || (look.flags & INCIDENT_TIMED))
             return TRAIL_RUNS;
         if (wanted && look.kind == INCIDENT_CONDITION && look.outer == wanted)
-            return TRAIL_RUNS; /* on its way into the wait or out of it: about to give it back */
+            return TRAIL_RUNS; /* about to enter or leave a condition wait: it will release the
+                                  mutex */
         observe_retaking(&look);
         enum ahead ahead = waits_for_whom(&look, &next);
         if (ahead == AHEAD_MANY || next == t)
             return TRAIL_STUCK;
-        /* A thread that wakes from a condition takes a mutex back, without asking us. */
+        /* A thread that wakes from a condition retakes its mutex without looking. */
         bool retakes = at != t && look.kind == INCIDENT_CONDITION;
         if (ahead == AHEAD_UNKNOWN || (ahead == AHEAD_RUNS && retakes))
             return TRAIL_WAKES;

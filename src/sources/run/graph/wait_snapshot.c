@@ -1,16 +1,16 @@
-/* Putting who waits and who holds into a snapshot for libgordian's engine.
+/* Builds the wait-for graph of waiters and holders, for libgordian's engine.
  *
- *   process    a thread that waits without end. Everybody else can act, and so frees, in time,
- *              what he holds: holds of running threads are left out, which makes the units free.
+ *   process    a thread that waits without a time limit. All other threads can act, and will
+ *              release what they hold: their holds are left out, so those units are free.
  *   mutex      one unit.
- *   rwlock     as many units as it is held for reading, a writer wants all; held for writing: one.
- *              Where readers must not overtake writers, a second resource, the turn: each
- *              writer that waits holds a unit, a reader wants all.
- *   semaphore  its units, held by threads that took and did not give back; only while that is all
- *              of them, else somebody unknown could post.
+ *   rwlock     held for reading: one unit per reader, a writer requests all. Held for writing: one.
+ *              If readers must not overtake writers, there is a second resource, the queue: each
+ *              waiting writer holds a unit, a reader requests all.
+ *   semaphore  its units, held by the threads that took them; only if those are all units, since
+ *              otherwise an unknown thread could post.
  *   join       the end of a thread: one unit, held by that thread.
- *   condition  anybody may signal it: one resource for all conditions and barriers, of which every
- *   barrier    thread holds a unit; only if nobody at all runs.
+ *   condition  any thread may signal it: one resource for all conditions and barriers, of which
+ *   barrier    each thread holds a unit; only if no thread runs.
  */
 #include "sources/run/graph/wait_snapshot.h"
 
@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ the snapshot */
+/* ------------------------------------------------------------------ the graph */
 
 static bool snapshot_resource(struct wait_snapshot *view, uintptr_t lock, uint32_t kind,
                               uint32_t mode, uint64_t units, uint32_t *id)
@@ -55,7 +55,7 @@ static bool snapshot_hold(struct wait_snapshot *view, uint32_t process, uint32_t
     return gordian_snapshot_hold(view->snapshot, process, resource, units, NULL) == GORDIAN_OK;
 }
 
-/* All who ended holding something are one process that waits for itself, for ever. */
+/* All ended holders are one process that waits for itself forever. */
 static bool the_gone(struct wait_snapshot *view, uint32_t *process)
 {
     if (view->gone == GORDIAN_NONE) {
@@ -70,17 +70,17 @@ static bool the_gone(struct wait_snapshot *view, uint32_t *process)
     return true;
 }
 
-/* A lock somebody waits for, put into the snapshot once. `id` GORDIAN_NONE: it can come free. */
+/* A lock with waiters, added to the graph once. `id` GORDIAN_NONE: it can become free. */
 struct known {
     uintptr_t lock;
     uint32_t kind;
-    uint32_t id;    /* what a mutex, a writer, a unit, a join waits for */
-    uint64_t units; /* that a writer wants */
-    uint32_t turn;  /* what a reader waits for behind writers that wait; else `id` */
+    uint32_t id;    /* the resource requested by mutex, write, unit and join waits */
+    uint64_t units; /* units that a writer requests */
+    uint32_t turn;  /* the resource requested by readers behind waiting writers; else `id` */
     uint64_t turn_units;
 };
 
-/* One unit, held by the owner, if he waits or is gone. */
+/* Adds one unit, held by the owner if it waits or has ended. */
 static bool snapshot_owner(struct wait_snapshot *view, struct known *known, enum owner owner,
                            struct thread *thread)
 {
@@ -98,15 +98,16 @@ static bool snapshot_owner(struct wait_snapshot *view, struct known *known, enum
     return snapshot_hold(view, holder, known->id, 1);
 }
 
-/* Units that a thread holds; what one who is about to end holds is among the orphans already. */
+/* Returns the units that a thread holds. Holds of an ending thread are already among the orphans.
+ */
 static uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode)
 {
     return thread_is_live(t) && !t->ending ? units_of_lock(t, lock, mode, NULL) : 0;
 }
 
-/* Held in units by threads. Runners' units are as good as free. Where any unit will do (a
- * semaphore), one runner is enough and there is nothing to judge; who wants them all (a writer)
- * waits for the rest. */
+/* Adds a lock whose units are held by several threads. Units of running threads count as free. If
+ * any unit is enough (semaphore), one running holder means that there is no deadlock. A writer
+ * requests all units, so it waits for the other holders. */
 static bool shared_out(struct wait_snapshot *view, struct known *known, uint32_t mode,
                        uint64_t expected, uint64_t gone)
 {
@@ -137,7 +138,7 @@ static bool shared_out(struct wait_snapshot *view, struct known *known, uint32_t
     return true;
 }
 
-/* It may cost a question to the kernel for every thread. */
+/* This may require a question to the kernel for every thread. */
 bool wait_snapshot_acts(struct wait_snapshot *view)
 {
     if (!view->asked) {
@@ -147,14 +148,14 @@ bool wait_snapshot_acts(struct wait_snapshot *view)
     return view->acts;
 }
 
-/* Used as a lock, as far as can be seen; fills `info`. */
+/* Returns whether the semaphore is used as a lock, as far as is known; fills `info`. */
 static bool semaphore_is_lock(uintptr_t lock, struct lock_info *info)
 {
     return lock_look(lock, info) && info->units != 0 && !atomic_load(&watch.handlers_post) &&
            (info->flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_SHARED)) == LOCK_KNOWN;
 }
 
-/* Writers that wait in front of the readers. */
+/* Adds the queue of waiting writers, which readers do not overtake. */
 static bool snapshot_turn(struct wait_snapshot *view, struct known *known)
 {
     uint64_t writers = 0;
@@ -183,7 +184,7 @@ static bool know_rwlock(struct wait_snapshot *view, struct known *known,
                (known->turn = known->id, known->turn_units = 1, true);
     }
     if (rwlock_is_shared(rwlock))
-        return true; /* other processes may give back what is held here */
+        return true; /* other processes may release it */
     if (rwlock_readers(rwlock) == 0)
         return true; /* free */
     return shared_out(view, known, INCIDENT_READ, 0, orphans_readers(known->lock)) &&
@@ -191,8 +192,9 @@ static bool know_rwlock(struct wait_snapshot *view, struct known *known,
             snapshot_turn(view, known));
 }
 
-/* As a lock, by who holds its units. A thread that has all of them itself, or units that nobody has
- * given back so far, may mean that somebody else is to post: then nobody at all may run. */
+/* Judges a semaphore as a lock, by the holders of its units. If one thread holds all units, or no
+ * unit was ever released, another thread may be meant to post: then it is a deadlock only if no
+ * thread runs at all. */
 static bool know_semaphore(struct wait_snapshot *view, struct known *known)
 {
     struct lock_info info;
@@ -206,14 +208,14 @@ static bool know_semaphore(struct wait_snapshot *view, struct known *known)
         if (units_of_lock(view->looks[p].thread, known->lock, INCIDENT_UNIT, NULL) == info.units &&
             wait_snapshot_acts(view))
             return true;
-    /* Read last: somebody may have posted and then gone to sleep, while the others were asked. */
+    /* Read it last: a thread may have posted and gone to sleep while others were checked. */
     if (!lock_copy(known->lock, known->kind, &copy) || sem_getvalue(&copy.semaphore, &value) != 0 ||
         value > 0 || !semaphore_is_lock(known->lock, &info))
         return true;
     return shared_out(view, known, INCIDENT_UNIT, info.units, 0);
 }
 
-/* The owner says it waits on a condition with this mutex: it is about to give it back. */
+/* Returns whether the owner is in a condition wait with this mutex: it is about to release it. */
 static bool about_to_give(const struct wait_snapshot *view, uintptr_t mutex, uint32_t tid)
 {
     struct thread *t = table_by_tid(tid);
@@ -234,7 +236,7 @@ static bool know_lock(struct wait_snapshot *view, const struct observed_wait *lo
         return snapshot_owner(view, known, thread ? OWNER_THREAD : OWNER_NONE, thread);
     }
     if (lock_flags(look->lock) & LOCK_STRAY)
-        return true; /* others give it back */
+        return true; /* other threads release it */
     if (!lock_copy(look->lock, look->kind, &copy))
         return true;
     switch (look->kind) {
@@ -259,8 +261,8 @@ static bool know_lock(struct wait_snapshot *view, const struct observed_wait *lo
     }
 }
 
-/* How many of the others must come before this one goes on; 0: it may go on by itself, or somebody
- * of another process may come. */
+/* Returns the number of other threads that must act before this one continues; 0: it may continue
+ * by itself, or another process may act. */
 static uint64_t count_needed(const struct wait_snapshot *view, const struct observed_wait *look)
 {
     struct lock_info info;
@@ -268,7 +270,7 @@ static uint64_t count_needed(const struct wait_snapshot *view, const struct obse
     if (look->kind == INCIDENT_CONDITION)
         return lock_copy(look->lock, look->kind, &copy) && !condition_is_shared(&copy.condition);
     if (look->kind == INCIDENT_SEMAPHORE) {
-        /* The one who judges is not asleep yet: it may have been posted meanwhile. */
+        /* The judging thread is not asleep yet, so the semaphore may have been posted. */
         int value = 1;
         return (lock_flags(look->lock) & (LOCK_KNOWN | LOCK_SHARED)) == LOCK_KNOWN &&
                lock_copy(look->lock, look->kind, &copy) &&
@@ -285,9 +287,9 @@ static uint64_t count_needed(const struct wait_snapshot *view, const struct obse
     return missing < view->count ? missing : view->count;
 }
 
-/* ------------------------------------------------------------------ the view */
+/* ------------------------------------------------------------------ the snapshot */
 
-/* Every thread that waits without end. */
+/* Adds all threads that wait without a time limit. */
 static bool gather_waits(struct wait_snapshot *view)
 {
     view->record_count = atomic_load(&watch.thread_limit);
@@ -339,7 +341,7 @@ bool waits_for_anybody(const struct observed_wait *look)
     return look->kind == INCIDENT_CONDITION || look->kind == INCIDENT_BARRIER;
 }
 
-/* Waits for anybody: the one resource everybody holds a unit of. */
+/* Adds the resource that any thread could release: each thread holds a unit. */
 static bool snapshot_anybody(struct wait_snapshot *view)
 {
     bool any = false;

@@ -1,21 +1,21 @@
-/* The waiting threads and what they wait for, as a snapshot for libgordian's engine. */
+/* The wait-for graph of all waiting threads, as a snapshot for libgordian's engine. */
 #pragma once
 
 #include "sources/run/state/arena.h"
 #include "sources/run/threads/observed_wait.h"
 
-/* What a resource of the snapshot stands for. */
+/* What a resource of the graph represents. */
 struct resource {
-    uintptr_t lock; /* 0: the resource of all who wait for anybody, or of the gone */
+    uintptr_t lock; /* 0: the resource that any thread could release, or that of ended threads */
     uint8_t kind;
-    uint8_t mode; /* INCIDENT_QUEUED: the turn of an rwlock */
-    bool gone;    /* the one who has it has ended */
+    uint8_t mode; /* INCIDENT_QUEUED: the queue of a rwlock */
+    bool gone;    /* its holder has ended */
 };
 
 struct wait_snapshot {
     struct arena *arena;
     gordian_allocator memory;
-    const struct thread *ending; /* does not count: it is about to end */
+    const struct thread *ending; /* about to end: it does not count */
     gordian_snapshot *snapshot;
     gordian_report report;
     struct observed_wait *looks; /* by process */
@@ -24,22 +24,22 @@ struct wait_snapshot {
     uint32_t record_count;
     struct resource *resources;
     size_t resource_count, resource_room;
-    bool asked, acts; /* does anybody run? */
-    uint32_t gone;    /* the process that stands for all who ended holding something, or none */
-    uint32_t anybody; /* the resource of all who wait for anybody, or none */
+    bool asked, acts; /* acts: a thread can act, if `asked` */
+    uint32_t gone;    /* the process that represents all ended holders, or none */
+    uint32_t anybody; /* the resource that any thread could release, or none */
 };
 
-/* Looks at everybody and lets the engine judge. False: out of memory. The view lives in the arena.
- */
+/* Takes a snapshot of all threads, and runs the engine. False: out of memory. The snapshot lives in
+ * the arena. */
 bool wait_snapshot_take(struct wait_snapshot *view, struct arena *arena,
                         const struct thread *ending);
 
-/* The process of a thread; GORDIAN_NONE: it runs. */
+/* Returns the process of a thread; GORDIAN_NONE: the thread runs. */
 uint32_t wait_snapshot_process(const struct wait_snapshot *view, const struct thread *t);
 bool wait_snapshot_is_dead(const struct wait_snapshot *view, uint32_t process);
-/* Does it wait for something whose owner is gone? */
+/* Returns whether it waits for a lock whose owner has ended. */
 bool wait_snapshot_owner_gone(const struct wait_snapshot *view, uint32_t process);
-/* A wait that anybody could end, as far as is known. */
+/* Returns whether any thread could end the wait, as far as is known. */
 bool waits_for_anybody(const struct observed_wait *look);
-/* Is there a thread that could act? Asked at most once a view. */
+/* Returns whether a thread can act. Determined once per snapshot. */
 bool wait_snapshot_acts(struct wait_snapshot *view);

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The same for the same places, in whatever order the threads come: sums. */
+/* A sum, so that it is equal for equal places in any order of threads. */
 static uint64_t deadlock_signature(const struct wait_snapshot *view, const gordian_part *part)
 {
     uint64_t sum = INCIDENT_DEADLOCK;
@@ -52,7 +52,7 @@ static void witness_edge(struct incident_builder *builder, uint32_t thread, uint
     builder_edge(builder, &edge);
 }
 
-/* The hold behind an engine's edge: recorded, or known from the lock alone. */
+/* Adds the hold behind an edge of the graph: the recorded one, or one derived from the lock. */
 static void witness_hold(struct incident_builder *builder, const struct wait_snapshot *view,
                          uint32_t process, uint32_t resource, uint64_t units)
 {
@@ -79,7 +79,7 @@ static void witness_wait(struct incident_builder *builder, const struct wait_sna
     builder_wait(builder, &view->looks[process], INCIDENT_WITNESS);
 }
 
-/* A cycle, from thread `t` on: waits, holds, waits, ... */
+/* Adds a cycle that starts at thread `t`: wait, hold, wait, ... */
 static void draw_wait_cycle(struct incident_builder *builder, const struct wait_snapshot *view,
                             const gordian_part *part, const struct thread *t)
 {
@@ -95,9 +95,9 @@ static void draw_wait_cycle(struct incident_builder *builder, const struct wait_
     builder->header.cycle = 1;
 }
 
-#define MOST_COULD 32 /* who could signal a condition: the first of them are named */
+#define MOST_COULD 32 /* limit of threads that are named as able to signal a condition */
 
-/* Who could have ended a wait for anybody, had they not been stuck. */
+/* Adds members that could have ended waits of others if they were not stuck. */
 static void draw_could(struct incident_builder *builder, const struct wait_snapshot *view,
                        const gordian_part *part)
 {
@@ -118,7 +118,7 @@ static void draw_could(struct incident_builder *builder, const struct wait_snaps
     }
 }
 
-/* Everything the members wait for, and who of them has it. */
+/* Adds all waits of the members, and their holds on the locks. */
 static void draw_knot(struct incident_builder *builder, const struct wait_snapshot *view,
                       const gordian_part *part)
 {
@@ -137,12 +137,14 @@ static void draw_knot(struct incident_builder *builder, const struct wait_snapsh
         draw_could(builder, view, part);
 }
 
-/* Those who wait behind, and what everybody named holds besides. */
+/* Adds the threads that are blocked behind the deadlock, and all other holds of the threads in the
+ * report. */
 static void draw_rest(struct incident_builder *builder, const struct wait_snapshot *view)
 {
     size_t named = builder->thread_count, members = 0, dead = view->report.deadlocked_count;
     for (size_t i = 0; i < view->report.deadlocked_count; i++)
-        dead -= view->report.deadlocked[i] >= view->count; /* what stands for those that ended */
+        dead -= view->report.deadlocked[i] >=
+                view->count; /* the process that represents ended threads */
     for (size_t i = 0; i < named; i++)
         members += builder->threads[i].wait != INCIDENT_NONE;
     builder->header.behind = dead > members ? (uint32_t)(dead - members) : 0;
@@ -161,7 +163,8 @@ static void draw_rest(struct incident_builder *builder, const struct wait_snapsh
             builder_holds(builder, builder->records[i]);
 }
 
-/* The action first: the incident says what will happen. */
+/* Decides on the action first, since the incident contains it. Returns whether the finding is new.
+ */
 static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, struct thread *t,
                    const struct policy *policy)
 {
@@ -170,7 +173,7 @@ static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, str
     fold_add(notice, kind, likely ? stir_hash(signature) : signature);
     notice->likely = notice->likely || likely;
     notice->action = spared && !watch.abort_likely ? INCIDENT_GO_ON : watch.on_deadlock;
-    /* Not every wait can be answered with EDEADLK. */
+    /* Not every wait can fail with EDEADLK. */
     bool breaks =
         t && t == self && t->wait.kind != INCIDENT_CONDITION && t->wait.kind != INCIDENT_BARRIER;
     if (notice->action == INCIDENT_BREAK && !breaks)
@@ -216,7 +219,7 @@ void incident_of_deadlock(const struct wait_snapshot *view, const gordian_part *
     if (!is_new(notice, INCIDENT_DEADLOCK, deadlock_signature(view, part), t, policy))
         return;
     builder_open(&builder, view->arena, INCIDENT_DEADLOCK);
-    /* What any thread could give is no lock, and has no owner. */
+    /* The resource that any thread could release is no lock, and has no owner. */
     bool cycle = part->cycle;
     for (size_t i = 0; i < part->process_count && view->anybody != GORDIAN_NONE; i++)
         cycle = cycle && part->resources[i] != view->anybody;
@@ -228,7 +231,7 @@ void incident_of_deadlock(const struct wait_snapshot *view, const gordian_part *
     finish_draft(&builder, t, policy, notice);
 }
 
-/* ------------------------------------------------------------------ an owner that is gone */
+/* ------------------------------------------------------------------ an owner that has ended */
 
 static uint32_t owner_tid(const struct observed_wait *look)
 {
@@ -240,7 +243,7 @@ static uint32_t owner_tid(const struct observed_wait *look)
     return look->kind == INCIDENT_RWLOCK ? (uint32_t)copy.rwlock.__data.__cur_writer : 0;
 }
 
-/* It ended, or stayed behind in the parent: what it held then, and where it had taken it. */
+/* Adds what the owner held, and where it was taken, when it ended or was left in the parent. */
 static void draw_orphan(struct incident_builder *builder, const struct orphan *orphan)
 {
     uint32_t owner = builder_stranger(builder, orphan->tid, orphan->name, INCIDENT_ENDED);
@@ -251,7 +254,7 @@ static void draw_orphan(struct incident_builder *builder, const struct orphan *o
                      "the process forked, and does not exist in the child");
 }
 
-/* Nothing is known but its number. */
+/* Adds an owner of which only the ID is known. */
 static void draw_unknown(struct incident_builder *builder, const struct observed_wait *look,
                          uint32_t tid)
 {

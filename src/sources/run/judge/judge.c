@@ -1,4 +1,4 @@
-/* From a suspicion to a verdict. */
+/* Finds the deadlock that a wait closes, and confirms it. */
 #include "sources/run/judge/judge.h"
 
 #include "sources/run/graph/activity.h"
@@ -23,7 +23,7 @@ static struct guard guard;
 void judge_fork(void)
 {
     atomic_store(&guard.word, 0);
-    atomic_store(&watch.at_death, false); /* the kernel's word is for the parent alone */
+    atomic_store(&watch.at_death, false); /* it applies to the parent only */
     notice_fork();
 }
 
@@ -37,8 +37,8 @@ static bool in_part(const gordian_part *part, uint32_t process)
     return false;
 }
 
-/* The part of the deadlock that thread `t` closed; with none given, the first that was not told
- * yet. NULL: none. */
+/* Returns the component (deadlock) that thread `t` closed; without `t`, the first that was not
+ * reported yet. NULL: none. */
 static const gordian_part *find_new_part(const struct wait_snapshot *view, const struct thread *t)
 {
     uint32_t process = t ? wait_snapshot_process(view, t) : GORDIAN_NONE;
@@ -52,7 +52,7 @@ static const gordian_part *find_new_part(const struct wait_snapshot *view, const
     return NULL;
 }
 
-/* Those of a part, as they were seen. */
+/* Copies the observed waits of the members. */
 static size_t copy_member_waits(const struct wait_snapshot *view, const gordian_part *part,
                                 struct observed_wait *looks)
 {
@@ -65,15 +65,15 @@ static size_t copy_member_waits(const struct wait_snapshot *view, const gordian_
 
 enum verdict {
     VERDICT_NOTHING,
-    VERDICT_AGAIN, /* something moved, or somebody has not got to sleep yet: look again */
+    VERDICT_AGAIN, /* a thread has moved, or is not asleep yet: look again */
     VERDICT_FOUND,
-    VERDICT_DOUBTED, /* not proved, and too new to be told: look again later */
+    VERDICT_DOUBTED, /* not proved, and too recent to report: look again later */
 };
 
-#define PATIENCE_NS 2000000u /* with the guard held */
+#define PATIENCE_NS 2000000u /* while the guard is held */
 
-/* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
- * wait may need a moment to get there. */
+/* Checks that all threads are in the same wait, and asleep. A thread that has just published its
+ * wait may need a moment to fall asleep. */
 static enum verdict settled_verdict(const struct observed_wait *looks, size_t count)
 {
     uint64_t give_up = sys_now() + PATIENCE_NS;
@@ -87,8 +87,8 @@ static enum verdict settled_verdict(const struct observed_wait *looks, size_t co
                 return VERDICT_AGAIN;
             if (atomic_load(&t->looking) != LOOKING_DONE)
                 return relies_on(t) ? VERDICT_NOTHING : VERDICT_AGAIN;
-            /* A thread that spins shows that it still does: a signal that has been sent to it has
-             * reached it then, and has not made it leave. */
+            /* A spinning thread shows that it still spins: then a signal sent to it has arrived,
+             * and has not made it leave. */
             if (kind == INCIDENT_SPIN)
                 sleep = atomic_load(&t->spun) - spun >= 2 ? SLEEP_YES : SLEEP_NO;
             else
@@ -96,7 +96,7 @@ static enum verdict settled_verdict(const struct observed_wait *looks, size_t co
             if (sleep == SLEEP_UNKNOWN) {
                 if (kind != INCIDENT_MUTEX && kind != INCIDENT_RWLOCK)
                     return VERDICT_NOTHING;
-                sleep = SLEEP_YES; /* the owner's mark alone says enough */
+                sleep = SLEEP_YES; /* the owner in the lock is sufficient */
             }
             if (sleep == SLEEP_NO && sys_now() > give_up)
                 return VERDICT_AGAIN;
@@ -107,7 +107,7 @@ static enum verdict settled_verdict(const struct observed_wait *looks, size_t co
     return VERDICT_FOUND;
 }
 
-/* All of them seen again, in the same waits, in one part. */
+/* Returns whether all members are in the new snapshot, in the same waits, in one component. */
 static bool is_same_part(const struct wait_snapshot *view, const gordian_part *part,
                          const struct observed_wait *looks, size_t count)
 {
@@ -122,9 +122,9 @@ static bool is_same_part(const struct wait_snapshot *view, const gordian_part *p
     return found == count && part->process_count == count;
 }
 
-/* Those found stuck have settled; and, where the view says that nobody else runs, so have all
- * others: one who has been given what he waited for without ever falling asleep for it looks as if
- * he were on his way to bed. */
+/* Checks that the members are asleep. If the snapshot claims that no other thread runs, checks all
+ * other waiters as well: a thread that got its lock before it fell asleep looks like a thread that
+ * is about to sleep. */
 static enum verdict all_settled(const struct wait_snapshot *view, const struct observed_wait *looks,
                                 size_t count)
 {
@@ -133,16 +133,17 @@ static enum verdict all_settled(const struct wait_snapshot *view, const struct o
                                                    : verdict;
 }
 
-/* The part that this wait, or somebody's end, has closed. Where it rests on nobody's being able to
- * act it may be that of others: this one was the last who could. */
+/* Returns the component closed by this wait, or by the end of a thread. If the argument is that no
+ * thread is left to act, it may be a component of other threads: this one was the last that could
+ * act. */
 static const gordian_part *closed_part(const struct wait_snapshot *view, const struct thread *t)
 {
     const gordian_part *part = find_new_part(view, t);
     return part || !view->asked || view->acts ? part : find_new_part(view, NULL);
 }
 
-/* Can this wait be left and begun again, without anybody's noticing? A handler would interrupt one
- * for a semaphore, with a time limit, that it does not without. */
+/* Returns whether the wait can be interrupted and repeated unnoticed. A handler interrupts a timed
+ * semaphore wait, but not one without a time limit. */
 static bool can_look_again(const struct thread *t)
 {
     const struct wait *wait = &t->wait;
@@ -153,8 +154,8 @@ static bool can_look_again(const struct thread *t)
     return wait->kind == INCIDENT_RWLOCK || wait->kind == INCIDENT_SPIN;
 }
 
-/* Looks, lets things settle, looks again. The view of the second look is left in *view, the part
- * that was found in *part. */
+/* Takes two snapshots, with all members asleep in between. Leaves the second one in *view, and the
+ * component in *part. */
 static enum verdict confirm_part(struct wait_snapshot *view, struct arena *arena,
                                  const struct thread *t, const struct thread *ending,
                                  const gordian_part **part)
@@ -177,7 +178,7 @@ static enum verdict confirm_part(struct wait_snapshot *view, struct arena *arena
     return all_settled(view, looks, count);
 }
 
-/* Waits for something whose owner is gone, itself and not behind others. */
+/* Returns whether the thread waits for a lock of an ended owner, not behind other threads. */
 static bool confirm_gone(struct wait_snapshot *view, struct arena *arena, const struct thread *t)
 {
     for (int look = 0; look < 2; look++) {
@@ -191,7 +192,8 @@ static bool confirm_gone(struct wait_snapshot *view, struct arena *arena, const 
     return true;
 }
 
-/* A thread that waits for something whose owner is gone, and that `t` waits behind; NULL: none. */
+/* Returns a thread that waits for a lock of an ended owner, with `t` blocked behind it; NULL: none.
+ */
 static struct thread *find_behind_gone(const struct wait_snapshot *view, const struct thread *t)
 {
     uint32_t process = wait_snapshot_process(view, t);
@@ -204,14 +206,15 @@ static struct thread *find_behind_gone(const struct wait_snapshot *view, const s
     return NULL;
 }
 
-/* ------------------------------------------------------------------ how sure it is */
+/* ------------------------------------------------------------------ certainty */
 
-#define LIKELY_NS 2000000000u         /* so long it must last before it is told */
-#define LOOK_MOST (2 * LOOK_AGAIN_NS) /* what a look can add to that */
+#define LIKELY_NS 2000000000u /* minimum duration of a likely deadlock before it is reported */
+#define LOOK_MOST (2 * LOOK_AGAIN_NS) /* longest duration that one look adds */
 
-/* Has this doubtful wait lasted long enough to be told? What counts is the time in which this
- * thread could look: while the machine stands still, or has no time for this program, those who
- * could end the wait stand still, too. Waits that cannot be left are told at once. */
+/* Returns whether the doubtful wait has lasted long enough to report it. Only time counts in which
+ * this thread could look: if the machine stands still, or has no time for this program, the threads
+ * that could end the wait stand still as well. Waits that cannot be repeated are reported at once.
+ */
 static bool has_lasted(struct thread *t)
 {
     uint64_t now = sys_now(), generation = atomic_load(&t->generation);
@@ -228,9 +231,9 @@ static bool has_lasted(struct thread *t)
     return t->doubted_for >= LIKELY_NS;
 }
 
-/* What a handler or a timer could still end must last before it is reported, whatever its word.
- * `t`: the thread that waits; NULL: a thread ends. Only a thread itself can tell how long its wait
- * has lasted. */
+/* A deadlock that a handler or a timer could still end must last before it is reported, even if
+ * proved. `t`: the waiting thread; NULL: a thread ends. Only the thread itself knows how long its
+ * wait has lasted. */
 static enum verdict weigh_doubt(const struct policy *policy, struct thread *t)
 {
     if (policy->word == POLICY_NOTHING || (policy->word == POLICY_LIKELY && t && t != self))
@@ -258,8 +261,8 @@ static enum verdict weigh_gone(struct wait_snapshot *view, struct thread *t, str
     return verdict;
 }
 
-/* While others run, a lock of a thread that has ended may still be given back. Once `t`, the last
- * of them, waits behind it, none is left. */
+/* While other threads run, the lock of an ended thread may still be released. Once `t`, the last of
+ * them, is blocked behind it, no thread is left. */
 static enum verdict find_gone(struct wait_snapshot *view, struct arena *arena, struct thread *t,
                               struct notice *notice)
 {
@@ -270,12 +273,12 @@ static enum verdict find_gone(struct wait_snapshot *view, struct arena *arena, s
                                                      : VERDICT_NOTHING;
 }
 
-/* ------------------------------------------------------------------ in and out */
+/* ------------------------------------------------------------------ entry points */
 
-/* Judges a wait, or, when a thread ends (`t` NULL), everybody's. */
+/* Judges one wait or, when a thread ends (`t` NULL), all waits. */
 static enum verdict find_once(struct thread *t, struct thread *ending, struct notice *notice)
 {
-    static struct arena arena; /* the guard's */
+    static struct arena arena; /* used under the guard */
     struct wait_snapshot view;
     if (!arena.base && !arena_open(&arena))
         return VERDICT_NOTHING;
@@ -294,7 +297,7 @@ static enum verdict find_once(struct thread *t, struct thread *ending, struct no
 
 #define GIVE_UP_NS 10000000000u
 
-/* Until things have settled, one way or the other. `by`: the calling thread. */
+/* Repeats until nothing moves. `by`: the calling thread. */
 static enum verdict find_notice(struct thread *by, struct thread *t, struct thread *ending,
                                 struct notice *notice)
 {
@@ -312,7 +315,7 @@ static enum verdict find_notice(struct thread *by, struct thread *t, struct thre
     }
 }
 
-/* Cancelled after all: its wait is over before it began. */
+/* Undo handler: the thread was cancelled, so its wait is over. */
 static void forget_notice(void *notice)
 {
     notice_forget(notice);
@@ -320,15 +323,15 @@ static void forget_notice(void *notice)
         atomic_store(&self->looking, LOOKING_DONE);
 }
 
-/* A thread that leaves the wait before its finding is told has found nothing. */
+/* If the thread leaves the wait before its finding is reported, the finding is dropped. */
 static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 {
     struct notice notice = {.fd = -1};
     struct undo undo;
     undo_push(&undo, forget_notice, &notice);
     enum verdict verdict = find_notice(t, t, NULL, &notice);
-    /* A thread that has been cancelled and is about to reach a cancellation point does not wait.
-     * There is no way to ask but to act on it, as the wait itself would at once. */
+    /* A cancelled thread that is about to reach a cancellation point does not wait. Acting on the
+     * cancellation is the only way to find out, and the wait would do it at once. */
     uint32_t kind = t->wait.kind;
     if (verdict == VERDICT_FOUND &&
         (kind == INCIDENT_SEMAPHORE || kind == INCIDENT_CONDITION || kind == INCIDENT_THREAD_END))
@@ -351,7 +354,7 @@ static enum judgement look_once(struct thread *t, uint32_t look)
     return trail == TRAIL_WAKES && look < MOST_LOOKS ? JUDGE_AGAIN : JUDGE_WAIT;
 }
 
-/* wait_publish has set `looking`, so that nobody sees the wait without it. */
+/* wait_publish has set `looking`, so that the wait is never visible without it. */
 enum judgement judge_wait(struct thread *t, uint32_t look)
 {
     int saved = errno;
@@ -364,7 +367,8 @@ enum judgement judge_wait(struct thread *t, uint32_t look)
     while (state == LOOKING_AGAIN && judgement == JUDGE_WAIT &&
            atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON) {
         judgement = look_once(t, look);
-        /* How often it has slept so far: others tell by it whether it has slept since. */
+        /* The number of sleeps so far: other threads compare it to see whether this one has slept
+         * since. */
         struct rusage usage;
         if (t->wait.kind == INCIDENT_CONDITION || t->wait.kind == INCIDENT_SEMAPHORE ||
             t->wait.kind == INCIDENT_BARRIER)
@@ -380,7 +384,7 @@ enum judgement judge_wait(struct thread *t, uint32_t look)
     return judgement;
 }
 
-/* Whoever waits for what this thread leaves behind waits for ever. */
+/* Judges the waits for locks that the ending thread leaves locked. */
 static void judge_orphans(struct thread *t)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);

@@ -1,4 +1,4 @@
-/* Is this wait a deadlock? */
+/* Judges whether a wait is a deadlock. */
 #pragma once
 
 #include "sources/run/state/watch.h"
@@ -6,19 +6,19 @@
 #define LOOK_AGAIN_NS 20000000u
 
 enum judgement {
-    JUDGE_WAIT,  /* go on and wait */
-    JUDGE_AGAIN, /* wait a little (LOOK_AGAIN_NS), then ask again */
-    JUDGE_BREAK, /* do not wait: answer EDEADLK */
+    JUDGE_WAIT,  /* wait */
+    JUDGE_AGAIN, /* wait for LOOK_AGAIN_NS, then ask again */
+    JUDGE_BREAK, /* do not wait: fail with EDEADLK */
 };
 
-/* This thread has published its wait and is about to block, for the `look`-th time. Tells (and may
- * end the program, as set) when that closes a deadlock, or when the owner is gone. Cheap unless
- * everybody ahead waits. */
+/* Called when this thread has published its wait and is about to block, with the number of earlier
+ * looks. Reports a deadlock that the wait closes, or an ended owner, and may end the program, as
+ * configured. Fast unless all threads ahead wait. */
 enum judgement judge_wait(struct thread *t, uint32_t look);
 
-/* This thread is about to end: whoever waits for what it holds, and those who could only have
- * been woken by it, are stuck from now on. */
+/* Called when this thread is about to end: threads that wait for its locks, or that only it could
+ * have woken, are stuck. */
 void judge_thread_end(struct thread *t);
 
-/* After fork: nobody is judging. */
+/* After a fork: no thread is judging. */
 void judge_fork(void);

@@ -10,10 +10,10 @@ EXPORTED _Atomic uint32_t gordian_run_timers;
 
 static bool is_timer_set(const uint64_t setting[4])
 {
-    return setting[2] || setting[3]; /* behind the interval: the time that is left */
+    return setting[2] || setting[3]; /* remaining time, after the interval */
 }
 
-/* Timers of timer_create(), by their numbers in /proc/self/timers. */
+/* Checks the timers of timer_create(), by their IDs in /proc/self/timers. */
 static enum policy_timers created_timers(void)
 {
     char text[4096];
@@ -36,18 +36,9 @@ static enum policy_timers created_timers(void)
     return POLICY_TIMERS_NONE;
 }
 
-/* Does this thread get a signal when its process's parent ends? */
-static bool is_signalled_at_death(void)
-{
-    int signal = 0;
-    /* The program that the command has started ends with it, but did not ask for that. */
-    return sys_call(SYS_prctl, PR_GET_PDEATHSIG, &signal) == 0 && signal &&
-           (uint64_t)sys_call(SYS_getppid) != watch.tally->command;
-}
-
 enum policy_timers timers_armed(void)
 {
-    if (watch.sandboxed) /* as of the moment when the kernel could be asked last */
+    if (watch.sandboxed) /* the state when the sandbox started */
         return watch.timers ? POLICY_TIMERS_ARMED : POLICY_TIMERS_NONE;
     for (int which = 0; which < 3; which++) { /* ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF */
         uint64_t setting[4] = {0};
@@ -61,7 +52,11 @@ enum policy_timers timers_armed(void)
 
 void timers_start(void)
 {
-    bool armed = timers_armed() != POLICY_TIMERS_NONE; /* exec() leaves them armed */
+    bool armed = timers_armed() != POLICY_TIMERS_NONE; /* exec() keeps timers armed */
     atomic_store(&gordian_run_timers, armed ? TIMERS_ARMED : TIMERS_RECORDED);
-    atomic_store(&watch.at_death, is_signalled_at_death());
+    /* The main process of `gordian run` receives a signal when the command ends, which it did not
+     * request. */
+    int signal = 0;
+    atomic_store(&watch.at_death, sys_call(SYS_prctl, PR_GET_PDEATHSIG, &signal) == 0 && signal &&
+                                      (uint64_t)sys_call(SYS_getppid) != watch.tally->command);
 }

@@ -1,6 +1,6 @@
-/* Timers. Whether an interval timer is armed only the process itself can ask; while it sleeps, the
- * command outside reads here whether one ever was (sources/inspect/judge/facts.c). Timers of
- * timer_create() are listed by the kernel. */
+/* Timers. Only the process itself can ask whether an interval timer is armed. While it sleeps, the
+ * command reads here whether one ever was (sources/inspect/judge/facts.c). The kernel lists timers
+ * of timer_create(). */
 #pragma once
 
 #include "sources/run/judge/verdict_policy.h"
@@ -8,18 +8,18 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What the variable below says. */
+/* Values of the variable below. */
 enum {
-    TIMERS_UNRECORDED, /* nothing: the library is off */
-    TIMERS_RECORDED,   /* no interval timer was armed so far */
-    TIMERS_ARMED,      /* one was, and may be over */
+    TIMERS_UNRECORDED, /* unknown: the library is off */
+    TIMERS_RECORDED,   /* no interval timer was ever armed */
+    TIMERS_ARMED,      /* one was armed, and may have expired */
 };
 
-/* Read from outside, by this name. */
+/* Read from outside by this name. */
 extern _Atomic uint32_t gordian_run_timers;
 
-/* Is one armed? */
+/* Returns whether a timer is armed. */
 enum policy_timers timers_armed(void);
 
-/* Asks for those that were armed before, and for a signal at the end of the parent. */
+/* Records timers armed before, and a signal at the end of the parent. */
 void timers_start(void);

@@ -15,10 +15,10 @@
 
 /* ------------------------------------------------------------------ signal handlers */
 
-/* What the program catches by itself. */
+/* Signals that have handlers of the program. */
 struct caught {
-    uint64_t signals;  /* that count, bit n-1 */
-    uint64_t restarts; /* of these, whose calls are made again: SA_RESTART */
+    uint64_t signals;  /* bit n-1 */
+    uint64_t restarts; /* subset with SA_RESTART */
     bool scheduled;    /* a runtime that schedules threads has a handler */
 };
 
@@ -30,7 +30,7 @@ static void note_caught(struct caught *caught, int number)
     if (sys_call(SYS_rt_sigaction, number, NULL, &action, 8) != 0 ||
         action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN)
         return;
-    /* The name of the file that has this code, without its folder; "": none. */
+    /* The base name of the file that contains the handler; "": none. */
     uintptr_t code = action.handler;
     const char *name = maps_find(code, &region) ? region.path : "";
     for (const char *at = name; *at; at++)
@@ -44,14 +44,14 @@ static void note_caught(struct caught *caught, int number)
     caught->restarts |= action.flags & SA_RESTART ? bit : 0;
 }
 
-/* The kernel is asked for each: that takes no descriptor, of which there may be none. */
+/* Asks the kernel for each signal: this needs no descriptor, of which there may be none left. */
 static struct caught caught_signals(void)
 {
     struct caught caught = {0};
     uint64_t aside = policy_aside();
     if (watch.status_signal)
         aside |= (uint64_t)1 << (watch.status_signal - 1);
-    if (watch.sandboxed) { /* no call that may be forbidden: what was seen to be set */
+    if (watch.sandboxed) { /* system calls are forbidden: use the handlers seen so far */
         caught.signals = atomic_load(&watch.caught) & ~aside;
         return caught;
     }
@@ -61,12 +61,12 @@ static struct caught caught_signals(void)
     return caught;
 }
 
-/* Which of these signals some thread lets in. */
+/* Returns which of these signals some thread does not block. */
 static uint64_t unblocked_signals(uint64_t caught)
 {
     uint64_t open = 0;
     if (table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers))
-        return caught; /* a thread that is not known may let them in */
+        return caught; /* an unknown thread may accept them */
     uint32_t limit = atomic_load(&watch.thread_limit);
     for (uint32_t i = 0; i < limit && open != caught; i++) {
         const struct thread *t = &watch.threads[i];
@@ -93,17 +93,17 @@ static void note_handlers(struct policy_facts *facts)
     facts->scheduled = caught.scheduled;
 }
 
-/* ------------------------------------------------------------------ who could end what */
+/* ------------------------------------------------------------------ facts about the waits */
 
-/* What the waits of a part are for. */
+/* The waits of a component. */
 struct waits {
     size_t count;
-    bool anybody;   /* what any thread could give: conditions, barriers, posts */
-    bool handled;   /* a semaphore, and a handler has posted one before */
+    bool anybody;   /* any thread could end it: conditions, barriers, posts */
+    bool handled;   /* a semaphore that a handler has posted before */
     bool semaphore; /* a semaphore */
-    bool locks;     /* something held by one and wanted by another, or a barrier */
-    bool held;      /* the former */
-    bool joins;     /* the end of a thread */
+    bool locks;     /* a lock held by another member, or a barrier */
+    bool held;      /* a lock held by another member */
+    bool joins;     /* a join */
 };
 
 static struct waits sort_waits(const struct wait_snapshot *view, const gordian_part *part)
@@ -128,7 +128,7 @@ static struct waits sort_waits(const struct wait_snapshot *view, const gordian_p
     return waits;
 }
 
-/* Is this a lock that libc lets others give back, whatever the book says? */
+/* Returns whether libc allows other threads to release this lock, although POSIX does not. */
 static bool others_may_give(const struct observed_wait *look)
 {
     union lock_copy copy;
@@ -142,15 +142,7 @@ static bool others_may_give(const struct observed_wait *look)
            (kind & KIND_TYPE) != PTHREAD_MUTEX_RECURSIVE_NP;
 }
 
-static bool some_may_be_given(const struct wait_snapshot *view, const gordian_part *part)
-{
-    for (size_t i = 0; i < part->process_count; i++)
-        if (part->processes[i] < view->count && others_may_give(&view->looks[part->processes[i]]))
-            return true;
-    return false;
-}
-
-/* Is there a thread that runs, or waits for what it can get? */
+/* Returns whether a thread runs, or waits for a lock that it can get. */
 static bool somebody_goes_on(struct wait_snapshot *view)
 {
     for (uint32_t p = 0; p < view->count; p++)
@@ -159,8 +151,8 @@ static bool somebody_goes_on(struct wait_snapshot *view)
     return wait_snapshot_acts(view);
 }
 
-/* May other processes have this lock, too? What it says of itself comes first: looking at its
- * memory takes a descriptor. */
+/* Returns whether other processes may share the lock. The lock's own flag is checked first, since
+ * checking its mapping needs a descriptor. */
 static bool may_be_shared(const struct observed_wait *look)
 {
     union lock_copy copy;
@@ -173,7 +165,8 @@ static bool may_be_shared(const struct observed_wait *look)
     return maps_shared(look->lock);
 }
 
-/* Somebody outside who could act: a thread, or, where the lock is shared, a process. */
+/* Returns whether a thread outside the deadlock could act or, if the lock is shared, another
+ * process. */
 static bool outsiders_act(struct wait_snapshot *view, const gordian_part *part)
 {
     if (somebody_goes_on(view))
@@ -189,8 +182,9 @@ static bool outsiders_act(struct wait_snapshot *view, const gordian_part *part)
 static struct policy_facts part_facts(struct wait_snapshot *view, const gordian_part *part)
 {
     struct waits waits = sort_waits(view, part);
-    /* Only a signal, or the end of its parent, is awaited: no lock, and either one thread alone,
-     * which no other could wake, or a process that asked for its parent's end to be signalled. */
+    /* The process is idle: it waits for a signal or the end of its parent only. There is no lock,
+     * and either there is one thread, which no other could wake, or the process requested a signal
+     * at its parent's end. */
     bool parks = waits.anybody && !waits.locks &&
                  (atomic_load(&watch.at_death) || table_tasks() - atomic_load(&watch.helpers) == 1);
     struct policy_facts facts = {
@@ -207,7 +201,11 @@ static struct policy_facts part_facts(struct wait_snapshot *view, const gordian_
     note_handlers(&facts);
     bool as_signal = waits.held && (waits.count == 1 || waits.joins);
     bool strays = atomic_load(&watch.strays);
-    if ((strays || as_signal) && some_may_be_given(view, part) && outsiders_act(view, part)) {
+    bool given = false;
+    for (size_t i = 0; i < part->process_count && (strays || as_signal) && !given; i++)
+        given =
+            part->processes[i] < view->count && others_may_give(&view->looks[part->processes[i]]);
+    if (given && outsiders_act(view, part)) {
         facts.others_unlock = strays;
         facts.as_signal = as_signal;
     }

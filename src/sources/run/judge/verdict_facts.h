@@ -1,7 +1,5 @@
-/* The facts for the verdict (verdict_policy.h) as they are seen from inside: what the threads of a
- * part wait for, which handlers are installed and let in, whether a timer is armed, what else could
- * act.
- */
+/* Collects the facts for the verdict (verdict_policy.h) from inside: the kinds of waits, installed
+ * and unblocked handlers, timers, and what else could act. */
 #pragma once
 
 #include "sources/run/graph/wait_snapshot.h"

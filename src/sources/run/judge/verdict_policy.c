@@ -32,7 +32,7 @@ static struct policy likely_because(const char *why)
     return (struct policy){POLICY_LIKELY, false, why};
 }
 
-/* Some programs wait like that while there is nothing to do. */
+/* Some programs wait like this when they are idle. */
 static bool may_be_idle(const struct policy_facts *facts)
 {
     bool none_left = facts->argument == POLICY_NONE_LEFT;
@@ -43,14 +43,14 @@ static bool may_be_idle(const struct policy_facts *facts)
     return facts->reads || (none_left && (!facts->locked || facts->waits & POLICY_POSTED));
 }
 
-/* Could a handler or a timer end the wait, if there is one? */
+/* Returns whether a handler or a timer could end the wait, if there is one. */
 static bool is_open(const struct policy_facts *facts)
 {
     return facts->argument == POLICY_NONE_LEFT || facts->argument == POLICY_SELF ||
            facts->waits & (POLICY_POSTED | POLICY_CALL) || facts->handler_acted;
 }
 
-/* Why a signal could. NULL: it could not, as far as is known. */
+/* Returns why a signal could end the wait; NULL: it could not, as far as is known. */
 static const char *signal_could_end(const struct policy_facts *facts)
 {
     bool calls_only =
@@ -63,7 +63,7 @@ static const char *signal_could_end(const struct policy_facts *facts)
     return core && (!facts->locked || facts->waits & POLICY_POSTED) ? why_core : NULL;
 }
 
-/* Why another thread or process could. NULL: none. */
+/* Returns why another thread or process could end the wait; NULL: it could not. */
 static const char *others_could_end(const struct policy_facts *facts)
 {
     bool ended = facts->argument == POLICY_ENDED;
@@ -116,26 +116,26 @@ uint64_t policy_aside(void)
     return FAULTS | BIT(32) | BIT(33);
 }
 
-/* What known runtimes catch by themselves. A file whose name begins so belongs to the runtime, if
- * what follows is not a letter ("python3.11", "node", not "nodes"). */
+/* Signals handled by known runtimes. A file belongs to a runtime if its name begins with this, and
+ * no letter follows ("python3.11", "node", but not "nodes"). */
 static const struct runtime {
     const char *file;
     bool schedules;
     uint64_t signals;
 } runtimes[] = {
-    /* The signal dispatcher's, the one that suspends threads, and the one of interruptible I/O. */
+    /* For the signal dispatcher, for suspending threads, and for interruptible I/O. */
     {"libjvm.so", true,
      BIT(SIGHUP) | BIT(SIGINT) | BIT(SIGTERM) | BIT(SIGQUIT) | BIT(SIGUSR2) | BIT(SIGPIPE) |
          BIT(SIGXFSZ) | BIT(62)},
     /* KeyboardInterrupt. */
     {"python", false, BIT(SIGINT)},
     {"libpython", false, BIT(SIGINT)},
-    /* Its own end, the debugger's door, children, the window's size: all of them go to the loop. */
+    /* For termination, the debugger, children and the window size: all go to the event loop. */
     {"node", false,
      BIT(SIGINT) | BIT(SIGTERM) | BIT(SIGHUP) | BIT(SIGUSR1) | BIT(SIGCHLD) | BIT(SIGWINCH)},
     {"nodejs", false,
      BIT(SIGINT) | BIT(SIGTERM) | BIT(SIGHUP) | BIT(SIGUSR1) | BIT(SIGCHLD) | BIT(SIGWINCH)},
-    /* Sanitizers: faults, which are aside already. */
+    /* Sanitizers handle faults, which never count. */
     {"libasan", false, FAULTS},
     {"libtsan", false, FAULTS},
     {"libubsan", false, FAULTS},
@@ -165,7 +165,7 @@ bool policy_schedules(const char *file)
     return runtime && runtime->schedules;
 }
 
-/* Go catches every signal that can be caught, with SA_RESTART. */
+/* Go handles every signal it can, with SA_RESTART. */
 uint64_t policy_go(void)
 {
     return ~UINT64_C(0);

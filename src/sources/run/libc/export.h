@@ -1,4 +1,4 @@
-/* Exporting a wrapper under libc's names and versions.
+/* Exports a wrapper under libc's names and versions (symbol interposition).
  *
  *     WRAPPER(int, pthread_join, (pthread_t thread, void **value))
  *     {
@@ -6,18 +6,19 @@
  *     }
  *     EXPORT2(pthread_join, V_2_34, V_OLDEST)
  *
- * Programs ask for the version they were linked with, so each one there ever was is exported; which
- * function of libc is behind a version is decided in real.c. */
+ * Programs request the version they were linked with, so every version is exported. real.c decides
+ * which function of libc belongs to a version.
+ */
 #pragma once
 
 #if defined(__x86_64__)
 #define V_OLDEST  "GLIBC_2.2.5" /* the first libc of this machine */
-#define V_COND    "GLIBC_2.3.2" /* condition variables as they are today */
+#define V_COND    "GLIBC_2.3.2" /* current layout of condition variables */
 #define V_TIMED   "GLIBC_2.3.3" /* pthread_timedjoin_np, pthread_tryjoin_np */
 #define V_EXECVPE "GLIBC_2.11"
 #define V_CHECKED "GLIBC_2.11" /* __longjmp_chk */
 #define V_SPAWN   "GLIBC_2.15"
-#else /* aarch64: there are no others (meson.build) */
+#else /* aarch64 has no older versions (meson.build) */
 #define V_OLDEST  "GLIBC_2.17"
 #define V_COND    V_OLDEST
 #define V_TIMED   V_OLDEST
@@ -26,9 +27,9 @@
 #define V_SPAWN   V_OLDEST
 #endif
 #define V_2_28 "GLIBC_2.28" /* C11 threads */
-#define V_2_30 "GLIBC_2.30" /* the ..clock.. functions */
+#define V_2_30 "GLIBC_2.30" /* functions with a clock parameter */
 #define V_2_31 "GLIBC_2.31"
-#define V_2_34 "GLIBC_2.34" /* libpthread became a part of libc */
+#define V_2_34 "GLIBC_2.34" /* libpthread became part of libc */
 
 #define EXPORTED __attribute__((visibility("default"), used))
 
@@ -38,8 +39,8 @@
     EXPORTED type wrap_##name arguments
 /* clang-format on */
 
-/* A wrapper of one argument that goes on at `function` with two more: the frame of its caller, and
- * whereto it returns. */
+/* A wrapper with one argument that jumps to `function` with two more: the frame of its caller, and
+ * the return address. */
 #if defined(__x86_64__)
 #define ENTRY_LANDING "endbr64\n\t"
 #define ENTRY_SITE    "movq %rbp, %rsi\n\tmovq (%rsp), %rdx\n\tjmp "
@@ -57,9 +58,9 @@
             ".cfi_endproc\n\t"                                                                     \
             ".size wrap_" #name ", .-wrap_" #name)
 
-/* One version. */
+/* Exports one version. */
 #define EXPORT(name, version) __asm__(".symver wrap_" #name "," #name "@@" version)
-/* The default and an older one, which does the same. */
+/* Exports the default version and an older one, which are the same. */
 #define EXPORT2(name, version, older)                                                              \
     EXPORT(name, version);                                                                         \
     EXPORTED extern __typeof__(wrap_##name) older_##name __attribute__((alias("wrap_" #name)));    \

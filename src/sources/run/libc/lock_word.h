@@ -1,16 +1,15 @@
-/* From 0 to 1 (false: it is something else), and to 0 from whatever it was, which comes back: an
- * exchange is quicker than to compare first. On aarch64 the compiler would call a helper that
- * chooses between the two instruction sets, and save and restore registers around the call at every
- * lock. */
+/* Changes a word from 0 to 1 (false: it was not 0), or from any value to 0, and returns that value:
+ * an exchange is faster than a comparison. On aarch64 the compiler would call a helper that selects
+ * the instruction set, and save registers around the call at every lock. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Looks at the processor. */
+/* Detects the instruction set. */
 void word_start(void);
 
 #if defined(__aarch64__)
-/* Does this processor have the atomic instructions of ARMv8.1? Set at the start. */
+/* The processor has the atomic instructions of ARMv8.1. Set at the start. */
 extern bool word_has_atomics __attribute__((visibility("hidden")));
 #endif
 

@@ -9,9 +9,9 @@ struct real real;
 
 struct symbol {
     const char *name;
-    const char *version; /* NULL: the default one */
+    const char *version; /* NULL: the default version */
     size_t offset;
-    bool optional; /* one libc or the other is without it */
+    bool optional; /* missing in some versions of libc */
 };
 
 static const struct symbol symbols[] = {
@@ -32,10 +32,10 @@ static const struct symbol symbols[] = {
 #endif
 };
 
-/* The next one in the order of lookup, which need not be libc's: an allocator's, another tool's. A
- * lookup by version would pass these by; it is needed only where an old version differs. The lookup
- * of a symbol that is there allocates nothing; that of a missing one may call calloc, which may
- * lock. So the mutex functions come first in the list, and are all there. */
+/* Finds the next function in lookup order, which may belong to an allocator or another tool instead
+ * of libc. A lookup by version would skip these, so it is used only where an old version differs.
+ * Looking up an existing symbol allocates nothing. Looking up a missing one may call calloc, which
+ * may lock: so the mutex functions come first in the list, and all exist. */
 bool real_resolve(void)
 {
     bool complete = true;

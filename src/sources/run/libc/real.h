@@ -1,5 +1,5 @@
-/* The functions behind the wrappers: the next ones of these names after this library, as a
- * program without it would get them. Resolved once, in one place. */
+/* The functions behind the wrappers: the next definitions after this library, as a program without
+ * it would use them. Resolved once. */
 #pragma once
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #include <threads.h>
 #include <unistd.h>
 
-/* Mutexes come first: real.c says why. */
+/* Mutexes come first: see real.c. */
 #define REAL_FUNCTIONS(REAL)                                                                       \
     REAL(pthread_mutex_lock)                                                                       \
     REAL(pthread_mutex_trylock)                                                                    \
@@ -121,7 +121,7 @@ struct real {
     void (*cleanup_push)(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
                          void *argument);
     void (*cleanup_pop)(struct _pthread_cleanup_buffer *buffer, int execute);
-    void (*call_tls_dtors)(void); /* libc's own; NULL: it has none of that name */
+    void (*call_tls_dtors)(void); /* internal function of libc; NULL: missing */
 #if defined(__x86_64__)
     /* Condition variables of programs linked before glibc 2.3.2. */
     __typeof__(pthread_cond_wait) *oldest_cond_wait;
@@ -133,6 +133,6 @@ struct real {
 extern struct real real;
 #pragma GCC visibility pop
 
-/* Fills `real`; safe to call again, from several threads. A wrapper called before that happened
- * calls it. False: this libc lacks one (it would be a different libc). */
+/* Fills `real`; may be called again, by several threads. Wrappers that run earlier call it. False:
+ * a function is missing, so this is another libc. */
 bool real_resolve(void);

@@ -9,7 +9,7 @@
 
 #define CACHE 1024u
 
-/* What this thread has done since the last lock went: nothing to look at twice. */
+/* The keys of holds that this thread has already checked, since the last lock was destroyed. */
 struct order_cache {
     uint64_t serial; /* of the thread it belongs to */
     uint32_t epoch;
@@ -17,14 +17,14 @@ struct order_cache {
 };
 
 static struct guard guard;
-/* Threads that were made and not joined yet, ended or not. While there is none, the process has one
- * thread, and had others only before: what it does can meet nobody. A thread that has ended without
- * being joined may have met it, had it been slower. */
+/* Number of threads created and not joined, alive or not. If there are none, the process has one
+ * thread, and had others only earlier: its locks cannot conflict with those of others. A thread
+ * that ended without being joined could have run at the same time. */
 static _Atomic uint32_t unjoined;
 
 static order_learner *learn;
 static _Atomic bool full;
-static _Atomic bool forked; /* and no thread made since: what is in the graph is the parent's */
+static _Atomic bool forked; /* no thread was created since the fork: the graph is the parent's */
 
 bool order_start(order_learner *learner)
 {
@@ -32,7 +32,7 @@ bool order_start(order_learner *learner)
     return !watch.potential || graph_start();
 }
 
-/* The child has no other threads, and its parent's are not in its way. */
+/* The child has no other threads, and cannot conflict with the parent's. */
 void order_fork(void)
 {
     atomic_store(&guard.word, 0);

@@ -1,25 +1,27 @@
-/* Lock orders: which locks were taken under which, and what that could lead to. */
+/* The lock-order graph (lock hierarchy): which locks were taken while others were held. Finds lock
+ * order inversions. */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-/* The hold at `place` was taken while holding those below it. Cheap when this thread has done the
+/* Checks the hold at `place`, taken while holding those before it. Fast if this thread has done the
  * same before. */
 void order_look(struct thread *t, uint32_t place);
 
-/* A thread is about to be made: what its creator did alone until now did not matter, and does when
- * it is done again. `creator`: NULL, if that one is not watched. */
+/* Called before a thread is created. What the creator did alone did not matter until now, and
+ * matters if it does it again. `creator`: NULL, if it is not watched. */
 void order_begin(struct thread *creator);
-/* It was not made after all; or it has ended, and been joined: nothing that it did can meet what is
- * done from now on by the thread that has joined it. */
+/* Called if the thread was not created, or after it was joined: it cannot conflict with what the
+ * joining thread does from now on. */
 void order_joined(void);
-/* A thread that is there was not seen to be made. */
+/* Called for a thread whose creation was not visible. */
 void order_found(void);
 
-/* These bytes are no locks any more, or other ones. */
+/* Called when memory contains no locks any more, or other ones. */
 void order_forget(uintptr_t low, size_t size);
 
-/* This thread is at a frame above locks on its stack: these are gone. */
+/* Called when this thread has returned from frames with locks on its stack: those locks are gone.
+ */
 void order_unwind(struct thread *t, uintptr_t frame);
 
 static inline void order_frame(struct thread *t, uintptr_t frame)
@@ -29,15 +31,15 @@ static inline void order_frame(struct thread *t, uintptr_t frame)
         order_unwind(t, frame);
 }
 
-/* Called where a thread does what it has not done before: order_look's rare case. */
+/* Called by order_look when a thread does something new. */
 typedef void order_learner(struct thread *t, uint32_t place);
 bool order_start(order_learner *learner);
-/* Around the work of a learner, and of whatever else reads the graph (lock_order_graph.h). */
+/* Guard the work of a learner, and all other access to the graph (lock_order_graph.h). */
 void order_enter(struct thread *t);
 void order_leave(struct thread *t);
-/* There is no memory for more orders. */
+/* Called when memory for orders has run out. */
 void order_give_up(void);
 void order_fork(void);
-/* As locks_stop and locks_go_on. */
+/* Like locks_stop and locks_go_on. */
 bool order_stop(void);
 void order_go_on(void);

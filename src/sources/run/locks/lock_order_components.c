@@ -8,14 +8,14 @@
 #define FIRST_COMPONENTS (1u << 16)
 #define FIRST_STEPS      (1u << 17)
 
-enum { AHEAD = 1, BEHIND = 2 }; /* marks: reached from the one end, and from the other */
+enum { AHEAD = 1, BEHIND = 2 }; /* marks of a search: reached forward, reached backward */
 
 struct component {
-    uint64_t place;         /* in the line */
-    uint32_t parent;        /* itself, or one that it has become one with */
-    uint32_t out, out_last; /* steps from here, index + 1 */
-    uint32_t in, in_last;   /* and to here */
-    uint32_t heir;          /* while renewing: its new number + 1 */
+    uint64_t place;         /* position in topological order */
+    uint32_t parent;        /* itself, or the component it was merged into */
+    uint32_t out, out_last; /* outgoing steps, index + 1 */
+    uint32_t in, in_last;   /* incoming steps */
+    uint32_t heir;          /* during components_renew(): its new number + 1 */
     uint8_t marks;
 };
 
@@ -27,9 +27,9 @@ struct step {
 
 static struct component *components, *old_components;
 static struct step *steps;
-static uint32_t *known;          /* steps by hash, index + 1: as many as there is room for */
-static uint32_t *ahead, *behind; /* of a search */
-static uint64_t *places;         /* of those that move */
+static uint32_t *known;          /* steps by hash, index + 1; as many as there is capacity for */
+static uint32_t *ahead, *behind; /* results of a search */
+static uint64_t *places;         /* positions of components that move */
 static uint32_t component_count, step_count, ahead_count, behind_count;
 static size_t component_room = FIRST_COMPONENTS, ahead_room = FIRST_COMPONENTS,
               behind_room = FIRST_COMPONENTS;
@@ -37,7 +37,7 @@ static size_t place_room = 2 * FIRST_COMPONENTS, step_room = FIRST_STEPS, known_
 static size_t old_room;
 static uint64_t last_place;
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ capacity */
 
 bool components_start(void)
 {
@@ -116,7 +116,7 @@ bool component_same(uint32_t one, uint32_t two)
     return component_root(one) == component_root(two);
 }
 
-/* What one component had becomes the other's. */
+/* Merges a component into another one. */
 static void make_one(uint32_t into, uint32_t from)
 {
     struct component *to = &components[into], *gone = &components[from];
@@ -133,7 +133,7 @@ static void make_one(uint32_t into, uint32_t from)
     gone->parent = into;
 }
 
-/* ------------------------------------------------------------------ keeping the line */
+/* ------------------------------------------------------------------ topological order */
 
 static void mark_reached(uint32_t component, uint8_t mark, uint32_t *list, uint32_t *count)
 {
@@ -143,7 +143,7 @@ static void mark_reached(uint32_t component, uint8_t mark, uint32_t *list, uint3
     list[(*count)++] = component;
 }
 
-/* Everything that `from` leads to, up to that place. */
+/* Finds everything reachable from `from`, up to this position. */
 static void search_forward(uint32_t from, uint64_t limit)
 {
     ahead_count = 0;
@@ -156,7 +156,7 @@ static void search_forward(uint32_t from, uint64_t limit)
         }
 }
 
-/* Everything that leads to `to`, down to that place. */
+/* Finds everything that reaches `to`, down to this position. */
 static void search_backward(uint32_t to, uint64_t limit)
 {
     behind_count = 0;
@@ -175,7 +175,7 @@ static bool stands_before(const void *context, const void *left, const void *rig
     return of[*(const uint32_t *)left].place < of[*(const uint32_t *)right].place;
 }
 
-/* Leaves those of the list alone that are not on a circle. */
+/* Keeps only components of the list that are not on a cycle. */
 static uint32_t keep_apart(uint32_t *list, uint32_t count)
 {
     uint32_t kept = 0;
@@ -192,8 +192,8 @@ static void clear_marks(const uint32_t *list, uint32_t count)
         components[list[i]].marks = 0;
 }
 
-/* Those behind get the first of all the places, those ahead the last ones, each in their order; and
- * those on a circle become one, in between. */
+/* Components that reach the new step get the first of all positions, those reachable from it the
+ * last ones, each in their earlier order. Components on a cycle are merged, in between. */
 static void move_components(uint32_t from)
 {
     uint32_t count = 0;
@@ -248,7 +248,7 @@ void component_step(uint32_t from, uint32_t to)
         append_step(from, to, one, two);
 }
 
-/* ------------------------------------------------------------------ beginning again */
+/* ------------------------------------------------------------------ renewal */
 
 bool components_renew(void)
 {

@@ -17,16 +17,16 @@
 #define FIRST_SPOTS  (1u << 14)
 #define BUCKETS      (1u << 16)
 #define PAGE_SHIFT   12
-#define MOST_HELD    64u /* held locks looked at: the latest ones, */
-#define MOST_OUTER   16u /* and as many of the first ones, which may keep orders apart */
+#define MOST_HELD    64u /* limit of held locks that are checked: the latest ones, */
+#define MOST_OUTER   16u /* and this many of the first ones, which may be gate locks */
 #define MOST_USES    (MOST_HELD + MOST_OUTER)
 
 struct graph graph;
 
 static uint32_t *pages;         /* nodes by page, index + 1 */
-static uint32_t *keys;          /* orders by key, index + 1: as many as there is room for */
-static uint32_t *spot_keys;     /* spots by hash, likewise */
-static _Atomic uint8_t *filter; /* by page: may there be a node? */
+static uint32_t *keys;          /* orders by key, index + 1; as many as there is capacity for */
+static uint32_t *spot_keys;     /* spots by hash, the same */
+static _Atomic uint8_t *filter; /* by page: may contain a node */
 static uint32_t free_nodes;
 static _Atomic uint32_t live_nodes;
 static size_t node_room = FIRST_NODES, order_room = FIRST_ORDERS, key_room = FIRST_ORDERS;
@@ -65,7 +65,7 @@ static uint32_t page_bucket(uintptr_t page)
 
 static void note_stack(uintptr_t lock);
 
-/* There is room for it. */
+/* Callers have made capacity. */
 static uint32_t node_of_lock(uintptr_t lock, uint32_t kind)
 {
     uint32_t bucket = page_bucket(lock >> PAGE_SHIFT);
@@ -98,7 +98,7 @@ static void drop_node(uint32_t *link)
     uint32_t index = *link;
     struct node *node = &graph.nodes[index - 1];
     *link = node->next;
-    node->generation++; /* orders and uses that name it are dead from now on */
+    node->generation++; /* invalidates orders and uses that refer to it */
     node->live = 0;
     node->next = free_nodes;
     free_nodes = index;
@@ -164,7 +164,7 @@ uintptr_t graph_lowest(uintptr_t low, uintptr_t high)
     return lowest;
 }
 
-/* A lock on some thread's stack lives no longer than its frame: that thread has to know. */
+/* Notes a lock on a thread's stack, which lives no longer than its frame. */
 static void note_stack(uintptr_t lock)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
@@ -194,7 +194,7 @@ bool order_is_whole(const struct order *order)
     return true;
 }
 
-/* What an rwlock is like is asked when it is first seen, while this thread holds it. */
+/* Reads the properties of a rwlock while this thread holds it. */
 static void note_lock(struct node *node, const struct held *hold)
 {
     if (node->kind != INCIDENT_RWLOCK)
@@ -203,8 +203,8 @@ static void note_lock(struct node *node, const struct held *hold)
     node->queues |= rwlock_prefers_writers((const pthread_rwlock_t *)hold->lock);
 }
 
-/* What the parent held at a fork, in memory that both have, the child does not hold; and of what
- * threads give back for each other nobody can say who has it. */
+/* Returns whether the hold counts for lock orders. The child of a fork does not hold the parent's
+ * locks in shared memory. A lock that threads release for each other has no known holder. */
 static bool hold_counts(const struct held *hold)
 {
     bool lock = hold->kind == INCIDENT_MUTEX || hold->kind == INCIDENT_RWLOCK ||
@@ -215,7 +215,8 @@ static bool hold_counts(const struct held *hold)
            !(lock_flags(hold->lock) & LOCK_STRAY);
 }
 
-/* A semaphore of one unit keeps those apart who take it. It is never the taken one of an order. */
+/* A semaphore of one unit is a gate lock: its holders exclude each other. It is never the taken
+ * lock of an order. */
 static bool hold_guards(const struct held *hold)
 {
     struct lock_info info;
@@ -224,8 +225,8 @@ static bool hold_guards(const struct held *hold)
            (info.flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_SHARED)) == LOCK_KNOWN;
 }
 
-/* One of locks that have gone is not found any more: where memory is used again and again, there
- * would be many by the same key. */
+/* Drops orders of destroyed locks on the way: where memory is reused often, many of them would have
+ * the same key. */
 static uint32_t find_same_order(uint64_t key)
 {
     for (uint32_t *link = &keys[key & (key_room - 1)]; *link;) {
@@ -240,7 +241,7 @@ static uint32_t find_same_order(uint64_t key)
     return UINT32_MAX;
 }
 
-/* 1: this thread is new to it. */
+/* Returns 1 if this thread is new to the order. */
 static int note_order_thread(struct order *order, const struct thread *t)
 {
     for (uint32_t i = 0; i < order->threads; i++)
@@ -277,7 +278,7 @@ static uint32_t spot_of(const struct held *hold)
     return graph.spot_count - 1;
 }
 
-/* Into the lists of what it is about. */
+/* Adds it to the list of its lock. */
 static void enter_use(uint32_t index)
 {
     struct use *use = &graph.uses[index];
@@ -362,7 +363,7 @@ static bool grow(void)
     return done;
 }
 
-/* Orders of locks that have gone go, and the others close up in their order. */
+/* Removes the orders of destroyed locks, and compacts the others. */
 static void keep_whole_orders(void)
 {
     uint32_t order_count = 0, use_count = 0;
@@ -421,7 +422,7 @@ static bool hold_is_used(const struct held *held, uint32_t i, uint32_t place)
            (hold_counts(&held[i]) || hold_guards(&held[i]));
 }
 
-/* The held ones first: so they stand before it in the line of components. */
+/* Adds the held locks first, so that they precede the taken one in topological order. */
 static int new_order(const struct thread *t, const struct held *held, uint32_t place,
                      uint32_t *index)
 {
@@ -457,7 +458,7 @@ int graph_learn(const struct thread *t, const struct held *held, uint32_t place,
         return 0;
     for (uint32_t i = 0; i < place; i++)
         if (held[i].lock == taken->lock)
-            return 0; /* has it already: cannot wait for it */
+            return 0; /* already held: no wait is possible */
     *index = find_same_order(taken->chain);
     if (*index != UINT32_MAX)
         return note_order_thread(&graph.orders[*index], t);

@@ -1,36 +1,36 @@
-/* The graph of lock orders.
+/* The lock-order graph, which finds lock order inversions.
  *
- * An *order* says: some thread, holding these locks, took that one. Orders d0, d1, ..., dn can
- * deadlock if each one's taken lock is among the next one's held ones and the last one's among the
- * first one's, if different threads did them, and if no two of them were done under a common lock,
- * which would keep them apart; and if they are not the steps of a walk round a ring. So it is
- * judged by what was held at the time; that a path leads through the graph is not enough; but where
- * none does (lock_order_components.h) there is nothing to judge.
+ * An *order* means: a thread took one lock while it held others. The orders d0, d1, ..., dn can
+ * deadlock if the lock that each one takes is held in the next one, and the last one's in the first
+ * one, if different threads did them, and if no two of them were done under a common lock (a gate
+ * lock). Steps around a ring are excepted. So the locks held at that time decide. A path through
+ * the graph is not enough; but without a path (lock_order_components.h) there is no inversion.
  *
- * It grows as long as there is memory. Orders of locks that have gone are left in it until there is
- * no room, and then, if they are the half of it, swept out. */
+ * The graph grows while there is memory. Orders of destroyed locks stay until the capacity is used
+ * up. Then they are removed, if they are at least half of all orders.
+ */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-#define ORDER_THREADS 4 /* different threads remembered for an order */
+#define ORDER_THREADS 4 /* different threads that are stored for an order */
 
-/* A lock; a new one whenever the memory may have become something else. */
+/* A lock. Memory that may contain another lock gets a new node. */
 struct node {
     uintptr_t lock;
-    uint32_t generation;    /* changes when the lock goes */
-    uint32_t next;          /* in its page's list; or free */
-    uint32_t taken;         /* orders that take it, index + 1 */
-    uint32_t held;          /* uses that hold it, index + 1 */
+    uint32_t generation;    /* changes when the lock is destroyed */
+    uint32_t next;          /* in the list of its page, or of free nodes */
+    uint32_t taken;         /* list of orders that take it, index + 1 */
+    uint32_t held;          /* list of uses that hold it, index + 1 */
     uint32_t component;     /* lock_order_components.h */
-    uint32_t alone, shared; /* orders on the path of a search that hold it so */
+    uint32_t alone, shared; /* orders on the search path that hold it exclusively, or for reading */
     uint8_t kind;
-    uint8_t queues;  /* an rwlock whose readers wait behind waiting writers */
-    uint8_t written; /* somebody takes it for writing */
+    uint8_t queues;  /* a rwlock whose readers wait behind waiting writers */
+    uint8_t written; /* some thread takes it for writing */
     uint8_t live;
 };
 
-/* Where in the program a lock was taken. */
+/* A place in the program where a lock was taken. */
 struct spot {
     uint32_t chain; /* with the same hash, index + 1 */
     uint32_t frames;
@@ -47,7 +47,7 @@ struct use {
 };
 
 struct order {
-    uint64_t key; /* the same for the same locks held and taken */
+    uint64_t key; /* equal for equal sets of held and taken locks */
     uint64_t serial[ORDER_THREADS];
     uint32_t tid[ORDER_THREADS];
     char name[16]; /* of the first thread */
@@ -60,14 +60,14 @@ struct order {
     uint8_t mode;
 };
 
-/* A way for a deadlock to form: orders[i] by the thread number who[i] of it, holding at use[i] what
+/* A possible deadlock: orders[i] by its thread number who[i], which holds in use[i] the lock that
  * the order before it takes. */
 struct order_cycle {
     uint32_t count;
     uint32_t *orders, *use, *who;
 };
 
-/* All of them, by index. */
+/* All elements, by index. */
 struct graph {
     struct node *nodes;
     struct order *orders;
@@ -77,25 +77,25 @@ struct graph {
 };
 extern struct graph graph;
 
-/* Callers of these have the guard in lock_order.c. */
+/* Callers hold the guard in lock_order.c. */
 
 bool graph_start(void);
-/* As at the start. */
+/* Empties the graph. */
 void graph_clear(void);
-/* Notes an order; *index: where. 0: known, and by this thread too. 1: new, or by a new thread.
- * -1: no more room. `held` has `place` entries below the one that was taken. */
+/* Adds an order; *index: its index. 0: already known for this thread. 1: new, or new for this
+ * thread. -1: out of memory. `held` has `place` entries before the taken one. */
 int graph_learn(const struct thread *t, const struct held *held, uint32_t place, uint32_t *index);
-/* Is there a deadlock that order `index`, done by the last thread noted for it, may be part of? */
+/* Searches for a deadlock that contains order `index`, by the last thread stored for it. */
 bool graph_search(uint32_t index, struct order_cycle *cycle);
-/* Locks in [low, low + size) are gone; true if there were any. */
+/* Removes the locks in [low, low + size); true if there were any. */
 bool graph_forget(uintptr_t low, size_t size);
-/* Quick, without the guard: may there be any? */
+/* Return quickly, without the guard, whether there may be locks. */
 bool graph_may_have(uintptr_t low, size_t size);
 bool graph_any(void);
-/* The lowest address of a lock in [low, high); UINTPTR_MAX: there is none. */
+/* Returns the lowest address of a lock in [low, high); UINTPTR_MAX: none. */
 uintptr_t graph_lowest(uintptr_t low, uintptr_t high);
 
-/* Is what it is about still there? For the other files of the graph. */
+/* Return whether its locks still exist. For the other files of the graph. */
 bool use_is_live(const struct use *use);
 bool order_is_whole(const struct order *order);
 bool search_start(void);

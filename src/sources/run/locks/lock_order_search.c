@@ -3,17 +3,17 @@
 #include "sources/run/locks/lock_registry.h"
 #include "sources/run/state/arena.h"
 
-#define DEEPEST     1024u   /* threads in a deadlock looked for */
-#define PATIENCE    100000u /* steps of a search */
+#define DEEPEST     1024u   /* limit of threads in a deadlock */
+#define PATIENCE    100000u /* limit of steps in a search */
 #define MOST_EFFORT 50000000u
 #define MORE_EFFORT 5000u
 
 static uint64_t effort = MOST_EFFORT;
 
-/* ------------------------------------------------------------------ ways */
+/* ------------------------------------------------------------------ conditions of a deadlock */
 
-/* Work that may still be done: so much at first, and for every search so much more. Where orders
- * are too many, and too many of them on circles, searches get shorter. */
+/* A budget of work, which every search increases a little. If there are too many orders on cycles,
+ * searches become shorter. */
 static bool spend(uint64_t work)
 {
     bool enough = effort >= work;
@@ -21,7 +21,7 @@ static bool spend(uint64_t work)
     return enough;
 }
 
-/* Is anything that it holds on a circle with what it takes? */
+/* Returns whether a lock that it holds is in the same component as the lock it takes. */
 static bool on_circle(const struct order *order)
 {
     uint32_t component = graph.nodes[order->node].component;
@@ -31,19 +31,20 @@ static bool on_circle(const struct order *order)
     return false;
 }
 
-/* Would taking it in one mode wait for one who has it in the other? */
+/* Returns whether taking the lock in one mode waits for a holder in the other. */
 static bool in_the_way(const struct node *node, uint32_t taken, uint32_t held)
 {
     return taken != INCIDENT_READ || held != INCIDENT_READ || (node->queues && node->written);
 }
 
-/* Done under a common lock, two orders never meet: is one of the path's among these? */
+/* Returns whether a lock of the order is also held by an order of the path: a gate lock, under
+ * which the two never run at the same time. */
 static bool kept_apart(const struct order *order)
 {
     for (uint32_t i = 0; i < order->uses; i++) {
         const struct use *use = &graph.uses[order->first_use + i];
         const struct node *node = &graph.nodes[use->node];
-        /* A semaphore guards as long as no thread posts it that has not taken it. */
+        /* A semaphore is a gate as long as no thread posts it without having taken it. */
         bool guards = node->kind != INCIDENT_SEMAPHORE || !(lock_flags(node->lock) & LOCK_SIGNALS);
         if ((node->alone || (node->shared && use->mode != INCIDENT_READ)) && guards)
             return true;
@@ -51,7 +52,7 @@ static bool kept_apart(const struct order *order)
     return false;
 }
 
-/* What an order on the path holds, from now on (1) or no more (-1). */
+/* Adds (1) or removes (-1) the locks that an order on the path holds. */
 static void count_holds(const struct order *order, int32_t change)
 {
     for (uint32_t i = 0; i < order->uses; i++) {
@@ -64,7 +65,7 @@ static void count_holds(const struct order *order, int32_t change)
     }
 }
 
-/* A thread that did this order and none of those on the path; UINT32_MAX: none. */
+/* Returns a thread that did this order, and none on the path; UINT32_MAX: none. */
 static uint32_t another_thread(const struct order *order, const struct order_cycle *path)
 {
     for (uint32_t i = 0; i < order->threads; i++) {
@@ -77,7 +78,7 @@ static uint32_t another_thread(const struct order *order, const struct order_cyc
     return UINT32_MAX;
 }
 
-/* The use of order `first` that `last` takes; UINT32_MAX: none. */
+/* Returns the use of order `first` that holds the lock `last` takes; UINT32_MAX: none. */
 static uint32_t closes_cycle(const struct order *last, const struct order *first)
 {
     for (uint32_t i = 0; i < first->uses; i++) {
@@ -88,7 +89,7 @@ static uint32_t closes_cycle(const struct order *last, const struct order *first
     return UINT32_MAX;
 }
 
-/* May this use come next on the path? Adds it if so. */
+/* Adds this use to the path if it can be the next one. */
 static bool step_along(struct order_cycle *path, uint32_t index)
 {
     const struct use *use = &graph.uses[index];
@@ -119,8 +120,8 @@ static bool order_holds(const struct order *order, uint32_t node)
     return false;
 }
 
-/* Has some thread gone from one lock to the next, and from there to the one after, in whatever
- * company? Also if it takes too long to find out: a ring is not to be reported by mistake. */
+/* Returns whether a thread has gone from one lock to the next, and from there to the one after.
+ * Also true if finding out takes too long, to avoid a false alarm. */
 static bool ring_goes_on(uint32_t from, uint32_t next, uint32_t after)
 {
     for (uint32_t at = graph.nodes[next].taken; at; at = graph.orders[at - 1].next)
@@ -139,7 +140,7 @@ static bool ring_goes_on(uint32_t from, uint32_t next, uint32_t after)
     return false;
 }
 
-/* The order with which a step was first done, in whatever company. */
+/* Returns the first order with this step. */
 static const struct order *first_done(uint32_t from, uint32_t next)
 {
     const struct order *first = NULL;
@@ -153,11 +154,11 @@ static const struct order *first_done(uint32_t from, uint32_t next)
 
 #define SHORTEST_RING 3u
 
-/* Locks in a ring, such as the buffers of a log: one place in the program goes from each to the
- * next, all the way round, and it is the same threads that go on from one to the next. It takes as
- * many threads as there are locks to deadlock there, each at its own, and a ring that is walked is
- * made so that those ahead are out of the way. Threads that each keep a place of their own (as
- * philosophers do at their table) are another matter. */
+/* Returns whether the cycle is a ring of locks, such as the buffers of a log: one place in the
+ * program steps from each lock to the next, all the way around, and the same threads continue from
+ * one step to the next. A deadlock there requires as many threads as locks, each at its own lock,
+ * and such programs keep the locks ahead free. Threads that each stay at one place (the dining
+ * philosophers) are different. */
 static bool walked_round(const struct order_cycle *cycle)
 {
     uint32_t falls = 0;
@@ -179,7 +180,7 @@ static bool walked_round(const struct order_cycle *cycle)
     return falls == 1 && goes;
 }
 
-/* ------------------------------------------------------------------ searching for one */
+/* ------------------------------------------------------------------ search */
 
 static uint32_t *path_room; /* four lists of DEEPEST each */
 
@@ -193,8 +194,8 @@ static void leave_last(struct order_cycle *path)
     count_holds(&graph.orders[path->orders[--path->count]], -1);
 }
 
-/* Goes on from the last order of the path by the use `at` (index + 1). True: the circle is closed.
- */
+/* Continues from the last order of the path by the use `at` (index + 1). True: the cycle is
+ * complete. */
 static bool go_along(struct order_cycle *path, uint32_t at, uint32_t *next)
 {
     if (!use_is_live(&graph.uses[at - 1]) || !step_along(path, at - 1))
@@ -215,7 +216,7 @@ bool graph_search(uint32_t index, struct order_cycle *cycle)
     const struct order *goal = &graph.orders[index];
     if (!on_circle(goal))
         return false;
-    uint32_t *next = path_room; /* by depth: the use to try, index + 1 */
+    uint32_t *next = path_room; /* by depth: the next use to try, index + 1 */
     cycle->orders = next + DEEPEST;
     cycle->use = cycle->orders + DEEPEST;
     cycle->who = cycle->use + DEEPEST;

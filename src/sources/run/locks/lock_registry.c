@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define BUCKETS     (1u << 16) /* at first */
-#define CHUNK       (1u << 12) /* entries that are made at a time */
+#define BUCKETS     (1u << 16) /* initially */
+#define CHUNK       (1u << 12) /* entries allocated at a time */
 #define CHUNKS      (1u << 20)
 #define ORPHANS     1024u
 #define COUNT_BITS  (1u << 20)
-#define LONGEST_RUN 4096 /* of a bucket, before a reader without the guard gives up */
+#define LONGEST_RUN 4096 /* steps in a bucket before a reader without the guard gives up */
 
 struct entry {
     uint32_t next; /* index + 1 */
@@ -21,7 +21,7 @@ struct entry {
 };
 
 static struct guard guard;
-static _Atomic uint32_t changes; /* odd while an entry comes or goes */
+static _Atomic uint32_t changes; /* odd during changes */
 static struct table {
     uint32_t count;    /* a power of two */
     uint32_t bucket[]; /* index + 1 */
@@ -30,7 +30,7 @@ static struct entry **chunks;
 static uint32_t entries_used, free_entries; /* index + 1 */
 
 static struct orphan *orphans;
-static _Atomic uint32_t orphan_count; /* ever added; the table keeps the last ones */
+static _Atomic uint32_t orphan_count; /* total ever added; the table keeps the last ones */
 
 static _Atomic uint64_t *count_bits;
 static _Atomic uint64_t counted;
@@ -69,7 +69,7 @@ void locks_go_on(void)
     guard_drop(&guard);
 }
 
-/* ------------------------------------------------------------------ how many */
+/* ------------------------------------------------------------------ statistics */
 
 void locks_count(uintptr_t lock)
 {
@@ -80,11 +80,11 @@ void locks_count(uintptr_t lock)
     if (atomic_fetch_or_explicit(&count_bits[bit / 64], mask, memory_order_relaxed) & mask)
         return;
     atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed);
-    /* At once: however the program ends, it has been counted. */
+    /* Count at once: the program may end at any time. */
     __atomic_fetch_add(&watch.tally->locks, 1, __ATOMIC_RELAXED);
 }
 
-/* Two locks on one bit count once: add about as many as that happened to. */
+/* Two locks with the same bit are counted once: add the expected number of such pairs. */
 uint64_t locks_counted(void)
 {
     uint64_t seen = atomic_load(&counted);
@@ -114,8 +114,8 @@ static uint32_t *find_lock_entry(uintptr_t lock)
     return link;
 }
 
-/* Twice as many buckets. Without memory for them the runs get longer. The old table stays: somebody
- * may be reading it. */
+/* Doubles the buckets. Without memory for them, searches take longer. The old table stays, since
+ * other threads may read it. */
 static void grow_registry(void)
 {
     struct table *old = table, *grown = old->count < 1u << 31 ? map_buckets(old->count * 2) : NULL;
@@ -134,7 +134,7 @@ static void grow_registry(void)
     atomic_fetch_add(&changes, 1);
 }
 
-/* An entry that nobody uses, as index + 1; 0: there is no memory. */
+/* Returns an unused entry as index + 1; 0: out of memory. */
 static uint32_t take_unused_entry(void)
 {
     uint32_t index = free_entries;
@@ -164,7 +164,7 @@ static void remove_entry(uint32_t *link)
     atomic_fetch_add(&changes, 1);
 }
 
-/* NULL: memory has ended, and the watcher is off. */
+/* NULL: out of memory, and the watcher is off. */
 static struct lock_info *need_entry(uintptr_t lock)
 {
     uint32_t *link = find_lock_entry(lock);
@@ -231,7 +231,7 @@ void lock_mark(uintptr_t lock, uint32_t kind, uint32_t flags)
     guard_unlock(&guard);
 }
 
-/* Without the guard, unless the table is busy: asked at every wait on a semaphore. */
+/* Reads without the guard, unless the table is changing: used at every semaphore wait. */
 uint32_t lock_flags(uintptr_t lock)
 {
     for (int attempt = 0; attempt < 4; attempt++) {

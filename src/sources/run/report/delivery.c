@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-/* With a core dump where these are enabled: as abort() would, but whatever handlers there are. */
+/* Ends like abort(), with a core dump where enabled, but regardless of handlers. */
 static __attribute__((noreturn)) void end_program(void)
 {
     struct rlimit limit;
@@ -36,7 +36,7 @@ static void count_finding(const struct notice *notice, bool actual)
         __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Starts the reporter and takes its answer. */
+/* Starts the reporter, and applies its answer. */
 static void ask_reporter(struct thread *t, struct notice *notice)
 {
     if (t)

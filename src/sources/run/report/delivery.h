@@ -1,8 +1,8 @@
-/* What is done for a finding. */
+/* Delivers a finding. */
 #pragma once
 
 #include "sources/run/report/notice.h"
 
-/* Starts the reporter and does what is to be done then. True: the call shall answer EDEADLK. Does
- * not come back where the program is to end. */
+/* Starts the reporter, then acts on its answer. True: the call must fail with EDEADLK. Does not
+ * return if the program must end. */
 bool notice_deliver(struct thread *t, struct notice *notice);

@@ -39,7 +39,7 @@ void builder_open(struct incident_builder *builder, struct arena *arena, uint32_
     header->program = builder_string(builder, watch.program);
 }
 
-/* Makes room for `more` elements; false: there is no more memory. */
+/* Makes capacity for `more` elements; false: out of memory. */
 #define builder_grow(builder, list, room, count, more)                                             \
     grow_array((builder), &(builder)->list, &(builder)->room, (builder)->count + (more),           \
                sizeof *(builder)->list)
@@ -71,7 +71,7 @@ uint32_t builder_frames(struct incident_builder *builder, const uintptr_t *frame
     for (uint32_t i = 0; i < count; i++) {
         uintptr_t frame = frames[i];
 #if defined(__aarch64__)
-        /* Return addresses may be signed: take the signature off. */
+        /* Return addresses may be signed: remove the signature. */
         register uintptr_t x30 __asm__("x30") = frame;
         __asm__("hint #7" : "+r"(x30));
         frame = x30;
@@ -97,7 +97,7 @@ static struct incident_thread *append_thread(struct incident_builder *builder,
     return thread;
 }
 
-/* The name it goes by in ps and top. */
+/* Reads the name shown by ps and top. */
 static void read_thread_name(uint32_t tid, char *name, size_t room)
 {
     char path[64];
@@ -182,7 +182,7 @@ static void describe_mutex(struct incident_lock *lock, const pthread_mutex_t *mu
 {
     uint32_t kind = mutex_kind(mutex), type = kind & KIND_TYPE;
     if (kind & KIND_ROBUST && !maps_shared(lock->address))
-        kind &= ~(uint32_t)KIND_SHARED; /* libc marks every robust one like that */
+        kind &= ~(uint32_t)KIND_SHARED; /* libc marks every robust mutex as shared */
     lock->flags |=
         (kind & KIND_ROBUST ? INCIDENT_ROBUST : 0) | (kind & KIND_INHERIT ? INCIDENT_INHERIT : 0) |
         (kind & KIND_PROTECT ? INCIDENT_PROTECT : 0) | (kind & KIND_SHARED ? INCIDENT_SHARED : 0) |
@@ -192,7 +192,7 @@ static void describe_mutex(struct incident_lock *lock, const pthread_mutex_t *mu
     lock->owner_tid = mutex_owner(mutex);
 }
 
-/* What the lock says of itself. */
+/* Adds what the contents of the lock show. */
 static void describe_lock(struct incident_lock *lock, const struct lock_info *info, bool known)
 {
     union lock_copy copy;
@@ -334,7 +334,7 @@ static bool has_hold(const struct incident_builder *builder, uint32_t thread,
     return false;
 }
 
-#define MOST_HOLDS 64 /* of one thread in an incident, beside those that matter */
+#define MOST_HOLDS 64 /* per thread, besides those that matter */
 
 void builder_holds(struct incident_builder *builder, struct thread *t)
 {

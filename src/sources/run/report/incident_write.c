@@ -1,5 +1,5 @@
-/* Writing an incident: sections, then the header. Stacks go from where they are straight into the
- * file; a stack that is gone meanwhile is left out by the kernel, not by a fault. */
+/* Writes an incident: sections, then the header. Stacks are written directly from where they are.
+ * If a stack has been unmapped, the kernel skips it without a fault. */
 #include "sources/run/report/incident_builder.h"
 
 #include "sources/run/report/mailbox.h"
@@ -11,7 +11,7 @@
 
 #define BLOCK 65536u
 
-/* A file, or memory. */
+/* The destination: a file, or memory. */
 struct sink {
     int fd;
     uint64_t at;
@@ -70,7 +70,7 @@ static void append_stacks(struct incident_builder *builder, struct sink *sink)
         struct incident_thread *thread = &builder->threads[i];
         if (thread->stack_size == 0)
             continue;
-        if (sink->memory) { /* a fault would be one of the program's */
+        if (sink->memory) { /* a fault here would hit the program */
             thread->stack_size = 0;
             continue;
         }
@@ -112,7 +112,7 @@ static bool write_all_sections(struct incident_builder *builder, struct sink sin
     sink.at = 0;
     header->total_size = 0;
     append_bytes(&sink, header, sizeof *header);
-    /* Whoever waits for the file to be complete looks at this. */
+    /* The reader waits for this field to know that the file is complete. */
     header->total_size = total;
     sink.at = offsetof(struct incident, total_size);
     append_bytes(&sink, &header->total_size, sizeof header->total_size);
@@ -143,7 +143,7 @@ int builder_write(struct incident_builder *builder)
         return -1;
     if (watch.sandboxed)
         return write_in_mailbox(builder);
-    /* Memory with a descriptor, or a file that has no name. */
+    /* A memory file, or an unnamed file. */
     int fd = (int)sys_call(SYS_memfd_create, "gordian-incident", 1u /* close on exec */);
     if (fd < 0)
         fd = sys_open("/tmp", O_RDWR | O_TMPFILE);

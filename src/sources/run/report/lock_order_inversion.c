@@ -7,7 +7,7 @@
 #include "sources/run/state/hash.h"
 #include "sources/run/threads/thread_table.h"
 
-/* The same two places in the program make the same mistake, whichever locks it is about. */
+/* Equal for the same two places in the program, whatever the locks. */
 static uint64_t inversion_signature(const struct order_cycle *cycle)
 {
     uint64_t sum = INCIDENT_POTENTIAL;
@@ -22,7 +22,7 @@ static uint64_t inversion_signature(const struct order_cycle *cycle)
     return sum;
 }
 
-/* Each order's taken lock is the next one's held one: use[i] is what orders[i] holds of
+/* The lock that each order takes is held in the next one: use[i] is what orders[i] holds of
  * orders[i-1]. */
 static void draw_inversion(struct incident_builder *builder, const struct order_cycle *cycle)
 {
@@ -47,7 +47,7 @@ static void draw_inversion(struct incident_builder *builder, const struct order_
     }
 }
 
-/* Callers have the guard. */
+/* Callers hold the guard. */
 static bool write_inversion(struct thread *t, const struct order_cycle *cycle,
                             struct notice *notice)
 {

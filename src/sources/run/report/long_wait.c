@@ -1,5 +1,5 @@
-/* One thread of our own, made when the first wait comes that may take long, and only if asked for.
- */
+/* A thread of the library that watches for stalls, started by the first wait that may take long,
+ * and only if requested. */
 #include "sources/run/report/long_wait.h"
 
 #include "sources/run/libc/real.h"
@@ -17,7 +17,7 @@ void long_wait_fork(void)
     atomic_store(&watching, 0);
 }
 
-/* Joining a thread that is at work takes as long as the work. */
+/* Returns whether the wait may take long: joining a working thread takes as long as the work. */
 static bool is_patient(const struct observed_wait *look)
 {
     struct observed_wait other;
@@ -29,7 +29,7 @@ static bool is_patient(const struct observed_wait *look)
     return target && !observe_wait(target, &other);
 }
 
-/* Does this wait take too long from now on? */
+/* Returns whether this wait has just exceeded the limit. */
 static bool is_stalled(struct thread *t, uint64_t now)
 {
     struct observed_wait look;
@@ -81,7 +81,7 @@ static void scan_waits(uint64_t now)
         report_long_wait(longest, signature);
 }
 
-/* Its name tells who looks from outside that it is none of the program's. */
+/* The name shows observers that this thread belongs to the library. */
 static void name_this_thread(void)
 {
     char path[64];
@@ -110,7 +110,7 @@ static void *stall_watcher(void *unused)
     return unused;
 }
 
-/* With all signals blocked, as its creator has them. */
+/* The thread has all signals blocked, as its creator has. */
 static void make_watcher(void)
 {
     pthread_t thread;

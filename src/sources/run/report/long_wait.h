@@ -1,7 +1,6 @@
-/* Waits that take too long (GORDIAN_STALL). */
+/* Stalls: waits that exceed GORDIAN_STALL. */
 #pragma once
 
-/* A thread is about to wait: sees to it that somebody watches the clock. Nothing unless asked for.
- */
+/* Called before a wait: starts the thread that watches for stalls, if requested. */
 void long_wait_watch(void);
 void long_wait_fork(void);

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-static struct incident_mailbox *box; /* the command's, or our own where there is none */
+static struct incident_mailbox *box; /* the command's mailbox, or one of this process */
 static bool is_shared;
-static uint32_t turn; /* the word while the box is ours */
+static uint32_t turn; /* value of the word while this thread owns the mailbox */
 
 void mailbox_start(struct incident_mailbox *shared)
 {
@@ -16,7 +16,7 @@ void mailbox_start(struct incident_mailbox *shared)
     box = shared;
 }
 
-/* Nobody listens, but the report of last resort wants it somewhere. */
+/* Without a listener, the report of last resort still needs the mailbox. */
 static bool make_own(void)
 {
     struct incident_mailbox *made = pages_map(sizeof *made + INCIDENT_MAILBOX_ROOM);
@@ -43,7 +43,7 @@ static void wake_mailbox(void)
     sys_call(SYS_futex, &box->word, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
 }
 
-/* A turn each. Whoever has had it for longer than an answer takes is no more. */
+/* Threads use the mailbox in turn. An owner that exceeds the time for an answer counts as dead. */
 char *mailbox_claim(size_t *room)
 {
     if (!box && !make_own())

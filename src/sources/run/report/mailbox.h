@@ -1,6 +1,6 @@
-/* Incidents for the command that started the program, where the program itself cannot have them
- * reported: it has given up its privileges, or may not make system calls. They go through memory
- * that both share (incident.h: behind the tally); the command starts the reporter. */
+/* A mailbox for incidents that the program cannot report itself: it has given up its privileges, or
+ * may not make system calls. The mailbox is in memory shared with the command that started the
+ * program (incident.h: behind the tally). The command starts the reporter. */
 #pragma once
 
 #include "foundation/records/incident.h"
@@ -8,17 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a notice's file is when it is none. */
+/* fd of a notice in the mailbox */
 #define NOTICE_IN_MAILBOX (-2)
 
-/* Shared with the command; NULL: there is none. */
+/* Shared with the command; NULL: none. */
 void mailbox_start(struct incident_mailbox *shared);
 
-/* Room for an incident, for this thread alone until it is sent or dropped; NULL: none to be had. */
+/* Returns a buffer for an incident, which belongs to this thread until it is sent or dropped; NULL:
+ * not available. */
 char *mailbox_claim(size_t *room);
 void mailbox_drop(void);
-/* Hands over what was put there, and waits for the answer, a bounded time. INCIDENT_FAILED: nobody
- * answered; the incident is still there, until mailbox_drop. */
+/* Sends the incident, and waits for the answer for a limited time. INCIDENT_FAILED: no answer; the
+ * incident stays until mailbox_drop. */
 enum incident_answer mailbox_send(void);
-/* What was put there. */
+/* Returns the incident in the mailbox. */
 const char *mailbox_incident(size_t *size);

@@ -1,31 +1,32 @@
-/* What was found: reported once, and counted afterwards. */
+/* Findings: reported once, and counted afterwards. */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-/* An incident that has been written and is to be told. */
+/* A written incident that must be reported. */
 struct notice {
-    int fd;          /* -1: could not be written */
-    bool again;      /* told before: only do what is to be done */
-    bool ignored;    /* the reporter was told to say nothing about it */
-    bool likely;     /* not proved: the program goes on */
-    bool doubted;    /* left to who looks from outside: the program goes on */
+    int fd;          /* -1: writing failed */
+    bool again;      /* reported before: only act on it */
+    bool ignored;    /* suppressed by the reporter */
+    bool likely;     /* not proved: the program continues */
+    bool doubted;    /* left to the inspection from outside: the program continues */
     uint32_t kind;   /* enum incident_kind */
     uint32_t action; /* enum incident_action */
     uint32_t number;
     uint64_t signature;
 };
 
-/* Was one of this signature reported before? */
+/* Returns whether a finding with this signature was reported before. */
 bool notice_known(uint64_t signature);
-/* It was nothing after all. */
+/* The finding was a false alarm. */
 void notice_forget(struct notice *notice);
-/* What the reporter answered holds for those to come. */
+/* Stores the reporter's answer for later findings with this signature. */
 void notice_answered(const struct notice *notice);
 
-/* A notice of this kind and signature: new, with the next number, or known, which is counted. */
+/* Counts a finding with this kind and signature. Fills in the notice: a new one with the next
+ * number, or a known one. */
 void fold_add(struct notice *notice, uint32_t kind, uint64_t signature);
-/* The table as it is: `room` entries at most, the count returned. */
+/* Copies the table, at most `room` entries. Returns their number. */
 size_t fold_list(struct incident_fold *folds, size_t room);
 bool fold_any(void);
 

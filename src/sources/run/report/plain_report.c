@@ -1,5 +1,6 @@
-/* The report of last resort: who waits for what, by numbers, with module and offset for each place.
- * Everything is read back from the incident, so it says what the reporter would have been told. */
+/* The report of last resort: waits and holds with thread IDs and addresses, and module and offset
+ * of each place. All data is read from the incident, so it is what the reporter would have
+ * received. */
 #include "sources/run/report/plain_report.h"
 
 #include "sources/run/report/mailbox.h"
@@ -77,7 +78,7 @@ static void print_lock_name(struct plain *plain, uint32_t index)
         text_add_all(&plain->line, " \"", name, "\"");
 }
 
-/* " at module+offset" for the first frame of a list. */
+/* Prints " at module+offset" for the first frame of a list. */
 static void print_place(struct plain *plain, uint32_t frames, uint32_t count)
 {
     const uint64_t *frame = count ? plain_element(plain, INCIDENT_WORDS, frames) : NULL;
@@ -162,7 +163,7 @@ static void print_incident(struct plain *plain, const char *base, uint64_t size)
 
 void plain_report_mailbox(void)
 {
-    static struct plain plain; /* one mailbox */
+    static struct plain plain; /* there is only one mailbox */
     size_t size;
     const char *incident = mailbox_incident(&size);
     if (size)

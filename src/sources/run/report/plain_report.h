@@ -1,6 +1,6 @@
 #pragma once
 
-/* The report of last resort, from the written incident: numbers only. */
+/* Prints the report of last resort from a written incident: numbers only. */
 void plain_report(int fd);
-/* The same of what is in the mailbox. */
+/* The same for the incident in the mailbox. */
 void plain_report_mailbox(void);

@@ -1,6 +1,6 @@
-/* The reporter is started without fork handlers, without the program's descriptors and signals, and
- * as nobody's child: a helper process starts it and ends at once, both borrowing our memory until
- * the reporter has begun, so that a program of any size is not copied. */
+/* Starts the reporter without fork handlers, without the program's descriptors and signals, and not
+ * as a child of the program. A helper process starts it and ends at once. Both share this process's
+ * memory until the reporter has started, so large programs are not copied. */
 #include "sources/run/report/reporter_launch.h"
 
 #include "sources/run/report/mailbox.h"
@@ -23,7 +23,7 @@ struct launch {
     const char *tool;
     char **environment;
     int incident, answer;
-    char *stack; /* of the reporter, below that of the helper */
+    char *stack; /* of the reporter, below the helper's */
 };
 
 static void close_descriptors(unsigned first, unsigned last)
@@ -38,11 +38,13 @@ static void close_descriptors(unsigned first, unsigned last)
         sys_call(SYS_close, fd);
 }
 
-/* In the process that becomes the reporter. It shares our memory: touch nothing of it. */
+/* Runs in the process that becomes the reporter. It shares the program's memory, and must not
+ * change it. */
 static int become_reporter(void *context)
 {
     const struct launch *launch = context;
-    /* Room first, then out of the way of each other's numbers: there may be few of them. */
+    /* Close other descriptors first, since there may be few; then move both out of each other's
+     * way. */
     int incident = launch->incident, answer = launch->answer;
     unsigned low = (unsigned)(incident < answer ? incident : answer);
     unsigned high = (unsigned)(incident < answer ? answer : incident);
@@ -77,7 +79,7 @@ static int helper_main(void *context)
     return 0;
 }
 
-/* False: could not be started. */
+/* False: the reporter could not be started. */
 static bool start_reporter(struct launch *launch)
 {
     char *stacks = pages_map(2 * STACK_SIZE);
@@ -86,7 +88,7 @@ static bool start_reporter(struct launch *launch)
     launch->stack = stacks;
     uint64_t all = ~(uint64_t)0, old;
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
-    /* Without a signal at its end, the program's own waits do not see the helper. */
+    /* A child without an exit signal is invisible to the program's own waits. */
     int child = clone(helper_main, stacks + 2 * STACK_SIZE, CLONE_VM | CLONE_VFORK, launch);
     int status = 1;
     if (child > 0)
@@ -97,7 +99,7 @@ static bool start_reporter(struct launch *launch)
     return child > 0 && status == 0;
 }
 
-/* The reporter's byte; INCIDENT_FAILED when none comes in time. */
+/* Reads the reporter's answer, one byte; INCIDENT_FAILED: none in time. */
 static enum incident_answer await_reporter(int fd)
 {
     uint64_t until = sys_now() + INCIDENT_PATIENCE_MS * (uint64_t)1000000;
@@ -139,7 +141,7 @@ static enum incident_answer own_reporter(const struct notice *notice)
     return answer;
 }
 
-/* From the file into the mailbox. */
+/* Copies the file to the mailbox. */
 static enum incident_answer send_file(int fd)
 {
     size_t room, size = 0;
@@ -158,7 +160,7 @@ static enum incident_answer send_file(int fd)
 
 static enum incident_answer report_file(const struct notice *notice)
 {
-    /* Another user than that of the command: a reporter could not write where it should. */
+    /* The program runs as another user than the command: the reporter could not write its files. */
     uint64_t none = UINT64_MAX, user = setting_number("GORDIAN_UID", none);
     bool other = user != none && (uint64_t)sys_call(SYS_geteuid) != user;
     enum incident_answer answer = other ? send_file(notice->fd) : own_reporter(notice);
@@ -171,7 +173,7 @@ static enum incident_answer report_file(const struct notice *notice)
     return answer;
 }
 
-/* Of a program in a sandbox. Words of our own are written only when it ends anyway. */
+/* For a program in a sandbox. The library prints messages only if the program ends anyway. */
 static enum incident_answer report_mailbox(const struct notice *notice)
 {
     enum incident_answer answer = mailbox_send();

@@ -1,8 +1,8 @@
-/* Starting the reporter. */
+/* Starts the reporter. */
 #pragma once
 
 #include "sources/run/report/notice.h"
 
-/* Hands the incident over and waits for the answer, a bounded time; closes the file. Where there is
- * no reporter, or it fails, the library reports by itself. */
+/* Sends the incident and waits for the answer, for a limited time; closes the file. Without a
+ * reporter, or if it fails, the library prints a report itself. */
 enum incident_answer launch_report(struct notice *notice);

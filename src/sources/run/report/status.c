@@ -1,5 +1,5 @@
-/* The handler may run on top of anything. It waits for no lock that its own thread may hold: if the
- * thread is inside, the request is kept until it comes out. */
+/* The handler may interrupt anything. It takes no lock that its own thread may hold: if the thread
+ * is inside, the request waits until it leaves. */
 #include "sources/run/report/status.h"
 
 #include "sources/run/libc/real.h"
@@ -14,12 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Says in /proc/PID/maps that the signal is ours. */
+/* The name of this mapping in /proc/PID/maps shows that the signal belongs to the library. */
 static struct incident_status *mapping;
 static size_t mapping_size;
 
-/* For one who may look into us while we may not write to him: we have given up our privileges. The
- * answer stays in memory until the next one. */
+/* Keeps the answer in memory, until the next one, for a command that may read this process although
+ * the process may not write to the command's file (it has given up its privileges). */
 static void leave_answer(struct incident_builder *builder)
 {
     static struct incident_status last;
@@ -41,7 +41,7 @@ static void leave_answer(struct incident_builder *builder)
     pages_unmap(before, size_before);
 }
 
-/* To a file; to the program's own stderr, by the reporter; or into memory. */
+/* To a file; to the program's own stderr, through the reporter; or to memory. */
 enum { TO_STDERR = -1, TO_MEMORY = -2 };
 
 static void send_status(int to)
@@ -65,7 +65,7 @@ static void send_status(int to)
     arena_close(&arena);
 }
 
-/* The file the asker holds open for us. */
+/* Opens the file that the requester holds open. */
 static int open_asker(uint32_t pid, int fd)
 {
     char buffer[64];
@@ -78,7 +78,7 @@ static int open_asker(uint32_t pid, int fd)
     return sys_open(buffer, O_RDWR);
 }
 
-/* `fd` -1: nobody listens but the program's own stderr. */
+/* `fd` -1: only the program's own stderr is available. */
 static void answer_status(uint32_t pid, int fd)
 {
     struct thread *t = self;
@@ -117,7 +117,7 @@ static void status_handler(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* ------------------------------------------------------------------ whose signal is it? */
+/* ------------------------------------------------------------------ owner of the signal */
 
 void status_start(void)
 {
@@ -129,7 +129,8 @@ void status_start(void)
         return;
     }
     watch.answer_status = answer_pending;
-    /* The handler comes before the mapping that says it is there: until then the signal kills. */
+    /* Install the handler before the mapping: a requester relies on the mapping, since without a
+     * handler the signal kills. */
     memset(&action, 0, sizeof action);
     action.sa_sigaction = status_handler;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;

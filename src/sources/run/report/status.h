@@ -1,9 +1,9 @@
-/* Telling, when asked by a signal, who waits for what. */
+/* Reports all waits and holds when a signal requests the status. */
 #pragma once
 
-/* Takes the signal of GORDIAN_STATUS_SIGNAL, if nobody else has it. */
+/* Takes the signal of GORDIAN_STATUS_SIGNAL, unless it has a handler. */
 void status_start(void);
-/* Gives the signal back: nobody is answered any more. */
+/* Releases the signal: no more answers. */
 void status_give_up(void);
-/* The program takes this signal for itself: it gets it, and no request comes by it any more. */
+/* The program takes the signal for itself: the library releases it. */
 void status_yield(int number);

@@ -1,5 +1,5 @@
-/* At the end of the program. */
+/* The summary at the end of the program. */
 #pragma once
 
-/* Tells what came back after it was told once; adds to the tally. */
+/* Reports findings that were repeated after their report, and updates the tally. */
 void summary_tell(void);

@@ -14,19 +14,16 @@ enum { STACK_POINTER = 31, PROGRAM_COUNTER = 32 };
 
 static uint64_t cut_last_number(const char *text, const char **end)
 {
-    uint64_t value = 0;
     const char *at = *end;
     while (at > text && at[-1] != ' ')
         at--;
     const char *digit = at + (at[0] == '0' && at[1] == 'x' ? 2 : 0);
-    for (; (*digit >= '0' && *digit <= '9') || (*digit >= 'a' && *digit <= 'f'); digit++)
-        value = value << 4 | (uint64_t)(*digit <= '9' ? *digit - '0' : *digit - 'a' + 10);
     *end = at > text ? at - 1 : text;
-    return value;
+    return text_take_hex(&digit);
 }
 
-/* Where a thread sits that is in none of our waits but asleep in the kernel: the last two numbers
- * of the line are its stack pointer and program counter. */
+/* Finds where a thread is that is in no observed wait, but asleep in the kernel: the last two
+ * numbers of the line are its stack pointer and program counter. */
 static void locate_thread(struct incident_thread *thread)
 {
     char path[64], line[256];

@@ -1,7 +1,7 @@
-/* Everybody, whatever they do: for status reports and stalls. */
+/* All threads, for status reports and stalls. */
 #pragma once
 
 #include "sources/run/report/incident_builder.h"
 
-/* Every thread, what it waits for and what it holds. */
+/* Adds all threads with their waits and holds. */
 void survey_threads(struct incident_builder *builder);

@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-/* A wait slot is filled already. Mostly a signal handler runs on top of that wait. But it may have
- * been left in a way that libc does not tell (an undo): then the frame that waited is gone. */
+/* The wait slot is in use. Usually a signal handler interrupted the wait. But the wait may have
+ * been left without an undo handler: then its frame does not exist any more. */
 static struct thread *find_interrupted(struct thread *t)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);

@@ -1,14 +1,14 @@
-/* How a wrapper begins: the record of the calling thread, made if it has none yet. */
+/* The start of a wrapper: finds or creates the record of the calling thread. */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-/* The same as thread_enter, as a call: for functions that may be left by a jump (a cancellation),
- * where the compiler fears for inlined variables. */
+/* thread_enter as a call: for functions that a jump (a cancellation) may leave, where the compiler
+ * warns about inlined variables. */
 struct thread *thread_enter_slow(void);
 
-/* The record of this thread, made if it has none yet; NULL: not watched, pass through. Also NULL
- * while this thread is inside. Afterwards `real` is filled. */
+/* Returns the record of this thread, which is created if necessary; NULL: call libc unobserved,
+ * since the thread is not watched or is inside. Afterwards `real` is filled. */
 static inline __attribute__((always_inline)) struct thread *thread_enter(void)
 {
     struct thread *t = self;

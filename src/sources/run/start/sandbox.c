@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The last moment at which the kernel may be asked. */
+/* Makes the last system calls before the filter. */
 static void prepare_sandbox(void)
 {
     pages_reserve();
@@ -27,7 +27,7 @@ static void prepare_sandbox(void)
     watch.sandboxed = true;
 }
 
-/* syscall() behind ours; NULL: not known yet. Read in assembler. */
+/* The next syscall(); NULL: not known yet. Read by assembler code. */
 __attribute__((visibility("hidden"), used)) void *sandbox_next;
 
 void sandbox_start(void)
@@ -39,7 +39,7 @@ void sandbox_start(void)
         prepare_sandbox();
 }
 
-/* ------------------------------------------------------------------ a filter comes */
+/* ------------------------------------------------------------------ installing a filter */
 
 bool sandbox_comes(bool comes)
 {
@@ -54,6 +54,7 @@ bool sandbox_comes(bool comes)
 long sandbox_came(bool first, long result)
 {
     if (first && result < 0)
-        watch.sandboxed = false; /* it did not; the status is gone, though */
+        watch.sandboxed =
+            false; /* the filter was not installed; the status signal stays disabled */
     return result;
 }

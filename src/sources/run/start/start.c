@@ -27,14 +27,14 @@
 
 extern char __libc_single_threaded __attribute__((weak));
 
-/* ------------------------------------------------------------------ can we watch at all? */
+/* ------------------------------------------------------------------ can the program be watched? */
 
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 extern void __hwasan_init(void) __attribute__((weak));
 
-/* Sanitizers stand in front of the same functions. */
+/* Sanitizers intercept the same functions. */
 static const char *sanitizer_inside(void)
 {
     if (__tsan_init)
@@ -48,7 +48,7 @@ static const char *sanitizer_inside(void)
 
 /* ------------------------------------------------------------------ setting up */
 
-/* From the first handler to the last: what is stopped must go on. */
+/* Lasts from the first fork handler to the last. */
 static __thread struct shield forking __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
@@ -111,9 +111,9 @@ static void map_tally(const char *path)
         mailbox_start((struct incident_mailbox *)((char *)tally + INCIDENT_MAILBOX_OFFSET));
 }
 
-#define LEAST_ADDRESSES ((size_t)256 << 20) /* tables take a third of that */
+#define LEAST_ADDRESSES ((size_t)256 << 20) /* tables use a third of it */
 
-/* What keeps the watcher off; NULL: nothing. */
+/* Returns why the watcher cannot start; NULL: it has started. */
 static const char *set_up_watcher(void)
 {
     if (!real_resolve())
@@ -140,7 +140,7 @@ bool start_watching(void)
     uint32_t expected = WATCH_NEW;
     if (!atomic_compare_exchange_strong(&watch.state, &expected, WATCH_STARTING)) {
         if (expected == WATCH_STARTING)
-            real_resolve(); /* from within, or the start of another thread is under way */
+            real_resolve(); /* called from within, or another thread is starting it */
         return expected == WATCH_ON;
     }
     int saved = errno;

@@ -22,8 +22,8 @@
 #define OUR_MACHINE EM_NONE
 #endif
 
-#define LINE_MOST        256 /* what the kernel looks at of a script's first line */
-#define INTERPRETER_MOST 5   /* interpreters of interpreters */
+#define LINE_MOST        256 /* bytes of a script's first line that the kernel reads */
+#define INTERPRETER_MOST 5   /* depth of nested interpreters */
 #define NOSUID_FLAG      2   /* ST_NOSUID */
 
 /* ------------------------------------------------------------------ text */
@@ -60,7 +60,7 @@ static int why_not_executable(const char *path)
     return syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0 ? 0 : errno;
 }
 
-/* As execvp, one that may not be executed is only told if no other is found. */
+/* Like execvp, reports a file that is not executable only if there is no other. */
 static int search_path(char *path, size_t size, const char *name, const char *folders)
 {
     int failure = ENOENT;
@@ -94,9 +94,9 @@ int target_find(char *path, size_t size, const char *name, const char *search)
     return strlen(name) >= size ? ENAMETOOLONG : why_not_executable(path);
 }
 
-/* ------------------------------------------------------------------ looking into it */
+/* ------------------------------------------------------------------ inspecting the file */
 
-/* A file that is looked at, and for whom. */
+/* A file being inspected. */
 struct looking {
     struct target_nature *target;
     int fd;
@@ -110,7 +110,8 @@ static bool read_program_at(const struct looking *looking, void *buffer, size_t 
     return syscall(SYS_pread64, looking->fd, buffer, size, offset) == (long)size;
 }
 
-/* Would the kernel raise its privileges, so that the loader ignores LD_PRELOAD? */
+/* Returns whether the kernel would raise its privileges, in which case the loader ignores
+ * LD_PRELOAD. */
 static bool raises_privileges(int fd, const struct stat *about)
 {
     struct statfs where;
@@ -126,27 +127,21 @@ static bool raises_privileges(int fd, const struct stat *about)
 
 static const char *machine_name(unsigned machine)
 {
-    switch (machine) {
-    case EM_386:
-        return "32-bit x86";
-    case EM_X86_64:
-        return "x86-64";
-    case EM_ARM:
-        return "32-bit Arm";
-    case EM_AARCH64:
-        return "aarch64";
-    case EM_RISCV:
-        return "RISC-V";
-    case EM_PPC64:
-        return "POWER";
-    case EM_S390:
-        return "s390";
-    default:
-        return "another processor";
-    }
+    static const struct {
+        unsigned machine;
+        const char *name;
+    } known[] = {
+        {EM_386, "32-bit x86"},  {EM_X86_64, "x86-64"}, {EM_ARM, "32-bit Arm"},
+        {EM_AARCH64, "aarch64"}, {EM_RISCV, "RISC-V"},  {EM_PPC64, "POWER"},
+        {EM_S390, "s390"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].machine == machine)
+            return known[i].name;
+    return "another processor";
 }
 
-/* The sanitizer whose run-time library or entry point this name is, or NULL. */
+/* Returns the sanitizer with this runtime library or entry point, or NULL. */
 static const char *sanitizer_named(const char *name)
 {
     static const char *const marks[][2] = {
@@ -165,8 +160,8 @@ static const char *sanitizer_named(const char *name)
     return NULL;
 }
 
-/* A sanitizer is linked in dynamically (its library is needed) or statically (it exports its entry
- * points so that libraries find them): both names are among the strings of the dynamic section. */
+/* A sanitizer is linked dynamically (its library is needed) or statically (it exports its entry
+ * points for libraries). Both names are among the strings of the dynamic section. */
 static const char *sanitizer_in_strings(const struct looking *looking, uint64_t offset,
                                         uint64_t size)
 {
@@ -201,7 +196,7 @@ static const char *sanitizer_in(const struct looking *looking, const Elf64_Ehdr 
     return found;
 }
 
-/* The dynamic loader it names, "" if none. */
+/* Finds the dynamic loader, "" if there is none. */
 static void loader_of(const struct looking *looking, const Elf64_Ehdr *header, char *loader,
                       size_t size)
 {
@@ -243,7 +238,7 @@ static void judge_elf(const struct looking *looking, const Elf64_Ehdr *header)
 
 static void judge_file(const struct looking *from, int folder, const char *path);
 
-/* "#!/usr/bin/env -S NAME ...": the program that env runs. */
+/* Judges the program that env runs: "#!/usr/bin/env -S NAME ...". */
 static void judge_through_env(const struct looking *looking, char *words)
 {
     for (char *left = NULL, *word = strtok_r(words, " \t", &left); word;
@@ -257,7 +252,7 @@ static void judge_through_env(const struct looking *looking, char *words)
     }
 }
 
-/* A script: its first line names the interpreter. `line` is NUL-terminated. */
+/* Judges a script by the interpreter in its first line. `line` ends with NUL. */
 static void judge_script(const struct looking *looking, char *line)
 {
     line[strcspn(line, "\n\r")] = '\0';
@@ -284,7 +279,7 @@ static void judge_content(const struct looking *looking)
         judge_script(looking, start.line);
     else if (count >= (long)sizeof start.header && memcmp(start.line, ELFMAG, SELFMAG) == 0)
         judge_elf(looking, &start.header);
-    else if (looking->depth == 1) /* as execvp does with what the kernel does not know */
+    else if (looking->depth == 1) /* like execvp with files of unknown format */
         judge_file(looking, AT_FDCWD, "/bin/sh");
 }
 

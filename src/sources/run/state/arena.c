@@ -7,13 +7,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* What was mapped while the watcher was set up. */
+/* Mappings made while the watcher is set up. */
 #define FIRST_MAPPINGS 32
 static struct {
     void *pages;
     size_t size;
 } first_mappings[FIRST_MAPPINGS];
-static int first_count = FIRST_MAPPINGS; /* none is being noted */
+static int first_count = FIRST_MAPPINGS; /* recording is off */
 static size_t most = SIZE_MAX;
 
 void pages_begin(void)
@@ -38,7 +38,7 @@ size_t pages_most(void)
     return most;
 }
 
-#define RESERVE ((size_t)1 << 30) /* addresses only */
+#define RESERVE ((size_t)1 << 30) /* address space only */
 
 static char *reserve;
 static size_t reserve_room;
@@ -52,7 +52,7 @@ void pages_reserve(void)
     }
 }
 
-/* Room for what would have been mapped; NULL: there is none left. */
+/* Takes memory from the reserve instead of a new mapping; NULL: it is used up. */
 static void *take_reserved(size_t size)
 {
     size = (size + 4095) & ~(size_t)4095;
@@ -107,7 +107,7 @@ bool pages_grow(void *list, size_t *room, size_t wanted, size_t size)
     return true;
 }
 
-/* When there is no getting any more, what was closed is used again. */
+/* Without system calls, a closed arena is kept for reuse. */
 static _Atomic(char *) spare;
 #define SPARE_ROOM (ARENA_ROOM >> 4)
 
@@ -121,7 +121,7 @@ static bool open_spare(struct arena *arena)
     return arena->base;
 }
 
-/* Less will do, too. */
+/* Tries smaller sizes if a large one is not available. */
 bool arena_open(struct arena *arena)
 {
     if (watch.sandboxed)
@@ -165,8 +165,8 @@ void *arena_take(struct arena *arena, size_t size)
     return taken;
 }
 
-/* Each block has its size in front. The last one grows in place; the others' old copies stay until
- * the arena goes. */
+/* Each block is preceded by its size. The last block grows in place; copies of other blocks stay
+ * until the arena is reset. */
 static void *arena_resize(void *context, void *pointer, size_t size)
 {
     struct arena *arena = context;

@@ -2,8 +2,8 @@
 
 uint32_t walk_anew(struct thread *t, uintptr_t *frames, uint32_t most, struct site caller)
 {
-    /* Below its own frame no caller has one, whatever stands in the register for it; and who is on
-     * another stack has none here. */
+    /* No caller's frame is below its own frame, whatever the register contains. A thread on another
+     * stack has no frames here. */
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), frame = caller.frame;
     uintptr_t below = here >= t->stack_low ? here : UINTPTR_MAX;
     struct way *way = way_of(t, caller);

@@ -1,9 +1,9 @@
-/* Where a wrapper was called from: return addresses, frame by frame. This runs at every lock. */
+/* Backtraces: the return addresses of a wrapper's callers, frame by frame. Runs at every lock. */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-/* Where a wrapper was called: its own frame and whereto it returns. */
+/* A call site: the frame of a wrapper, and its return address. */
 struct site {
     uintptr_t frame;
     uintptr_t caller;
@@ -12,22 +12,23 @@ struct site {
 #define SITE_HERE                                                                                  \
     ((struct site){(uintptr_t)__builtin_frame_address(0), (uintptr_t)__builtin_return_address(0)})
 
-/* The same with the caller's frame, which is what this one begins with. */
+/* The same with the caller's frame, to which this frame points. */
 static inline __attribute__((always_inline)) struct site site_of_caller(struct site site)
 {
     return (struct site){*(const uintptr_t *)site.frame, site.caller};
 }
 
-/* Frames are linked, each lies higher on the stack than the one below, and all of them within this
- * thread's stack. Anything else ends a walk, so only memory of the stack is ever read. */
+/* Returns whether this is a link of the frame chain: each frame is higher on the stack than the one
+ * before, and within this thread's stack. Otherwise the walk ends, so that it reads stack memory
+ * only. */
 static inline __attribute__((always_inline)) bool is_link(const struct thread *t, uintptr_t below,
                                                           uintptr_t frame)
 {
-    /* Not && but &: one branch. */
+    /* & instead of &&: one branch */
     return (frame > below) & (frame < t->stack_high) & !(frame & (sizeof frame - 1));
 }
 
-/* Return addresses from a site outwards. The first is always right. */
+/* Walks from a call site outwards. The first return address is always correct. */
 static inline __attribute__((always_inline)) uint32_t
 walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
 {
@@ -46,20 +47,21 @@ walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
     return count;
 }
 
-/* Where the way from a site is remembered, or another one. */
+/* Returns the cached walk for a call site. It may be the walk of another one. */
 static inline __attribute__((always_inline)) struct way *way_of(struct thread *t,
                                                                 struct site caller)
 {
     return &t->ways[(caller.caller / 4 ^ caller.frame / 16) % WAYS];
 }
 
-/* Mostly a lock is taken the same way as before. To see that, all links of a way that is known are
- * looked at, but none has to be waited for in order to find the next; return addresses are always
- * read anew. 0: it is another way, for walk_anew. `caller` has the caller's frame, or anything
- * where frames are not kept.
+/* Repeats the cached walk, since most locks are taken by the same callers as before. All links are
+ * checked, but none must be loaded before the next one is known. Return addresses are always read
+ * again. Returns 0 if the walk is another one: then use walk_anew. `caller` contains the caller's
+ * frame, or any value if frames are not kept.
  *
- * In `link` there are links only, of this thread's stack, whatever signal handler comes in between:
- * so what they lead to may be read. */
+ * `link` contains only links within this thread's stack, even if a signal handler runs in between:
+ * so they may be dereferenced.
+ */
 static inline __attribute__((always_inline)) uint32_t
 walk_again(struct thread *t, uintptr_t *frames, struct site caller)
 {
@@ -77,5 +79,5 @@ walk_again(struct thread *t, uintptr_t *frames, struct site caller)
     return likely((differ | (frame ^ way->last)) == 0) ? count : 0;
 }
 
-/* Walks, and remembers the way. */
+/* Walks, and caches the walk. */
 uint32_t walk_anew(struct thread *t, uintptr_t *frames, uint32_t most, struct site caller);

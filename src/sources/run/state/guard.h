@@ -1,6 +1,7 @@
-/* The library's own locks: a word and a futex. They are held for short whiles, under a shield, so
- * that no thread ends or jumps away with one, and never while calling into the program. No other
- * process and no other part of the program knows them: a thread that sleeps on one is running. */
+/* Guards, the library's internal locks: a word and a futex. They are held briefly, under a shield,
+ * so that no thread ends or jumps away with one. They are never held while the library calls into
+ * the program. No other process or part of the program uses them, so a thread that sleeps on one
+ * counts as running. */
 #pragma once
 
 #include "sources/run/state/shield.h"
@@ -15,8 +16,8 @@
 #include <string.h>
 
 struct guard {
-    _Atomic uint32_t word; /* 0 free, 1 taken, 2 taken and waited for */
-    struct shield shield;  /* of the thread that has it */
+    _Atomic uint32_t word; /* 0 free, 1 taken, 2 taken with waiters */
+    struct shield shield;  /* of the thread that holds it */
 };
 
 static inline bool guard_try(struct guard *guard)
@@ -30,7 +31,8 @@ static inline void guard_take(struct guard *guard)
 {
     if (guard_try(guard))
         return;
-    /* Where signals cannot be blocked, one that jumped may have left it for good. */
+    /* Where signals cannot be blocked, a thread that jumped may have left the guard locked for
+     * good. */
     struct timespec second = {1, 0}, *patience = watch.sandboxed ? &second : NULL;
     while (atomic_exchange_explicit(&guard->word, 2, memory_order_acquire) != 0)
         if (sys_call(SYS_futex, &guard->word, FUTEX_WAIT_PRIVATE, 2, patience, NULL, 0) != 0 &&
@@ -59,8 +61,9 @@ static inline void guard_unlock(struct guard *guard)
     shield_lower(&shield);
 }
 
-/* For fork, which wants the child to find things whole: whoever has it gives it back soon, unless a
- * handler that interrupted this very thread forks. Then it goes without. Callers have a shield. */
+/* Used around fork, so that the child finds consistent data. The holder releases the guard soon,
+ * unless a handler that interrupted this thread forks. In that case fork continues without it.
+ * Callers have a shield. */
 static inline bool guard_take_soon(struct guard *guard)
 {
     for (int tries = 0; tries < 100; tries++) {
@@ -71,8 +74,8 @@ static inline bool guard_take_soon(struct guard *guard)
     return false;
 }
 
-/* The same by a thread that works on something for longer: `inside`. `t` may be NULL. `old`: the
- * thread's own signal mask, for a caller that wants to know. */
+/* Takes a guard for longer work, during which the thread is `inside`. `t` may be NULL. `old`:
+ * receives the thread's signal mask; NULL: not needed. */
 static inline void guard_enter(struct thread *t, struct guard *guard, sigset_t *old)
 {
     struct shield shield;
@@ -98,8 +101,8 @@ static inline void guard_leave(struct thread *t, struct guard *guard, const sigs
     shield_lower(&shield);
 }
 
-/* Work of a thread that must not be left, on its own record or on what has guards of its own. `t`
- * may be NULL. */
+/* Marks work that must not be interrupted, on the thread's own record or on data with its own
+ * guards. `t` may be NULL. */
 static inline void work_begin(struct thread *t, struct shield *shield)
 {
     shield_raise(shield);

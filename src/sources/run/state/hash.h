@@ -1,4 +1,4 @@
-/* Spreads what a hash is made of over all its bits. */
+/* Mixes the bits of a hash. */
 #pragma once
 
 #include <stdint.h>

@@ -1,11 +1,11 @@
-/* What the library itself has to say, on stderr, unless GORDIAN_QUIET. */
+/* Messages of the library on stderr, unless GORDIAN_QUIET is set. */
 #pragma once
 
-/* A notice. */
+/* Prints a notice. */
 void watch_note(const char *text);
 
-/* "not watching: " and the reason. */
+/* Prints "not watching: " and the reason. */
 void watch_refuse(const char *why);
 
-/* Switches the watcher off for good, with one message. The program goes on. */
+/* Switches the watcher off for good, with one message. The program continues. */
 void watch_off(const char *why);

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Reads a file byte by byte through a small buffer. No thread ends with one that is open. */
+/* Reads a file byte by byte through a small buffer. A shield keeps the thread from ending while the
+ * file is open. */
 struct stream {
     struct shield shield;
     int fd;
@@ -40,7 +41,7 @@ static int next_byte(struct stream *stream)
     return (unsigned char)stream->buffer[stream->at++];
 }
 
-/* A number in base 16 and the byte behind it. */
+/* Reads a hexadecimal number, and returns the byte after it. */
 static int read_hex(struct stream *stream, uint64_t *value)
 {
     *value = 0;
@@ -55,7 +56,7 @@ static int read_hex(struct stream *stream, uint64_t *value)
     }
 }
 
-/* "low-high perms offset device inode   path". False at the end. */
+/* Parses "low-high perms offset device inode path". False at the end of the file. */
 static bool read_region(struct stream *stream, struct region *region)
 {
     uint64_t low, high, ignored;

@@ -1,4 +1,4 @@
-/* A system call without libc. */
+/* Makes a system call without libc. */
 #pragma once
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e,
 }
 #endif
 
-/* The kernel's answer as libc passes it on. */
+/* Converts the kernel's result to that of libc. */
 static inline long set_errno(long result)
 {
     if ((unsigned long)result <= -4096UL)

@@ -15,7 +15,7 @@ static bool is_setting_of(const char *entry, const char *name)
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-/* The program may scribble over its environment (to change its title in ps): keep a copy. */
+/* Copies the environment, since the program may overwrite its own (to change its title in ps). */
 static void copy_environment(void)
 {
     watch.environment = none;
@@ -71,7 +71,7 @@ uint64_t setting_number(const char *name, uint64_t otherwise)
     return parse_setting(setting_text(name), otherwise);
 }
 
-/* Seconds with decimals. */
+/* Parses seconds with decimals. */
 static uint64_t read_nanoseconds(const char *text)
 {
     if (!text)
@@ -85,7 +85,7 @@ static uint64_t read_nanoseconds(const char *text)
     return value;
 }
 
-/* The next name of a value of LD_PRELOAD: its length, and what separates it counted in *step. */
+/* Returns the length of the next name in a value of LD_PRELOAD; *step includes the separator. */
 static size_t next_preloaded(const char *from, size_t *step)
 {
     size_t length = strcspn(from, ": ");
@@ -127,7 +127,7 @@ void settings_without_us(char *to, const char *value)
     *to = '\0';
 }
 
-/* As LD_PRELOAD has it; else where it is mapped from. */
+/* Takes the path of this library from LD_PRELOAD, or from the mappings. */
 static void find_own_library(void)
 {
     static char path[600];
@@ -149,8 +149,8 @@ static void find_own_library(void)
     }
 }
 
-/* The first of these places, seen from the library's folder, that has a file which may be used like
- * that; "": none. A folder of that name does not do. */
+/* Returns the first of these places, relative to the folder of the library, that is a file with
+ * this access; "": none. Folders are skipped. */
 static const char *find_near(char *path, const char *library, const char *const *places, int use)
 {
     const char *slash = strrchr(library, '/');
@@ -166,7 +166,7 @@ static const char *find_near(char *path, const char *library, const char *const 
     return "";
 }
 
-/* Looked for when it is needed: beside this library, in a build tree, or installed. */
+/* Searched for when needed: next to this library, in a build tree, or installed. */
 const char *settings_tool(void)
 {
     static const char *const places[] = {
@@ -181,7 +181,7 @@ const char *settings_tool(void)
                                                        : "";
 }
 
-/* The program's own name: not that of a loader that was asked to run it. */
+/* Finds the program's name, not that of a loader that runs it. */
 static void find_program_name(char *program, size_t room)
 {
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, room - 1);
@@ -198,8 +198,8 @@ static void find_program_name(char *program, size_t room)
 void settings_read(void)
 {
     static char program[512], mpi_path[640];
-    /* The interposers of MPI: beside this library where both are installed, else where they are
-     * built. */
+    /* The interposers of MPI: next to this library if both are installed, otherwise in the build
+     * tree. */
     static const char *const mpi_places[] = {"libgordian-mpi.so", "../mpi/libgordian-mpi.so", NULL};
     copy_environment();
     watch.on_deadlock = setting_is("GORDIAN_ON_DEADLOCK", "report")  ? INCIDENT_GO_ON
@@ -219,8 +219,8 @@ void settings_read(void)
     watch.mpi_library = find_near(mpi_path, watch.library, mpi_places, R_OK);
     watch.follow = !setting_is("GORDIAN_FOLLOW", "0") && *watch.library;
     if (!watch.follow) {
-        /* Takes this library out of LD_PRELOAD, so that programs started from here run without it.
-         * The variable is made shorter in place. */
+        /* Remove this library from LD_PRELOAD, so that child programs run without it. The variable
+         * is shortened in place. */
         for (char **entry = environ; entry && *entry; entry++)
             if (is_setting_of(*entry, "LD_PRELOAD")) {
                 char *value = *entry + strlen("LD_PRELOAD=");

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 
-/* How many shields of this thread are raised. */
+/* Number of shields this thread has raised. */
 static __thread uint32_t raised __attribute__((tls_model("initial-exec")));
 
-/* All signals but the one by which libc makes all threads change their user: the thread that sends
- * it waits for all others, and its handler returns. */
+/* All signals except the one with which libc changes the user of all threads: its sender waits for
+ * all threads, and its handler returns. */
 #define ALL_SIGNALS (~(uint64_t)0 & ~((uint64_t)1 << (33 - 1)))
 
 static void raise_by(struct shield *shield, bool mask)
@@ -41,7 +41,8 @@ void shield_raise_mask(struct shield *shield)
 
 void shield_lower(const struct shield *shield)
 {
-    struct shield is = *shield; /* it may be in what another thread uses from now on */
+    struct shield is =
+        *shield; /* a copy: another thread may overwrite it as soon as the guard is free */
     raised--;
     if (is.how == SHIELD_MASK)
         sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &is.mask, NULL, 8);

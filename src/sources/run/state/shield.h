@@ -1,15 +1,16 @@
-/* A thread may leave the library in the middle of a call: it is cancelled asynchronously, or a
- * signal handler of the program jumps. Two means keep the library whole.
+/* A thread may leave the library in the middle of a call: by asynchronous cancellation, or if a
+ * signal handler of the program jumps. Two mechanisms keep the library's data consistent.
  *
- * A shield holds both off. It is for sections that take a guard, have a descriptor open, or change
- * what other threads read. If the program has no signal handler, only a cancellation can come: the
- * cancellation type is made deferred, which takes no system call. Otherwise all signals are
- * blocked, libc's cancellation signal too, which sigfillset() leaves out. A cancellation that came
- * meanwhile acts when the shield is lowered. Shields nest.
+ * A shield prevents both. Use it to take a guard, to open a descriptor, or to change data that
+ * other threads read. If the program has no signal handlers, only cancellation is possible: the
+ * cancellation type is set to deferred, which needs no system call. Otherwise all signals are
+ * blocked, including libc's cancellation signal, which sigfillset() omits. A cancellation in the
+ * meantime takes effect when the shield is lowered. Shields nest.
  *
- * An undo is for longer sections, which may be left: waits. libc calls the routine when a
- * cancellation, pthread_exit() or longjmp() unwinds the frame that has pushed it. The routine may
- * run after the section has ended, too: it must not mind. */
+ * An undo handler is for longer sections that a thread may leave: waits. libc calls it when a
+ * cancellation, pthread_exit() or longjmp() unwinds the frame that pushed it. It must tolerate
+ * being called after the section has ended.
+ */
 #pragma once
 
 #include "sources/run/libc/real.h"
@@ -17,14 +18,14 @@
 #include <stdint.h>
 
 struct shield {
-    uint64_t mask; /* the thread's signal mask before, where it was changed */
-    int type;      /* the thread's cancellation type before, where it was changed */
+    uint64_t mask; /* the earlier signal mask, if it was changed */
+    int type;      /* the earlier cancellation type, if it was changed */
     enum { SHIELD_NESTED, SHIELD_MASK, SHIELD_TYPE } how;
 };
 
 void shield_raise(struct shield *shield);
-/* By the signal mask in any case, which is left in the shield; unless system calls are forbidden.
- */
+/* Always blocks signals, and stores the earlier mask in the shield; unless system calls are
+ * forbidden. */
 void shield_raise_mask(struct shield *shield);
 void shield_lower(const struct shield *shield);
 

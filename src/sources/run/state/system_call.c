@@ -6,7 +6,7 @@
 
 long sys_gate(long number, long a, long b, long c, long d, long e, long f)
 {
-    /* In a sandbox only what waiting for a lock and the program's end need anyway. */
+    /* In a sandbox only the calls that are necessary to wait for a lock and to end the program. */
     bool needed = number == SYS_futex || number == SYS_exit_group ||
                   (number == SYS_write && watch.last_words);
     if (unlikely(watch.sandboxed) && !needed) {
@@ -32,8 +32,8 @@ static uint64_t clock_now(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Where the clock is a page of the kernel's that can be read, reading it would be no call; but not
- * everywhere it is. */
+/* Reading the clock is not always possible without a system call, so the processor's counter
+ * replaces it. */
 static uint64_t stopped_ticks, stopped_ns, wall_ahead;
 static double tick_ns;
 

@@ -1,5 +1,5 @@
-/* System calls that are no cancellation points and need no libc state but errno, which callers
- * keep. Nothing in this folder makes one but through here: see start/sandbox.h. */
+/* System calls that are no cancellation points and need no state of libc except errno, which
+ * callers save. All system calls of this folder go through here: see start/sandbox.h. */
 #pragma once
 
 #include "sources/run/state/watch.h"
@@ -11,15 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How the kernel has an action of SYS_rt_sigaction. */
+/* The kernel's format of an action for SYS_rt_sigaction. */
 struct sys_action {
     uintptr_t handler;
     unsigned long flags;
-    uintptr_t restorer; /* unused: nothing returns from what is set here */
+    uintptr_t restorer; /* unused: no handler set here returns */
     uint64_t mask;
 };
 
-/* As syscall(); refused with EPERM when the program has forbidden itself more than it needs. */
+/* Like syscall(). Fails with EPERM if the program has forbidden itself more calls than necessary.
+ */
 long sys_gate(long number, long a, long b, long c, long d, long e, long f);
 #define SYS_PADDED(n, a, b, c, d, e, f, ...)                                                       \
     sys_gate((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
@@ -45,16 +46,16 @@ static inline void sys_close(int fd)
     sys_call(SYS_close, fd);
 }
 
-/* The number that libc has for this thread, and marks its locks with. */
+/* Returns the thread ID that libc stores in locks. */
 uint32_t sys_gettid(void);
 
-/* What does not change with the clock on the wall. */
+/* Monotonic time in ns. */
 uint64_t sys_now(void);
 
-/* The clock on the wall. */
+/* Wall-clock time in ns. */
 uint64_t sys_wall(void);
 
-/* From now on, in a sandbox, time is what the processor counts. */
+/* In a sandbox, measures time with the processor's counter from now on. */
 void sys_note_clock(void);
 
 static inline struct timespec sys_timespec(uint64_t nanoseconds)
@@ -63,7 +64,7 @@ static inline struct timespec sys_timespec(uint64_t nanoseconds)
                              (long)(nanoseconds % 1000000000u)};
 }
 
-/* A moment of the same clock, that many nanoseconds from now. */
+/* Returns the monotonic time that is this many ns ahead. */
 static inline struct timespec sys_soon(uint64_t nanoseconds)
 {
     return sys_timespec(sys_now() + nanoseconds);

@@ -47,6 +47,14 @@ void text_hex(struct text *text, uint64_t value)
     add_digits(text, value, 16);
 }
 
+uint64_t text_take_hex(const char **at)
+{
+    uint64_t value = 0;
+    for (; (**at >= '0' && **at <= '9') || (**at >= 'a' && **at <= 'f'); ++*at)
+        value = value << 4 | (uint64_t)(**at <= '9' ? **at - '0' : **at - 'a' + 10);
+    return value;
+}
+
 void text_join(char *buffer, size_t room, const char *before, uint64_t number, const char *after)
 {
     struct text text;

@@ -1,10 +1,10 @@
-/* Text without printf, which may allocate. */
+/* Text formatting without printf, which may allocate. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A line being put together; what does not fit is cut off. Always ends in NUL. */
+/* A line being built. Text that does not fit is truncated. Always ends with NUL. */
 struct text {
     char *at;
     size_t used, room;
@@ -18,5 +18,8 @@ void text_add_list(struct text *text, const char *const *pieces);
 void text_decimal(struct text *text, uint64_t value);
 void text_hex(struct text *text, uint64_t value);
 
-/* before + number + after: a path under /proc. */
+/* Parses a lower-case hexadecimal number at *at, and advances *at. */
+uint64_t text_take_hex(const char **at);
+
+/* Writes before + number + after: a path under /proc. */
 void text_join(char *buffer, size_t room, const char *before, uint64_t number, const char *after);

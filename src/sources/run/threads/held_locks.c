@@ -18,7 +18,7 @@ bool held_grow(struct thread *t)
         return false;
     }
     memcpy(grown, t->held, t->room);
-    /* Others may be reading the old one: it stays. They read `room` first. */
+    /* The old array stays, since other threads may read it. They read `room` first. */
     __atomic_store_n(&t->held, grown, __ATOMIC_RELEASE);
     __atomic_store_n(&t->room, room, __ATOMIC_RELEASE);
     return true;
@@ -39,7 +39,8 @@ static inline uint64_t mix_signature(uint64_t below, uintptr_t lock)
     return hash ^ (hash >> 29);
 }
 
-/* One who takes what he seems to have had it taken from him: another thread has given it back. */
+/* A thread that takes a lock it seems to hold: another thread has released it. Removes the old
+ * hold. */
 static uint32_t drop_stale(struct thread *t, uint32_t place, uintptr_t lock)
 {
     bool stray = t->held[place].mode == INCIDENT_EXCLUSIVE && lock_flags(lock) & LOCK_STRAY;
@@ -56,7 +57,7 @@ void held_new(struct thread *t, size_t at, uintptr_t lock, struct site site)
     uint32_t place = (uint32_t)(at / sizeof(struct held));
     bool other = t->held[place].lock != lock;
     if (other)
-        t->held[place].lock = lock; /* at once: it says that the last one of this place is held */
+        t->held[place].lock = lock; /* at once: the field shows what was last held at this index */
     if (unlikely(atomic_load_explicit(&watch.strays, memory_order_relaxed)) && place)
         place = drop_stale(t, place, lock);
     struct held *h = &t->held[place];
@@ -70,7 +71,7 @@ void held_new(struct thread *t, size_t at, uintptr_t lock, struct site site)
     h->chain = mix_signature(h->below, lock + h->mode);
     h->order = atomic_load_explicit(&watch.order_epoch, memory_order_relaxed);
     if (h->flags & INCIDENT_TRIED)
-        h->order--; /* nobody looks at this one: taken again in earnest, it is not the same */
+        h->order--; /* not checked: if it is taken without a try later, that is a new hold */
     if (place && watch.potential && !(h->flags & INCIDENT_TRIED) && h->kind != INCIDENT_SEMAPHORE)
         order_look(t, place);
 }
@@ -83,7 +84,7 @@ void held_elsewhere(struct thread *t, uintptr_t lock, uint64_t what, struct site
     size_t at = t->used;
     t->used = at + sizeof *h;
     h->what = what;
-    h->frame[0] = 0; /* of somebody else: walked anew */
+    h->frame[0] = 0; /* of another hold: walk again */
     held_new(t, at, lock, site);
 }
 
@@ -95,15 +96,15 @@ uint32_t held_find(const struct thread *t, uintptr_t lock)
     return UINT32_MAX;
 }
 
-/* Taking a hold out of the list. */
+/* Removal of a hold from the list. */
 struct drop {
     struct thread *thread;
-    volatile uint32_t at; /* the place that is being filled from the next one */
+    volatile uint32_t at; /* the index that is being filled from the next one */
     uint32_t last;
-    uint32_t inside; /* before */
+    uint32_t inside; /* value of `inside` before */
 };
 
-/* Also when it is left in the middle: each step may be done twice. */
+/* Each step may be repeated, so that this also works as an undo handler. */
 static void finish_drop(void *context)
 {
     struct drop *drop = context;
@@ -118,8 +119,8 @@ static void finish_drop(void *context)
     t->inside = drop->inside;
 }
 
-/* What was taken later moves down and is, from now on, held under less. A handler's post must not
- * meet holds that are being moved: it passes through. */
+/* Locks taken later move down: they are held under fewer locks from now on. A post in a signal
+ * handler must not meet holds that are being moved, so it goes to libc unobserved. */
 void held_drop(struct thread *t, uint32_t i)
 {
     struct drop drop = {t, i, holds_of(t) - 1, t->inside};
@@ -144,7 +145,7 @@ bool held_drop_below(struct thread *t, uintptr_t lock)
         t->held[i].units--;
     else
         held_drop(t, i);
-    /* Semaphores that have been posted where none could be moved (wrappers/semaphore.c). */
+    /* Semaphores that were posted in a handler, which cannot move holds (wrappers/semaphore.c). */
     for (const struct held *last; (last = held_last(t)) && last->units == 0;)
         t->used -= sizeof *last;
     return true;

@@ -1,4 +1,4 @@
-/* What a thread holds: noted at every lock. */
+/* The held-lock set: which locks a thread holds. Updated at every lock. */
 #pragma once
 
 #include "sources/run/state/backtrace.h"
@@ -6,21 +6,22 @@
 
 #include <errno.h>
 
-/* Room for one more, in a larger array; false: there is none, or the watcher is off. */
+/* Makes capacity for one more hold, in a larger array; false: out of memory, or the watcher is off.
+ */
 bool held_grow(struct thread *t);
-/* A hold that is not the one this place held last, or whose frames a signal handler has
- * overwritten: hashes, counts, and looks at the lock order. `at`: see held_slot. */
+/* Completes a hold that differs from the last one at this index, or whose frames a signal handler
+ * has overwritten: updates hashes and counts, and checks the lock order. `at`: see held_slot. */
 void held_new(struct thread *t, size_t at, uintptr_t lock, struct site site);
-/* The place that was meant for a hold is another's: a signal handler has left something held
- * meanwhile, or given something back. The same, at the place that is next by now. */
+/* Adds a hold whose index was taken in the meantime: a signal handler has left a lock held, or
+ * released one. Uses the index that is next by now. */
 void held_elsewhere(struct thread *t, uintptr_t lock, uint64_t what, struct site site);
-/* What another thread holds at this moment: how many. */
+/* Returns the number of holds of another thread at this moment. */
 uint32_t others_holds(const struct thread *t, const struct held **held);
-/* Takes out place `i`. */
+/* Removes hold number `i`. */
 void held_drop(struct thread *t, uint32_t i);
-/* unhold_lock of one that is not on top. */
+/* unhold_lock for a lock that was not taken last. */
 bool held_drop_below(struct thread *t, uintptr_t lock);
-/* The topmost hold of a lock, or UINT32_MAX. */
+/* Returns the last hold of a lock, or UINT32_MAX. */
 uint32_t held_find(const struct thread *t, uintptr_t lock);
 
 static inline __attribute__((always_inline)) uint64_t held_what(uint32_t kind, uint32_t mode,
@@ -30,23 +31,23 @@ static inline __attribute__((always_inline)) uint64_t held_what(uint32_t kind, u
            (uint64_t)frames << 56;
 }
 
-/* Where the next hold will be noted. */
+/* Returns the entry for the next hold. */
 static inline __attribute__((always_inline)) struct held *hold_place(struct thread *t)
 {
     return unlikely(t->used >= t->room) && !held_grow(t) ? NULL : held_slot(t, t->used);
 }
 
-/* How noting a hold went. */
+/* Result of adding a hold. */
 enum hold {
-    HOLD_NOTED,     /* it was the same as the last one at its place */
-    HOLD_NEW,       /* it is at its place, and held_new has to look at it */
-    HOLD_ELSEWHERE, /* the place is another's: held_elsewhere */
+    HOLD_NOTED,     /* the same as the last one at this index */
+    HOLD_NEW,       /* added; call held_new */
+    HOLD_ELSEWHERE, /* the index is in use: call held_elsewhere */
 };
 
-/* Notes that this thread now holds the lock, at `h`, the place `at` (hold_place), where the
- * frames have been left already if it is `sited`. The place is claimed before it is filled: a
- * signal handler that locks in between uses the next one. One that came earlier, between walk and
- * claim, has left its own frames, or even a hold. */
+/* Adds a hold of the lock at `h`, the entry at offset `at` (hold_place). If `sited`, its frames are
+ * already filled. The entry is claimed before it is filled: a signal handler that locks in between
+ * uses the next one. A handler that ran earlier, between walk and claim, has left its own frames,
+ * or a hold. */
 static inline __attribute__((always_inline)) enum hold hold_at(struct thread *t, struct held *h,
                                                                size_t at, const void *lock,
                                                                uint64_t what, bool sited,
@@ -91,7 +92,7 @@ static inline void hold_lock(struct thread *t, const void *lock, uint32_t kind, 
     hold_as(t, lock, kind, mode, 0, site);
 }
 
-/* The last hold of this lock is over. False: there was none. */
+/* Ends the last hold of this lock. False: there was none. */
 static inline __attribute__((always_inline)) bool unhold_lock(struct thread *t, const void *lock)
 {
     size_t used = t->used;

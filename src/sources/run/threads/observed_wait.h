@@ -1,9 +1,9 @@
-/* The wait of a thread as other threads see it. */
+/* The wait of a thread, as other threads see it. */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-/* A wait as another thread sees it. */
+/* A copy of a wait. */
 struct observed_wait {
     struct thread *thread;
     uint64_t generation;
@@ -11,7 +11,7 @@ struct observed_wait {
     uint8_t kind, mode, flags;
 };
 
-/* False: it does not wait, or its wait has just changed. */
+/* False: the thread does not wait, or its wait has just changed. */
 bool observe_wait(struct thread *t, struct observed_wait *look);
-/* Is it the very same wait still? */
+/* Returns whether the thread is still in the same wait. */
 bool wait_goes_on(const struct observed_wait *look);

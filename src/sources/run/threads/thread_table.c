@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 #define HANDLES     (1u << 17)
-#define HANDLE_RUNS 16u /* places where one may be */
+#define HANDLE_RUNS 16u /* probes for a handle */
 
 static struct guard table_guard;
 static uint32_t first_free; /* index + 1 */
@@ -37,15 +37,15 @@ bool table_start(void)
 
 /* ------------------------------------------------------------------ records */
 
-/* Callers have the guard, or are alone. */
+/* Callers hold the guard, or are the only thread. */
 static void free_record(uint32_t index)
 {
     watch.threads[index].index = first_free;
     first_free = index + 1;
 }
 
-/* A thread that ended without telling, since it was not started by a function of ours: libc starts
- * some itself. Callers have the guard. */
+/* Frees the record of a thread that ended unobserved, since no wrapper started it: libc starts some
+ * threads itself. Callers hold the guard. */
 static bool reap_record(struct thread *t)
 {
     uint32_t index = (uint32_t)(t - watch.threads);
@@ -102,7 +102,7 @@ static struct thread *find_record(void)
     return t;
 }
 
-/* Callers have a shield: a record that is reserved and not used counts as a thread that starts. */
+/* Callers have a shield: a record that is reserved but not used counts as a starting thread. */
 struct thread *table_reserve(void)
 {
     struct thread *t = find_record();
@@ -113,7 +113,7 @@ struct thread *table_reserve(void)
         t->room = sizeof t->first;
     }
     for (uint32_t i = 0; i < WAYS; i++)
-        t->ways[i] = (struct way){0}; /* of another's stack */
+        t->ways[i] = (struct way){0}; /* cached for another stack */
     t->index = (uint32_t)(t - watch.threads);
     t->used = t->inside = t->unseen = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
     t->stack_low = t->stack_high = t->signalled = 0;
@@ -150,9 +150,9 @@ static struct thread *thread_at_handle(uintptr_t handle, uint32_t step)
     return index ? &watch.threads[index - 1] : NULL;
 }
 
-static _Atomic bool handles_full; /* somebody found no place */
+static _Atomic bool handles_full; /* a handle did not fit */
 
-/* The first place whose thread has ended. */
+/* Uses the first place whose thread has ended. */
 static void note_handle(struct thread *t)
 {
     for (uint32_t step = 0; step < HANDLE_RUNS; step++) {
@@ -184,7 +184,7 @@ struct thread *table_by_handle(uintptr_t handle)
 
 /* ------------------------------------------------------------------ this thread */
 
-/* Its stack, so that frames can be followed without ever leaving it. */
+/* Finds the bounds of the stack, which a walk through frames never leaves. */
 static void find_stack(struct thread *t)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -237,7 +237,8 @@ void table_remove(struct thread *t)
     t->used = 0;
     atomic_fetch_sub(&watch.live, 1);
     if (t->is_main)
-        atomic_fetch_add(&watch.helpers, 1); /* the kernel lists the first thread to the end */
+        atomic_fetch_add(&watch.helpers,
+                         1); /* the kernel lists the main thread until the process ends */
     table_release(t);
 }
 
@@ -273,7 +274,7 @@ void table_fork(void)
         me->held[i].flags |= HELD_INHERITED;
     me->fork_tid = me->tid;
     if (me->tid < TID_LIMIT)
-        atomic_store(&watch.by_tid[me->tid], me->index + 1); /* its marks on locks are its own */
+        atomic_store(&watch.by_tid[me->tid], me->index + 1); /* locks with that ID are its own */
     me->tid = sys_gettid();
     me->is_main = true;
     me->unseen = false;

@@ -1,29 +1,29 @@
-/* The table of threads. */
+/* The thread table: one record for each thread. */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-#define TID_LIMIT (1u << 22) /* Linux numbers its threads below this */
+#define TID_LIMIT (1u << 22) /* Linux thread IDs are below this */
 
-/* Maps the table; false: no memory. */
+/* Maps the table; false: out of memory. */
 bool table_start(void);
-/* In the child after fork: only the calling thread is left. */
+/* In the child after a fork: keeps only the calling thread. */
 void table_fork(void);
 
-/* A record for a thread that is about to be created; NULL: the table is full, the watcher off. */
+/* Returns a record for a thread that is about to be created; NULL: the table is full, and the
+ * watcher is off. */
 struct thread *table_reserve(void);
-/* It came to nothing. */
+/* The thread was not created. */
 void table_release(struct thread *t);
-/* The calling thread takes its record into use. */
+/* The calling thread starts to use its record. */
 void table_adopt(struct thread *t);
 
-/* The calling thread ends: its record is free. */
+/* The calling thread ends: frees its record. */
 void table_remove(struct thread *t);
-/* Frees the records of threads that have ended without telling (`unseen`). */
+/* Frees the records of threads that have ended unobserved (`unseen`). */
 void table_reap(void);
 
-/* The thread of this process with that number, or one that had it before a fork; NULL: none known.
- */
+/* Returns the thread of this process with this ID, or that had it before a fork; NULL: unknown. */
 static inline struct thread *table_by_tid(uint32_t tid)
 {
     uint32_t index =
@@ -33,5 +33,5 @@ static inline struct thread *table_by_tid(uint32_t tid)
 
 struct thread *table_by_handle(uintptr_t handle);
 
-/* How many threads the kernel says this process has; 0: it does not say. */
+/* Returns the kernel's number of threads of this process; 0: unknown. */
 uint32_t table_tasks(void);

@@ -1,10 +1,10 @@
-/* The wait of a thread: its slot, filled before it blocks, and the slot as other threads see it. */
+/* The wait slot of a thread, filled before it blocks. */
 #pragma once
 
 #include "sources/run/state/backtrace.h"
 #include "sources/run/state/shield.h"
-/* The registers that a debugger's unwinding needs, as they are in the calling function, which must
- * stay on the stack while it waits. */
+/* Saves the registers that a debugger needs to unwind, as they are in the calling function. That
+ * function must stay on the stack during the wait. */
 static inline __attribute__((always_inline)) void capture_wait(struct wait *wait)
 {
 #if defined(__x86_64__)
@@ -40,19 +40,18 @@ static inline __attribute__((always_inline)) void capture_wait(struct wait *wait
 #endif
 }
 
-/* Fills the slot but for the registers; see WAIT_BEGIN. A thread has one slot: a signal handler
- * that interrupts a wait passes through (thread_enter). */
+/* Fills the slot except the registers; see WAIT_BEGIN. A thread has one slot: a signal handler that
+ * interrupts a wait calls libc unobserved (thread_enter). */
 void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode, uint32_t flags,
                struct site site);
 void wait_publish(struct thread *t);
 void wait_end(struct thread *t);
-/* The same for a wait that may have been left in the middle: the thread is not inside any more. */
+/* The same for a wait that may have been left in the middle. The thread is not inside any more. */
 void wait_reset(struct thread *t);
-/* An undo: the function that waits is left. `thread`: struct thread, which is not inside any more.
- */
+/* Undo handler for a function that waits. `thread`: struct thread, which is not inside any more. */
 void wait_left(void *thread);
 
-/* In a function that stays on the stack until WAIT_END. `undo` is its own. */
+/* For a function that stays on the stack until WAIT_END. `undo` belongs to it. */
 #define WAIT_BEGIN(t, undo, lock, kind, mode, flags, site)                                         \
     do {                                                                                           \
         undo_push(undo, wait_left, t);                                                             \

@@ -6,10 +6,10 @@
 
 #define BUCKETS (1u << 14)
 
-/* All who wait for the locks that fall into it. */
+/* The waiters of all locks with this hash. */
 static struct bucket {
     _Atomic uint32_t count;
-    _Atomic uint32_t hint; /* index + 1 of one who waited for one of them */
+    _Atomic uint32_t hint; /* index + 1 of a recent waiter */
 } buckets[BUCKETS];
 
 static struct bucket *waiters_bucket(uintptr_t lock)
@@ -22,8 +22,8 @@ static bool is_timed(const struct thread *t)
     return t->wait.flags & INCIDENT_TIMED;
 }
 
-/* Counted before the wait can be seen, and until after: a handler that jumps out in between leaves
- * a count too high, which costs a closer look, and never one too low. */
+/* Counts a waiter before its wait is visible, until after it ends. If a handler jumps in between,
+ * the count stays too high, which only costs time. It is never too low. */
 void waiters_add(const struct thread *t)
 {
     struct bucket *bucket = waiters_bucket(t->wait.lock);

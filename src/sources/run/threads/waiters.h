@@ -1,14 +1,14 @@
-/* Who waits for a lock, found without asking every thread: with thousands of them nothing that
- * every wait does may look at all. */
+/* Finds the waiters of a lock without a search through all threads, of which there may be
+ * thousands. */
 #pragma once
 
 #include "sources/run/state/watch.h"
 
-/* A wait of this thread begins, and is over. */
+/* Called when a wait of this thread begins, and when it has ended. */
 void waiters_add(const struct thread *t);
 void waiters_drop(const struct thread *t);
-/* After fork: only `me` is left, and does not wait. */
+/* After a fork: only the calling thread is left, and it does not wait. */
 void waiters_fork(void);
 
-/* Somebody but `except` who waits for this lock; NULL: nobody. */
+/* Returns a thread other than `except` that waits for this lock; NULL: none. */
 struct thread *waiters_find(uintptr_t lock, const struct thread *except);

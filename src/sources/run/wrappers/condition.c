@@ -14,33 +14,32 @@
 
 #include <string.h>
 
-/* What must be put back after the wait, whichever way it ends. */
+/* State to restore after the wait, however it ends. */
 struct waiter {
     struct thread *thread;
     volatile bool held;
     struct held hold;
 };
 
-/* However the wait ends, by a signal, in time, by cancellation or by a jump, the mutex is taken
- * again. */
+/* The mutex is retaken, however the wait ends: by a signal, timeout, cancellation or jump. */
 static void retake_mutex(struct waiter *waiter)
 {
     struct thread *t = waiter->thread;
     wait_reset(t);
     if (!waiter->held)
         return;
-    waiter->held = false; /* once: it may be left from here, too */
+    waiter->held = false; /* only once: the thread may also leave from here */
     struct held *h = hold_place(t);
     if (!h)
         return;
     size_t at = t->used;
     t->used = at + sizeof *h;
     *h = waiter->hold;
-    h->lock = 0; /* it may be held under something else now: look at its order anew */
+    h->lock = 0; /* it may be held under other locks now: check its order again */
     held_new(t, at, waiter->hold.lock, (struct site){0, h->frame[0]});
 }
 
-/* An undo. */
+/* Undo handler. */
 static void condition_left(void *context)
 {
     struct waiter *waiter = context;
@@ -59,8 +58,9 @@ static void release_mutex(struct thread *t, void *mutex, struct waiter *waiter)
     held_drop(t, i);
 }
 
-/* Somebody whom this thread has signalled while it had the mutex is awake, and waits for it: nobody
- * else need be asked whether somebody runs. That is how turns are handed over. */
+/* Returns whether a thread that this one has signalled, with the mutex held, is awake and waits for
+ * the mutex. Then a thread runs, and no other must be checked. Programs pass control between
+ * threads this way. */
 static bool woke_somebody(const struct thread *t, const struct waiter *waiter, const void *mutex)
 {
     struct observed_wait look;
@@ -79,7 +79,7 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     struct waiter waiter;
     struct undo undo;
     release_mutex(t, call->mutex, &waiter);
-    /* A thread that waits for the mutex which this wait is about to give back goes on, too. */
+    /* A thread that waits for the mutex that this wait releases will also continue. */
     t->woke_somebody =
         woke_somebody(t, &waiter, call->mutex) ||
         (waiter.held && waiter.hold.units == 1 && waiters_find((uintptr_t)call->mutex, t));
@@ -177,8 +177,8 @@ EXPORT(pthread_cond_destroy, V_COND);
 /* ------------------------------------------------------------------ before glibc 2.3.2 */
 
 #if defined(__x86_64__)
-/* The condition then was a pointer to a new one: libc's own wrappers know how to find it. They call
- * the new functions inside libc, so the wait is watched here. */
+/* Such a condition was a pointer to a new one, which libc's old functions find. They call the new
+ * functions inside libc, so the wait is observed here. */
 static int wait_before_2_3_2(const struct condition_wait *call)
 {
     return call->until ? real.oldest_cond_timedwait(call->condition, call->mutex, call->until)

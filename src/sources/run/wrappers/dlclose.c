@@ -1,6 +1,6 @@
-/* dlclose(): locks of a library that is unloaded are gone, and what is mapped there next has
- * others. The loader unmaps it without a call that could be seen, so the lists of libraries before
- * and after are compared. */
+/* dlclose(): the locks of an unloaded library are destroyed, and memory mapped there later has
+ * others. The loader unmaps it without an observable call, so the lists of libraries before and
+ * after are compared. */
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/locks/lock_order.h"

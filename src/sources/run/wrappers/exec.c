@@ -1,8 +1,10 @@
-/* The exec family and posix_spawn: a program that cannot be watched is started without this library
- * in it, and counted; one that can be is started with it, whatever has become of the environment.
+/* The exec family and posix_spawn. A program that cannot be watched is started without this
+ * library, and counted. One that can be watched is started with it, whatever the environment
+ * contains.
  *
- * A process after vfork shares its parent's memory: here nothing is written but the tally and the
- * stack. */
+ * A process after vfork shares its parent's memory: this code writes only to the tally and the
+ * stack.
+ */
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/start/enter.h"
@@ -21,11 +23,11 @@
 struct plan {
     struct target_nature target;
     char *const *given;
-    char *const *use; /* what to start it with */
-    size_t bytes;     /* of room that is needed to change it; 0: it stays as it is */
+    char *const *use; /* the environment to start it with */
+    size_t bytes;     /* capacity needed to change it; 0: unchanged */
     bool unwatched;
-    bool is_rank; /* of an MPI program: it gets the interposers of MPI (sources/mpi/interposers.c),
-                     too */
+    bool is_rank; /* a rank of an MPI program, which also gets the interposers of MPI
+                     (sources/mpi/interposers.c) */
 };
 
 /* ------------------------------------------------------------------ counting */
@@ -36,7 +38,7 @@ static void copy_end(char *to, size_t size, const char *text)
     memcpy(to, text + skip, length - skip + 1);
 }
 
-/* The first of them by name. */
+/* Counts it by name, for the first few programs. */
 static void note_unwatched(const char *program, const char *reason)
 {
     struct incident_unwatched one = {0};
@@ -66,8 +68,7 @@ static void count_unwatched(const struct plan *plan, const char *program)
     note_unwatched(program, plan->target.reason);
 }
 
-/* It could not be started after all. Its name stays: it will be tried again, or is told for less.
- */
+/* The program could not be started. Its name stays, since it may be tried again. */
 static int start_failed(const struct plan *plan, int result)
 {
     if (plan->unwatched)
@@ -87,15 +88,10 @@ static const char *value_in(char *const *environment, const char *name, size_t l
     return NULL;
 }
 
-static bool is_ours(const char *entry)
-{
-    return strncmp(entry, "GORDIAN_", 8) == 0;
-}
-
-/* A setting of ours that is missing there. */
+/* Returns whether it is a setting of this library that the environment lacks. */
 static bool is_missing(const char *entry, char *const *environment)
 {
-    return is_ours(entry) && !value_in(environment, entry, strcspn(entry, "="));
+    return strncmp(entry, "GORDIAN_", 8) == 0 && !value_in(environment, entry, strcspn(entry, "="));
 }
 
 static size_t count_missing(char *const *environment)
@@ -114,7 +110,7 @@ static size_t count_variables(char *const *environment)
     return count;
 }
 
-/* Does somebody start it as a rank? Whoever does leaves one of these. */
+/* Returns whether the program is started as a rank: launchers set one of these variables. */
 static bool is_rank(char *const *environment)
 {
     static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
@@ -128,7 +124,7 @@ static bool is_rank(char *const *environment)
     return false;
 }
 
-/* What has to change, and how much room that takes. */
+/* Determines the changes and the capacity they need. */
 static void plan_environment(struct plan *plan)
 {
     const char *preload = value_in(plan->given, "LD_PRELOAD", strlen("LD_PRELOAD"));
@@ -146,7 +142,8 @@ static void plan_environment(struct plan *plan)
         plan->bytes = 0;
 }
 
-/* "LD_PRELOAD=": ours and theirs, or theirs alone; NULL: nothing is left of it. */
+/* Writes "LD_PRELOAD=" with this library and the program's own value, or with that value alone;
+ * NULL: empty. */
 static char *write_preload(char *to, const char *theirs, const struct plan *plan)
 {
     char *start = to;
@@ -201,14 +198,14 @@ static void make_plan(struct plan *plan, int folder, const char *path, char *con
     plan_environment(plan);
 }
 
-/* In the function that starts the program: the room is on its stack. */
+/* For a function that starts a program: allocates on its stack. */
 #define PLAN(plan, folder, path, environment)                                                      \
     struct plan plan;                                                                              \
     make_plan(&(plan), folder, path, environment);                                                 \
     if ((plan).bytes)                                                                              \
     fill_plan(&(plan), __builtin_alloca((plan).bytes))
 
-/* Where execvp would find it; "": nowhere. */
+/* Finds the file like execvp; "": not found. */
 static void find_file(char *path, const char *file)
 {
     const char *search = environ ? value_in(environ, "PATH", 4) : NULL;
@@ -276,8 +273,8 @@ WRAPPER(int, execveat,
 }
 EXPORT(execveat, V_2_34);
 
-/* Arguments one by one, up to NULL: into an array on the caller's stack. `first` is the last named
- * one. */
+/* Collects variable arguments, up to NULL, into an array on the caller's stack. `first` is the last
+ * named one. */
 #define LIST_ARGUMENTS(list, arguments, first)                                                     \
     va_list list;                                                                                  \
     size_t count = 1;                                                                              \

@@ -14,7 +14,7 @@ void lock_born(const void *lock, uint32_t kind, uint32_t units, uint32_t flags, 
         return;
     work_begin(t, &shield);
     uint32_t i =
-        held_find(t, address); /* initialised while held: that is how some survive a fork */
+        held_find(t, address); /* initialized while held: some programs do this after a fork */
     if (i != UINT32_MAX)
         held_drop(t, i);
     locks_enter(t, address, kind, units, flags, site);

@@ -1,6 +1,5 @@
-/* free(), realloc() and munmap(): a lock in memory that is freed is no lock any more, and what
- * comes there next is another one. C++'s mutexes are never destroyed by a call: this is all there
- * is to see of their end. */
+/* free(), realloc() and munmap(): freed memory contains no locks any more, and later other ones.
+ * C++ mutexes are destroyed without a call, so this is the only visible sign. */
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/locks/lock_order.h"

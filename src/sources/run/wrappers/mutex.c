@@ -1,5 +1,5 @@
-/* pthread_mutex_*. Plain mutexes are taken and given back here when nobody is in the way; all else
- * is libc's. */
+/* pthread_mutex_*. Free mutexes of the normal type are taken and released here. Everything else is
+ * left to libc. */
 #include "sources/run/wrappers/mutex.h"
 
 #include "sources/run/judge/judge.h"
@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-/* After any way of taking it. */
+/* Called after any way of taking the mutex. */
 static inline int mutex_taken(struct thread *t, pthread_mutex_t *mutex, int result, uint32_t flags,
                               struct site site)
 {
@@ -22,14 +22,14 @@ static inline int mutex_taken(struct thread *t, pthread_mutex_t *mutex, int resu
     struct held *last = held_last(t);
     if (last && last->lock == (uintptr_t)mutex && last->kind == INCIDENT_MUTEX &&
         (mutex_kind(mutex) & KIND_TYPE) == PTHREAD_MUTEX_RECURSIVE_NP)
-        last->units++; /* once more; where it was first taken is what matters */
+        last->units++; /* recursion: only the first place matters */
     else
         hold_as(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, flags, site);
     return result;
 }
 
-/* Waits a little and looks again while somebody ahead may still move without saying so. Mutexes
- * with priority inheritance take no other clock: those look once. */
+/* Waits briefly and looks again while a thread ahead may still move unobserved. Mutexes with
+ * priority inheritance accept no other clock: those look once. */
 static int wait_for_mutex(struct thread *t, pthread_mutex_t *mutex)
 {
     for (uint32_t look = 0;; look++) {
@@ -54,7 +54,7 @@ static __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, str
     int result = real.pthread_mutex_trylock(mutex);
     if (result == 0 || result == EOWNERDEAD)
         return mutex_taken(t, mutex, result, through, site);
-    /* libc answers EDEADLK by itself. */
+    /* libc returns EDEADLK itself. */
     bool refused = (mutex_kind(mutex) & KIND_TYPE) == PTHREAD_MUTEX_ERRORCHECK_NP &&
                    mutex_owner(mutex) == t->tid;
     if (result != EBUSY || refused)
@@ -82,13 +82,13 @@ int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t thro
 }
 
 #ifdef __OPTIMIZE__
-/* This takes the place of who calls it last of all, and so has its site. */
+/* A tail call replaces its caller's frame, so it has the caller's call site. */
 static __attribute__((noinline)) int lock_rest(pthread_mutex_t *mutex, uint32_t what, size_t place)
 {
     return mutex_lock_rest(mutex, (struct lock_rest){what, place}, 0, SITE_HERE);
 }
 
-/* Apart, so that it saves no registers for what it does not do. */
+/* A separate function, so that the fast path saves no registers. */
 static __attribute__((noinline)) int lock_without_sites(pthread_mutex_t *mutex)
 {
     struct lock_rest rest = mutex_lock_quick(mutex, 0, 0, (struct site){0, 0}, false);
@@ -107,8 +107,8 @@ int mutex_lock_from(pthread_mutex_t *mutex, uintptr_t frame, uintptr_t caller)
     return likely(rest.what == LOCK_DONE) ? 0 : lock_rest(mutex, rest.what, rest.place);
 }
 
-/* The frame of who calls is in its register, and whereto it returns is where it is at the beginning
- * of a function: no frame has to be made for them at every lock. */
+/* At the start of a function, the caller's frame is in its register and the return address at its
+ * place: so the wrapper needs no frame of its own at every lock. */
 ENTRY(pthread_mutex_lock, "gordian_mutex_lock_from");
 #else
 WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
@@ -118,7 +118,7 @@ WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
 #endif
 EXPORT(pthread_mutex_lock, V_OLDEST);
 
-/* Is it another thread's, and will libc unlock it all the same? */
+/* Returns whether another thread owns the mutex, and libc will unlock it anyway. */
 static bool is_other_threads(const struct thread *t, const pthread_mutex_t *mutex)
 {
     uint32_t kind = mutex_kind(mutex), type = kind & KIND_TYPE, owner = mutex_owner(mutex);
@@ -136,7 +136,8 @@ __attribute__((noinline)) void mutex_wake(pthread_mutex_t *mutex)
     errno = saved;
 }
 
-/* Was it taken since this thread's wait began, by a handler? What that takes is noted or not. */
+/* Returns whether a handler has taken the mutex since this thread's wait began. Such a hold may be
+ * recorded or not. */
 static bool is_handlers(const struct thread *t, const pthread_mutex_t *mutex)
 {
     uint32_t i = held_find(t, (uintptr_t)mutex);
@@ -153,7 +154,7 @@ __attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)
         return real.pthread_mutex_unlock(mutex);
     }
     if (is_other_threads(t, mutex))
-        lock_stray(t, (uintptr_t)mutex); /* before its owner goes on */
+        lock_stray(t, (uintptr_t)mutex); /* before the owner continues */
     int result = real.pthread_mutex_unlock(mutex);
     if (result == 0)
         unhold_lock(t, mutex);
@@ -191,7 +192,7 @@ __attribute__((noinline)) int mutex_lock_until(pthread_mutex_t *mutex, clockid_t
     int result = real.pthread_mutex_trylock(mutex);
     if (result == 0 || result == EOWNERDEAD)
         return mutex_taken(t, mutex, result, INCIDENT_TRIED | through, site);
-    /* A wait that ends by itself closes no deadlock, but others see what is waited for. */
+    /* A timed wait closes no deadlock, but must be visible to others. */
     struct undo undo;
     WAIT_BEGIN(t, &undo, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, INCIDENT_TIMED | through, site);
     result = clock == CLOCK_REALTIME ? real.pthread_mutex_timedlock(mutex, until)

@@ -1,4 +1,4 @@
-/* Taking and giving back a mutex, shared by pthread_mutex_ and mtx_. */
+/* Taking and releasing a mutex, for pthread_mutex_ and mtx_. */
 #pragma once
 
 #include "sources/run/libc/lock_layout.h"
@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-/* Takes and gives back a mutex of the plain kind exactly as libc does. False, GIVE_NOT: somebody is
- * in the way, or it is of another kind, and nothing has changed. */
+/* Take and release a normal mutex exactly like libc. False, GIVE_NOT: it is contended or of another
+ * type, and nothing has changed. */
 static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mutex, uint32_t tid)
 {
     uint32_t kind = mutex_kind(mutex);
@@ -28,8 +28,8 @@ static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mu
     return true;
 }
 
-/* How giving back went. */
-enum give { GIVE_NOT, GIVE_DONE, GIVE_WAKE /* somebody waits for it: mutex_wake */ };
+/* Result of a release. */
+enum give { GIVE_NOT, GIVE_DONE, GIVE_WAKE /* has waiters: call mutex_wake */ };
 
 static inline __attribute__((always_inline)) enum give mutex_give(pthread_mutex_t *mutex)
 {
@@ -46,28 +46,27 @@ static inline __attribute__((always_inline)) enum give mutex_give(pthread_mutex_
     return unlikely(word_give(word) > 1) ? GIVE_WAKE : GIVE_DONE;
 }
 
-/* Lets one of those go on who sleep on a mutex that was given back. It may be gone by now, and its
- * memory another's: that is libc's way, too. Where somebody waits, it is also looked whether a
- * handler gives it back (threads/handler_acts.h): a free lock does without. */
+/* Wakes one waiter of a released mutex. The mutex may be freed by now, and its memory reused; libc
+ * behaves the same. Also checks whether a handler releases it (threads/handler_acts.h), which is
+ * not done for free locks. */
 void mutex_wake(pthread_mutex_t *mutex);
 
-/* Shared with C11's mtx_ functions: `through` is 0 or THROUGH_C11. Answers as pthread_mutex_lock
- * and its kin. */
+/* Also for C11's mtx_ functions: `through` is 0 or THROUGH_C11. Return the results of the pthread
+ * functions. */
 int mutex_trylock_as(pthread_mutex_t *mutex, struct site site, uint32_t through);
 int mutex_unlock_slow(pthread_mutex_t *mutex);
 int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until,
                      struct site site, uint32_t through);
 
-/* What is left to do behind mutex_lock_quick, by mutex_lock_rest, and for which place (held_slot).
- */
+/* What mutex_lock_rest must do after mutex_lock_quick, and for which entry (held_slot). */
 struct lock_rest {
     enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_ANEW, LOCK_SLOW } what;
     size_t place;
 };
 
-/* The undisturbed case costs no call. The frames, `sites` of them (`caller`: see walk_again), are
- * walked before the lock is taken, and the place is found: loads behind an acquire have to wait for
- * it. LOCK_ANEW: nothing is done, the same is wanted with `anew`. */
+/* The uncontended case needs no call. The frames (`sites` of them; `caller`: see walk_again) are
+ * walked before the lock is taken, and the entry is found before, since loads after an acquire must
+ * wait for it. LOCK_ANEW: nothing was done; call it again with `anew`. */
 static inline __attribute__((always_inline)) struct lock_rest
 mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struct site caller,
                  bool anew)

@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-/* Read locks of one thread nest: one hold, counted. */
+/* Nested read locks of one thread are one hold with a count. */
 static inline int rwlock_taken(struct thread *t, pthread_rwlock_t *lock, int result, uint32_t mode,
                                uint32_t flags, struct site site)
 {
@@ -74,7 +74,7 @@ static inline __attribute__((always_inline)) int rwlock_lock(pthread_rwlock_t *l
     if (likely(result == 0))
         return rwlock_taken(t, lock, 0, mode, 0, site);
     if (rwlock_writer(lock) == t->tid)
-        return real_lock(lock, mode); /* libc answers EDEADLK */
+        return real_lock(lock, mode); /* libc returns EDEADLK */
     struct undo undo;
     WAIT_BEGIN(t, &undo, lock, INCIDENT_RWLOCK, mode, 0, site);
     result = wait_for_rwlock(t, lock, mode);
@@ -153,7 +153,7 @@ WRAPPER(int, pthread_rwlock_clockwrlock,
 }
 EXPORT2(pthread_rwlock_clockwrlock, V_2_34, V_2_30);
 
-/* The hold goes first: a hold too few is never a false alarm, one too many may be. */
+/* Removes the hold first: a missing hold never causes a false alarm, a stale one may. */
 WRAPPER(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock))
 {
     struct thread *t = thread_enter();

@@ -1,4 +1,4 @@
-/* prctl() and syscall(): a filter of system calls may come by either. */
+/* prctl() and syscall(), either of which may install a seccomp filter. */
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/start/enter.h"
@@ -13,7 +13,7 @@
 static bool sets_filter(long operation, long argument)
 {
     return operation == SECCOMP_SET_MODE_STRICT ||
-           (operation == SECCOMP_SET_MODE_FILTER && argument != 0); /* or asks what there is */
+           (operation == SECCOMP_SET_MODE_FILTER && argument != 0); /* otherwise it only queries */
 }
 
 WRAPPER(int, prctl, (int option, ...))
@@ -32,8 +32,8 @@ WRAPPER(int, prctl, (int option, ...))
 }
 EXPORT(prctl, V_OLDEST);
 
-/* syscall(): most calls go straight on, without a frame of ours, as some ways to start a process
- * demand; those that may install a filter come by here, with the arguments where they were. */
+/* syscall(): most calls jump to libc without a frame of this library, which some ways to start a
+ * process require. Calls that may install a filter come here, with their arguments unchanged. */
 #define FROM_ASSEMBLER __attribute__((visibility("hidden"), used))
 FROM_ASSEMBLER long sandbox_syscall(long number, long a, long b, long c, long d, long e, long f);
 FROM_ASSEMBLER long sandbox_plain_syscall(long number, long a, long b, long c, long d, long e,
@@ -50,7 +50,7 @@ long sandbox_syscall(long number, long a, long b, long c, long d, long e, long f
     return sandbox_came(first, set_errno(raw_call(number, a, b, c, d, e, f)));
 }
 
-/* Until libc's own is known. */
+/* Used until libc's function is known. */
 long sandbox_plain_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     return set_errno(raw_call(number, a, b, c, d, e, f));

@@ -1,6 +1,6 @@
-/* sem_*. A semaphore has no owner. While units are given back by threads that took them it is
- * a lock with several units; the first post by a thread that holds none makes it a signal, for
- * good, and nobody can say any more who would post it. Before any post it may be either. */
+/* sem_*. A semaphore has no owner. While units are released by threads that took them, it is a lock
+ * with several units. The first post by a thread that holds none makes it a signal for good: then
+ * it is unknown which thread would post it. Before any post it may be either. */
 #include "sources/run/judge/judge.h"
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 
-/* One more unit. Those of signals are not counted: nobody gives them back. */
+/* Adds a unit. Units of signals are not counted, since they are never released. */
 static int semaphore_taken(struct thread *t, sem_t *sem, int result, uint32_t flags,
                            struct site site)
 {
@@ -27,7 +27,7 @@ static int semaphore_taken(struct thread *t, sem_t *sem, int result, uint32_t fl
         i = held_find(t, (uintptr_t)sem);
         i = i == UINT32_MAX ? 0 : i + 1;
     }
-    if (i && t->held[i - 1].units == 0) { /* posted, and left: it is taken anew */
+    if (i && t->held[i - 1].units == 0) { /* left after a post: taken again */
         held_drop(t, i - 1);
         i = 0;
     }
@@ -58,7 +58,7 @@ WRAPPER(int, sem_wait, (sem_t * sem))
         return real.sem_wait(sem);
     struct site site = SITE_HERE;
     int saved = errno;
-    pthread_testcancel(); /* as sem_wait does, whether it has to wait or not */
+    pthread_testcancel(); /* sem_wait is always a cancellation point */
     int result = real.sem_trywait(sem);
     if (result != 0) {
         errno = saved;
@@ -101,9 +101,9 @@ WRAPPER(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec
 }
 EXPORT2(sem_clockwait, V_2_34, V_2_30);
 
-/* In a program with handlers a post may come from one, in the middle of whatever its thread does
- * with its holds. Then none is taken out: one without units stays until the thread itself drops
- * it. */
+/* Removes a unit. In a program with handlers, a post may come from one, while its thread changes
+ * its holds. Then no hold is removed: one without units stays until the thread itself removes it.
+ */
 static bool unit_given(struct thread *t, const sem_t *sem)
 {
     if (!atomic_load_explicit(&watch.caught, memory_order_relaxed))
@@ -115,8 +115,8 @@ static bool unit_given(struct thread *t, const sem_t *sem)
     return true;
 }
 
-/* A post from a signal handler counts as one by a stranger, whatever its thread holds: the handler
- * may run at any time. sem_post must work in handlers: nothing here waits. */
+/* A post from a signal handler counts as one by another thread, whatever its thread holds, since a
+ * handler may run at any time. sem_post must work in handlers: this code never waits. */
 WRAPPER(int, sem_post, (sem_t * sem))
 {
     struct thread *t = thread_enter();

@@ -1,4 +1,5 @@
-/* sigaction() and its kin: the program may want the signal of GORDIAN_STATUS_SIGNAL for itself. */
+/* sigaction() and related functions: the program may take the signal of GORDIAN_STATUS_SIGNAL for
+ * itself. */
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/report/status.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-/* Once the kernel cannot be asked any more, who has handlers is known from here. */
+/* Records handlers, for the time when system calls are forbidden. */
 static void note_handler(int number, sighandler_t handler)
 {
     if (handler != SIG_DFL && handler != SIG_IGN && number > 0 && number <= 64)
@@ -18,7 +19,7 @@ WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct siga
     thread_enter();
     int result = real.sigaction(number, action, old);
     if (result == 0 && number == watch.status_signal && number > 0 && old) {
-        /* What the program is told of a signal that is ours: the default action, as it was. */
+        /* For a signal of the library, report the default action to the program. */
         memset(old, 0, sizeof *old);
         old->sa_handler = SIG_DFL;
     }
@@ -30,7 +31,7 @@ WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct siga
 }
 EXPORT(sigaction, V_OLDEST);
 
-/* The program has set a handler; what it is told was there before. */
+/* Returns the earlier handler to the program, after it has set one. */
 static sighandler_t handler_set(int number, sighandler_t action, sighandler_t old)
 {
     if (old == SIG_ERR)
@@ -42,8 +43,7 @@ static sighandler_t handler_set(int number, sighandler_t action, sighandler_t ol
     return SIG_DFL;
 }
 
-/* All that libc has for it: programs that ask for strict standards get signal() as __sysv_signal().
- */
+/* All such functions of libc: strict programs use __sysv_signal() as signal(). */
 #define SIGNAL_WRAPPER(name)                                                                       \
     WRAPPER(sighandler_t, name, (int number, sighandler_t action))                                 \
     {                                                                                              \

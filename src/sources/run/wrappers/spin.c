@@ -1,4 +1,4 @@
-/* pthread_spin_*. A spin lock has no owner of its own: who has it is known from the holds. */
+/* pthread_spin_*. A spin lock has no owner: the holds show it. */
 #include "sources/run/judge/judge.h"
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
@@ -22,7 +22,7 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* False: still taken. */
+/* False: still locked. */
 static bool spin_some(pthread_spinlock_t *lock)
 {
     for (int i = 0; i < SPINS_BEFORE_LOOK; i++) {
@@ -33,7 +33,7 @@ static bool spin_some(pthread_spinlock_t *lock)
     return false;
 }
 
-/* Spins as libc does; after a while it is looked who is ahead. */
+/* Spins like libc, and looks for a deadlock from time to time. */
 static __attribute__((noinline)) int spin_slow(struct thread *t, pthread_spinlock_t *lock,
                                                struct site site)
 {

@@ -1,4 +1,4 @@
-/* pthread_create and the ways to join. */
+/* pthread_create, and joins. */
 #include "sources/run/judge/judge.h"
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
@@ -17,7 +17,7 @@
 
 static void stack_from(struct thread *t, uintptr_t top)
 {
-    uintptr_t size = t->stack_low; /* left there by the creator */
+    uintptr_t size = t->stack_low; /* stored by the creator */
     t->stack_high = top;
     t->stack_low = top > size ? top - size : 0;
 }
@@ -30,7 +30,7 @@ static void *start_pthread(void *record)
     void *value;
     pthread_cleanup_push(thread_leave, t);
     value = t->start(t->argument);
-    thread_leave(t); /* cancelled in it, it is done again */
+    thread_leave(t); /* repeated if it is cancelled */
     pthread_cleanup_pop(0);
     return value;
 }
@@ -48,9 +48,9 @@ static int start_c11(void *record)
     return value;
 }
 
-/* A record for the thread that `creator` is about to create; NULL: unwatched. With a record, the
- * creator is not cancelled asynchronously until it sets its cancellation type back to *type. A
- * shield would block signals in the new thread as well. */
+/* Returns a record for the thread that `creator` is about to create; NULL: not watched. With a
+ * record, the creator defers cancellation until it restores *type. A shield would also block
+ * signals in the new thread. */
 static struct thread *thread_prepare(struct thread *creator, const pthread_attr_t *attributes,
                                      struct site site, int *type)
 {
@@ -77,7 +77,7 @@ static struct thread *thread_prepare(struct thread *creator, const pthread_attr_
     return t;
 }
 
-/* Passes on the answer of a call that was to make a thread. */
+/* Returns the result of a call that creates a thread. */
 static int thread_made(int result, int success)
 {
     if (result != success)
@@ -123,8 +123,7 @@ WRAPPER(int, thrd_create, (thrd_t * handle, thrd_start_t run, void *argument))
 }
 EXPORT2(thrd_create, V_2_34, V_2_28);
 
-/* A process that runs in this memory, while this one does too, may post and unlock what it likes.
- */
+/* A process that shares this memory, and runs at the same time, may post and unlock anything. */
 WRAPPER(int, clone, (int (*run)(void *), void *stack, int flags, void *argument, ...))
 {
     va_list more;
@@ -145,20 +144,19 @@ EXPORT(clone, V_OLDEST);
 
 /* ------------------------------------------------------------------ joining */
 
-/* A join of any kind. */
+/* Any kind of join. */
 struct join {
     pthread_t thread;
     void **value;
     int *status;
-    bool clocked; /* by `clock`, else by the time of day */
+    bool clocked; /* uses `clock` instead of the real-time clock */
     clockid_t clock;
     const struct timespec *until;
     uint32_t through;
-    int deadlock; /* the answer that stands for EDEADLK */
+    int deadlock; /* the result that means EDEADLK */
 };
 
-/* Passes on the answer of a call that was to join a thread: 0 or thrd_success, which is the same.
- */
+/* Returns the result of a join: 0 or thrd_success, which are equal. */
 static int thread_joined(int result)
 {
     if (result == 0)
@@ -166,7 +164,7 @@ static int thread_joined(int result)
     return result;
 }
 
-/* What it does once it is clear that it may wait. */
+/* Joins, after it is clear that the thread may wait. */
 static int join_by_libc(const struct join *join)
 {
     if (join->through)
@@ -181,7 +179,7 @@ static int join_by_libc(const struct join *join)
 
 _Static_assert(thrd_success == 0, "thread_joined is for both kinds");
 
-/* Joining oneself, or one who is joining us: libc answers EDEADLK by itself. */
+/* Joining itself, or a thread that joins this one: libc returns EDEADLK itself. */
 static bool is_join_refused(const struct thread *t, pthread_t thread)
 {
     struct observed_wait look;
@@ -192,7 +190,7 @@ static bool is_join_refused(const struct thread *t, pthread_t thread)
            look.lock == t->handle;
 }
 
-/* As for mutexes: waits a little and looks again. thrd_join has no time limit. */
+/* As for mutexes: waits briefly and looks again. thrd_join has no time limit. */
 static int wait_for_end(struct thread *t, const struct join *join)
 {
     for (uint32_t look = 0;; look++) {

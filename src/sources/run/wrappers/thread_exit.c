@@ -15,7 +15,7 @@
 typedef void (*destructor)(void *value);
 
 static _Atomic(destructor) destructors[PTHREAD_KEYS_MAX];
-static _Atomic uint32_t key_limit; /* above all keys with a destructor */
+static _Atomic uint32_t key_limit; /* above all keys that have a destructor */
 
 static void note_key(pthread_key_t key, destructor destroy)
 {
@@ -38,7 +38,7 @@ WRAPPER(int, pthread_key_create, (pthread_key_t * key, destructor destroy))
 }
 EXPORT2(pthread_key_create, V_2_34, V_OLDEST);
 
-/* The name by which the C++ library calls it. */
+/* The name used by the C++ library. */
 WRAPPER(int, __pthread_key_create, (pthread_key_t * key, destructor destroy))
 {
     return wrap_pthread_key_create(key, destroy);
@@ -71,7 +71,7 @@ WRAPPER(void, tss_delete, (tss_t key))
 }
 EXPORT2(tss_delete, V_2_34, V_2_28);
 
-/* False: there was none with a value. */
+/* False: no key had a value. */
 static bool run_destructor_round(uint32_t limit)
 {
     bool any = false;
@@ -87,7 +87,7 @@ static bool run_destructor_round(uint32_t limit)
     return any;
 }
 
-/* What is still there after the last round is left alone, as libc does. */
+/* Clears values that remain after the last round, which libc also ignores. */
 static void run_destructors(void)
 {
     for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; round++)
@@ -98,8 +98,8 @@ static void run_destructors(void)
             pthread_setspecific(key, NULL);
 }
 
-/* The calling thread ends. `last`: nothing of the program runs in it any more; else what it holds
- * may still be given back, unseen. */
+/* Called at the end of the calling thread. `last`: no code of the program will run in it. Otherwise
+ * its locks may still be released unobserved. */
 static void end_watched_thread(struct thread *t, bool last)
 {
     int saved = errno;
@@ -108,7 +108,7 @@ static void end_watched_thread(struct thread *t, bool last)
     self_aside = true;
     t->inside++;
     self = NULL;
-    wait_end(t); /* one that it left by a jump */
+    wait_end(t); /* a wait that it left by a jump */
     if (t->used && last)
         orphans_add(t, false);
     t->ending = true;
@@ -120,7 +120,7 @@ static void end_watched_thread(struct thread *t, bool last)
     errno = saved;
 }
 
-/* Cancelled in one of them: libc runs those that are left, unwatched. */
+/* Called if the thread is cancelled in a destructor: libc runs the others unobserved. */
 static void leave_early(void *record)
 {
     end_watched_thread(record, false);
@@ -139,7 +139,7 @@ void thread_leave(void *record)
     end_watched_thread(t, real.call_tls_dtors != NULL);
 }
 
-/* ------------------------------------------------------------------ the first thread */
+/* ------------------------------------------------------------------ the main thread */
 
 static int (*program_main)(int, char **, char **);
 
@@ -150,11 +150,11 @@ static void leave_main(void *unused)
         thread_leave(self);
 }
 
-/* Whoever returns from main ends the program; whoever leaves it by pthread_exit just ends. */
+/* Returning from main ends the program; leaving it by pthread_exit only ends the thread. */
 static int run_watched_main(int count, char **arguments, char **variables)
 {
     int code;
-    if (self) /* frames above are nobody's business */
+    if (self) /* the frames above belong to libc */
         self->stack_high = (uintptr_t)__builtin_frame_address(0);
     pthread_cleanup_push(leave_main, NULL);
     code = program_main(count, arguments, variables);
@@ -172,7 +172,7 @@ WRAPPER(int, __libc_start_main,
 }
 EXPORT(__libc_start_main, V_2_34);
 
-/* Programs linked before that version bring functions of their own for their constructors. */
+/* Programs linked before that version bring their own functions for constructors. */
 WRAPPER(int, oldest_start_main,
         (main_function * run, int count, char **arguments, start_function *init,
          start_function *fini, start_function *loader, void *stack_end))
