@@ -1,5 +1,5 @@
-/* What a whole communicator does. Each is counted before it is begun: so whoever has counted it has
- * come, or is about to. */
+/* Wrappers of collective calls. Each call is counted before it begins, so a rank that has counted
+ * it has arrived or is about to. */
 #include "sources/mpi/calls.h"
 
 static bool begin_collective(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
@@ -8,13 +8,13 @@ static bool begin_collective(struct turn *turn, enum mpi_call call, MPI_Comm com
     if (!turn_open(turn, call, comm, root))
         return false;
     turn->item.tag = (int32_t)need;
-    /* Compared with that of others at the same place: calls with other roots do not match. */
+    /* Ranks compare this value at the same number: calls with different roots do not match. */
     turn->item.call = (uint64_t)call << 32 | (uint32_t)(root + 1);
     turn->item.number = recorder_collective(turn->item.group, turn->item.call);
     return true;
 }
 
-/* One that waits. */
+/* Begins a blocking collective. */
 static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
                           enum mpi_collective_need need)
 {
@@ -24,7 +24,7 @@ static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, 
     turn_wait(turn);
 }
 
-/* One that is waited for later: nothing is played again from here on. */
+/* Records a nonblocking collective. The log cannot be replayed from here on. */
 static void note_begun(const struct turn *turn, const MPI_Request *request)
 {
     recorder_request(HANDLE(*request), recorder_number(), &turn->item, true, false);

@@ -1,4 +1,5 @@
-/* Beginning and end of MPI in this process, and its communicators. */
+/* Wrappers of MPI's initialization and finalization, and of the calls that create and free
+ * communicators. */
 #define _GNU_SOURCE
 #include "sources/mpi/calls.h"
 
@@ -10,8 +11,8 @@
 
 /* ------------------------------------------------------------------ communicators */
 
-/* Its members as ranks in the world; NULL: it is between two groups, or has members that are not
- * in the world, or memory has ended. */
+/* Lists the members of a communicator as ranks in MPI_COMM_WORLD. Returns NULL for an
+ * intercommunicator, for members outside the world, or without memory. */
 static int *list_world_ranks(MPI_Comm comm, int *size)
 {
     int between = 0;
@@ -40,7 +41,7 @@ static int *list_world_ranks(MPI_Comm comm, int *size)
     return own;
 }
 
-/* `seed` is the same in all members: what it was made from, and by which call. */
+/* `seed` is the same in all members. It derives from the parent communicator and the call. */
 static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
 {
     int size = 0, rank = 0;
@@ -52,7 +53,7 @@ static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
     free(members);
 }
 
-/* Making one is something that all members of the old one do together. */
+/* Creating a communicator is a collective call on the parent. */
 static void begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
 {
     if (!turn_open(turn, call, comm, NO_ROOT))
@@ -107,7 +108,7 @@ int layer_Comm_disconnect(MPI_Comm *comm)
     return PMPI_Comm_disconnect(comm);
 }
 
-/* ------------------------------------------------------------------ the beginning */
+/* ------------------------------------------------------------------ initialization */
 
 enum { THREADS_MOST = 256 };
 
@@ -116,7 +117,8 @@ struct threads {
     size_t count;
 };
 
-/* The threads that have come since: they are the MPI's own, and send nothing by themselves. */
+/* Notes the threads that were started since `before`: they belong to the MPI and send nothing by
+ * themselves. */
 static void note_helpers(struct mpi_record *record, const struct threads *before)
 {
     struct threads now;
@@ -132,8 +134,8 @@ static void note_helpers(struct mpi_record *record, const struct threads *before
     }
 }
 
-/* The process that has started the ranks: the nearest above that is known for it, else the parent.
- */
+/* Returns the process that started the ranks: the nearest ancestor with a known launcher's name,
+ * else the parent. */
 static pid_t find_starter(void)
 {
     static const char *const names[] = {"hydra_pmi_proxy", "mpiexec", "mpirun",
@@ -157,8 +159,8 @@ static pid_t find_starter(void)
     return getppid();
 }
 
-/* The same number in all ranks of this program, and in no other. No message is sent for it: some
- * ranks may not be watched, and would not take part. */
+/* Returns a number that is the same in all ranks of this program and different in other programs.
+ * It needs no messages, because ranks that are not watched would not take part. */
 static uint64_t name_world(void)
 {
     const char *job = getenv("PMIX_NAMESPACE");
@@ -186,7 +188,7 @@ static void open_book(const struct threads *before)
     recorder.shared = level == MPI_THREAD_MULTIPLE;
     record->first_thread = (uint32_t)syscall(SYS_gettid);
     note_helpers(record, before);
-    /* Fortran's calls go past this layer. */
+    /* Fortran calls bypass this layer */
     if (dlsym(RTLD_DEFAULT, "mpi_send_"))
         recorder_give_up();
     add_communicator(MPI_COMM_WORLD, world, "MPI_COMM_WORLD");
@@ -215,9 +217,9 @@ int layer_Init_thread(int *argc, char ***argv, int wanted, int *given)
     return result;
 }
 
-/* ------------------------------------------------------------------ the end */
+/* ------------------------------------------------------------------ finalization */
 
-/* Whoever is in here never sends again, and waits for all the others to come here, too. */
+/* A rank in MPI_Finalize never sends again and waits for all other ranks to call it. */
 int layer_Finalize(void)
 {
     struct turn turn;

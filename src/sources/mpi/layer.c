@@ -1,6 +1,6 @@
 #include "sources/mpi/layer.h"
 
-/* The rank in the world of a rank in a communicator. */
+/* Translates a rank in a communicator to its rank in MPI_COMM_WORLD. */
 static int32_t world_rank(uint32_t group, int rank)
 {
     const struct mpi_group *of = &recorder.record->groups[group];

@@ -1,16 +1,15 @@
-/* The layer between a program and its MPI: every call is written down (recorder.h) and passed on.
- * It is compiled once for each MPI there is, with that one's headers, and loaded by the interposers
- * (interposers.c) into programs that use that one.
+/* The layer between a program and its MPI: it records every call (recorder.h) and forwards it. It
+ * is compiled once for each supported MPI, with that MPI's headers. The interposers (interposers.c)
+ * load the matching one.
  *
- *     init.c            beginning and end of MPI, communicators
- *     point_to_point.c  sends, receives, probes; requests that begin them
- *     wait.c            requests that are waited and tested for
- *     collective.c      what a whole communicator does
- *     call_table.c      all of them, for interposers.c
+ *    init.c            initialization and finalization, communicators
+ *    point_to_point.c  sends, receives, probes, and the requests that begin them
+ *    wait.c            waits for and tests of requests
+ *    collective.c      collective calls
+ *    call_table.c      the table of wrappers for interposers.c
  *
- * What is not wrapped, or is done in communicators that are not known (between groups, of other
- * programs), passes by: who is in such a call counts as one who can act.
- */
+ * Calls without a wrapper, and calls on unknown communicators (between groups, of other programs),
+ * are not recorded. A rank in such a call counts as able to proceed. */
 #pragma once
 
 #include "sources/mpi/recorder.h"
@@ -18,7 +17,7 @@
 #include <mpi.h>
 #include <string.h>
 
-/* A handle is an int with some, a pointer with others. */
+/* A handle is an int in some MPIs and a pointer in others. */
 #define HANDLE(value) handle_bits(&(value), sizeof(value))
 static inline uint64_t handle_bits(const void *value, size_t size)
 {
@@ -27,20 +26,20 @@ static inline uint64_t handle_bits(const void *value, size_t size)
     return bits;
 }
 
-/* One call that is written down. */
+/* A recorded call. */
 struct turn {
-    struct mpi_slot *slot;      /* NULL: it is not */
+    struct mpi_slot *slot;      /* NULL: the call is not recorded */
     struct recorder_route *way; /* of a message */
-    struct mpi_item item;       /* what it waits for, if that is one thing */
+    struct mpi_item item;       /* what the call waits for, if it waits for one thing */
     enum mpi_call call;
 };
 
-/* Finds it again. */
+/* Looks up the communicator, peer and channel of a route again. */
 void turn_seek(struct recorder_route *way, MPI_Comm comm, int rank, int tag);
 
-/* Fills in communicator, peer and tag; false: the call is not written down, since nothing is
- * watched, the communicator is not known, or the peer is nobody. `ways`: what the thread remembers
- * of its last ones. */
+/* Sets communicator, peer and tag. Returns false if the call is not recorded: recording is off, the
+ * communicator is unknown, or the peer is MPI_PROC_NULL. `ways`: the cached routes of the thread's
+ * last messages. */
 static inline bool turn_go(struct turn *turn, struct recorder_route *ways, enum mpi_call call,
                            MPI_Comm comm, int rank, int tag)
 {
@@ -76,11 +75,11 @@ static inline bool turn_receive(struct turn *turn, enum mpi_call call, MPI_Comm 
     return turn_go(turn, recorder_own.receives, call, comm, from, tag);
 }
 
-/* A call of a whole communicator. */
+/* Begins a collective call. */
 #define NO_ROOT (-1)
 bool turn_open(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root);
 
-/* The item is written down; from here on it may wait. */
+/* Publishes the item. The call may block from here on. */
 static inline void turn_wait(struct turn *turn)
 {
     recorder_prepare(turn->slot, turn->call);
@@ -100,7 +99,7 @@ static inline bool item_is_open(const struct mpi_item *item)
     return item->peer == MPI_ANYBODY || item->tag == MPI_ANYBODY;
 }
 
-/* The item as one that is received, or sent: it gets its number. */
+/* Makes the item a receive or a probe and assigns its number. */
 static inline void item_receive(struct mpi_item *item, enum mpi_item_kind kind)
 {
     item->kind = kind;
@@ -114,7 +113,7 @@ static inline void turn_count_send(struct turn *turn, enum mpi_item_kind kind)
     recorder_stop_polling(turn->slot);
 }
 
-/* It was received: from whom, if anybody could have sent it, `status` says. */
+/* Records a received message. `status` has the sender, if any rank could have sent it. */
 void item_received(const struct mpi_item *item, const MPI_Status *status, enum mpi_event_kind event,
                    enum mpi_call call, uint64_t what);
 

@@ -1,7 +1,7 @@
-/* Sends, receives, probes, and the requests that begin them. */
+/* Wrappers of sends, receives and probes, and of the requests that begin them. */
 #include "sources/mpi/calls.h"
 
-/* ------------------------------------------------------------------ sends that wait */
+/* ------------------------------------------------------------------ blocking sends */
 
 static inline void begin_send(struct turn *turn, enum mpi_item_kind kind)
 {
@@ -26,7 +26,7 @@ SEND(Send, MPI_ITEM_SEND)
 SEND(Ssend, MPI_ITEM_SYNCHRONOUS)
 SEND(Rsend, MPI_ITEM_SEND)
 
-/* It never waits: only counted. */
+/* A buffered send never blocks; it is only counted. */
 int layer_Bsend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
     struct turn turn;
@@ -68,7 +68,7 @@ int layer_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
     return result;
 }
 
-/* What a matching probe has taken is received, for everybody else. */
+/* For all other receivers, a message that a matched probe returned is received. */
 int layer_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
     struct turn turn;
@@ -85,7 +85,7 @@ int layer_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
     return result;
 }
 
-/* One that does not wait found something, or nothing: its number is that of none. */
+/* Ends a nonblocking probe. A probe item has no number. */
 static void end_glance(struct turn *turn, bool found)
 {
     turn->item.kind = MPI_ITEM_PROBE;
@@ -127,9 +127,9 @@ int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
     return result;
 }
 
-/* ------------------------------------------------------------------ both at a time */
+/* ------------------------------------------------------------------ sendrecv */
 
-/* Two items: the slot has the send first. */
+/* Publishes two items: first the send, then the receive. */
 static void begin_sendrecv(struct turn *send, struct turn *receive)
 {
     item_receive(&receive->item, MPI_ITEM_RECEIVE);
@@ -144,7 +144,7 @@ static void begin_sendrecv(struct turn *send, struct turn *receive)
     recorder_turn(send->slot);
 }
 
-/* What both forms have in common. */
+/* The common part of MPI_Sendrecv and MPI_Sendrecv_replace. */
 struct exchange {
     struct turn send, receive;
     bool sends, receives;
@@ -155,7 +155,7 @@ static void exchange_begin(struct exchange *exchange, enum mpi_call call, MPI_Co
 {
     exchange->sends = turn_send(&exchange->send, call, comm, to, send_tag);
     exchange->receives = turn_receive(&exchange->receive, call, comm, from, receive_tag);
-    /* Where one of the two peers is nobody, there is only the other. */
+    /* If one of the two peers is MPI_PROC_NULL, only the other half is recorded. */
     if (exchange->sends && exchange->receives) {
         begin_sendrecv(&exchange->send, &exchange->receive);
     } else if (exchange->sends) {
@@ -207,9 +207,9 @@ int layer_Sendrecv_replace(void *data, int count, MPI_Datatype type, int to, int
 
 /* ------------------------------------------------------------------ requests */
 
-/* Counted before it is begun; the request, once its handle is known, is noted behind. Nobody can
- * wait for it in between, but somebody may send: so a receive is noted by its number first, under
- * a handle that no request has. */
+/* Returns the provisional handle of a receive. A request is counted before it begins, but its
+ * handle is known only afterwards. No thread can wait for it in between, but another rank may send.
+ * So the receive is first recorded under its number, with a handle that no request has. */
 static uint64_t early_handle(const struct turn *turn)
 {
     return UINT64_MAX - turn->item.number;
@@ -263,7 +263,7 @@ int layer_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI
     return result;
 }
 
-/* ------------------------------------------------------------------ requests for use again */
+/* ------------------------------------------------------------------ persistent requests */
 
 static void keep_request(struct turn *turn, enum mpi_item_kind kind, const MPI_Request *request)
 {
@@ -296,13 +296,13 @@ int layer_Recv_init(void *data, int count, MPI_Datatype type, int from, int tag,
     return result;
 }
 
-/* A send of it is counted like any other. Its number in the log is not that of an item, so what
- * follows is not played again. */
+/* Counts a send like any other. Its number in the log is not that of an item, so the log cannot be
+ * replayed from here on. */
 static void start_request(MPI_Request request)
 {
     struct mpi_request there;
     if (!recorder.record || request == MPI_REQUEST_NULL || !recorder_find(HANDLE(request), &there))
-        return; /* of nobody, or of a communicator that is not known */
+        return; /* MPI_REQUEST_NULL, or a communicator that is not known */
     if (there.item.kind == MPI_ITEM_RECEIVE)
         item_receive(&there.item, MPI_ITEM_RECEIVE);
     else
@@ -327,9 +327,11 @@ int layer_Startall(int count, MPI_Request requests[])
     return PMPI_Startall(count, requests);
 }
 
-/* ------------------------------------------------------------------ requests given up */
+/* ------------------------------------------------------------------ cancelled and freed requests
+ */
 
-/* Whether it was cancelled or received is not asked for later. */
+/* The program may not ask whether the request was cancelled or received, so the record is
+ * incomplete from here on. */
 int layer_Cancel(MPI_Request *request)
 {
     if (recorder.record)
@@ -337,8 +339,8 @@ int layer_Cancel(MPI_Request *request)
     return PMPI_Cancel(request);
 }
 
-/* A receive goes on all the same, and is never counted: nothing is claimed about its channel then,
- * since a message seems to be on its way. */
+/* The receive may still complete but is never counted. Its channel would appear to have a message
+ * on its way, so the record is incomplete from here on. */
 int layer_Request_free(MPI_Request *request)
 {
     struct mpi_request there;
