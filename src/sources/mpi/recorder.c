@@ -84,7 +84,7 @@ static struct mpi_slot *claim_slot(void)
     return NULL;
 }
 
-struct mpi_slot *recorder_seek_slot(void)
+struct mpi_slot *recorder_claim_slot(void)
 {
     if (!recorder_own.slot)
         recorder_own.slot = claim_slot();
@@ -122,7 +122,7 @@ void recorder_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_i
         atomic_store_explicit(&slot->polls, polls + 1, memory_order_relaxed);
 }
 
-void recorder_look_before(struct mpi_slot *slot)
+void recorder_sample_before(struct mpi_slot *slot)
 {
     recorder_own.began_ns = work_ns();
     if (recorder_own.tests == MPI_LOOK_AT) {
@@ -134,7 +134,7 @@ void recorder_look_before(struct mpi_slot *slot)
     atomic_store_explicit(&slot->tests, recorder_own.tests - MPI_LOOK_AT, memory_order_release);
 }
 
-void recorder_look_after(struct mpi_slot *slot)
+void recorder_sample_after(struct mpi_slot *slot)
 {
     uint64_t sum = atomic_load_explicit(&slot->test_ns, memory_order_relaxed);
     atomic_store_explicit(&slot->test_ns, sum + work_ns() - recorder_own.began_ns,

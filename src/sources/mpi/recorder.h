@@ -59,7 +59,7 @@ static inline void recorder_give_up(void)
 /* ------------------------------------------------------------------ slots */
 
 /* Slow path of recorder_slot: the thread has no slot yet, or its slot is in use. */
-struct mpi_slot *recorder_seek_slot(void);
+struct mpi_slot *recorder_claim_slot(void);
 
 /* Returns the slot of this thread. NULL: the thread is within a call already, or all slots are
  * taken. */
@@ -67,10 +67,10 @@ static inline struct mpi_slot *recorder_slot(void)
 {
     struct mpi_slot *slot = recorder_own.slot;
     bool free = slot && !(atomic_load_explicit(&slot->sequence, memory_order_relaxed) & 1);
-    return __builtin_expect(free, 1) ? slot : recorder_seek_slot();
+    return __builtin_expect(free, 1) ? slot : recorder_claim_slot();
 }
 
-/* Write the items after this call and before recorder_turn. After that the call may block. */
+/* Write the items after this call and before recorder_advance. After that the call may block. */
 static inline void recorder_prepare(struct mpi_slot *slot, enum mpi_call call)
 {
     atomic_store_explicit(&slot->call, (uint32_t)call, memory_order_relaxed);
@@ -79,7 +79,7 @@ static inline void recorder_prepare(struct mpi_slot *slot, enum mpi_call call)
     atomic_store_explicit(&slot->polls, 0, memory_order_relaxed);
 }
 
-static inline void recorder_turn(struct mpi_slot *slot)
+static inline void recorder_advance(struct mpi_slot *slot)
 {
     uint64_t now = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
     atomic_store_explicit(&slot->sequence, now + 1, memory_order_release);
@@ -104,21 +104,21 @@ void recorder_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_i
 
 /* Call these around every test. A thread that only polls is waiting; to detect that, some tests are
  * sampled: the time that the thread spends in the test, and the time since the sample before. */
-void recorder_look_before(struct mpi_slot *slot);
-void recorder_look_after(struct mpi_slot *slot);
+void recorder_sample_before(struct mpi_slot *slot);
+void recorder_sample_after(struct mpi_slot *slot);
 
 static inline void recorder_begin_test(struct mpi_slot *slot)
 {
     if (atomic_load_explicit(&slot->polls, memory_order_relaxed) == 0)
         recorder_own.tests = 0;
     if (__builtin_expect(++recorder_own.tests % MPI_LOOK_AT == 0, 0))
-        recorder_look_before(slot);
+        recorder_sample_before(slot);
 }
 
 static inline void recorder_end_test(struct mpi_slot *slot)
 {
     if (__builtin_expect(recorder_own.tests % MPI_LOOK_AT == 0, 0))
-        recorder_look_after(slot);
+        recorder_sample_after(slot);
 }
 
 /* ------------------------------------------------------------------ tables */

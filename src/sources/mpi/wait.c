@@ -93,7 +93,7 @@ static void batch_wait(struct batch *batch, bool any)
     for (int i = 0; i < batch->count; i++)
         if (batch->list[i].handle && batch->list[i].was.active)
             recorder_item(batch->slot, &batch->list[i].was.item);
-    recorder_turn(batch->slot);
+    recorder_advance(batch->slot);
 }
 
 /* Request `index` is done; its status is number `at`. */
@@ -117,7 +117,7 @@ static void batch_close(struct batch *batch, bool waited)
     if (!batch->slot)
         return;
     if (waited)
-        recorder_turn(batch->slot);
+        recorder_advance(batch->slot);
     if (batch->list != batch->few)
         free(batch->list);
     free(batch->own);
