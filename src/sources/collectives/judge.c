@@ -1,4 +1,4 @@
-/* The waits, and what the engine says of them: cycles. */
+/* Builds the wait-for graph of the ranks and finds cycles with libgordian's engine. */
 #include "sources/collectives/training.h"
 
 #include "foundation/base/error.h"
@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------ the waits */
+/* ------------------------------------------------------------------ waits */
 
-/* The flights of every rank that are meetings, the oldest first. */
+/* The in-flight operations of every rank that are rendezvous, oldest first. */
 struct calendar {
-    size_t *starts; /* of each rank */
+    size_t *starts; /* by rank */
     uint32_t *flights;
 };
 
@@ -22,7 +22,8 @@ static int compare_records(const void *left, const void *right, void *context)
     return (a->record > b->record) - (a->record < b->record);
 }
 
-/* Does the operation hold up those in it? A send does not, if its rank is in something else. */
+/* Does the operation block the ranks in it? A send does not, if its rank also waits in something
+ * else. */
 static bool holds_up(const struct training *job, const struct meeting *meeting)
 {
     return !meeting->unreceived || job->ranks[job->flights[meeting->first].rank].sender;
@@ -67,7 +68,8 @@ static bool is_waiting(const struct rank *rank)
            !rank->unjudged && !rank->undecided && !rank->explained;
 }
 
-/* A deadlocked rank that `self` waits for in a meeting: from the place *at on; NONE: no more. */
+/* Returns the next deadlocked rank that `self` waits for in a rendezvous, starting at index *at.
+ * NONE: there are no more. */
 static uint32_t next_late(const struct training *job, const struct meeting *meeting, uint32_t self,
                           uint32_t *at)
 {
@@ -79,7 +81,7 @@ static uint32_t next_late(const struct training *job, const struct meeting *meet
     return GORDIAN_NONE;
 }
 
-/* What a deadlocked rank is in first, of what somebody deadlocked is late for. */
+/* Returns the first rendezvous of a deadlocked rank for which a deadlocked rank is late. */
 static uint32_t first_meeting(const struct training *job, const struct calendar *calendar,
                               uint32_t rank)
 {
@@ -91,7 +93,8 @@ static uint32_t first_meeting(const struct training *job, const struct calendar 
     return GORDIAN_NONE;
 }
 
-/* In the narrow view a rank waits for ranks, past its meeting. */
+/* Emits the waits of a rank. In the narrow view a rank waits for other ranks directly instead of
+ * for a rendezvous. */
 static gordian_status rank_waits(const struct training *job, const struct calendar *calendar,
                                  bool narrow, uint32_t rank, uint32_t *others,
                                  const struct wait_sink *sink, gordian_error *error)
@@ -172,16 +175,16 @@ static gordian_status judge_waits(const struct training *job, bool narrow,
 
 /* ------------------------------------------------------------------ cycles */
 
-/* A search from one rank for the shortest way back to it. */
+/* A search from one rank for the shortest path back to it. */
 struct search {
     struct training *job;
     struct calendar calendar;
-    uint32_t *before; /* the rank from which each was reached; NONE: not yet */
+    uint32_t *before; /* by rank: its predecessor in the search; NONE: not reached */
     uint32_t *queue;
     size_t count;
 };
 
-/* Marks whom `rank` waits for; true: that is where the search began. */
+/* Visits the ranks that `rank` waits for. Returns true if one of them is the start. */
 static bool reach_others(struct search *search, uint32_t rank, uint32_t start)
 {
     uint32_t first = first_meeting(search->job, &search->calendar, rank), at = 0, other;
@@ -199,11 +202,11 @@ static bool reach_others(struct search *search, uint32_t rank, uint32_t start)
     return false;
 }
 
-/* The last rank of the shortest cycle through `start`; NONE: there is none. */
+/* Returns the last rank of the shortest cycle through `start`. NONE: there is none. */
 static uint32_t search_cycle(struct search *search, uint32_t start)
 {
     uint32_t found = GORDIAN_NONE;
-    for (size_t i = 0; i < search->count; i++) /* of the search before */
+    for (size_t i = 0; i < search->count; i++) /* undo the previous search */
         search->before[search->queue[i]] = GORDIAN_NONE;
     search->count = 0;
     search->queue[search->count++] = start;
@@ -222,7 +225,7 @@ static size_t way_length(const struct search *search, uint32_t start, uint32_t l
     return length;
 }
 
-/* Keeps the cycle that ends in `last` and began at `start`. */
+/* Stores the cycle from `start` to `last`. */
 static gordian_status keep_cycle(struct search *search, uint32_t start, uint32_t last,
                                  gordian_error *error)
 {
@@ -242,9 +245,9 @@ static gordian_status keep_cycle(struct search *search, uint32_t start, uint32_t
     return GORDIAN_OK;
 }
 
-#define STARTS_MOST 64 /* members of a part from which a short cycle is looked for */
+#define STARTS_MOST 64 /* start nodes in each component from which a short cycle is searched */
 
-/* The shortest cycle that goes through one of the first members of a part. */
+/* Finds the shortest cycle through one of the first nodes of a strongly connected component. */
 static gordian_status part_cycle(struct search *search, const gordian_part *part,
                                  gordian_error *error)
 {
@@ -337,7 +340,7 @@ static gordian_status list_culprits(struct training *job, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Nobody in it is to blame: then it is a riddle. */
+/* A stalled operation without a rank at fault is unexplained. */
 static bool is_riddle(const struct training *job, const struct meeting *meeting)
 {
     for (uint32_t i = 0; i < meeting->count; i++)

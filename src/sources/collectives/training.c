@@ -1,4 +1,4 @@
-/* A job's dumps: reading all of them, by several threads. */
+/* The dumps of a training job: reads all of them with several threads. */
 #include "sources/collectives/training.h"
 
 #include "foundation/base/error.h"
@@ -88,7 +88,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A rank from digits at name[start ..); NONE: there are none, or too many. */
+/* Parses a rank from the digits at name[start ..). NONE: there are no digits, or too many. */
 static uint32_t parse_rank(const char *name, size_t start)
 {
     uint32_t rank = 0;
@@ -99,7 +99,7 @@ static uint32_t parse_rank(const char *name, size_t start)
                                                                                 : GORDIAN_NONE;
 }
 
-/* The number behind the last "rank": "rank3_host12", "trace_rank_3.json". */
+/* Returns the number after the last "rank": "rank3_host12", "trace_rank_3.json". */
 static uint32_t named_rank(const char *name)
 {
     uint32_t rank = GORDIAN_NONE;
@@ -113,7 +113,7 @@ static uint32_t named_rank(const char *name)
     return rank;
 }
 
-/* The number at the end, before what is left of the name. */
+/* Returns the number at the end of the name, before a known file extension. */
 static uint32_t last_number(const char *name)
 {
     static const char *const endings[] = {".json", ".pickle", ".pkl", ".bin", ".trace"};
@@ -145,10 +145,10 @@ struct crew {
     const struct dump_file *files;
     size_t count;
     _Atomic size_t next;
-    _Atomic bool failed; /* for lack of memory */
+    _Atomic bool failed; /* out of memory */
 };
 
-/* A file as bytes with a NUL behind them, in a buffer that grows. */
+/* Reads a file into a growing buffer and appends a NUL. */
 static gordian_status load_file(const char *path, char **bytes, size_t *room, size_t *size,
                                 const gordian_allocator *memory, gordian_error *error)
 {
@@ -240,7 +240,7 @@ static int compare_complaints(const void *left, const void *right)
 
 /* ------------------------------------------------------------------ the order of groups */
 
-/* By their names, numbers as numbers, then by their members. */
+/* Compares groups by name, with numbers in numeric order, then by members. */
 static int compare_groups(const void *left, const void *right, void *context)
 {
     const struct training *job = context;
@@ -277,7 +277,7 @@ gordian_status training_order(struct training *job, gordian_error *error)
     }
     for (size_t r = 0; r < job->rank_count && fine; r++) {
         struct rank *rank = &job->ranks[r];
-        for (uint32_t i = 0; i < rank->operation_count; i++) /* they stay in place, seat by seat */
+        for (uint32_t i = 0; i < rank->operation_count; i++) /* operations stay sorted by member */
             rank->operations[i].group = numbers[rank->operations[i].group];
         for (uint32_t i = 0; i < rank->seat_count; i++)
             rank->seats[i].group = numbers[rank->seats[i].group];
@@ -288,7 +288,7 @@ gordian_status training_order(struct training *job, gordian_error *error)
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-/* Nobody's rank twice; room for all of them. */
+/* Checks that no rank has two dumps, and makes room for all ranks. */
 static gordian_status check_files(struct training *job, const struct dump_file *files, size_t count,
                                   gordian_error *error)
 {
