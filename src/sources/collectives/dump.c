@@ -247,7 +247,7 @@ static gordian_status read_groups(struct dump_reader *reader, const struct value
     for (uint32_t i = 0; value_is(config, VALUE_DICT) && i < config->count; i++) {
         const struct value *name = config->items[2 * i], *group = config->items[2 * i + 1];
         if (!value_is(name, VALUE_TEXT))
-            return fail(reader->error, GORDIAN_STATUS_INPUT, "a group whose name is no text");
+            return fail(reader->error, GORDIAN_STATUS_INPUT, "the name of a group is not a text");
         if (!local_group(reader, name, value_find(group, "desc"), value_find(group, "ranks")))
             return fail_memory(reader->error);
     }
@@ -370,7 +370,7 @@ static gordian_status read_group_field(struct dump_reader *reader, const struct 
     const struct value *pair = entry->fields[KEY_GROUP];
     const struct value *name = value_item(pair, 0);
     if (!value_is(name, VALUE_TEXT))
-        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a process_group");
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry has no process_group");
     struct local_group *local = local_group(reader, name, value_item(pair, 1), NULL);
     if (!local)
         return fail_memory(reader->error);
@@ -456,11 +456,11 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     struct recorded recorded = {.operation = {.peer = GORDIAN_NONE}};
     struct operation *operation = &recorded.operation;
     if (!value_is(dict, VALUE_DICT))
-        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry that is no dictionary");
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry is not a dictionary");
     for (uint32_t i = 0; i < dict->count; i++)
         entry.fields[key_of(dict->items[2 * i])] = dict->items[2 * i + 1];
     if (!entry.fields[KEY_SEQUENCE])
-        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a collective_seq_id");
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry has no collective_seq_id");
     TRY(read_operation(reader, &entry, operation));
     recorded.collective = field_number(&entry, KEY_SEQUENCE);
     recorded.p2p = field_number(&entry, KEY_P2P_SEQUENCE);
@@ -643,19 +643,20 @@ static gordian_status check_version(struct dump_reader *reader, const struct val
     uint32_t major, minor;
     if (!version)
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "the dump has no version: versions %s of the flight recorder are read",
+                    "the dump has no version: supported flight recorder versions are %s",
                     VERSIONS_READ);
     if (!parse_version(version, &major, &minor))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "the version of the dump is no number: versions %s are read", VERSIONS_READ);
+                    "the version of the dump is not a number: supported versions are %s",
+                    VERSIONS_READ);
     if (major < VERSION_MAJOR)
         return fail(reader->error, GORDIAN_STATUS_INPUT,
                     "version %u.%u of the flight recorder numbers collectives and sends together "
-                    "(seq_id): versions %s are read, which PyTorch 2.4 and later write",
+                    "(seq_id): supported are versions %s, which PyTorch 2.4 and later write",
                     major, minor, VERSIONS_READ);
     if (major > VERSION_MAJOR || minor > VERSION_MINOR_MOST)
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "version %u.%u of the flight recorder is not known: versions %s are read",
+                    "version %u.%u of the flight recorder is unknown: supported versions are %s",
                     major, minor, VERSIONS_READ);
     return GORDIAN_OK;
 }
@@ -665,11 +666,12 @@ static gordian_status read_dump(struct dump_reader *reader, const struct value *
     const struct value *entries = value_find(dump, "entries");
     if (!value_is(dump, VALUE_DICT))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "no dump of a flight recorder of versions %s: no dictionary", VERSIONS_READ);
+                    "not a flight recorder dump of versions %s: it is not a dictionary",
+                    VERSIONS_READ);
     TRY(check_version(reader, value_find(dump, "version")));
     if (!entries && !value_find(dump, "pg_config"))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "no dump of a flight recorder: it has no entries");
+                    "not a flight recorder dump: it has no entries");
     TRY(read_groups(reader, value_find(dump, "pg_config")));
     for (uint32_t i = 0; i < value_count(entries); i++)
         TRY(read_entry(reader, entries->items[i]));

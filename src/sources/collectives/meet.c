@@ -261,7 +261,8 @@ static gordian_status add_late(struct training *job, struct meeting *meeting, ui
                                gordian_error *error)
 {
     if (job->late_count == LATE_MOST)
-        return fail(error, GORDIAN_STATUS_INPUT, "too many operations in groups of too many ranks");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "too many operations in flight in groups that are too large");
     if (!memory_extend(&job->memory, job->late, job->late_room, job->late_count))
         return fail_memory(error);
     job->late[job->late_count++] = rank;

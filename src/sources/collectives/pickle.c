@@ -46,7 +46,7 @@ static gordian_status need_values(struct machine *machine, size_t count)
 {
     return machine->count - stack_floor(machine) >= count
                ? GORDIAN_OK
-               : machine_fault(machine, "the stack has too little");
+               : machine_fault(machine, "the stack has too few values");
 }
 
 /* Reads `width` bytes after the opcode as a number. `what`: the error if there are fewer. */
@@ -198,7 +198,7 @@ static gordian_status do_integer_line(struct machine *machine, unsigned is_long)
         return push_simple(machine, VALUE_BOOL, line[1] - '0');
     length -= is_long && length && line[length - 1] == 'L';
     if (!parse_integer(line, length, &number))
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     return push_simple(machine, VALUE_INTEGER, number);
 }
 
@@ -210,12 +210,12 @@ static gordian_status do_real_line(struct machine *machine, unsigned ignored)
     size_t length;
     TRY(take_line(machine, &line, &length));
     if (length == 0 || length > FLOAT_MOST)
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     memcpy(text, line, length);
     text[length] = '\0';
     double real = strtod(text, &end);
     if (*end)
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     return push_real(machine, real);
 }
 
@@ -287,7 +287,7 @@ static gordian_status do_text_line(struct machine *machine, unsigned quoted)
     TRY(take_line(machine, &line, &length));
     if (quoted) {
         if (length < 2 || (line[0] != '\'' && line[0] != '"') || line[length - 1] != line[0])
-            return machine_fault(machine, "a text without its quotes");
+            return machine_fault(machine, "the text has no quotes");
         line++;
         length -= 2;
     }
@@ -299,7 +299,7 @@ static gordian_status do_text_line(struct machine *machine, unsigned quoted)
         return fail_memory(machine->error);
     char *end = unescape_line(line, line + length, text, quoted);
     if (!end)
-        return machine_fault(machine, "a backslash that means nothing");
+        return machine_fault(machine, "invalid escape sequence");
     value->text = text;
     value->count = (uint32_t)(end - text);
     return push_value(machine, value);
@@ -322,7 +322,7 @@ static gordian_status take_mark(struct machine *machine, size_t *from)
 {
     *from = 0;
     if (machine->mark_count == 0)
-        return machine_fault(machine, "no mark was set");
+        return machine_fault(machine, "there is no mark on the stack");
     *from = machine->marks[--machine->mark_count];
     return GORDIAN_OK;
 }
@@ -402,7 +402,7 @@ static gordian_status take_index(struct machine *machine, unsigned width, uint64
         return take_number(machine, width, index, IN_NUMBER);
     TRY(take_line(machine, &line, &length));
     if (!parse_integer(line, length, &number) || number < 0)
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     *index = (uint64_t)number;
     return GORDIAN_OK;
 }
@@ -412,7 +412,7 @@ static gordian_status put_memo(struct machine *machine, uint64_t index)
 {
     TRY(need_values(machine, 1));
     if (index > machine->size)
-        return machine_fault(machine, "a place in the memo that no pickler uses");
+        return machine_fault(machine, "the memo index is too large");
     if (!memory_grow_zeroed(&machine->arena->memory, &machine->memo, &machine->memo_room,
                             (size_t)index + 1, sizeof *machine->memo))
         return fail_memory(machine->error);
@@ -440,7 +440,7 @@ static gordian_status do_get(struct machine *machine, unsigned width)
     uint64_t index;
     TRY(take_index(machine, width, &index));
     if (index >= machine->memo_count || !machine->memo[index])
-        return machine_fault(machine, "nothing was put there in the memo");
+        return machine_fault(machine, "the memo is empty at this index");
     return push_value(machine, machine->memo[index]);
 }
 
@@ -449,9 +449,8 @@ static gordian_status do_get(struct machine *machine, unsigned width)
 static gordian_status do_protocol(struct machine *machine, unsigned width)
 {
     uint64_t protocol;
-    TRY(take_number(machine, width, &protocol, "a protocol that is not known"));
-    return protocol > PROTOCOL_MOST ? machine_fault(machine, "a protocol that is not known")
-                                    : GORDIAN_OK;
+    TRY(take_number(machine, width, &protocol, "unknown protocol"));
+    return protocol > PROTOCOL_MOST ? machine_fault(machine, "unknown protocol") : GORDIAN_OK;
 }
 
 /* A frame is a hint for reading ahead: all bytes are in memory already. */
@@ -566,9 +565,9 @@ static gordian_status refuse_opcode(struct machine *machine, uint8_t code)
 {
     if (opcodes[code].name)
         return fail(machine->error, GORDIAN_STATUS_INPUT,
-                    "byte %zu: the opcode %s makes no plain data: refused", machine->opcode,
+                    "byte %zu: opcode %s refused: it does not make plain data", machine->opcode,
                     opcodes[code].name);
-    return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: there is no opcode 0x%02x",
+    return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: unknown opcode 0x%02x",
                 machine->opcode, code);
 }
 
@@ -586,7 +585,7 @@ static gordian_status run_machine(struct machine *machine, const struct value **
         TRY(opcodes[code].run(machine, opcodes[code].argument));
     }
     if (machine->count != 1 || machine->mark_count)
-        return machine_fault(machine, "STOP, and the stack does not hold one value");
+        return machine_fault(machine, "the stack does not hold exactly one value at STOP");
     *out = machine->stack[0];
     return GORDIAN_OK;
 }

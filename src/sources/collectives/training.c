@@ -159,7 +159,7 @@ static gordian_status load_file(const char *path, char **bytes, size_t *room, si
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_IO, "%s", strerror(errno));
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_MOST)
-        status = fail(error, GORDIAN_STATUS_INPUT, "no regular file below 1 GiB");
+        status = fail(error, GORDIAN_STATUS_INPUT, "not a regular file below 1 GiB");
     else if (!memory_grow(memory, bytes, room, (size_t)about.st_size + 1, 1))
         status = fail_memory(error);
     while (status == GORDIAN_OK && *size < (size_t)about.st_size) {
@@ -220,7 +220,7 @@ static void read_some(void *context, unsigned member)
         error = (gordian_error){0};
         gordian_status status =
             file->rank == GORDIAN_NONE
-                ? fail(&error, GORDIAN_STATUS_INPUT, "there is no rank in its name")
+                ? fail(&error, GORDIAN_STATUS_INPUT, "the file name contains no rank")
                 : load_file(file->path, &bytes, &room, &size, &job->memory, &error);
         THEN(status, dump_read(reader, bytes, size, &job->ranks[file->rank], &error));
         if (status == GORDIAN_STATUS_MEMORY ||
@@ -334,7 +334,7 @@ gordian_status training_take(struct training *job, uint32_t rank, const char *by
 {
     struct dump_reader *reader;
     if (rank >= COLLECTIVES_RANKS_MOST || (rank < job->rank_count && job->ranks[rank].heard))
-        return fail(error, GORDIAN_STATUS_INPUT, "rank %u: too high, or a second dump", rank);
+        return fail(error, GORDIAN_STATUS_INPUT, "rank %u: too large, or a second dump", rank);
     if (!training_grow(job, (size_t)rank + 1))
         return fail_memory(error);
     TRY(dump_reader_open(&reader, job, error));
