@@ -8,11 +8,11 @@
 #include <string.h>
 
 #define CONNECT_MS 2000
-#define AGAIN_MS   200 /* for connecting again, in which nothing else is done */
+#define AGAIN_MS   200 /* timeout of a reconnect, which blocks the watcher */
 #define AGAIN_NS   UINT64_C(10000000000)
 #define NAME_SIZE  (GORDIAN_NAME_MAX + 1)
 
-/* What stands in the service: ids of a group that was put in. */
+/* A group that was added to the service, with its ids there. */
 struct fed_group {
     uint64_t signature;
     uint32_t *processes, *resources;
@@ -20,17 +20,18 @@ struct fed_group {
     bool stays;
 };
 
-/* The arrows being grouped. */
+/* The edges of the wait-for graph, grouped by connected component. */
 struct grouping {
     const struct servers *servers;
     const struct telling *telling;
-    uint32_t *leader;     /* by node: of its group */
-    uint64_t *signatures; /* by node: of the group that it leads; 0: none */
-    uint32_t *id;         /* by node: in the service */
+    uint32_t *leader;     /* by node: parent in the union-find; the root is the leader of the
+                             group */
+    uint64_t *signatures; /* by node: signature of the group that it leads; 0: none */
+    uint32_t *id;         /* by node: id in the service */
     size_t nodes;
 };
 
-/* ------------------------------------------------------------------ the service */
+/* ------------------------------------------------------------------ connection */
 
 static gordian_status connect_service(struct feed *feed, uint32_t connect_ms, gordian_error *error)
 {
@@ -105,7 +106,7 @@ static void find_groups(struct grouping *grouping)
         }
 }
 
-/* ------------------------------------------------------------------ out */
+/* ------------------------------------------------------------------ removing groups */
 
 static gordian_status take_out(struct feed *feed, const struct fed_group *group,
                                gordian_error *error)
@@ -120,9 +121,9 @@ static gordian_status take_out(struct feed *feed, const struct fed_group *group,
                                  error);
 }
 
-/* ------------------------------------------------------------------ in */
+/* ------------------------------------------------------------------ adding groups */
 
-/* What a name may not have becomes a line below. */
+/* Replaces characters that a name must not contain by underscores. */
 static void clean_name(char *name)
 {
     for (char *at = name; *at; at++)
@@ -145,7 +146,7 @@ static gordian_status add_process(struct feed *feed, struct grouping *grouping,
     return GORDIAN_OK;
 }
 
-/* The holder has it, and nobody else could. */
+/* Adds a resource of one unit that the holder of the edge holds. */
 static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
                                struct fed_group *group, const struct arrow_between *arrow,
                                gordian_error *error)
@@ -166,7 +167,7 @@ static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
     return gordian_client_send(feed->client, &event, NULL, NULL, error);
 }
 
-/* All that one session waits for is one request; resources are in the order of the arrows. */
+/* Adds all waits of a session as one request. Resources are in the order of the edges. */
 static gordian_status add_wait(struct feed *feed, struct grouping *grouping,
                                const struct fed_group *group, uint32_t leader, uint32_t node,
                                gordian_want *wants, gordian_error *error)
@@ -239,7 +240,8 @@ static struct fed_group *find_group(const struct feed *feed, uint64_t signature)
     return NULL;
 }
 
-/* Groups that are not there any more go first: their sessions may be in new ones. */
+/* Removes groups that no longer exist before new ones are added, because their sessions may be in
+ * new groups. */
 static gordian_status drop_groups(struct feed *feed, const struct grouping *grouping,
                                   gordian_error *error)
 {
@@ -287,7 +289,7 @@ gordian_status feed_update(struct feed *feed, const struct servers *servers,
             return GORDIAN_OK;
         feed->again = clock_ns() + AGAIN_NS;
         if (connect_service(feed, AGAIN_MS, error) != GORDIAN_OK)
-            return GORDIAN_OK; /* that it is gone has been said */
+            return GORDIAN_OK; /* the disconnection was reported before */
     }
     struct grouping grouping = {
         .servers = servers,
@@ -304,7 +306,7 @@ gordian_status feed_update(struct feed *feed, const struct servers *servers,
     }
     memory_free_all(memory, grouping.leader, grouping.signatures, grouping.id);
     if (status != GORDIAN_OK) {
-        /* With the session everything went that was put in. */
+        /* The service removes everything that this client added. */
         gordian_client_leave(feed->client);
         feed->client = NULL;
         feed->again = clock_ns() + AGAIN_NS;

@@ -11,7 +11,7 @@ static double oldest_wait(const struct source *source)
     return oldest;
 }
 
-/* Sessions that are in somebody's way and wait for nobody. */
+/* Counts sessions that block others and wait for none. */
 static double root_blockers(const struct source *source)
 {
     const struct scan *scan = &source->scan;

@@ -51,9 +51,9 @@ gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_er
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ turns */
+/* ------------------------------------------------------------------ event loop */
 
-/* Two servers of one place, or of one name, are told apart by a number. */
+/* Names the sources. Servers at the same address or with the same name get a number. */
 static void name_sources(struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++) {
@@ -88,7 +88,7 @@ static uint64_t fill_polls(struct servers *servers, struct pollfd *others, size_
     return until;
 }
 
-/* Processes are looked at whenever a server has been, if somebody waits there. */
+/* Scans the inspected processes after each scan of a server, if some session waits there. */
 static void scan_inside(struct servers *servers)
 {
     uint64_t looks = 0;
@@ -129,7 +129,7 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ judging */
+/* ------------------------------------------------------------------ verdict */
 
 static uint64_t count_looks(const struct servers *servers)
 {

@@ -34,7 +34,7 @@ static bool matches(const regex_t *pattern, bool has, const struct session *sess
                    regexec(pattern, session->user, 0, NULL, 0) == 0);
 }
 
-/* 0: to be taken first, 2: last. */
+/* Returns the rank of a victim: 0 first, 2 last. */
 static unsigned rank_of(const struct advice_settings *settings, const struct session *session)
 {
     if (matches(&settings->spare, settings->has_spare, session))
