@@ -1,4 +1,4 @@
-/* Where processes cannot be looked at. */
+/* A replacement for builds without gordian inspect. */
 #include "foundation/base/error.h"
 #include "sources/watch/graph/inspected_process.h"
 

@@ -71,13 +71,13 @@ static const char *client_name(struct links *links, const char *format, const ch
     return arena_text(&links->arena, text, length < (int)sizeof text ? (size_t)length : 199);
 }
 
-/* ------------------------------------------------------------------ groups */
+/* ------------------------------------------------------------------ clients */
 
-/* A session with what makes it one client with others. */
+/* A session with its client. */
 struct seat {
     struct member member;
-    const char *client; /* the same text: the same client */
-    bool process;       /* by its process: see local_clients.h */
+    const char *client; /* sessions of the same client have the same text */
+    bool process;       /* found by its process: see local_clients.h */
 };
 
 static void add_seat(struct links *links, struct member member, const char *client, bool process)
@@ -94,8 +94,8 @@ static int compare_seats(const void *left, const void *right)
     return strcmp(one->client, other->client);
 }
 
-/* The one that waits for a lock, if it is one only; NULL: none, or the client does several things
- * at a time. */
+/* Returns the only session of a client that waits for a lock. NULL: there is none, or several,
+ * because the client has threads. */
 static const struct seat *busy_seat(const struct seat *seats, size_t count,
                                     struct source *const *sources)
 {
@@ -113,7 +113,8 @@ static const struct seat *busy_seat(const struct seat *seats, size_t count,
     return idle ? busy : NULL;
 }
 
-/* Since when a client of this machine sleeps until this session answers; 0: it does not. */
+/* Returns the time since which a local client has slept until this session answers; 0: it does
+ * not. */
 static uint64_t asleep_since(struct links *links, struct source *const *sources,
                              struct member member, enum sleeper_kind kind)
 {
@@ -121,7 +122,8 @@ static uint64_t asleep_since(struct links *links, struct source *const *sources,
                          &sources[member.source]->facts);
 }
 
-/* Those of one client: the idle ones wait for it, and it waits in the busy one. */
+/* Links the sessions of one client: the idle ones wait for the client, which waits in the busy
+ * one. */
 static void link_group(struct links *links, const struct seat *seats, size_t count,
                        struct source *const *sources)
 {
@@ -135,7 +137,7 @@ static void link_group(struct links *links, const struct seat *seats, size_t cou
             add_link(links, seats[i].member, busy->member, false, seats[i].client, since);
 }
 
-/* --link */
+/* Identifies the client by --link. */
 static void seat_by_name(struct links *links, struct member member, const struct session *session)
 {
     regmatch_t groups[2];
@@ -148,7 +150,7 @@ static void seat_by_name(struct links *links, struct member member, const struct
     add_seat(links, member, client_name(links, "client %s", name), false);
 }
 
-/* A process of this machine, by its address and port. */
+/* Identifies the client as a process of this machine, by address and port. */
 static void seat_by_process(struct links *links, struct source *const *sources,
                             struct member member)
 {
@@ -172,7 +174,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* Does the application_name of a remote session say that this one has called it? */
+/* Does the application_name of a remote session name this session as its caller? */
 static bool is_caller(const struct source *source, const struct session *session,
                       const char *application)
 {
@@ -193,8 +195,8 @@ static bool is_caller(const struct source *source, const struct session *session
     return false;
 }
 
-/* The caller waits for its remote session, or that one for its caller. `by_process`: it is known by
- * its process, which must sleep meanwhile. */
+/* Adds a link between a caller and its remote session: the one that is not busy waits for the
+ * other. `by_process`: the caller was found by its process, which must sleep meanwhile. */
 static void link_call(struct links *links, struct source *const *sources, struct member caller,
                       struct member remote, bool by_process)
 {
@@ -219,7 +221,8 @@ static void link_call(struct links *links, struct source *const *sources, struct
         add_link(links, remote, caller, false, "the session that has called it", since);
 }
 
-/* The server may be the same: a foreign server can be the one that it is on. */
+/* Finds the callers of a remote session by its application_name. A foreign server may be the same
+ * server. */
 static void find_callers(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
@@ -236,8 +239,8 @@ static void find_callers(struct links *links, struct source *const *sources, siz
     }
 }
 
-/* dblink, and postgres_fdw without a name: the client of the remote session is a process of this
- * machine that is itself a session of a server here. */
+/* Finds the caller of a remote session by its process, for dblink and for postgres_fdw without a
+ * name: the client of the remote session is a process of this machine that is itself a session. */
 static void find_backend(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
@@ -257,7 +260,7 @@ static void find_backend(struct links *links, struct source *const *sources, siz
 
 /* ------------------------------------------------------------------ inspected processes */
 
-/* A thread waits for the session at the other end of its socket. */
+/* Links a thread to the session at the other end of its socket. */
 static void link_thread(struct links *links, struct source *const *sources, struct member member,
                         struct member thread)
 {
@@ -272,8 +275,8 @@ static void link_thread(struct links *links, struct source *const *sources, stru
         add_link(links, thread, member, true, "its query", 0);
 }
 
-/* A session that is idle waits for its client: any thread could go on with it. One that waits for
- * an answer itself, or for the end of another thread, is hardly the one. */
+/* Links an idle session to a thread of its client, which may continue the session. A thread that
+ * waits for an answer itself, or for the end of another thread, is unlikely to. */
 static void link_owner(struct links *links, struct source *const *sources, struct member member,
                        struct member thread)
 {
@@ -305,7 +308,7 @@ static void link_inspected(struct links *links, struct source *const *sources, s
     }
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ finding all links */
 
 static void seat_session(struct links *links, struct source *const *sources, size_t count,
                          struct member member)
@@ -317,7 +320,7 @@ static void seat_session(struct links *links, struct source *const *sources, siz
     seat_by_process(links, sources, member);
     size_t before = links->count;
     find_callers(links, sources, count, member);
-    if (links->count == before) /* by name, if it has one; otherwise by the process */
+    if (links->count == before) /* by name if possible, otherwise by process */
         find_backend(links, sources, count, member);
     link_inspected(links, sources, count, member);
 }
@@ -338,9 +341,9 @@ static void link_all(struct links *links, struct source *const *sources, size_t 
     }
 }
 
-/* If nobody waits, nothing is linked. One server is enough: a client may have several connections
- * to it, and wait for itself. Clients of this machine are looked at twice: before and after the
- * other processes are. */
+/* Nothing is linked while no session waits. One server is enough: a client may have several
+ * connections to it and wait for itself. Local clients are checked twice, before and after the
+ * other processes. */
 gordian_status links_find(struct links *links, struct source *const *sources, size_t count,
                           gordian_error *error)
 {

@@ -15,7 +15,7 @@ void overview_close(struct overview *overview)
 
 /* ------------------------------------------------------------------ roots */
 
-/* Whoever is in somebody's way and waits for nobody. */
+/* Finds sessions that block others and wait for none. */
 static bool find_roots(struct overview *overview, const struct scan *scan, uint32_t source,
                        bool *blocks)
 {
@@ -37,7 +37,7 @@ struct root_order {
     enum tree_order order;
 };
 
-/* Idle ones first: they do nothing for what they hold up. */
+/* Sorts idle sessions first, because they do nothing while they block others. */
 static int compare_roots(const void *left, const void *right, void *context)
 {
     const struct root_order *by = context;
@@ -65,8 +65,8 @@ void overview_sort(struct overview *overview, struct source *const *sources, enu
 
 /* ------------------------------------------------------------------ chains */
 
-/* How many are ahead of each session at most, by rounds; in a cycle it does not end, so rounds are
- * as many as there are sessions at most. */
+/* Computes the length of the longest chain ahead of each session. In a cycle this has no end, so
+ * the number of rounds is limited to the number of sessions. */
 static void measure_depths(const struct scan *scan, uint32_t *depths)
 {
     bool more = true;

@@ -18,7 +18,7 @@ void unseen_close(struct unseen_list *unseen)
     *unseen = (struct unseen_list){.memory = unseen->memory};
 }
 
-/* One more, or one more session of one that is there. */
+/* Adds an entry, or counts another session in an existing entry. */
 static bool add_unseen(struct unseen_list *unseen, uint32_t source, uint32_t session,
                        const char *reason)
 {
@@ -40,7 +40,7 @@ static const char *reason_of(const struct scan *scan, uint32_t source, uint32_t 
     const struct session *session = &scan->sessions[number];
     bool blocks = false;
     if (session->since >= scan->asked)
-        return NULL; /* it may be over already */
+        return NULL; /* may have ended already */
     if (session->unseen)
         return session->unseen;
     for (size_t i = 0; i < scan->edge_count; i++)
@@ -56,7 +56,7 @@ static bool take_source(struct unseen_list *unseen, const struct source *source,
 {
     const struct scan *scan = &source->scan;
     if (source->parked)
-        return true; /* another address of a server that is watched */
+        return true; /* another address of a watched server */
     if (!scan->whole)
         return add_unseen(unseen, number, SCAN_NONE,
                           *source->trouble ? source->trouble : "it has not answered yet");
