@@ -32,14 +32,14 @@ gordian_status links_set(struct links *links, const char *pattern, gordian_error
     int failure = regcomp(&links->pattern, pattern, REG_EXTENDED);
     if (failure) {
         regerror(failure, &links->pattern, why, sizeof why);
-        return fail(error, GORDIAN_STATUS_INPUT, "--link: '%.60s' is no regular expression: %s",
+        return fail(error, GORDIAN_STATUS_INPUT, "--link: '%.60s' is not a regular expression: %s",
                     pattern, why);
     }
     if (links->pattern.re_nsub == 0) {
         regfree(&links->pattern);
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "--link: '%.60s' has no group: sessions are one client if the first group "
-                    "matches the same",
+                    "--link: '%.60s' has no group: sessions belong to one client if the first "
+                    "group matches the same text",
                     pattern);
     }
     links->has_pattern = true;
@@ -218,7 +218,7 @@ static void link_call(struct links *links, struct source *const *sources, struct
                                                               : "its query on the other server",
                  since);
     else
-        add_link(links, remote, caller, false, "the session that has called it", since);
+        add_link(links, remote, caller, false, "the session that called it", since);
 }
 
 /* Finds the callers of a remote session by its application_name. A foreign server may be the same

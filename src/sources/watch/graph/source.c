@@ -41,7 +41,7 @@ gordian_status source_open(struct source **out, const char *address, const struc
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
     if (!driver)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "this is no address of a server (postgres://..., mysql://..., or what libpq "
+                    "not an address of a server (postgres://..., mysql://..., or what libpq "
                     "takes: 'host=... dbname=...', 'service=...')");
     struct source *source = source_new(pace, memory);
     if (!source)
@@ -377,7 +377,7 @@ void source_step(struct source *source, short revents, uint64_t now)
     } else if (revents) {
         on_progress(source, source->driver->go_on(source->connection, revents), now);
     } else if (now - source->asked >= source->pace->patience_ns) {
-        give_up(source, "it does not answer", now);
+        give_up(source, "the server does not answer", now);
     }
 }
 

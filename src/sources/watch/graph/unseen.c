@@ -3,8 +3,8 @@
 #include <string.h>
 
 #define CALLS                                                                                      \
-    "is in the way of others and waits for an answer from elsewhere (postgres_fdw, dblink), and "  \
-    "which session that is cannot be seen: watch the other server as well, and let "               \
+    "blocks others and waits for an answer from another server (postgres_fdw, dblink), but the "   \
+    "session there is not visible: watch the other server as well, and let "                       \
     "postgres_fdw.application_name end in %c, or run the watcher as root on this server's machine"
 
 void unseen_open(struct unseen_list *unseen, const gordian_allocator *memory)
@@ -59,7 +59,7 @@ static bool take_source(struct unseen_list *unseen, const struct source *source,
         return true; /* another address of a watched server */
     if (!scan->whole)
         return add_unseen(unseen, number, SCAN_NONE,
-                          *source->trouble ? source->trouble : "it has not answered yet");
+                          *source->trouble ? source->trouble : "the server has not answered yet");
     if (!source->inspector && !source->facts.sees_activity && scan->wait_count &&
         !add_unseen(unseen, number, SCAN_NONE, source->facts.lacks))
         return false;

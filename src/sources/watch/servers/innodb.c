@@ -69,13 +69,13 @@ static void greet_innodb(const struct connection *answer, struct server_facts *f
     if (!facts->sees_definitions)
         snprintf(facts->lacks, sizeof facts->lacks,
                  "holders of metadata locks (definitions of tables, GET_LOCK, FLUSH TABLES WITH "
-                 "READ LOCK) are not seen: that takes performance_schema=ON and its instrument "
+                 "READ LOCK) are not visible: set performance_schema=ON and enable its instrument "
                  "wait/lock/metadata/sql/mdl in the server's configuration, and GRANT SELECT ON "
                  "performance_schema.* TO %s",
                  facts->user);
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,
-                 "the user %s does not see transactions: GRANT PROCESS ON *.* TO %s", facts->user,
+                 "the user %s cannot see transactions: GRANT PROCESS ON *.* TO %s", facts->user,
                  facts->user);
 }
 

@@ -28,7 +28,7 @@ static gordian_status open_pq(struct connection **connection, const char *addres
     PQconninfoOption *options = PQconninfoParse(address, NULL);
     if (!options)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "this is no connection string of libpq (postgres://USER@HOST:PORT/DATABASE, "
+                    "not a connection string of libpq (postgres://USER@HOST:PORT/DATABASE, "
                     "or 'host=HOST dbname=DATABASE')");
     PQconninfoFree(options);
     struct pq *pq = memory_zeroed(&memory, sizeof *pq);

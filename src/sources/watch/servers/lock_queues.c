@@ -6,9 +6,8 @@
 
 #define NONE UINT32_MAX
 #define UNPLACED                                                                                   \
-    "waits in a queue in which its place decides, and more sessions do so than the server is "     \
-    "asked "                                                                                       \
-    "about at a time: look again when fewer wait"
+    "waits in a queue in which its position matters, and there are more such sessions than one "   \
+    "scan checks: try again when fewer sessions wait"
 
 /* ------------------------------------------------------------------ lock modes */
 

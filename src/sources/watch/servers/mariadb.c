@@ -131,7 +131,7 @@ static gordian_status open_maria(struct connection **connection, const char *add
     if (!take_address(maria)) {
         memory_free_all(&memory, maria, text);
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "this is no address of a server (mysql://USER@HOST:PORT/DATABASE, or "
+                    "not an address of a server (mysql://USER@HOST:PORT/DATABASE, or "
                     "mysql://USER@/?socket=PATH)");
     }
     *connection = &maria->base;

@@ -215,8 +215,9 @@ static const char *explain_blocked(const struct server_facts *facts, const char 
 {
     if (strcmp(state, "Waiting for table level lock") == 0 ||
         strcmp(state, "Waiting for table flush") == 0)
-        return "waits for a table that is locked or in use, and the server does not show by which "
-               "session: SHOW OPEN TABLES and SHOW PROCESSLIST may help";
+        return "waits for a table that is locked or in use, and the server does not show the "
+               "session "
+               "that uses it: see SHOW OPEN TABLES and SHOW PROCESSLIST";
     if (!facts->sees_definitions)
         return "waits for a metadata lock, and its holder is not visible: set "
                "performance_schema=ON and performance-schema-instrument="

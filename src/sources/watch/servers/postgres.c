@@ -61,7 +61,7 @@ static void greet_postgres(const struct connection *answer, struct server_facts 
     facts->lacks[0] = '\0';
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,
-                 "the role %s does not see what other users' sessions do: GRANT pg_read_all_stats "
+                 "the role %s cannot see the sessions of other users: GRANT pg_read_all_stats "
                  "TO %s",
                  facts->user, facts->user);
     facts->signals = next_flag(&row);
@@ -245,11 +245,11 @@ static void take_outside(struct session *session, const char *event)
     session->state = "replay";
     session->unseen =
         strcmp(event, "BufferPin") == 0
-            ? "replays changes from the primary, and waits for a session that uses a page; which "
-              "one is not visible: look for old queries in pg_stat_activity"
-            : "replays changes from the primary, and waits for sessions that may still need what "
-              "was removed there; which ones is not visible: look for the oldest backend_xmin in "
-              "pg_stat_activity, or lower max_standby_streaming_delay";
+            ? "replays changes from the primary and waits for a session that uses a page, which is "
+              "not visible: look for old queries in pg_stat_activity"
+            : "replays changes from the primary and waits for sessions that may still need rows "
+              "that were removed there: look for the oldest backend_xmin in pg_stat_activity, or "
+              "lower max_standby_streaming_delay";
 }
 
 static void read_session(struct row *row, const struct server_facts *facts)
