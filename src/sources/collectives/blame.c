@@ -22,7 +22,8 @@ static uint32_t in_front(const struct meeting *meeting)
 
 /* If several operations prove the same fault of a rank, which one proves it better? For a stuck
  * rank the one that the rank queued first; otherwise the one that more ranks wait in. */
-static bool tells_more(const struct training *job, uint32_t rank, uint32_t meeting, uint32_t other)
+static bool is_better_evidence(const struct training *job, uint32_t rank, uint32_t meeting,
+                               uint32_t other)
 {
     const struct meeting *a = &job->meetings[meeting], *b = &job->meetings[other];
     if (job->ranks[rank].blame != BLAME_STUCK)
@@ -44,7 +45,7 @@ void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t
         accused->blame = (uint8_t)blame;
         accused->meeting = meeting;
     } else if (accused->blame == (uint8_t)blame &&
-               tells_more(job, rank, meeting, accused->meeting)) {
+               is_better_evidence(job, rank, meeting, accused->meeting)) {
         accused->meeting = meeting;
     }
 }

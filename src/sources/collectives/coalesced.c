@@ -1,3 +1,4 @@
+/* Turns the entries of coalesced launches into operations. */
 #include "sources/collectives/coalesced.h"
 
 bool name_is_closing(const char *name, size_t length)

@@ -14,7 +14,7 @@
 /* ------------------------------------------------------------------ members of groups */
 
 /* If no dump lists the ranks of a group, its members are the ranks that mention it. */
-static gordian_status list_speakers(struct training *job, gordian_error *error)
+static gordian_status list_members(struct training *job, gordian_error *error)
 {
     uint32_t *counts = memory_zeroed(&job->memory, (job->group_count + 1) * sizeof *counts);
     gordian_status status = counts ? GORDIAN_OK : fail_memory(error);
@@ -239,7 +239,7 @@ enum arrival {
 /* Returns how far a member is with a collective of which it has no entry in flight. The recorder
  * drops the oldest entries, and a dump may omit completed ones. Then the status decides, unless it
  * also counts sends. A member that has queued a later collective has queued this one. */
-static enum arrival tell_arrival(const struct training *job, const struct rank *rank,
+static enum arrival find_arrival(const struct training *job, const struct rank *rank,
                                  uint32_t group, uint64_t sequence)
 {
     const struct seat *seat = rank_seat(rank, group);
@@ -285,7 +285,7 @@ static gordian_status find_missing(struct training *job, struct meeting *meeting
             continue;
         }
         enum arrival arrival =
-            tell_arrival(job, &job->ranks[member], meeting->group, meeting->sequence);
+            find_arrival(job, &job->ranks[member], meeting->group, meeting->sequence);
         if (arrival == ARRIVAL_COMPLETED)
             meeting->completed++;
         else if (arrival == ARRIVAL_NONE)
@@ -502,7 +502,7 @@ static size_t collective_end(const struct training *job, size_t first)
 
 gordian_status training_meet(struct training *job, gordian_error *error)
 {
-    TRY(list_speakers(job, error));
+    TRY(list_members(job, error));
     learn_groups(job);
     for (size_t r = 0; r < job->rank_count; r++)
         if (job->ranks[r].active)

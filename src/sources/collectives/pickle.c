@@ -1,3 +1,4 @@
+/* Pickle parser: a stack machine for the opcodes that make plain data. */
 #include "sources/collectives/pickle.h"
 
 #include "foundation/base/error.h"

@@ -76,7 +76,7 @@ bool find_senders(struct training *job)
 
 /* Finds senders that wait only for each other with messages larger than the buffer. Removes senders
  * that wait for something else until no more can be removed. */
-static void find_crosswise(struct training *job)
+static void find_mutual_senders(struct training *job)
 {
     for (size_t r = 0; r < job->rank_count; r++)
         job->ranks[r].explained = job->ranks[r].sender && job->ranks[r].deadlocked;
@@ -109,7 +109,7 @@ static void accuse_senders(struct training *job)
 gordian_status training_settle_senders(struct training *job, gordian_error *error)
 {
     TRY(training_find_deadlocked(job, error));
-    find_crosswise(job);
+    find_mutual_senders(job);
     TRY(training_find_deadlocked(job, error));
     accuse_senders(job);
     for (size_t r = 0; r < job->rank_count; r++) {

@@ -140,7 +140,7 @@ uint32_t training_rank_of(const char *path)
 
 /* ------------------------------------------------------------------ reading files */
 
-struct crew {
+struct read_work {
     struct training *job;
     const struct dump_file *files;
     size_t count;
@@ -206,17 +206,17 @@ static bool add_complaint(struct training *job, const struct dump_file *file,
 
 static void read_some(void *context, unsigned member)
 {
-    struct crew *crew = context;
-    struct training *job = crew->job;
+    struct read_work *work = context;
+    struct training *job = work->job;
     struct dump_reader *reader = NULL;
     char *bytes = NULL;
     size_t room = 0, size = 0, at;
     gordian_error error = {0};
     (void)member;
     if (dump_reader_open(&reader, job, &error) != GORDIAN_OK)
-        crew->failed = true;
-    while (!crew->failed && (at = atomic_fetch_add(&crew->next, 1)) < crew->count) {
-        const struct dump_file *file = &crew->files[at];
+        work->failed = true;
+    while (!work->failed && (at = atomic_fetch_add(&work->next, 1)) < work->count) {
+        const struct dump_file *file = &work->files[at];
         error = (gordian_error){0};
         gordian_status status =
             file->rank == GORDIAN_NONE
@@ -225,7 +225,7 @@ static void read_some(void *context, unsigned member)
         THEN(status, dump_read(reader, bytes, size, &job->ranks[file->rank], &error));
         if (status == GORDIAN_STATUS_MEMORY ||
             (status != GORDIAN_OK && !add_complaint(job, file, &error)))
-            crew->failed = true;
+            work->failed = true;
     }
     memory_free(&job->memory, bytes);
     dump_reader_close(reader);
@@ -315,14 +315,14 @@ gordian_status training_read(struct training *job, const struct dump_file *files
     gordian_status status = check_files(job, files, count, error);
     if (status != GORDIAN_OK || count == 0)
         return status;
-    struct crew crew = {.job = job, .files = files, .count = count};
+    struct read_work work = {.job = job, .files = files, .count = count};
     struct thread_pool *workers = NULL;
     if (threads != 1 && count > 1)
         TRY(thread_pool_open(&workers, threads, &job->memory, error));
 
-    thread_pool_do(workers, read_some, &crew);
+    thread_pool_do(workers, read_some, &work);
     thread_pool_close(workers);
-    if (crew.failed)
+    if (work.failed)
         return fail_memory(error);
     if (job->complaint_count)
         qsort(job->complaints, job->complaint_count, sizeof *job->complaints, compare_complaints);

@@ -1,3 +1,4 @@
+/* Looks up communicators, ranks and channels for the wrappers of MPI calls. */
 #include "sources/mpi/layer.h"
 
 /* Translates a rank in a communicator to its rank in MPI_COMM_WORLD. */

@@ -1,3 +1,4 @@
+/* Writes the record of an MPI rank into a shared file. */
 #define _GNU_SOURCE
 #include "sources/mpi/recorder.h"
 

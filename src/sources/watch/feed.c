@@ -1,3 +1,4 @@
+/* Sends the wait-for graph of the watched servers to a running gordian serve. */
 #include "sources/watch/feed.h"
 
 #include "foundation/base/clock.h"
@@ -108,8 +109,8 @@ static void find_groups(struct grouping *grouping)
 
 /* ------------------------------------------------------------------ removing groups */
 
-static gordian_status take_out(struct feed *feed, const struct fed_group *group,
-                               gordian_error *error)
+static gordian_status remove_group(struct feed *feed, const struct fed_group *group,
+                                   gordian_error *error)
 {
     for (size_t i = 0; i < group->process_count; i++) {
         const gordian_event event = {.op = GORDIAN_OP_EXIT, .process = group->processes[i]};
@@ -189,7 +190,7 @@ static gordian_status add_wait(struct feed *feed, struct grouping *grouping,
     return gordian_client_send(feed->client, &event, NULL, NULL, error);
 }
 
-static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
+static gordian_status add_arrows(struct feed *feed, struct grouping *grouping,
                                  struct fed_group *group, uint32_t leader, gordian_want *wants,
                                  gordian_error *error)
 {
@@ -209,8 +210,8 @@ static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
     return gordian_client_drain(feed->client, CONNECT_MS, error);
 }
 
-static gordian_status put_in(struct feed *feed, struct grouping *grouping, uint32_t leader,
-                             gordian_error *error)
+static gordian_status add_group(struct feed *feed, struct grouping *grouping, uint32_t leader,
+                                gordian_error *error)
 {
     size_t arrows = grouping->servers->verdict.arrow_count;
     if (!memory_extend(&feed->memory, feed->groups, feed->room, feed->count))
@@ -224,7 +225,7 @@ static gordian_status put_in(struct feed *feed, struct grouping *grouping, uint3
     };
     gordian_want *wants = memory_alloc(&feed->memory, (arrows + 1) * sizeof *wants);
     gordian_status status = group->processes && group->resources && wants
-                                ? put_arrows(feed, grouping, group, leader, wants, error)
+                                ? add_arrows(feed, grouping, group, leader, wants, error)
                                 : fail_memory(error);
     memory_free(&feed->memory, wants);
     return status;
@@ -261,7 +262,7 @@ static gordian_status drop_groups(struct feed *feed, const struct grouping *grou
             feed->groups[kept++] = *group;
             continue;
         }
-        THEN(status, take_out(feed, group, error));
+        THEN(status, remove_group(feed, group, error));
         memory_free_all(&feed->memory, group->processes, group->resources);
     }
     feed->count = kept;
@@ -275,7 +276,7 @@ static gordian_status feed_groups(struct feed *feed, struct grouping *grouping,
     TRY(drop_groups(feed, grouping, error));
     for (uint32_t i = 0; i < grouping->nodes; i++)
         if (grouping->signatures[i] && !find_group(feed, grouping->signatures[i]))
-            TRY(put_in(feed, grouping, i, error));
+            TRY(add_group(feed, grouping, i, error));
     return GORDIAN_OK;
 }
 

@@ -1,3 +1,4 @@
+/* Writes the metrics of gordian watch in the Prometheus text format. */
 #include "sources/watch/metrics.h"
 
 #include "foundation/http/prometheus.h"

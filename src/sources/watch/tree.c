@@ -1,3 +1,4 @@
+/* The tree of waiting sessions below their root blockers. */
 #include "sources/watch/tree.h"
 
 void tree_open(struct tree *tree, const gordian_allocator *memory)

@@ -47,8 +47,8 @@ struct servers {
     struct source_pace pace;
     struct links links;
     struct verdict verdict;   /* the latest verdict */
-    uint64_t judged_looks;    /* scans made before the latest verdict */
-    uint64_t inspected_looks; /* scans of servers made before the processes were last scanned */
+    uint64_t judged_scans;    /* scans made before the latest verdict */
+    uint64_t inspected_scans; /* scans of servers made before the processes were last scanned */
     struct pollfd *polls;     /* buffer of servers_turn */
     size_t poll_room;
     gordian_allocator memory;

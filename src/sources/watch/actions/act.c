@@ -1,3 +1,4 @@
+/* Ends deadlocks: cancels the statement of the victim, then terminates its session. */
 #include "sources/watch/actions/act.h"
 
 #include <stdio.h>
@@ -199,7 +200,7 @@ static bool is_fresh(const struct deadlock *deadlock, struct source *const *sour
         struct source *source = sources[deadlock->cycle[i].from.source];
         if (source->inspector || source->scan.asked >= since)
             continue;
-        source_hurry(source, now);
+        source_scan_soon(source, now);
         fresh = false;
     }
     return fresh;
@@ -280,9 +281,9 @@ static enum act_event end_act(struct act *act, enum act_event event)
 }
 
 /* The signal was sent, but the same cycle still exists. */
-static enum act_event go_further(const struct acts *acts, struct act *act,
-                                 const struct deadlock *deadlock, struct source *const *sources,
-                                 uint64_t now)
+static enum act_event escalate_act(const struct acts *acts, struct act *act,
+                                   const struct deadlock *deadlock, struct source *const *sources,
+                                   uint64_t now)
 {
     if (now - act->sent < acts->grace_ns ||
         !is_fresh(deadlock, sources, act->sent + acts->grace_ns, now) ||
@@ -313,7 +314,7 @@ bool acts_review(struct acts *acts, const struct deadlock *deadlock, const struc
     if (act->state == ACT_ENDED)
         return !begin || begin_again(acts, act, deadlock, sources, now, event);
     if (act->state == ACT_AWAITING && act->request == request)
-        *event = go_further(acts, act, deadlock, sources, now);
+        *event = escalate_act(acts, act, deadlock, sources, now);
     if (act->state != ACT_WAITING)
         return true;
     if (act->request != request) { /* another cycle of the same sessions: start over */
@@ -352,7 +353,7 @@ static enum act_event take_answer(struct act *act, struct source *source, uint64
     act->state = ACT_AWAITING;
     act->sent = now;
     act->looks = source->looks;
-    source_hurry(source, now);
+    source_scan_soon(source, now);
     return act->last = ACT_SENT;
 }
 

@@ -1,3 +1,4 @@
+/* Chooses the victim of a deadlock. */
 #include "sources/watch/actions/advice.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* Recognizes several addresses of one server by its identity. */
 #include "sources/watch/graph/duplicate_servers.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Scans the threads and locks of a local process as if it were a server. */
 #define _GNU_SOURCE
 #include "sources/watch/graph/inspected_process.h"
 
@@ -237,7 +238,7 @@ static void add_thread(struct inspector *inspector, struct scan *scan, uint32_t 
 
 /* ------------------------------------------------------------------ scanning */
 
-static bool fill_look(struct inspector *inspector, struct scan *scan)
+static bool fill_scan(struct inspector *inspector, struct scan *scan)
 {
     struct process_snapshot *snapshot = &inspector->snapshot;
     gordian_error error = {0};
@@ -258,12 +259,12 @@ static bool fill_look(struct inspector *inspector, struct scan *scan)
 }
 
 /* Scans the process. If the process has ended, the scan has no threads. */
-void inspector_look(struct source *source, bool needed)
+void inspector_scan(struct source *source, bool needed)
 {
     struct scan old = source->scan;
     scan_clear(&source->next);
     source->next.asked = clock_ns();
-    if (needed && !fill_look(source->inspector, &source->next)) {
+    if (needed && !fill_scan(source->inspector, &source->next)) {
         uint64_t asked = source->next.asked;
         scan_clear(&source->next);
         source->next.asked = asked;

@@ -22,7 +22,7 @@ gordian_status inspector_open(struct source **out, uint32_t pid, const struct so
 void inspector_close(struct inspector *inspector);
 
 /* Scans the process. `needed` false: no session waits, so the scan is empty. */
-void inspector_look(struct source *source, bool needed);
+void inspector_scan(struct source *source, bool needed);
 
 /* Does the process have the client's end of this session's connection? */
 bool inspector_owns(const struct inspector *inspector, const struct session *session,

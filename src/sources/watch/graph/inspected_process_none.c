@@ -14,7 +14,7 @@ void inspector_close(struct inspector *inspector)
     (void)inspector;
 }
 
-void inspector_look(struct source *source, bool needed)
+void inspector_scan(struct source *source, bool needed)
 {
     (void)source, (void)needed;
 }

@@ -1,3 +1,4 @@
+/* Builds the wait-for graph of all sessions and finds deadlocks and their shortest cycles. */
 #include "sources/watch/graph/judge.h"
 
 #include "foundation/base/error.h"
@@ -309,8 +310,8 @@ static void take_deadlock(struct verdict *verdict, const gordian_part *part, enu
 
 /* Marks soft edges within a component of one server: the server resolves such a cycle itself at its
  * next check. */
-static void mark_mended(struct verdict *verdict, const gordian_part *part,
-                        struct source *const *sources)
+static void mark_resolved(struct verdict *verdict, const gordian_part *part,
+                          struct source *const *sources)
 {
     const bool *inside = mark_part(verdict, part);
     bool any = false;
@@ -318,7 +319,7 @@ static void mark_mended(struct verdict *verdict, const gordian_part *part,
         struct arrow_between *arrow = &verdict->arrows[i];
         if (arrow->soft && inside[verdict_node(verdict, arrow->from)] &&
             inside[verdict_node(verdict, arrow->to)] &&
-            sources[arrow->from.source]->facts.mends_soft_waits)
+            sources[arrow->from.source]->facts.resolves_soft_waits)
             any = arrow->mended = true;
     }
     verdict->mended += any;
@@ -336,7 +337,7 @@ static gordian_status judge_scope(struct verdict *verdict, enum scope scope,
     for (size_t i = 0; i < report.part_count && status == GORDIAN_OK; i++) {
         inside += report.parts[i].process_count;
         if (scope == SCOPE_LOCAL)
-            mark_mended(verdict, &report.parts[i], sources);
+            mark_resolved(verdict, &report.parts[i], sources);
         else
             take_deadlock(verdict, &report.parts[i], scope, sources);
         if (verdict->failed)

@@ -1,3 +1,4 @@
+/* Finds sessions of several servers that belong to one client: cross-server deadlocks. */
 #include "sources/watch/graph/links.h"
 
 #include "foundation/base/error.h"
@@ -22,7 +23,7 @@ void links_close(struct links *links)
     locals_close(links->locals);
     sleepers_close(&links->sleepers);
     arena_free(&links->arena);
-    memory_free_all(&links->memory, links->list, links->seats);
+    memory_free_all(&links->memory, links->list, links->client_sessions);
     *links = (struct links){.memory = links->memory};
 }
 
@@ -74,41 +75,44 @@ static const char *client_name(struct links *links, const char *format, const ch
 /* ------------------------------------------------------------------ clients */
 
 /* A session with its client. */
-struct seat {
+struct client_session {
     struct member member;
     const char *client; /* sessions of the same client have the same text */
     bool process;       /* found by its process: see local_clients.h */
 };
 
-static void add_seat(struct links *links, struct member member, const char *client, bool process)
+static void add_client_session(struct links *links, struct member member, const char *client,
+                               bool process)
 {
-    if (client && memory_extend(&links->memory, links->seats, links->seat_room, links->seat_count))
-        links->seats[links->seat_count++] = (struct seat){member, client, process};
+    if (client && memory_extend(&links->memory, links->client_sessions, links->client_session_room,
+                                links->client_session_count))
+        links->client_sessions[links->client_session_count++] =
+            (struct client_session){member, client, process};
     else
         links->failed = true;
 }
 
-static int compare_seats(const void *left, const void *right)
+static int compare_clients(const void *left, const void *right)
 {
-    const struct seat *one = left, *other = right;
+    const struct client_session *one = left, *other = right;
     return strcmp(one->client, other->client);
 }
 
 /* Returns the only session of a client that waits for a lock. NULL: there is none, or several,
  * because the client has threads. */
-static const struct seat *busy_seat(const struct seat *seats, size_t count,
-                                    struct source *const *sources)
+static const struct client_session *find_busy_session(const struct client_session *client_sessions,
+                                                      size_t count, struct source *const *sources)
 {
-    const struct seat *busy = NULL;
+    const struct client_session *busy = NULL;
     size_t idle = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct session *session = member_session(sources, seats[i].member);
+        const struct session *session = member_session(sources, client_sessions[i].member);
         idle += session->idle;
         if (session->wait == SCAN_NONE)
             continue;
         if (busy)
             return NULL;
-        busy = &seats[i];
+        busy = &client_sessions[i];
     }
     return idle ? busy : NULL;
 }
@@ -124,21 +128,23 @@ static uint64_t asleep_since(struct links *links, struct source *const *sources,
 
 /* Links the sessions of one client: the idle ones wait for the client, which waits in the busy
  * one. */
-static void link_group(struct links *links, const struct seat *seats, size_t count,
-                       struct source *const *sources)
+static void link_group(struct links *links, const struct client_session *client_sessions,
+                       size_t count, struct source *const *sources)
 {
-    const struct seat *busy = busy_seat(seats, count, sources);
+    const struct client_session *busy = find_busy_session(client_sessions, count, sources);
     uint64_t since =
         busy && busy->process ? asleep_since(links, sources, busy->member, SLEEPER_CLIENT) : 0;
     if (!busy || (busy->process && !since))
         return;
     for (size_t i = 0; i < count; i++)
-        if (&seats[i] != busy && member_session(sources, seats[i].member)->idle)
-            add_link(links, seats[i].member, busy->member, false, seats[i].client, since);
+        if (&client_sessions[i] != busy && member_session(sources, client_sessions[i].member)->idle)
+            add_link(links, client_sessions[i].member, busy->member, false,
+                     client_sessions[i].client, since);
 }
 
 /* Identifies the client by --link. */
-static void seat_by_name(struct links *links, struct member member, const struct session *session)
+static void identify_by_name(struct links *links, struct member member,
+                             const struct session *session)
 {
     regmatch_t groups[2];
     char name[128];
@@ -147,12 +153,12 @@ static void seat_by_name(struct links *links, struct member member, const struct
         return;
     snprintf(name, sizeof name, "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
              session->application + groups[1].rm_so);
-    add_seat(links, member, client_name(links, "client %s", name), false);
+    add_client_session(links, member, client_name(links, "client %s", name), false);
 }
 
 /* Identifies the client as a process of this machine, by address and port. */
-static void seat_by_process(struct links *links, struct source *const *sources,
-                            struct member member)
+static void identify_by_process(struct links *links, struct source *const *sources,
+                                struct member member)
 {
     char name[64];
     uint64_t inode;
@@ -163,7 +169,7 @@ static void seat_by_process(struct links *links, struct source *const *sources,
     if (!pid)
         return;
     snprintf(name, sizeof name, "process %u", pid);
-    add_seat(links, member, client_name(links, "%s", name), true);
+    add_client_session(links, member, client_name(links, "%s", name), true);
 }
 
 /* ------------------------------------------------------------------ postgres_fdw, dblink */
@@ -310,14 +316,14 @@ static void link_inspected(struct links *links, struct source *const *sources, s
 
 /* ------------------------------------------------------------------ finding all links */
 
-static void seat_session(struct links *links, struct source *const *sources, size_t count,
+static void link_session(struct links *links, struct source *const *sources, size_t count,
                          struct member member)
 {
     const struct session *session = member_session(sources, member);
     if (session->pid <= 0 || session->thread)
         return;
-    seat_by_name(links, member, session);
-    seat_by_process(links, sources, member);
+    identify_by_name(links, member, session);
+    identify_by_process(links, sources, member);
     size_t before = links->count;
     find_callers(links, sources, count, member);
     if (links->count == before) /* by name if possible, otherwise by process */
@@ -329,15 +335,17 @@ static void link_all(struct links *links, struct source *const *sources, size_t 
 {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < sources[i]->scan.session_count; k++)
-            seat_session(links, sources, count, (struct member){i, k});
-    if (links->failed || !links->seat_count)
+            link_session(links, sources, count, (struct member){i, k});
+    if (links->failed || !links->client_session_count)
         return;
-    qsort(links->seats, links->seat_count, sizeof *links->seats, compare_seats);
-    for (size_t i = 0, end; i < links->seat_count; i = end) {
+    qsort(links->client_sessions, links->client_session_count, sizeof *links->client_sessions,
+          compare_clients);
+    for (size_t i = 0, end; i < links->client_session_count; i = end) {
         end = i + 1;
-        while (end < links->seat_count && !compare_seats(&links->seats[i], &links->seats[end]))
+        while (end < links->client_session_count &&
+               !compare_clients(&links->client_sessions[i], &links->client_sessions[end]))
             end++;
-        link_group(links, links->seats + i, end - i, sources);
+        link_group(links, links->client_sessions + i, end - i, sources);
     }
 }
 
@@ -351,7 +359,7 @@ gordian_status links_find(struct links *links, struct source *const *sources, si
     for (size_t i = 0; i < count; i++)
         anybody_waits |= sources[i]->scan.edge_count > 0;
     links->failed = false;
-    links->count = links->seat_count = 0;
+    links->count = links->client_session_count = 0;
     arena_free(&links->arena);
     sleepers_begin(&links->sleepers);
     if (anybody_waits) {
@@ -359,7 +367,7 @@ gordian_status links_find(struct links *links, struct source *const *sources, si
         link_all(links, sources, count);
     }
     if (anybody_waits && sleepers_pending(&links->sleepers)) {
-        links->count = links->seat_count = 0;
+        links->count = links->client_session_count = 0;
         arena_free(&links->arena);
         sleepers_recount(&links->sleepers, links->locals);
         link_all(links, sources, count);

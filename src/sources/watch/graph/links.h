@@ -30,7 +30,7 @@ static inline const struct session *member_session(struct source *const *sources
 }
 
 struct locals;
-struct seat;
+struct client_session;
 
 struct link {
     struct member from, to;
@@ -47,8 +47,8 @@ struct links {
     bool has_pattern;
     struct link *list;
     size_t count, room;
-    struct seat *seats; /* links.c: sessions and their clients */
-    size_t seat_count, seat_room;
+    struct client_session *client_sessions; /* links.c: sessions and their clients */
+    size_t client_session_count, client_session_room;
     struct locals *locals; /* see local_clients.h; NULL until it is needed */
     struct sleepers sleepers;
     bool failed; /* memory ran out */

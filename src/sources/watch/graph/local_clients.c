@@ -1,3 +1,4 @@
+/* Finds local client processes by /proc/net/tcp, /proc/net/unix and /proc/PID/fd. */
 #define _GNU_SOURCE
 #include "sources/watch/graph/local_clients.h"
 

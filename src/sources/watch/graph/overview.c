@@ -1,3 +1,4 @@
+/* Finds root blockers, the longest chain of waits, and the oldest wait. */
 #include "sources/watch/graph/overview.h"
 
 #include "foundation/base/sort.h"
@@ -106,7 +107,7 @@ static bool take_chain(struct overview *overview, const struct scan *scan, uint3
     return true;
 }
 
-static bool survey_look(struct overview *overview, const struct scan *scan, uint32_t source)
+static bool survey_scan(struct overview *overview, const struct scan *scan, uint32_t source)
 {
     size_t count = scan->session_count;
     uint32_t *depths = memory_zeroed(&overview->memory, (count + 1) * sizeof *depths);
@@ -132,7 +133,7 @@ bool overview_take(struct overview *overview, struct source *const *sources, siz
     overview->root_count = overview->chain_count = overview->waiting = 0;
     overview->oldest_s = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (!survey_look(overview, &sources[i]->scan, i))
+        if (!survey_scan(overview, &sources[i]->scan, i))
             return false;
     overview_sort(overview, sources, TREE_BEHIND);
     return true;

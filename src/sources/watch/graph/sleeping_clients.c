@@ -1,3 +1,4 @@
+/* Detects local clients that sleep in a read, by /proc/PID/syscall and context switches. */
 #define _GNU_SOURCE
 #include "sources/watch/graph/sleeping_clients.h"
 

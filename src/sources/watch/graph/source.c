@@ -1,3 +1,4 @@
+/* The state machine of a watched server, with its query budget and reconnection. */
 #include "sources/watch/graph/source.h"
 
 #include "foundation/base/error.h"
@@ -102,9 +103,9 @@ static uint64_t find_price(struct source_price *price, uint64_t took, uint64_t r
 static void pay_question(struct source *source, uint64_t rows, uint64_t now)
 {
     uint64_t took = now - source->asked;
-    unsigned kind = source->state == SOURCE_LOOKING ? 2 + source->part
-                    : source->state == SOURCE_GATE  ? 0
-                                                    : 1;
+    unsigned kind = source->state == SOURCE_SCANNING ? 2 + source->part
+                    : source->state == SOURCE_GATE   ? 0
+                                                     : 1;
     kind = kind < SOURCE_KINDS ? kind : SOURCE_KINDS - 1;
     uint64_t cost = find_price(&source->prices[kind], took, rows);
     uint64_t pause = PAUSE_TIMES * cost > PAUSE_MOST ? PAUSE_TIMES * cost : PAUSE_MOST;
@@ -126,7 +127,7 @@ static void finish_order(struct source *source, enum remedy_outcome outcome, con
 }
 
 /* Closes a connection that failed, and schedules the next attempt with a growing delay. */
-static void give_up(struct source *source, const char *why, uint64_t now)
+static void fail_source(struct source *source, const char *why, uint64_t now)
 {
     const char *hint = source->dialect ? source->dialect->hint(why) : NULL;
     char trouble[sizeof source->trouble];
@@ -175,7 +176,7 @@ static void on_progress(struct source *source, enum driver_progress progress, ui
         finish_order(source, source->dialect->refusal(why), hint ? hint : why);
         rest(source, now - source->pace->interval_ns, now);
     } else if (progress == DRIVER_FAILED)
-        give_up(source, source->connection->why, now);
+        fail_source(source, source->connection->why, now);
     else if (progress == DRIVER_READY)
         after_answer(source, now);
 }
@@ -187,7 +188,7 @@ static void ask_server(struct source *source, enum source_state state, uint64_t 
     source->state = state;
     source->asked = now;
     if (source->sql.failure) {
-        give_up(source, "out of memory", now);
+        fail_source(source, "out of memory", now);
         return;
     }
     on_progress(source, source->driver->ask(source->connection, source->sql.buffer), now);
@@ -197,7 +198,7 @@ static void ask_part(struct source *source, uint64_t now)
 {
     source->sql.used = 0;
     source->dialect->part(source->part, &source->facts, &source->next, &source->sql);
-    ask_server(source, SOURCE_LOOKING, now);
+    ask_server(source, SOURCE_SCANNING, now);
 }
 
 static void after_connecting(struct source *source, uint64_t now)
@@ -210,7 +211,7 @@ static void after_connecting(struct source *source, uint64_t now)
     ask_server(source, SOURCE_GREETING, now);
 }
 
-static void count_look(struct source *source, uint64_t now)
+static void finish_scan(struct source *source, uint64_t now)
 {
     source->looks++;
     source->hurried = false;
@@ -233,7 +234,7 @@ static void after_gate(struct source *source, uint64_t now)
     source->scan.asked = asked;
     source->scan.answered = now;
     source->scan.whole = true;
-    count_look(source, now);
+    finish_scan(source, now);
     rest(source, asked, now);
 }
 
@@ -241,7 +242,7 @@ static void after_part(struct source *source, uint64_t now)
 {
     source->dialect->read(source->part, &source->facts, source->connection, &source->next);
     if (source->next.failed) {
-        give_up(source, "out of memory", now);
+        fail_source(source, "out of memory", now);
     } else if (++source->part < source->dialect->parts) {
         ask_part(source, now);
     } else {
@@ -251,7 +252,7 @@ static void after_part(struct source *source, uint64_t now)
         scan_settle(&source->next, &old);
         source->scan = source->next;
         source->next = old;
-        count_look(source, now);
+        finish_scan(source, now);
         rest(source, source->scan.asked, now);
     }
 }
@@ -293,7 +294,7 @@ static void after_answer(struct source *source, uint64_t now)
         source->trouble[0] = '\0';
         after_gate(source, now);
         break;
-    case SOURCE_LOOKING:
+    case SOURCE_SCANNING:
         after_part(source, now);
         break;
     case SOURCE_ACTING:
@@ -377,7 +378,7 @@ void source_step(struct source *source, short revents, uint64_t now)
     } else if (revents) {
         on_progress(source, source->driver->go_on(source->connection, revents), now);
     } else if (now - source->asked >= source->pace->patience_ns) {
-        give_up(source, "the server does not answer", now);
+        fail_source(source, "the server does not answer", now);
     }
 }
 
@@ -391,7 +392,7 @@ void source_order(struct source *source, enum remedy remedy,
         finish_order(source, OUTCOME_REFUSED, "out of memory");
 }
 
-void source_hurry(struct source *source, uint64_t now)
+void source_scan_soon(struct source *source, uint64_t now)
 {
     if (source->state != SOURCE_RESTING)
         return;

@@ -39,7 +39,7 @@ enum source_state {
     SOURCE_IDENTIFYING,
     SOURCE_RESTING, /* connected; next query at `due` */
     SOURCE_GATE,
-    SOURCE_LOOKING,
+    SOURCE_SCANNING,
     SOURCE_ACTING,
 };
 
@@ -105,4 +105,4 @@ static inline bool source_is_up(const struct source *source)
 void source_order(struct source *source, enum remedy remedy,
                   const struct remedy_condition *condition);
 /* Requests a scan as soon as the server shows something new, regardless of the budget. */
-void source_hurry(struct source *source, uint64_t now);
+void source_scan_soon(struct source *source, uint64_t now);

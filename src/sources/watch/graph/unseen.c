@@ -1,3 +1,4 @@
+/* Collects what could not be observed. */
 #include "sources/watch/graph/unseen.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Connects in a thread, because resolving a host name blocks. */
 #define _GNU_SOURCE
 #include "sources/watch/servers/dial.h"
 

@@ -67,17 +67,17 @@ struct server_facts {
     bool sees_activity; /* sees sessions of other users */
     bool signals;       /* may end sessions of other users */
     bool superuser;
-    bool sees_definitions; /* sees holders of metadata locks */
-    bool near;             /* the watcher connected from the same machine */
-    uint32_t port;         /* the port it listens on; 0: not known */
-    bool standby;          /* replays the changes of a primary */
-    bool names_programs;   /* sessions have application names */
-    bool mends_soft_waits; /* resolves soft waits by reordering the queue */
-    bool identifies;       /* needs another query for its identity */
-    char identity[200];    /* the same for all addresses of a running server; "": not known */
-    char system[32];       /* the system identifier, if this role may read it; "" */
-    bool detects;          /* detects deadlocks of its own locks */
-    uint64_t detects_ns;   /* this long after the last wait began */
+    bool sees_definitions;    /* sees holders of metadata locks */
+    bool near;                /* the watcher connected from the same machine */
+    uint32_t port;            /* the port it listens on; 0: not known */
+    bool standby;             /* replays the changes of a primary */
+    bool names_programs;      /* sessions have application names */
+    bool resolves_soft_waits; /* resolves soft waits by reordering the queue */
+    bool identifies;          /* needs another query for its identity */
+    char identity[200];       /* the same for all addresses of a running server; "": not known */
+    char system[32];          /* the system identifier, if this role may read it; "" */
+    bool detects;             /* detects deadlocks of its own locks */
+    uint64_t detects_ns;      /* this long after the last wait began */
 };
 
 enum remedy {

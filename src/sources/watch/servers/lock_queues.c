@@ -1,3 +1,4 @@
+/* Reconstructs the lock queues of PostgreSQL from the rows of pg_locks. */
 #include "sources/watch/servers/lock_queues.h"
 
 #include "foundation/base/sort.h"
@@ -192,7 +193,7 @@ static void begin_wait(struct queues *queues, struct waiter *waiter)
     waiter->wait = scan->sessions[waiter->session].wait;
 }
 
-static void seat_holders(struct queues *queues, const struct queue_lock *lock)
+static void add_holder_sessions(struct queues *queues, const struct queue_lock *lock)
 {
     for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next) {
         struct holder *holder = &queues->holders[i];
@@ -293,7 +294,7 @@ static void find_reach(struct queues *queues, struct waiter *waiter)
 
 /* Does the position in the queue matter? It does if some holder blocks the waiters ahead but not
  * this waiter. */
-static bool is_delicate(const struct queues *queues, const struct waiter *waiter)
+static bool position_matters(const struct queues *queues, const struct waiter *waiter)
 {
     const struct queue_lock *lock = &queues->locks[waiter->lock];
     if (!(lock->held & waiter->reach & ~conflicts[waiter->mode]))
@@ -312,7 +313,7 @@ void queues_settle(struct queues *queues)
     for (uint32_t i = 0; i < queues->waiter_count; i++)
         begin_wait(queues, &queues->waiters[i]);
     for (uint32_t i = 0; i < queues->lock_count; i++)
-        seat_holders(queues, &queues->locks[i]);
+        add_holder_sessions(queues, &queues->locks[i]);
     hash_free(&queues->index, &scan->memory);
     queues->blocks = scan_alloc(scan, scan->session_count + 1);
     unsigned char *held = scan_alloc(scan, scan->session_count + 1);
@@ -348,7 +349,7 @@ size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS])
     for (unsigned rank = 0; rank < 3; rank++)
         for (uint32_t i = 0; i < queues->waiter_count; i++) {
             const struct waiter *waiter = &queues->waiters[i];
-            if (rank_of(queues, waiter) != rank || !is_delicate(queues, waiter))
+            if (rank_of(queues, waiter) != rank || !position_matters(queues, waiter))
                 continue;
             if (count < QUEUES_CHECKS)
                 pids[count++] = waiter->leader;
@@ -417,7 +418,7 @@ static void add_holders(struct queues *queues, const struct waiter *waiter)
 static void add_ahead(struct queues *queues, const struct waiter *waiter)
 {
     struct walk walk = begin_walk(queues, waiter);
-    bool guessed = !waiter->ahead && is_delicate(queues, waiter);
+    bool guessed = !waiter->ahead && position_matters(queues, waiter);
     const struct waiter *other;
     while ((other = next_ahead(queues, waiter, &walk)))
         push_edge(queues, waiter, other->session,

@@ -1,3 +1,4 @@
+/* Reads each metadata lock of MariaDB and MySQL, and finds its blockers by lock modes. */
 #include "sources/watch/servers/metadata_locks.h"
 
 #include <stdio.h>

@@ -52,7 +52,7 @@ static void write_hello(unsigned version, int64_t pid, struct output *sql)
 static void greet_postgres(const struct connection *answer, struct server_facts *facts)
 {
     struct row row = {.answer = answer};
-    facts->mends_soft_waits = facts->names_programs = facts->detects = true;
+    facts->resolves_soft_waits = facts->names_programs = facts->detects = true;
     if (answer->rows == 0)
         return;
     snprintf(facts->name, sizeof facts->name, "%s", next_word(&row));

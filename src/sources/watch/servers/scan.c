@@ -1,3 +1,4 @@
+/* Stores one scan of a server and compares it with the previous scan. */
 #include "sources/watch/servers/scan.h"
 
 #include <stdlib.h>
