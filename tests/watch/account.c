@@ -101,10 +101,10 @@ static struct spell pass_time(struct source *source, uint64_t *now, uint64_t for
     struct spell spell = {0};
     uint64_t end = *now + for_ns, last = *now, before = source->looks;
     while (*now < end) {
-        bool looking = source->state == SOURCE_LOOKING;
-        bool busy = looking || source->state == SOURCE_GATE;
+        bool scanning = source->state == SOURCE_SCANNING;
+        bool busy = scanning || source->state == SOURCE_GATE;
         if (busy)
-            *now += looking ? takes_ns : MILLISECOND / 4;
+            *now += scanning ? takes_ns : MILLISECOND / 4;
         else if (source->due > *now)
             *now = source->due;
         fake.rows = rows;

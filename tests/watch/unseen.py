@@ -59,7 +59,7 @@ def call_from_elsewhere(world):
     world.await_waits(1, world.b)
     waiter.send("UPDATE t1 SET v = 1 WHERE id = 4")
     world.await_waits(1)
-    must_miss(world.once(), "waits for an answer from elsewhere")
+    must_miss(world.once(), "waits for an answer from another server")
     must_not_find(world.once(servers=[world.a, world.b]))
 
 

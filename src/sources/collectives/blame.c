@@ -1,4 +1,4 @@
-/* Who is to blame: stuck, mismatched, silent, absent. */
+/* Finds the ranks at fault: stuck devices, collective mismatches, silent and absent ranks. */
 #include "sources/collectives/training.h"
 
 #include "foundation/base/error.h"
@@ -14,14 +14,16 @@ static bool name_has(const struct training *job, uint32_t name, const char *part
     return strstr(training_name(job, name), part) != NULL;
 }
 
-/* How many are in it and in nothing before it. */
+/* Returns how many ranks are in this operation and in none before it. */
 static uint32_t in_front(const struct meeting *meeting)
 {
     return meeting->count - (meeting->late_count - meeting->missing_count);
 }
 
-/* Of several operations that tell the same of a rank, the one it came to first, or should have. */
-static bool tells_more(const struct training *job, uint32_t rank, uint32_t meeting, uint32_t other)
+/* If several operations prove the same fault of a rank, which one proves it better? For a stuck
+ * rank the one that the rank queued first; otherwise the one that more ranks wait in. */
+static bool is_better_evidence(const struct training *job, uint32_t rank, uint32_t meeting,
+                               uint32_t other)
 {
     const struct meeting *a = &job->meetings[meeting], *b = &job->meetings[other];
     if (job->ranks[rank].blame != BLAME_STUCK)
@@ -43,21 +45,23 @@ void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t
         accused->blame = (uint8_t)blame;
         accused->meeting = meeting;
     } else if (accused->blame == (uint8_t)blame &&
-               tells_more(job, rank, meeting, accused->meeting)) {
+               is_better_evidence(job, rank, meeting, accused->meeting)) {
         accused->meeting = meeting;
     }
 }
 
 /* ------------------------------------------------------------------ stuck devices */
 
-/* Completed on a peer and not here: the device has stopped, whatever its host has queued since. */
+/* A device is stuck in an operation that a peer has completed, even if its host has queued more
+ * since. */
 static void accuse_incomplete(struct training *job, uint32_t index)
 {
     const struct meeting *meeting = &job->meetings[index];
     const struct flight *flights = job->flights + meeting->first;
     if (meeting->completed == 0)
         return;
-    /* Does nobody get through it before all have begun it? So it is unless it has a root. */
+    /* Can no rank complete the operation before all ranks have begun it? This holds for every
+     * collective without a root. */
     uint32_t name = flight_operation(job, flights)->name;
     bool symmetric = name_has(job, name, "all") || name_has(job, name, "reduce_scatter") ||
                      name_has(job, name, "barrier");
@@ -68,8 +72,8 @@ static void accuse_incomplete(struct training *job, uint32_t index)
             accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
 }
 
-/* All have queued it, devices of some have begun it, and those of others, who have nothing to do
- * before it, have not. Only where recorders note what has begun. */
+/* A device is stuck before an operation that all ranks have queued and other devices have begun, if
+ * it has nothing else to do first. This requires recorders that note when operations start. */
 static void accuse_unbegun(struct training *job, uint32_t index)
 {
     const struct meeting *meeting = &job->meetings[index];
@@ -88,10 +92,10 @@ static void accuse_unbegun(struct training *job, uint32_t index)
     }
 }
 
-/* ------------------------------------------------------------------ mismatches */
+/* ------------------------------------------------------------------ collective mismatch */
 
-/* Is it one of these kinds, whose sizes all members must agree on? "=reduce" is the whole name,
- * others are a part of it. */
+/* Is it one of these kinds of collectives, in which all members must agree on the size? "=reduce"
+ * must be the whole name; the others match a part of it. */
 static bool agrees(const struct training *job, uint32_t name, const char *const *kinds)
 {
     for (; *kinds; kinds++)
@@ -128,7 +132,7 @@ static bool operations_match(const struct training *job, const struct operation 
     return a->name == b->name && types_match(a, b) && sizes_match(job, a, b);
 }
 
-/* The flight that most agree with, if there is one; *votes tells how many do. */
+/* Returns the operation that most members agree on, if there is one. *votes: how many do. */
 static const struct operation *find_majority(const struct training *job,
                                              const struct meeting *meeting, uint32_t *votes)
 {
@@ -171,10 +175,11 @@ static void mark_odd(struct training *job, uint32_t index, const struct operatio
     }
 }
 
-/* The first of a group only: what comes behind it is out of step because of it. */
+/* Finds the first mismatch of each group. Later collectives of the group are out of step because of
+ * it. */
 static gordian_status find_mismatches(struct training *job, gordian_error *error)
 {
-    uint32_t done = GORDIAN_NONE; /* a group */
+    uint32_t done = GORDIAN_NONE; /* a group that already has a mismatch */
     for (uint32_t i = 0; i < job->meeting_count; i++) {
         struct meeting *meeting = &job->meetings[i];
         uint32_t votes;
@@ -194,9 +199,10 @@ static gordian_status find_mismatches(struct training *job, gordian_error *error
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ absent and silent */
+/* ------------------------------------------------------------------ absent and silent ranks */
 
-/* Who is missing where others are and is in nothing itself. Senders are judged later. */
+/* Accuses ranks that are missing in this operation and wait in none themselves. sends.c judges
+ * senders later. */
 static void accuse_missing(struct training *job, uint32_t index)
 {
     const struct meeting *meeting = &job->meetings[index];
@@ -216,8 +222,7 @@ gordian_status training_accuse(struct training *job, gordian_error *error)
 {
     for (uint32_t i = 0; i < job->meeting_count; i++) {
         const struct meeting *meeting = &job->meetings[i];
-        /* A send to which its receiver has not come engages its sender only in the end: see
-         * sends.c. */
+        /* A send that its receiver has not reached does not count here: see sends.c. */
         for (uint32_t j = 0; !meeting->unreceived && j < meeting->count; j++)
             job->ranks[job->flights[meeting->first + j].rank].engaged = true;
         for (uint32_t j = 0; !meeting->unreceived && j < meeting->missing_count; j++)

@@ -1,3 +1,4 @@
+/* Turns the entries of coalesced launches into operations. */
 #include "sources/collectives/coalesced.h"
 
 bool name_is_closing(const char *name, size_t length)
@@ -17,8 +18,8 @@ static struct seat *find_seat(struct seat *seats, size_t count, uint32_t group)
     return NULL;
 }
 
-/* Entries of one group with both numbers the same belong to one launch. Without numbers nothing is
- * known. */
+/* Assigns entries to launches. Entries of a group that have the same two sequence numbers belong to
+ * one launch. Without sequence numbers the launch is unknown. */
 static void find_launches(struct recorded *entries, size_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -48,7 +49,7 @@ static bool launch_has_peers(const struct recorded *entries, uint32_t last)
     }
 }
 
-/* ------------------------------------------------------------------ members to operations */
+/* ------------------------------------------------------------------ from entries to operations */
 
 static void settle_transfers(struct recorded *entries, uint32_t last, uint8_t state)
 {
@@ -64,8 +65,8 @@ static void settle_transfers(struct recorded *entries, uint32_t last, uint8_t st
     }
 }
 
-/* The first entry of the launch becomes the operation. A name that all members share says more
- * than "coalesced". */
+/* The first entry of the launch becomes the operation. A name that all members share is more
+ * specific than "coalesced". */
 static void fold_collectives(struct recorded *entries, uint32_t last, uint8_t state, bool whole)
 {
     struct recorded *first = &entries[entries[last].launch];
@@ -89,10 +90,12 @@ static void fold_collectives(struct recorded *entries, uint32_t last, uint8_t st
     first->operation.partial = !whole;
 }
 
-/* Of a launch that is completed a dump of active entries has the members alone, and the recorder
- * may have forgotten the first ones: then a single one is left, the oldest entry of the dump. A
- * coalesced group of one send or receive leaves one anywhere. The entry that follows its record is
- * the closing one: if that is something else, it is no member. A member never starts. */
+/* Is the entry possibly the last member of a launch whose other entries are not in the dump?
+ * - A dump of active entries has only the members of a completed launch, and the recorder may have
+ *  dropped the first ones. Then one is left, which is the oldest entry of the dump.
+ * - A coalesced group of a single send or receive leaves one member anywhere in the dump.
+ * The record after a member is the closing entry. If that record is in the dump, the entry is no
+ * member. A member never starts. */
 static bool is_lone(const struct recorded *entries, size_t count, uint32_t index)
 {
     const struct recorded *entry = &entries[index];
@@ -106,12 +109,12 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
                           bool active)
 {
     struct recorded *entry = &entries[last];
-    /* The recorder may have forgotten the first entries of the oldest launch it still has. */
+    /* The recorder may have dropped the first entries of its oldest launch. */
     bool alone = entry->launch == last;
     bool whole = entry->launch > 0 || entries[entry->launch].operation.record == 0;
-    /* Has the rank done something since? In a dump of active entries the completed closing entry is
-     * left out: then the launch has been closed, unless the status says that the last thing that
-     * was handed to the device came before it. */
+    /* Has the rank done anything after this launch? A dump of active entries omits a completed
+     * closing entry. So the launch is closed, unless the status says that the last operation given
+     * to the device came before it. */
     entry->operation.passed =
         last + 1 < count || (active && seat && seat->known && seat->enqueued >= 0 &&
                              !came_before((uint64_t)seat->enqueued, &entry->operation));
@@ -120,8 +123,9 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
         return;
     if (seat && (entry->is_p2p || launch_has_peers(entries, last)))
         seat->coalesces = true;
-    /* Without a closing entry: the call that closes the launch has not returned, or its entry was
-     * left out because it is completed. A rank that has gone on has returned from it. */
+    /* Without a closing entry, either the call that closes the launch has not returned, or the dump
+     * omits the entry because it is completed. If the rank has done anything since, the call has
+     * returned. */
     uint8_t state =
         entry->operation.passed && !entry->closing ? STATE_COMPLETED : entry->operation.state;
     if (seat && alone && entry->is_p2p && state != STATE_COMPLETED)
@@ -131,8 +135,8 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
     else if (!alone)
         fold_collectives(entries, last, state, whole);
     else {
-        /* A closing entry without members. Those that say what it is may be forgotten: then it
-         * cannot be compared with what other ranks have. */
+        /* A closing entry without members. The recorder may have dropped the members, which say
+         * what the operation is; then it cannot be compared with those of other ranks. */
         entry->dropped = !whole && !active;
         entry->operation.partial = !whole;
     }
@@ -140,9 +144,9 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
 
 /* ------------------------------------------------------------------ sequence numbers */
 
-/* Recorders of PyTorch 2.4 and 2.5 count a coalesced group of sends and receives among the
- * collectives instead, on the ranks that take part only: then collectives of the group have
- * different numbers on different ranks. It shows in two launches with the same number. */
+/* Recorders of PyTorch 2.4 and 2.5 count a coalesced group of sends and receives as a collective,
+ * but only on the participating ranks. Then the ranks of the group number its collectives
+ * differently. Two launches with the same number show this. */
 static void note_uneven(const struct recorded *entries, uint32_t index, struct seat *seat)
 {
     const struct recorded *entry = &entries[index];
@@ -155,10 +159,10 @@ static void note_uneven(const struct recorded *entries, uint32_t index, struct s
         seat->uneven = true;
 }
 
-/* ------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------ completeness */
 
-/* The first send or receive of a group has number 1: from there on the n-th send to a peer meets
- * its n-th receive. Of a launch at the very start of a dump members may be forgotten. */
+/* The first send or receive of a group has number 1. If it is in the dump, the n-th send to a peer
+ * matches the n-th receive. At the very start of a dump, members of a launch may be missing. */
 static void note_whole(const struct recorded *entries, uint32_t index, struct seat *seat)
 {
     const struct recorded *entry = &entries[index];
@@ -182,9 +186,9 @@ void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seat
     for (uint32_t i = 0; i < count; i++) {
         struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
         note_uneven(entries, i, seat);
-        /* The status says that a send or receive is completed, its entry does not: so it is a
-         * member of a coalesced group, whose closing entry was left out. No collective seen has
-         * that number. */
+        /* The status says that a send or receive is completed, but its entry does not. So it is a
+         * member of a coalesced group whose closing entry was omitted. No collective in the dump
+         * has that number. */
         const struct recorded *entry = &entries[i];
         if (seat && seat->known && entry->is_p2p && entry->operation.state != STATE_COMPLETED &&
             !entry->operation.coalesced && seat->completed == seat->enqueued &&

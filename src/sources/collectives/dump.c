@@ -1,4 +1,5 @@
-/* One rank's dump: from values to operations and seats. */
+/* Reads the flight recorder dump of one rank: turns values into operations and members of
+ * groups. */
 #include "sources/collectives/coalesced.h"
 
 #include "foundation/base/error.h"
@@ -8,37 +9,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of tensors, dimensions and frames at most so many are looked at: a file may name one list a
+/* At most this many tensors, dimensions and bytes are read: a malicious file may repeat one list a
  * million times. */
 #define TENSORS_MOST    256
 #define DIMENSIONS_MOST 16
 #define TEXT_MOST       200
-/* A dump's groups are looked for one by one. */
+/* The groups of a dump are searched linearly. */
 #define GROUPS_MOST 4096
-/* Versions of the format that are known. */
+/* Supported versions of the format. */
 #define VERSION_MAJOR      2
 #define VERSION_MINOR_MOST 10
 #define VERSIONS_READ      "2.0 to 2.10"
 
-/* A group as a dump has it. */
+/* A group in a dump. */
 struct local_group {
     const struct value *name;
     uint32_t group;
-    int64_t id; /* of its status; -1: not known */
+    int64_t id; /* the id in the group's status; -1: not known */
 };
 
 struct dump_reader {
     struct training *job;
     struct arena arena;
-    struct names texts, group_names; /* known already, with the job's ids */
+    struct names texts, group_names; /* names that this reader has already looked up, with the job's
+                                        ids */
     struct local_group *locals;
     size_t local_count, local_room;
     struct recorded *entries;
     size_t entry_count, entry_room;
     struct seat *seats;
     size_t seat_count, seat_room;
-    bool completed; /* an entry is */
-    bool untimed;   /* an entry is completed and does not tell when it started */
+    bool completed; /* some entry is completed */
+    bool untimed;   /* some entry is completed without a start time */
     gordian_error *error;
 };
 
@@ -82,7 +84,8 @@ static const char *const key_names[KEY_COUNT] = {
     [KEY_FRAMES] = "frames",
 };
 
-/* Which key it is; remembered in the value, which a pickle uses again and again. */
+/* Returns which key it is. Caches the result in the value, because a pickle reuses the same key
+ * value. */
 static enum key key_of(struct value *value)
 {
     if (value->mark == 0) {
@@ -96,8 +99,8 @@ static enum key key_of(struct value *value)
 
 /* ------------------------------------------------------------------ texts and groups */
 
-/* The number of a name in a table of the job's, known to this thread or found under the lock; NONE:
- * out of memory. */
+/* Returns the number of a name in the job's table, which the caller has locked, and caches it in
+ * this reader's table. NONE: out of memory. */
 static uint32_t intern_name(struct names *known, struct names *all, const char *text, size_t length,
                             uint32_t next, bool *is_new)
 {
@@ -133,7 +136,8 @@ static uint32_t value_text_id(struct dump_reader *reader, const struct value *va
     return value_is(value, VALUE_TEXT) ? text_id(reader, value->text, value->count) : 0;
 }
 
-/* Ranks from "[0, 1, 5]", or from a list of numbers; NULL with *count 0: there are none. */
+/* Parses ranks from the text "[0, 1, 5]" or from a list of numbers. *count is 0 if there are
+ * none. */
 static uint32_t *parse_members(struct dump_reader *reader, const struct value *ranks,
                                uint32_t *count)
 {
@@ -161,7 +165,7 @@ static uint32_t *parse_members(struct dump_reader *reader, const struct value *r
     return members;
 }
 
-/* Adds a group that nobody has met yet; the lock is held. */
+/* Adds a group. The caller holds the lock. */
 static bool add_group(struct dump_reader *reader, const struct value *name,
                       const struct value *about, const struct value *ranks)
 {
@@ -179,7 +183,7 @@ static bool add_group(struct dump_reader *reader, const struct value *name,
     return true;
 }
 
-/* Groups of one name and different ranks are different ones. */
+/* Groups with the same name and different ranks are different groups. */
 static uint32_t group_id(struct dump_reader *reader, const struct value *name,
                          const struct value *about, const struct value *ranks)
 {
@@ -193,7 +197,7 @@ static uint32_t group_id(struct dump_reader *reader, const struct value *name,
     bool is_new;
     if (id != GORDIAN_NONE)
         return id;
-    /* Texts first: they take the lock. */
+    /* intern the texts first: that takes the lock */
     if (value_text_id(reader, name) == GORDIAN_NONE || value_text_id(reader, about) == GORDIAN_NONE)
         return GORDIAN_NONE;
     pthread_mutex_lock(&job->lock);
@@ -219,7 +223,8 @@ static struct local_group *find_local(struct dump_reader *reader, const struct v
     return NULL;
 }
 
-/* The dump's group of that name, a new one if need be; NULL: out of memory, or too many. */
+/* Returns the dump's group of that name; adds it if it is new. NULL: out of memory, or too many
+ * groups. */
 static struct local_group *local_group(struct dump_reader *reader, const struct value *name,
                                        const struct value *about, const struct value *ranks)
 {
@@ -242,7 +247,7 @@ static gordian_status read_groups(struct dump_reader *reader, const struct value
     for (uint32_t i = 0; value_is(config, VALUE_DICT) && i < config->count; i++) {
         const struct value *name = config->items[2 * i], *group = config->items[2 * i + 1];
         if (!value_is(name, VALUE_TEXT))
-            return fail(reader->error, GORDIAN_STATUS_INPUT, "a group whose name is no text");
+            return fail(reader->error, GORDIAN_STATUS_INPUT, "the name of a group is not a text");
         if (!local_group(reader, name, value_find(group, "desc"), value_find(group, "ranks")))
             return fail_memory(reader->error);
     }
@@ -266,7 +271,7 @@ static uint64_t count_elements(const struct value *sizes)
     return sum;
 }
 
-/* Where in Python, from the innermost frame. */
+/* Returns the innermost Python frame as text. */
 static uint32_t frame_text(struct dump_reader *reader, const struct value *frames)
 {
     char text[TEXT_MOST + 1];
@@ -286,7 +291,7 @@ static uint32_t frame_text(struct dump_reader *reader, const struct value *frame
     return text_id(reader, text, (size_t)length > TEXT_MOST ? TEXT_MOST : (size_t)length);
 }
 
-/* A number at text[*at]; moves behind it. */
+/* Parses a number at text[*at] and advances *at. */
 static bool take_digits(const char *text, size_t length, size_t *at, uint32_t *number)
 {
     size_t from = *at;
@@ -297,7 +302,7 @@ static bool take_digits(const char *text, size_t length, size_t *at, uint32_t *n
     return *at > from;
 }
 
-/* "send 0->3", "recv 0<-3": the second number is the peer's place in the group. */
+/* Parses "send 0->3" or "recv 0<-3". The second number is the peer's index in the group. */
 static bool parse_peer(const char *text, size_t length, bool *sends, uint32_t *peer)
 {
     uint32_t self;
@@ -312,7 +317,7 @@ static bool parse_peer(const char *text, size_t length, bool *sends, uint32_t *p
     return take_digits(text, length, &at, peer) && at == length;
 }
 
-/* An operation's name without its back end, "nccl:". */
+/* Returns the name of an operation without the prefix of its backend, "nccl:". */
 static const char *plain_name(const struct value *name, size_t *length)
 {
     const char *colon = memchr(name->text, ':', name->count);
@@ -347,7 +352,7 @@ static uint64_t field_number(const struct entry *entry, enum key key)
     return number < 0 ? 0 : (uint64_t)number;
 }
 
-/* The global rank of a place in a group; without a list of members they are the same. */
+/* Returns the rank at an index of a group. Without a list of members the index is the rank. */
 static uint32_t member_at(struct training *job, uint32_t group, uint32_t place)
 {
     uint32_t rank = place;
@@ -365,7 +370,7 @@ static gordian_status read_group_field(struct dump_reader *reader, const struct 
     const struct value *pair = entry->fields[KEY_GROUP];
     const struct value *name = value_item(pair, 0);
     if (!value_is(name, VALUE_TEXT))
-        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a process_group");
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry has no process_group");
     struct local_group *local = local_group(reader, name, value_item(pair, 1), NULL);
     if (!local)
         return fail_memory(reader->error);
@@ -375,7 +380,7 @@ static gordian_status read_group_field(struct dump_reader *reader, const struct 
     return GORDIAN_OK;
 }
 
-/* The rank's seat in a group, a new one if need be; NULL: out of memory. */
+/* Returns the rank's member record of a group; adds it if it is new. NULL: out of memory. */
 static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
 {
     for (size_t i = reader->seat_count; i-- > 0;)
@@ -388,8 +393,8 @@ static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
     return seat;
 }
 
-/* What an entry tells of its group besides itself. A send or a receive carries the number of the
- * last collective that was queued before it. */
+/* Updates the member record with what an entry says about its group. A send or a receive carries
+ * the number of the last collective queued before it. */
 static gordian_status note_seat(struct dump_reader *reader, struct recorded *entry)
 {
     uint64_t reached = entry->collective + entry->is_p2p;
@@ -432,8 +437,8 @@ static gordian_status read_operation(struct dump_reader *reader, const struct en
     return GORDIAN_OK;
 }
 
-/* Does the entry close a coalesced group? A collective of several tensors has a name of that kind,
- * too, but also sizes. */
+/* Does the entry close a coalesced group? A collective of several tensors has a similar name, but
+ * also sizes. */
 static bool closes_group(const struct entry *entry, const struct operation *operation)
 {
     const struct value *name = entry->fields[KEY_NAME];
@@ -451,11 +456,11 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     struct recorded recorded = {.operation = {.peer = GORDIAN_NONE}};
     struct operation *operation = &recorded.operation;
     if (!value_is(dict, VALUE_DICT))
-        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry that is no dictionary");
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry is not a dictionary");
     for (uint32_t i = 0; i < dict->count; i++)
         entry.fields[key_of(dict->items[2 * i])] = dict->items[2 * i + 1];
     if (!entry.fields[KEY_SEQUENCE])
-        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a collective_seq_id");
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry has no collective_seq_id");
     TRY(read_operation(reader, &entry, operation));
     recorded.collective = field_number(&entry, KEY_SEQUENCE);
     recorded.p2p = field_number(&entry, KEY_P2P_SEQUENCE);
@@ -468,7 +473,7 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     TRY(note_seat(reader, &recorded));
     if (operation->peer != GORDIAN_NONE)
         operation->peer = member_at(reader->job, operation->group, operation->peer);
-    /* A send or a receive without a peer says nothing, unless it closes a group. */
+    /* A send or a receive without a peer is useless, unless it closes a group. */
     recorded.dropped = recorded.is_p2p && operation->peer == GORDIAN_NONE && !recorded.closing;
     if (!memory_extend(&reader->job->memory, reader->entries, reader->entry_room,
                        reader->entry_count))
@@ -492,9 +497,8 @@ static int compare_names(const void *left, const void *right)
     return (x > y) - (x < y);
 }
 
-/* Statuses have numbers of their own, which entries tell. Groups without an entry get theirs by
- * the order in which groups were made, where both are numbered by it and all that is known agrees.
- */
+/* Assigns status ids to groups. Entries give the ids of their groups. The other groups get theirs
+ * by order of creation, if both names and ids follow that order and all known ids agree. */
 static bool guess_ids(struct dump_reader *reader, const int64_t *ids, size_t count)
 {
     if (count != reader->local_count)
@@ -545,21 +549,21 @@ static gordian_status read_statuses(struct dump_reader *reader, const struct val
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ putting in order */
+/* ------------------------------------------------------------------ sorting */
 
 static int compare_operations(const void *left, const void *right)
 {
     const struct operation *a = left, *b = right;
     if (a->group != b->group)
         return a->group < b->group ? -1 : 1;
-    if (a->peer != b->peer) /* collectives, whose peer is the highest number, come first */
+    if (a->peer != b->peer) /* collectives come first: their peer is the highest number */
         return a->peer > b->peer ? -1 : 1;
     if (a->peer == GORDIAN_NONE && a->sequence != b->sequence)
         return a->sequence < b->sequence ? -1 : 1;
     return (a->record > b->record) - (a->record < b->record);
 }
 
-/* Gives every seat its operations. */
+/* Assigns the operations to the members. */
 static void seat_operations(struct rank *rank)
 {
     struct seat *seat = rank->seats;
@@ -577,7 +581,7 @@ static void seat_operations(struct rank *rank)
     }
 }
 
-/* A rank is in a collective once, however often a damaged dump says so: the first entry counts. */
+/* Drops repeated collectives of a damaged dump. The first entry counts. */
 static void drop_repeated(struct rank *rank)
 {
     uint32_t kept = 0;
@@ -591,7 +595,7 @@ static void drop_repeated(struct rank *rank)
     rank->operation_count = kept;
 }
 
-/* Copies of the right size, for the rank to keep. */
+/* Copies what was read into the rank, without spare capacity. */
 static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
 {
     uint32_t count = 0;
@@ -622,7 +626,7 @@ static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
     return GORDIAN_OK;
 }
 
-/* Reads "2.9"; false: it is no version. */
+/* Parses "2.9". False: it is not a version. */
 static bool parse_version(const struct value *version, uint32_t *major, uint32_t *minor)
 {
     size_t at = 0;
@@ -632,26 +636,27 @@ static bool parse_version(const struct value *version, uint32_t *major, uint32_t
     return take_digits(version->text, version->count, &at, minor) && at == version->count;
 }
 
-/* A new minor version adds fields, a new major one changes them. Which ones a version that is not
- * known has changed in fact is not known either. */
+/* A new minor version adds fields, and a new major version changes them. What an unknown version
+ * changed is not known. */
 static gordian_status check_version(struct dump_reader *reader, const struct value *version)
 {
     uint32_t major, minor;
     if (!version)
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "the dump has no version: versions %s of the flight recorder are read",
+                    "the dump has no version: supported flight recorder versions are %s",
                     VERSIONS_READ);
     if (!parse_version(version, &major, &minor))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "the version of the dump is no number: versions %s are read", VERSIONS_READ);
+                    "the version of the dump is not a number: supported versions are %s",
+                    VERSIONS_READ);
     if (major < VERSION_MAJOR)
         return fail(reader->error, GORDIAN_STATUS_INPUT,
                     "version %u.%u of the flight recorder numbers collectives and sends together "
-                    "(seq_id): versions %s are read, which PyTorch 2.4 and later write",
+                    "(seq_id): supported are versions %s, which PyTorch 2.4 and later write",
                     major, minor, VERSIONS_READ);
     if (major > VERSION_MAJOR || minor > VERSION_MINOR_MOST)
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "version %u.%u of the flight recorder is not known: versions %s are read",
+                    "version %u.%u of the flight recorder is unknown: supported versions are %s",
                     major, minor, VERSIONS_READ);
     return GORDIAN_OK;
 }
@@ -661,11 +666,12 @@ static gordian_status read_dump(struct dump_reader *reader, const struct value *
     const struct value *entries = value_find(dump, "entries");
     if (!value_is(dump, VALUE_DICT))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "no dump of a flight recorder of versions %s: no dictionary", VERSIONS_READ);
+                    "not a flight recorder dump of versions %s: it is not a dictionary",
+                    VERSIONS_READ);
     TRY(check_version(reader, value_find(dump, "version")));
     if (!entries && !value_find(dump, "pg_config"))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
-                    "no dump of a flight recorder: it has no entries");
+                    "not a flight recorder dump: it has no entries");
     TRY(read_groups(reader, value_find(dump, "pg_config")));
     for (uint32_t i = 0; i < value_count(entries); i++)
         TRY(read_entry(reader, entries->items[i]));

@@ -1,4 +1,4 @@
-/* The waits, and what the engine says of them: cycles. */
+/* Builds the wait-for graph of the ranks and finds cycles with libgordian's engine. */
 #include "sources/collectives/training.h"
 
 #include "foundation/base/error.h"
@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------ the waits */
+/* ------------------------------------------------------------------ waits */
 
-/* The flights of every rank that are meetings, the oldest first. */
-struct calendar {
-    size_t *starts; /* of each rank */
+/* The in-flight operations of every rank that are rendezvous, oldest first. */
+struct wait_index {
+    size_t *starts; /* by rank */
     uint32_t *flights;
 };
 
@@ -22,7 +22,8 @@ static int compare_records(const void *left, const void *right, void *context)
     return (a->record > b->record) - (a->record < b->record);
 }
 
-/* Does the operation hold up those in it? A send does not, if its rank is in something else. */
+/* Does the operation block the ranks in it? A send does not, if its rank also waits in something
+ * else. */
 static bool holds_up(const struct training *job, const struct meeting *meeting)
 {
     return !meeting->unreceived || job->ranks[job->flights[meeting->first].rank].sender;
@@ -33,13 +34,13 @@ static bool is_wait(const struct training *job, const struct flight *flight)
     return flight->meeting != GORDIAN_NONE && holds_up(job, &job->meetings[flight->meeting]);
 }
 
-static gordian_status open_calendar(const struct training *job, struct calendar *calendar,
-                                    gordian_error *error)
+static gordian_status open_wait_index(const struct training *job, struct wait_index *index,
+                                      gordian_error *error)
 {
     size_t ranks = job->rank_count;
     size_t *starts = memory_zeroed(&job->memory, (ranks + 2) * sizeof *starts);
     uint32_t *flights = memory_alloc(&job->memory, (job->flight_count + 1) * sizeof *flights);
-    *calendar = (struct calendar){starts, flights};
+    *index = (struct wait_index){starts, flights};
     if (!starts || !flights)
         return fail_memory(error);
     for (size_t i = 0; i < job->flight_count; i++)
@@ -56,9 +57,9 @@ static gordian_status open_calendar(const struct training *job, struct calendar 
     return GORDIAN_OK;
 }
 
-static void close_calendar(const struct training *job, struct calendar *calendar)
+static void close_wait_index(const struct training *job, struct wait_index *index)
 {
-    memory_free_all(&job->memory, calendar->starts, calendar->flights);
+    memory_free_all(&job->memory, index->starts, index->flights);
 }
 
 static bool is_waiting(const struct rank *rank)
@@ -67,7 +68,8 @@ static bool is_waiting(const struct rank *rank)
            !rank->unjudged && !rank->undecided && !rank->explained;
 }
 
-/* A deadlocked rank that `self` waits for in a meeting: from the place *at on; NONE: no more. */
+/* Returns the next deadlocked rank that `self` waits for in a rendezvous, starting at index *at.
+ * NONE: there are no more. */
 static uint32_t next_late(const struct training *job, const struct meeting *meeting, uint32_t self,
                           uint32_t *at)
 {
@@ -79,40 +81,41 @@ static uint32_t next_late(const struct training *job, const struct meeting *meet
     return GORDIAN_NONE;
 }
 
-/* What a deadlocked rank is in first, of what somebody deadlocked is late for. */
-static uint32_t first_meeting(const struct training *job, const struct calendar *calendar,
+/* Returns the first rendezvous of a deadlocked rank for which a deadlocked rank is late. */
+static uint32_t first_meeting(const struct training *job, const struct wait_index *index,
                               uint32_t rank)
 {
-    for (size_t i = calendar->starts[rank]; i < calendar->starts[rank + 1]; i++) {
-        uint32_t meeting = job->flights[calendar->flights[i]].meeting, at = 0;
+    for (size_t i = index->starts[rank]; i < index->starts[rank + 1]; i++) {
+        uint32_t meeting = job->flights[index->flights[i]].meeting, at = 0;
         if (next_late(job, &job->meetings[meeting], rank, &at) != GORDIAN_NONE)
             return meeting;
     }
     return GORDIAN_NONE;
 }
 
-/* In the narrow view a rank waits for ranks, past its meeting. */
-static gordian_status rank_waits(const struct training *job, const struct calendar *calendar,
+/* Emits the waits of a rank. In the narrow view a rank waits for other ranks directly instead of
+ * for a rendezvous. */
+static gordian_status rank_waits(const struct training *job, const struct wait_index *index,
                                  bool narrow, uint32_t rank, uint32_t *others,
                                  const struct wait_sink *sink, gordian_error *error)
 {
-    uint32_t first = narrow ? first_meeting(job, calendar, rank) : GORDIAN_NONE, at = 0, other;
+    uint32_t first = narrow ? first_meeting(job, index, rank) : GORDIAN_NONE, at = 0, other;
     size_t count = 0;
     if (narrow && first == GORDIAN_NONE)
         return GORDIAN_OK;
     while (narrow && (other = next_late(job, &job->meetings[first], rank, &at)) != GORDIAN_NONE)
         others[count++] = other;
-    for (size_t i = calendar->starts[rank]; !narrow && i < calendar->starts[rank + 1]; i++)
-        others[count++] = (uint32_t)job->rank_count + job->flights[calendar->flights[i]].meeting;
+    for (size_t i = index->starts[rank]; !narrow && i < index->starts[rank + 1]; i++)
+        others[count++] = (uint32_t)job->rank_count + job->flights[index->flights[i]].meeting;
     return sink->await(sink->context, rank, others, count, error);
 }
 
-static size_t most_others(const struct training *job, const struct calendar *calendar)
+static size_t most_others(const struct training *job, const struct wait_index *index)
 {
     size_t most = 0;
     for (size_t r = 0; r < job->rank_count; r++)
-        if (calendar->starts[r + 1] - calendar->starts[r] > most)
-            most = calendar->starts[r + 1] - calendar->starts[r];
+        if (index->starts[r + 1] - index->starts[r] > most)
+            most = index->starts[r + 1] - index->starts[r];
     for (size_t i = 0; i < job->meeting_count; i++)
         most = job->meetings[i].late_count > most ? job->meetings[i].late_count : most;
     return most;
@@ -121,18 +124,18 @@ static size_t most_others(const struct training *job, const struct calendar *cal
 gordian_status training_waits(const struct training *job, bool narrow, const struct wait_sink *sink,
                               gordian_error *error)
 {
-    struct calendar calendar;
-    gordian_status status = open_calendar(job, &calendar, error);
+    struct wait_index index;
+    gordian_status status = open_wait_index(job, &index, error);
     uint32_t *others = NULL;
     if (status == GORDIAN_OK) {
-        others = memory_alloc(&job->memory, (most_others(job, &calendar) + 1) * sizeof *others);
+        others = memory_alloc(&job->memory, (most_others(job, &index) + 1) * sizeof *others);
         if (!others)
             status = fail_memory(error);
     }
     for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++) {
         const struct rank *rank = &job->ranks[r];
         if (narrow ? rank->deadlocked : is_waiting(rank))
-            status = rank_waits(job, &calendar, narrow, r, others, sink, error);
+            status = rank_waits(job, &index, narrow, r, others, sink, error);
     }
     for (uint32_t i = 0; status == GORDIAN_OK && !narrow && i < job->meeting_count; i++) {
         const struct meeting *meeting = &job->meetings[i];
@@ -141,7 +144,7 @@ gordian_status training_waits(const struct training *job, bool narrow, const str
                                  job->late + meeting->late_first, meeting->late_count, error);
     }
     memory_free(&job->memory, others);
-    close_calendar(job, &calendar);
+    close_wait_index(job, &index);
     return status;
 }
 
@@ -172,19 +175,19 @@ static gordian_status judge_waits(const struct training *job, bool narrow,
 
 /* ------------------------------------------------------------------ cycles */
 
-/* A search from one rank for the shortest way back to it. */
+/* A search from one rank for the shortest path back to it. */
 struct search {
     struct training *job;
-    struct calendar calendar;
-    uint32_t *before; /* the rank from which each was reached; NONE: not yet */
+    struct wait_index index;
+    uint32_t *before; /* by rank: its predecessor in the search; NONE: not reached */
     uint32_t *queue;
     size_t count;
 };
 
-/* Marks whom `rank` waits for; true: that is where the search began. */
+/* Visits the ranks that `rank` waits for. Returns true if one of them is the start. */
 static bool reach_others(struct search *search, uint32_t rank, uint32_t start)
 {
-    uint32_t first = first_meeting(search->job, &search->calendar, rank), at = 0, other;
+    uint32_t first = first_meeting(search->job, &search->index, rank), at = 0, other;
     if (first == GORDIAN_NONE)
         return false;
     while ((other = next_late(search->job, &search->job->meetings[first], rank, &at)) !=
@@ -199,11 +202,11 @@ static bool reach_others(struct search *search, uint32_t rank, uint32_t start)
     return false;
 }
 
-/* The last rank of the shortest cycle through `start`; NONE: there is none. */
+/* Returns the last rank of the shortest cycle through `start`. NONE: there is none. */
 static uint32_t search_cycle(struct search *search, uint32_t start)
 {
     uint32_t found = GORDIAN_NONE;
-    for (size_t i = 0; i < search->count; i++) /* of the search before */
+    for (size_t i = 0; i < search->count; i++) /* undo the previous search */
         search->before[search->queue[i]] = GORDIAN_NONE;
     search->count = 0;
     search->queue[search->count++] = start;
@@ -214,7 +217,7 @@ static uint32_t search_cycle(struct search *search, uint32_t start)
     return found;
 }
 
-static size_t way_length(const struct search *search, uint32_t start, uint32_t last)
+static size_t path_length(const struct search *search, uint32_t start, uint32_t last)
 {
     size_t length = 1;
     for (uint32_t rank = last; rank != start; rank = search->before[rank])
@@ -222,12 +225,12 @@ static size_t way_length(const struct search *search, uint32_t start, uint32_t l
     return length;
 }
 
-/* Keeps the cycle that ends in `last` and began at `start`. */
+/* Stores the cycle from `start` to `last`. */
 static gordian_status keep_cycle(struct search *search, uint32_t start, uint32_t last,
                                  gordian_error *error)
 {
     struct training *job = search->job;
-    size_t length = way_length(search, start, last);
+    size_t length = path_length(search, start, last);
     if (!memory_extend(&job->memory, job->cycles, job->cycle_room, job->cycle_count) ||
         !memory_grow(&job->memory, &job->steps, &job->step_room, job->step_count + length,
                      sizeof *job->steps))
@@ -236,15 +239,15 @@ static gordian_status keep_cycle(struct search *search, uint32_t start, uint32_t
     job->step_count += length;
     for (size_t i = 0; i < length; i++) {
         job->steps[job->step_count - 1 - i] =
-            (struct step){last, first_meeting(job, &search->calendar, last)};
+            (struct step){last, first_meeting(job, &search->index, last)};
         last = search->before[last];
     }
     return GORDIAN_OK;
 }
 
-#define STARTS_MOST 64 /* members of a part from which a short cycle is looked for */
+#define STARTS_MOST 64 /* start nodes in each component from which a short cycle is searched */
 
-/* The shortest cycle that goes through one of the first members of a part. */
+/* Finds the shortest cycle through one of the first nodes of a strongly connected component. */
 static gordian_status part_cycle(struct search *search, const gordian_part *part,
                                  gordian_error *error)
 {
@@ -253,7 +256,7 @@ static gordian_status part_cycle(struct search *search, const gordian_part *part
     for (size_t i = 0; i < part->process_count && i < STARTS_MOST && shortest > 2; i++) {
         uint32_t last = search_cycle(search, part->processes[i]);
         size_t length =
-            last == GORDIAN_NONE ? SIZE_MAX : way_length(search, part->processes[i], last);
+            last == GORDIAN_NONE ? SIZE_MAX : path_length(search, part->processes[i], last);
         if (length < shortest) {
             shortest = length;
             best = part->processes[i];
@@ -269,7 +272,7 @@ static gordian_status draw_cycles(struct training *job, const gordian_report *re
 {
     struct search search = {.job = job};
     size_t bytes = (job->rank_count + 1) * sizeof *search.before;
-    gordian_status status = open_calendar(job, &search.calendar, error);
+    gordian_status status = open_wait_index(job, &search.index, error);
     search.before = memory_alloc(&job->memory, bytes);
     search.queue = memory_alloc(&job->memory, bytes);
     if (status == GORDIAN_OK && (!search.before || !search.queue))
@@ -279,7 +282,7 @@ static gordian_status draw_cycles(struct training *job, const gordian_report *re
     for (size_t i = 0; status == GORDIAN_OK && i < report->part_count; i++)
         status = part_cycle(&search, &report->parts[i], error);
     memory_free_all(&job->memory, search.before, search.queue);
-    close_calendar(job, &search.calendar);
+    close_wait_index(job, &search.index);
     return status;
 }
 
@@ -337,8 +340,8 @@ static gordian_status list_culprits(struct training *job, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Nobody in it is to blame: then it is a riddle. */
-static bool is_riddle(const struct training *job, const struct meeting *meeting)
+/* A stalled operation without a rank at fault is unexplained. */
+static bool is_unexplained(const struct training *job, const struct meeting *meeting)
 {
     for (uint32_t i = 0; i < meeting->count; i++)
         if (job->ranks[job->flights[meeting->first + i].rank].blame != BLAME_NONE)
@@ -356,7 +359,7 @@ gordian_status training_judge(struct training *job, struct verdict *verdict, gor
     TRY(find_cycles(job, error));
     TRY(list_culprits(job, error));
     for (size_t i = 0; i < job->meeting_count; i++) {
-        job->meetings[i].stalled = is_riddle(job, &job->meetings[i]);
+        job->meetings[i].stalled = is_unexplained(job, &job->meetings[i]);
         job->verdict.stalled_count += job->meetings[i].stalled;
     }
     for (size_t i = 0; i < job->group_count; i++)

@@ -1,4 +1,5 @@
-/* Meetings: which operations are in flight, who is in each, and who is late. */
+/* Finds each rendezvous: the operations in flight, the members that are in each of them, and the
+ * members that are late. */
 #include "sources/collectives/training.h"
 
 #include "foundation/base/error.h"
@@ -6,14 +7,14 @@
 
 #include <stdlib.h>
 
-/* Whoever is late, counted once for each operation: far above what jobs have, below what would
- * not fit. */
+/* limit of late members over all operations: far above the number in real jobs, and below what
+ * memory holds */
 #define LATE_MOST (1u << 27)
 
-/* ------------------------------------------------------------------ members */
+/* ------------------------------------------------------------------ members of groups */
 
-/* Groups that no dump lists the ranks of have those that speak of them. */
-static gordian_status list_speakers(struct training *job, gordian_error *error)
+/* If no dump lists the ranks of a group, its members are the ranks that mention it. */
+static gordian_status list_members(struct training *job, gordian_error *error)
 {
     uint32_t *counts = memory_zeroed(&job->memory, (job->group_count + 1) * sizeof *counts);
     gordian_status status = counts ? GORDIAN_OK : fail_memory(error);
@@ -23,7 +24,7 @@ static gordian_status list_speakers(struct training *job, gordian_error *error)
     for (size_t g = 0; status == GORDIAN_OK && g < job->group_count; g++) {
         struct group *group = &job->groups[g];
         if (group->count || !counts[g]) {
-            counts[g] = 0; /* not to be filled */
+            counts[g] = 0; /* this group has members already */
             continue;
         }
         uint32_t *members = memory_alloc(&job->memory, counts[g] * sizeof *members);
@@ -45,7 +46,7 @@ static gordian_status list_speakers(struct training *job, gordian_error *error)
     return status;
 }
 
-/* Every rank that a group has is one of the job's. */
+/* Marks every member of a group as a rank of the job. */
 static gordian_status list_ranks(struct training *job, gordian_error *error)
 {
     for (size_t g = 0; g < job->group_count; g++) {
@@ -59,7 +60,7 @@ static gordian_status list_ranks(struct training *job, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* What one rank shows of a group holds for the group. */
+/* Copies what one rank knows about a group to the group. */
 static void learn_groups(struct training *job)
 {
     for (size_t r = 0; r < job->rank_count; r++) {
@@ -72,8 +73,8 @@ static void learn_groups(struct training *job)
     }
 }
 
-/* Has the device done all that was handed to it, and the operation among it? A number that a
- * collective and a send can both have says nothing, unless sends are coalesced. */
+/* Has the device completed everything it was given, including this operation? A number that both a
+ * collective and a send may have is ambiguous, unless sends are coalesced. */
 static bool is_idle_since(const struct training *job, const struct seat *seat,
                           const struct operation *operation)
 {
@@ -85,7 +86,7 @@ static bool is_idle_since(const struct training *job, const struct seat *seat,
     return !came_before(last, operation);
 }
 
-/* Is the last thing that the device has completed the collective, or something after it? Sends and
+/* Is the last operation that the device has completed this collective or a later one? Sends and
  * receives that are not coalesced complete in an order of their own. */
 static bool is_completed_since(const struct training *job, const struct seat *seat,
                                const struct operation *operation)
@@ -97,11 +98,12 @@ static bool is_completed_since(const struct training *job, const struct seat *se
            (job->coalesces || last > seat->top_p2p);
 }
 
-/* In a dump of active entries a single one may be all that is left of a coalesced group: the one
- * that closes it was left out because it is completed, or others were forgotten. It shows
- * - in the status of the group;
- * - in later collectives that are completed: those of a group complete in order;
- * - for sends and receives, which need not, in others of the job that are coalesced. */
+/* In a dump of active entries, a single entry may be all that is left of a coalesced group: the
+ * closing entry was omitted because it is completed, or the recorder dropped other entries. This
+ * shows in
+ * - the status of the group;
+ * - later collectives of the group that are completed, because collectives complete in order;
+ * - for sends and receives, which need not complete in order: other coalesced ones in the job. */
 static bool is_left_over(const struct training *job, const struct rank *rank,
                          const struct operation *operation)
 {
@@ -112,15 +114,17 @@ static bool is_left_over(const struct training *job, const struct rank *rank,
         return true;
     if (operation->peer != GORDIAN_NONE)
         return operation->passed && job->coalesces;
-    /* Is a later collective of the group not here? Then it is completed, and all before it are. */
+    /* A later collective of the group that is not in the dump is completed, and so are all before
+     * it. */
     const struct operation *end = rank->operations + seat->first + seat->collectives;
     bool overtaken = seat->top > operation->sequence &&
                      seat->top - operation->sequence > (uint64_t)(end - operation - 1);
     return overtaken || is_completed_since(job, seat, operation);
 }
 
-/* Is the operation the last thing of its group, and the device not done with that? Then it is in
- * flight. So it is if the status has not come to it: its launch is not closed yet. */
+/* Is the operation certainly in flight? It is, if it is the last operation of its group and the
+ * device is not done with it. It is also, if the status has not reached it: its launch is not
+ * closed yet. */
 static bool is_surely_in_flight(const struct rank *rank, const struct operation *operation)
 {
     const struct seat *seat = rank_seat(rank, operation->group);
@@ -153,7 +157,7 @@ static void retire_left_over(const struct training *job, struct rank *rank)
     }
 }
 
-/* ------------------------------------------------------------------ flights */
+/* ------------------------------------------------------------------ operations in flight */
 
 static int compare_flights(const void *left, const void *right, void *context)
 {
@@ -170,8 +174,8 @@ static int compare_flights(const void *left, const void *right, void *context)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* All of them, by group; its collectives by sequence and rank, then the others by rank. They come
- * rank by rank and are brought in order by counting groups, then sorted within each. */
+/* Lists all operations in flight by group: collectives by sequence number and rank, then sends and
+ * receives by rank. Counts by group first and then sorts within each group. */
 static gordian_status gather_flights(struct training *job, gordian_error *error)
 {
     size_t *starts = memory_zeroed(&job->memory, (job->group_count + 2) * sizeof *starts);
@@ -209,7 +213,7 @@ static gordian_status gather_flights(struct training *job, gordian_error *error)
 
 /* ------------------------------------------------------------------ collectives */
 
-/* A rank's entry of a collective; NULL: the recorder has none. */
+/* Returns a rank's entry of a collective. NULL: the dump has none. */
 static const struct operation *find_collective(const struct rank *rank, const struct seat *seat,
                                                uint64_t sequence)
 {
@@ -228,14 +232,14 @@ static const struct operation *find_collective(const struct rank *rank, const st
 
 enum arrival {
     ARRIVAL_NONE,      /* has not queued it */
-    ARRIVAL_FLIGHT,    /* has */
-    ARRIVAL_COMPLETED, /* and is through */
+    ARRIVAL_FLIGHT,    /* has queued it */
+    ARRIVAL_COMPLETED, /* has completed it */
 };
 
-/* How far a member is with a collective of which it has no entry in flight. The recorder forgets
- * the oldest entries, and a dump may have left out what was completed: then the status tells,
- * unless it counts other things, too; and who has queued a later one has queued this. */
-static enum arrival tell_arrival(const struct training *job, const struct rank *rank,
+/* Returns how far a member is with a collective of which it has no entry in flight. The recorder
+ * drops the oldest entries, and a dump may omit completed ones. Then the status decides, unless it
+ * also counts sends. A member that has queued a later collective has queued this one. */
+static enum arrival find_arrival(const struct training *job, const struct rank *rank,
                                  uint32_t group, uint64_t sequence)
 {
     const struct seat *seat = rank_seat(rank, group);
@@ -257,7 +261,8 @@ static gordian_status add_late(struct training *job, struct meeting *meeting, ui
                                gordian_error *error)
 {
     if (job->late_count == LATE_MOST)
-        return fail(error, GORDIAN_STATUS_INPUT, "too many operations in groups of too many ranks");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "too many operations in flight in groups that are too large");
     if (!memory_extend(&job->memory, job->late, job->late_room, job->late_count))
         return fail_memory(error);
     job->late[job->late_count++] = rank;
@@ -265,8 +270,8 @@ static gordian_status add_late(struct training *job, struct meeting *meeting, ui
     return GORDIAN_OK;
 }
 
-/* Members that are not in it: completed, or missing. Flights and members are walked together where
- * both ascend; a list of ranks that does not is searched. */
+/* Finds the members that are not in the operation: they have completed it, or are missing. If
+ * flights and members are both sorted, one pass finds them; otherwise the list is searched. */
 static gordian_status find_missing(struct training *job, struct meeting *meeting,
                                    gordian_error *error)
 {
@@ -280,7 +285,7 @@ static gordian_status find_missing(struct training *job, struct meeting *meeting
             continue;
         }
         enum arrival arrival =
-            tell_arrival(job, &job->ranks[member], meeting->group, meeting->sequence);
+            find_arrival(job, &job->ranks[member], meeting->group, meeting->sequence);
         if (arrival == ARRIVAL_COMPLETED)
             meeting->completed++;
         else if (arrival == ARRIVAL_NONE)
@@ -315,7 +320,7 @@ static gordian_status meet_collective(struct training *job, size_t first, uint32
     TRY(add_meeting(job, first, count, error));
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
     TRY(find_missing(job, meeting, error));
-    for (uint32_t i = 0; i < count; i++) { /* those in it that have something older in flight */
+    for (uint32_t i = 0; i < count; i++) { /* members that have an older operation in flight */
         const struct flight *flight = &job->flights[first + i];
         if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
             TRY(add_late(job, meeting, flight->rank, error));
@@ -326,7 +331,7 @@ static gordian_status meet_collective(struct training *job, size_t first, uint32
 
 /* ------------------------------------------------------------------ sends and receives */
 
-/* A rank's operations with one peer in a group: from *first on, *count of them. */
+/* Finds a rank's operations with one peer in a group: *count of them, starting at *first. */
 static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, uint32_t *first,
                       uint32_t *count)
 {
@@ -335,7 +340,7 @@ static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, ui
     if (!seat)
         return;
     uint32_t end = seat->first + seat->count, low = seat->first + seat->collectives, high = end;
-    while (low < high) { /* peers descend */
+    while (low < high) { /* peers are in descending order */
         uint32_t middle = (low + high) / 2;
         if (rank->operations[middle].peer > peer)
             low = middle + 1;
@@ -348,14 +353,14 @@ static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, ui
     *count = low - *first;
 }
 
-/* Is it one of those that pairs are counted among? All of them where both sides have all, those in
- * flight otherwise. */
+/* Does the operation count when sends and receives are paired? All count if both sides are
+ * complete; otherwise only those in flight. */
 static bool is_counted(const struct operation *operation, bool whole)
 {
     return whole || in_flight(operation);
 }
 
-/* Which of its kind to its peer is it: 0 is the oldest. */
+/* Returns the index of the operation among those of its kind to its peer; 0 is the oldest. */
 static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t index, bool whole)
 {
     const struct operation *self = &rank->operations[index];
@@ -373,8 +378,9 @@ static bool seat_is_whole(const struct rank *rank, uint32_t group)
     return seat && seat->whole;
 }
 
-/* The operation of the other side that meets a flight; NULL: not queued. Sequence numbers do not
- * pair them, as every rank counts its own sends and receives: the order between the two does. */
+/* Returns the matching operation of the peer. NULL: the peer has not queued it. Each rank counts
+ * its own sends and receives, so the order between the two ranks pairs them, not the sequence
+ * numbers. */
 static const struct operation *find_partner(const struct training *job, uint32_t rank,
                                             uint32_t index)
 {
@@ -393,8 +399,7 @@ static const struct operation *find_partner(const struct training *job, uint32_t
     return NULL;
 }
 
-/* Is there something of another launch in flight before it on the way between the two? `sends`: a
- * send. */
+/* Is an operation of an earlier launch between the same two ranks in flight? `sends`: a send. */
 static bool is_behind(const struct rank *rank, const struct operation *operation, bool sends)
 {
     for (const struct operation *i = operation;
@@ -405,8 +410,8 @@ static bool is_behind(const struct rank *rank, const struct operation *operation
     return false;
 }
 
-/* Does the other side have to do something else first? A send is held up only by a send the other
- * way that its receive is queued behind. */
+/* Does the peer have to do something else first? A send is blocked only by a send in the opposite
+ * direction that is queued before its receive. */
 static bool partner_is_late(const struct training *job, const struct operation *self,
                             const struct operation *partner)
 {
@@ -417,8 +422,8 @@ static bool partner_is_late(const struct training *job, const struct operation *
            (!self->sends && other->oldest < partner->order);
 }
 
-/* Does a rank have to do something else before its own operation? A receive runs behind the sends
- * to the same peer that were launched before it. */
+/* Does the rank have to do something else before this operation? A receive runs after the sends to
+ * the same peer that were launched before it. */
 static bool self_is_late(const struct training *job, const struct rank *rank,
                          const struct operation *self)
 {
@@ -433,8 +438,8 @@ static bool self_is_late(const struct training *job, const struct rank *rank,
     return false;
 }
 
-/* Does a receive that is launched together with this send wait? It explains why the launch is in
- * flight, and the message may have been taken long ago. */
+/* Does a receive in the same launch wait? This explains why the launch is in flight; the message
+ * may have been received long ago. */
 static bool launch_receives(const struct training *job, uint32_t index,
                             const struct operation *send)
 {
@@ -457,7 +462,7 @@ static gordian_status meet_peer(struct training *job, size_t at, gordian_error *
     const struct operation *self = flight_operation(job, flight);
     const struct operation *partner = find_partner(job, flight->rank, flight->operation);
     bool late = partner ? partner_is_late(job, self, partner) : !self->sends;
-    /* Has the receiver of a send not come to it, as far as can be said? */
+    /* Has the receiver certainly not reached the receive? */
     bool unreceived =
         self->sends && !late && !(self->coalesced && launch_receives(job, flight->rank, self)) &&
         (!partner || (in_flight(partner) && job->ranks[self->peer].oldest < partner->order));
@@ -483,7 +488,7 @@ bool meeting_is_unsure(const struct training *job, const struct meeting *meeting
     return true;
 }
 
-/* All flights of one collective, from `first` on. */
+/* Returns the end of the operations in flight that belong to the same collective as `first`. */
 static size_t collective_end(const struct training *job, size_t first)
 {
     const struct operation *a = flight_operation(job, &job->flights[first]);
@@ -497,14 +502,14 @@ static size_t collective_end(const struct training *job, size_t first)
 
 gordian_status training_meet(struct training *job, gordian_error *error)
 {
-    TRY(list_speakers(job, error));
+    TRY(list_members(job, error));
     learn_groups(job);
     for (size_t r = 0; r < job->rank_count; r++)
         if (job->ranks[r].active)
             retire_left_over(job, &job->ranks[r]);
     TRY(list_ranks(job, error));
     TRY(gather_flights(job, error));
-    /* So that no list is without an address, however empty. */
+    /* `late` must not be NULL, even if it is empty */
     if (!memory_extend(&job->memory, job->late, job->late_room, 0))
         return fail_memory(error);
     for (size_t first = 0, end; first < job->flight_count; first = end) {
@@ -513,8 +518,8 @@ gordian_status training_meet(struct training *job, gordian_error *error)
         if (operation->peer != GORDIAN_NONE)
             TRY(meet_peer(job, first, error));
         else if (job->groups[operation->group].uneven) {
-            /* The numbers say nothing about who is in the same collective: its ranks are neither
-             * waited for nor to blame. */
+            /* The numbers do not show which ranks are in the same collective. So no rank waits for
+             * these ranks, and none of them is at fault. */
             for (size_t i = first; i < end; i++)
                 job->ranks[job->flights[i].rank].unjudged = true;
             job->groups[operation->group].unjudged = true;

@@ -1,3 +1,4 @@
+/* Pickle parser: a stack machine for the opcodes that make plain data. */
 #include "sources/collectives/pickle.h"
 
 #include "foundation/base/error.h"
@@ -12,10 +13,10 @@ struct machine {
     struct arena *arena;
     const uint8_t *bytes;
     size_t size, at;
-    size_t opcode; /* where the present one is */
+    size_t opcode; /* offset of the current opcode */
     struct value **stack;
     size_t count, room;
-    size_t *marks; /* places of the stack */
+    size_t *marks; /* indexes into the stack */
     size_t mark_count, mark_room;
     struct value **memo;
     size_t memo_count, memo_room;
@@ -36,7 +37,7 @@ static gordian_status push_value(struct machine *machine, struct value *value)
     return GORDIAN_OK;
 }
 
-/* What is above the last mark may be used, not what lies below. */
+/* Returns the lower end of the usable stack, which is above the last mark. */
 static size_t stack_floor(const struct machine *machine)
 {
     return machine->mark_count ? machine->marks[machine->mark_count - 1] : 0;
@@ -46,10 +47,10 @@ static gordian_status need_values(struct machine *machine, size_t count)
 {
     return machine->count - stack_floor(machine) >= count
                ? GORDIAN_OK
-               : machine_fault(machine, "the stack has too little");
+               : machine_fault(machine, "the stack has too few values");
 }
 
-/* `width` bytes behind the opcode as a number; `what` is wrong if there are fewer. */
+/* Reads `width` bytes after the opcode as a number. `what`: the error if there are fewer. */
 static gordian_status take_number(struct machine *machine, unsigned width, uint64_t *number,
                                   const char *what)
 {
@@ -64,7 +65,7 @@ static gordian_status take_number(struct machine *machine, unsigned width, uint6
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ simple ones */
+/* ------------------------------------------------------------------ numbers and texts */
 
 static gordian_status push_simple(struct machine *machine, enum value_kind kind, int64_t integer)
 {
@@ -102,7 +103,8 @@ static gordian_status do_integer(struct machine *machine, unsigned width)
     return push_simple(machine, VALUE_INTEGER, (int64_t)number);
 }
 
-/* Any length, the sign in the last byte; what does not fit 64 bits is as good as the nearest. */
+/* Reads a number of any length, with the sign in the last byte. Clamps numbers that do not fit in
+ * 64 bits. */
 static gordian_status do_long(struct machine *machine, unsigned width)
 {
     uint64_t length, number = 0;
@@ -121,7 +123,7 @@ static gordian_status do_long(struct machine *machine, unsigned width)
     return push_simple(machine, VALUE_INTEGER, (int64_t)number);
 }
 
-/* A number with a point, most significant byte first. */
+/* Reads a floating-point number, most significant byte first. */
 static gordian_status do_real(struct machine *machine, unsigned width)
 {
     uint64_t bits = 0;
@@ -153,9 +155,9 @@ static gordian_status do_text(struct machine *machine, unsigned width)
 
 /* ------------------------------------------------------------------ lines of protocols 0 and 1 */
 
-#define FLOAT_MOST 64 /* digits and signs of a number with a point */
+#define FLOAT_MOST 64 /* longest text of a floating-point number */
 
-/* The bytes up to the end of the line; moves behind it. */
+/* Reads the bytes up to the end of the line and advances past it. */
 static gordian_status take_line(struct machine *machine, const char **line, size_t *length)
 {
     const uint8_t *from = machine->bytes + machine->at;
@@ -170,7 +172,7 @@ static gordian_status take_line(struct machine *machine, const char **line, size
     return GORDIAN_OK;
 }
 
-/* A whole number; what does not fit 64 bits is as good as the nearest. */
+/* Parses an integer. Clamps numbers that do not fit in 64 bits. */
 static bool parse_integer(const char *line, size_t length, int64_t *number)
 {
     bool negative = length && line[0] == '-';
@@ -179,13 +181,14 @@ static bool parse_integer(const char *line, size_t length, int64_t *number)
     for (; at < length && line[at] >= '0' && line[at] <= '9'; at++)
         if (__builtin_mul_overflow(*number, 10, number) ||
             __builtin_sub_overflow(*number, line[at] - '0', number))
-            *number = INT64_MIN; /* digits count downwards: the smallest number has no opposite */
+            *number = INT64_MIN; /* count downwards: the smallest number has no positive
+                                    counterpart */
     if (!negative)
         *number = *number == INT64_MIN ? INT64_MAX : -*number;
     return at == length && length > negative;
 }
 
-/* "I01" and "I00" are truths: numbers do not begin with 0. */
+/* "I01" and "I00" are booleans: numbers do not begin with 0. */
 static gordian_status do_integer_line(struct machine *machine, unsigned is_long)
 {
     const char *line;
@@ -196,7 +199,7 @@ static gordian_status do_integer_line(struct machine *machine, unsigned is_long)
         return push_simple(machine, VALUE_BOOL, line[1] - '0');
     length -= is_long && length && line[length - 1] == 'L';
     if (!parse_integer(line, length, &number))
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     return push_simple(machine, VALUE_INTEGER, number);
 }
 
@@ -208,12 +211,12 @@ static gordian_status do_real_line(struct machine *machine, unsigned ignored)
     size_t length;
     TRY(take_line(machine, &line, &length));
     if (length == 0 || length > FLOAT_MOST)
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     memcpy(text, line, length);
     text[length] = '\0';
     double real = strtod(text, &end);
     if (*end)
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     return push_real(machine, real);
 }
 
@@ -227,8 +230,8 @@ static char *write_utf8(char *to, uint32_t code)
     return to + bytes;
 }
 
-/* `count` hexadecimal digits as a character; false: they are none, or there is no such character.
- */
+/* Parses `count` hexadecimal digits as a character. False: they are not digits, or the character
+ * does not exist. */
 static bool take_code(const char *at, const char *end, int count, uint32_t *code)
 {
     *code = 0;
@@ -245,12 +248,12 @@ static bool take_code(const char *at, const char *end, int count, uint32_t *code
         *code = *code << 4 | (uint32_t)digit;
     }
     if (*code >= 0xd800 && *code < 0xe000)
-        *code = 0xfffd; /* half a pair */
+        *code = 0xfffd; /* half of a surrogate pair */
     return *code < 0x110000;
 }
 
-/* Bytes are characters below 256, except \uXXXX, \UXXXXXXXX and, where `quoted`, what strings of
- * Python have behind a backslash. NULL: an escape that means nothing. */
+/* Decodes bytes as characters below 256, with the escapes \uXXXX and \UXXXXXXXX or, if `quoted`,
+ * those of Python strings. Returns NULL if an escape is invalid. */
 static char *unescape_line(const char *at, const char *end, char *to, bool quoted)
 {
     static const char letters[] = "\\'\"abfnrtv", stand[] = "\\'\"\a\b\f\n\r\t\v";
@@ -277,7 +280,7 @@ static char *unescape_line(const char *at, const char *end, char *to, bool quote
     return to;
 }
 
-/* Every byte becomes at most two. */
+/* Every byte becomes at most two bytes of UTF-8. */
 static gordian_status do_text_line(struct machine *machine, unsigned quoted)
 {
     const char *line;
@@ -285,7 +288,7 @@ static gordian_status do_text_line(struct machine *machine, unsigned quoted)
     TRY(take_line(machine, &line, &length));
     if (quoted) {
         if (length < 2 || (line[0] != '\'' && line[0] != '"') || line[length - 1] != line[0])
-            return machine_fault(machine, "a text without its quotes");
+            return machine_fault(machine, "the text has no quotes");
         line++;
         length -= 2;
     }
@@ -297,7 +300,7 @@ static gordian_status do_text_line(struct machine *machine, unsigned quoted)
         return fail_memory(machine->error);
     char *end = unescape_line(line, line + length, text, quoted);
     if (!end)
-        return machine_fault(machine, "a backslash that means nothing");
+        return machine_fault(machine, "invalid escape sequence");
     value->text = text;
     value->count = (uint32_t)(end - text);
     return push_value(machine, value);
@@ -315,17 +318,18 @@ static gordian_status do_mark(struct machine *machine, unsigned ignored)
     return GORDIAN_OK;
 }
 
-/* Where what lies above the last mark begins; the mark is taken away. */
+/* Removes the last mark. *from: the stack index at the mark. */
 static gordian_status take_mark(struct machine *machine, size_t *from)
 {
     *from = 0;
     if (machine->mark_count == 0)
-        return machine_fault(machine, "no mark was set");
+        return machine_fault(machine, "there is no mark on the stack");
     *from = machine->marks[--machine->mark_count];
     return GORDIAN_OK;
 }
 
-/* Moves what lies from `from` on into a list, or, as keys and values in turn, a dictionary. */
+/* Moves the stack from `from` on into a list, or into a dictionary as alternating keys and
+ * values. */
 static gordian_status move_items(struct machine *machine, size_t from, struct value *into)
 {
     bool dict = into->kind == VALUE_DICT;
@@ -340,7 +344,7 @@ static gordian_status move_items(struct machine *machine, size_t from, struct va
     return GORDIAN_OK;
 }
 
-/* Moves what lies from `from` on to the container below it. */
+/* Moves the stack from `from` on into the container below it. */
 static gordian_status fill_container(struct machine *machine, size_t from, unsigned kind)
 {
     if (from == stack_floor(machine) || machine->stack[from - 1]->kind != kind)
@@ -356,7 +360,7 @@ static gordian_status do_fill_marked(struct machine *machine, unsigned kind)
     return fill_container(machine, from, kind);
 }
 
-/* With one item, or one key and its value. */
+/* Adds one item, or one key with its value, to the container below. */
 static gordian_status do_fill(struct machine *machine, unsigned kind)
 {
     size_t count = kind == VALUE_DICT ? 2 : 1;
@@ -364,7 +368,7 @@ static gordian_status do_fill(struct machine *machine, unsigned kind)
     return fill_container(machine, machine->count - count, kind);
 }
 
-/* What lies from `from` on becomes a list or a dictionary. */
+/* Makes a list or a dictionary of the stack from `from` on. */
 static gordian_status make_container(struct machine *machine, size_t from, enum value_kind kind)
 {
     struct value *value = value_new(machine->arena, kind);
@@ -389,7 +393,7 @@ static gordian_status do_make_tuple(struct machine *machine, unsigned count)
 
 /* ------------------------------------------------------------------ the memo */
 
-/* `width` bytes; 0: a line. */
+/* Reads an index of `width` bytes; 0: a line of text. */
 static gordian_status take_index(struct machine *machine, unsigned width, uint64_t *index)
 {
     const char *line;
@@ -399,17 +403,17 @@ static gordian_status take_index(struct machine *machine, unsigned width, uint64
         return take_number(machine, width, index, IN_NUMBER);
     TRY(take_line(machine, &line, &length));
     if (!parse_integer(line, length, &number) || number < 0)
-        return machine_fault(machine, "a line that is no number");
+        return machine_fault(machine, "the line is not a number");
     *index = (uint64_t)number;
     return GORDIAN_OK;
 }
 
-/* An index is below the file's size in all that a pickler writes, which bounds the memory. */
+/* Picklers write indexes below the file's size. This limit bounds the memory. */
 static gordian_status put_memo(struct machine *machine, uint64_t index)
 {
     TRY(need_values(machine, 1));
     if (index > machine->size)
-        return machine_fault(machine, "a place in the memo that no pickler uses");
+        return machine_fault(machine, "the memo index is too large");
     if (!memory_grow_zeroed(&machine->arena->memory, &machine->memo, &machine->memo_room,
                             (size_t)index + 1, sizeof *machine->memo))
         return fail_memory(machine->error);
@@ -437,7 +441,7 @@ static gordian_status do_get(struct machine *machine, unsigned width)
     uint64_t index;
     TRY(take_index(machine, width, &index));
     if (index >= machine->memo_count || !machine->memo[index])
-        return machine_fault(machine, "nothing was put there in the memo");
+        return machine_fault(machine, "the memo is empty at this index");
     return push_value(machine, machine->memo[index]);
 }
 
@@ -446,12 +450,11 @@ static gordian_status do_get(struct machine *machine, unsigned width)
 static gordian_status do_protocol(struct machine *machine, unsigned width)
 {
     uint64_t protocol;
-    TRY(take_number(machine, width, &protocol, "a protocol that is not known"));
-    return protocol > PROTOCOL_MOST ? machine_fault(machine, "a protocol that is not known")
-                                    : GORDIAN_OK;
+    TRY(take_number(machine, width, &protocol, "unknown protocol"));
+    return protocol > PROTOCOL_MOST ? machine_fault(machine, "unknown protocol") : GORDIAN_OK;
 }
 
-/* A frame says how many bytes follow that may be read at once: all of them are here. */
+/* A frame is a hint for reading ahead: all bytes are in memory already. */
 static gordian_status do_frame(struct machine *machine, unsigned width)
 {
     uint64_t length;
@@ -481,7 +484,8 @@ static gordian_status do_repeat(struct machine *machine, unsigned ignored)
 
 #define STOP '.'
 
-/* By code: what is done for it, and with which argument. Those without a function are refused. */
+/* The opcodes by code, with their functions and arguments. An opcode without a function is
+ * refused. */
 static const struct {
     const char *name;
     gordian_status (*run)(struct machine *machine, unsigned argument);
@@ -506,7 +510,7 @@ static const struct {
     [0x8d] = {"BINUNICODE8", do_text, 8},
     ['U'] = {"SHORT_BINSTRING", do_text, 1},
     ['T'] = {"BINSTRING", do_text, 4},
-    /* of protocols 0 and 1: a line of text follows */
+    /* protocols 0 and 1: a line of text follows */
     ['I'] = {"INT", do_integer_line, false},
     ['L'] = {"LONG", do_integer_line, true},
     ['F'] = {"FLOAT", do_real_line, 0},
@@ -532,7 +536,7 @@ static const struct {
     ['e'] = {"APPENDS", do_fill_marked, VALUE_LIST},
     ['s'] = {"SETITEM", do_fill, VALUE_DICT},
     ['u'] = {"SETITEMS", do_fill_marked, VALUE_DICT},
-    /* these make no plain data */
+    /* refused: these do not make plain data */
     ['c'] = {.name = "GLOBAL"},
     ['R'] = {.name = "REDUCE"},
     ['b'] = {.name = "BUILD"},
@@ -562,9 +566,9 @@ static gordian_status refuse_opcode(struct machine *machine, uint8_t code)
 {
     if (opcodes[code].name)
         return fail(machine->error, GORDIAN_STATUS_INPUT,
-                    "byte %zu: the opcode %s makes no plain data: refused", machine->opcode,
+                    "byte %zu: opcode %s refused: it does not make plain data", machine->opcode,
                     opcodes[code].name);
-    return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: there is no opcode 0x%02x",
+    return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: unknown opcode 0x%02x",
                 machine->opcode, code);
 }
 
@@ -582,7 +586,7 @@ static gordian_status run_machine(struct machine *machine, const struct value **
         TRY(opcodes[code].run(machine, opcodes[code].argument));
     }
     if (machine->count != 1 || machine->mark_count)
-        return machine_fault(machine, "STOP, and the stack does not hold one value");
+        return machine_fault(machine, "the stack does not hold exactly one value at STOP");
     *out = machine->stack[0];
     return GORDIAN_OK;
 }

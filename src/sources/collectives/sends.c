@@ -1,24 +1,25 @@
-/* Senders: ranks that are in nothing but sends to which their receivers have not come: the receive
- * was not posted, or the receiver has something else to do before it.
+/* Judges senders: ranks whose only operations in flight are sends that their receivers have not
+ * reached. The receive was not posted, or the receiver has to do something else first.
  *
- * NCCL gives no promise that a send completes before its receive is posted: the message goes into a
- * buffer, and what the buffer does not hold waits for the receiver. The host goes on all the same,
- * unless the program makes it wait. So a rank with such a send, to which others wait for another
- * operation, either waits for its receiver or has stopped for a reason of its own. Dumps do not say
- * which. It is decided like this:
+ * NCCL does not guarantee that a send completes before its receive is posted: the message goes into
+ * a buffer, and the part that does not fit waits for the receiver. The host continues, unless the
+ * program makes it wait. So a rank with such a send, for which others wait in another operation,
+ * either waits for its receiver or has stopped for a reason of its own. Dumps do not show which.
+ * These rules decide:
  *
- * 1. Its receiver is to blame, or is a sender that waits for one that is: the sender waits.
- * 2. The message is larger than EAGER_MOST and somebody to blame is behind what the receiver waits
- *    for: the sender waits.
- * 3. Senders send such large messages to each other, all around: a cycle.
- * 4. Everything behind its sends leads back to itself: it has stopped, and is absent. */
+ * 1. If the receiver is at fault, or is a sender that waits for a rank at fault, the sender waits.
+ * 2. If the message is larger than EAGER_MOST, and the receiver is blocked behind a rank at fault,
+ * the sender waits.
+ * 3. If senders send such large messages to each other in a circle, it is a cycle.
+ * 4. If everything that its sends wait for leads back to the sender, it has stopped and is absent.
+ */
 #include "sources/collectives/training.h"
 
 #include "foundation/base/error.h"
 
-/* The eager size: up to here NCCL may complete a send into its buffers. With the default of
- * NCCL_BUFFSIZE, 4 MiB in 8 steps, two sends of 512 KiB were seen to complete before a receive, a
- * third not (NVIDIA/nccl issue 544). */
+/* Up to this size NCCL may complete a send into its buffers. With the default of NCCL_BUFFSIZE, 4
+ * MiB in 8 steps, two sends of 512 KiB completed before a receive, and a third did not (NVIDIA/nccl
+ * issue 544). */
 #define EAGER_MOST (1u << 20)
 
 static unsigned type_size(const char *type)
@@ -34,7 +35,7 @@ static unsigned type_size(const char *type)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, type) == 0)
             return types[i].size;
-    return 1; /* bytes, booleans, eight bits; or not known */
+    return 1; /* bytes, booleans, 8-bit types, and unknown types */
 }
 
 bool send_is_large(const struct training *job, const struct operation *send)
@@ -62,8 +63,8 @@ bool find_senders(struct training *job)
     bool any = false;
     for (size_t i = 0; i < job->meeting_count; i++) {
         const struct meeting *meeting = &job->meetings[i];
-        /* May the send hold up its rank? Not one that a buffer holds, to a receiver that is in
-         * something else. */
+        /* A send whose message fits into the buffer does not block its rank, if the receiver is in
+         * another operation. */
         if (!meeting->unreceived || send_rank(job, meeting)->engaged ||
             !(meeting->unreceived &&
               (is_large(job, meeting) || !receive_rank(job, meeting)->engaged)))
@@ -73,9 +74,9 @@ bool find_senders(struct training *job)
     return any;
 }
 
-/* Senders that only wait for each other, with messages that no buffer holds: all that are left when
- * those that wait for something else are taken away, one after the other. */
-static void find_crosswise(struct training *job)
+/* Finds senders that wait only for each other with messages larger than the buffer. Removes senders
+ * that wait for something else until no more can be removed. */
+static void find_mutual_senders(struct training *job)
 {
     for (size_t r = 0; r < job->rank_count; r++)
         job->ranks[r].explained = job->ranks[r].sender && job->ranks[r].deadlocked;
@@ -92,7 +93,7 @@ static void find_crosswise(struct training *job)
     }
 }
 
-/* Those that nothing explains. Those for whom only other senders wait are not accused. */
+/* Accuses senders that no rule explains, except those for which only other senders wait. */
 static void accuse_senders(struct training *job)
 {
     for (uint32_t i = 0; i < job->meeting_count; i++) {
@@ -108,7 +109,7 @@ static void accuse_senders(struct training *job)
 gordian_status training_settle_senders(struct training *job, gordian_error *error)
 {
     TRY(training_find_deadlocked(job, error));
-    find_crosswise(job);
+    find_mutual_senders(job);
     TRY(training_find_deadlocked(job, error));
     accuse_senders(job);
     for (size_t r = 0; r < job->rank_count; r++) {

@@ -1,4 +1,4 @@
-/* A job's dumps: reading all of them, by several threads. */
+/* The dumps of a training job: reads all of them with several threads. */
 #include "sources/collectives/training.h"
 
 #include "foundation/base/error.h"
@@ -88,7 +88,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A rank from digits at name[start ..); NONE: there are none, or too many. */
+/* Parses a rank from the digits at name[start ..). NONE: there are no digits, or too many. */
 static uint32_t parse_rank(const char *name, size_t start)
 {
     uint32_t rank = 0;
@@ -99,7 +99,7 @@ static uint32_t parse_rank(const char *name, size_t start)
                                                                                 : GORDIAN_NONE;
 }
 
-/* The number behind the last "rank": "rank3_host12", "trace_rank_3.json". */
+/* Returns the number after the last "rank": "rank3_host12", "trace_rank_3.json". */
 static uint32_t named_rank(const char *name)
 {
     uint32_t rank = GORDIAN_NONE;
@@ -113,7 +113,7 @@ static uint32_t named_rank(const char *name)
     return rank;
 }
 
-/* The number at the end, before what is left of the name. */
+/* Returns the number at the end of the name, before a known file extension. */
 static uint32_t last_number(const char *name)
 {
     static const char *const endings[] = {".json", ".pickle", ".pkl", ".bin", ".trace"};
@@ -140,15 +140,15 @@ uint32_t training_rank_of(const char *path)
 
 /* ------------------------------------------------------------------ reading files */
 
-struct crew {
+struct read_work {
     struct training *job;
     const struct dump_file *files;
     size_t count;
     _Atomic size_t next;
-    _Atomic bool failed; /* for lack of memory */
+    _Atomic bool failed; /* out of memory */
 };
 
-/* A file as bytes with a NUL behind them, in a buffer that grows. */
+/* Reads a file into a growing buffer and appends a NUL. */
 static gordian_status load_file(const char *path, char **bytes, size_t *room, size_t *size,
                                 const gordian_allocator *memory, gordian_error *error)
 {
@@ -159,7 +159,7 @@ static gordian_status load_file(const char *path, char **bytes, size_t *room, si
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_IO, "%s", strerror(errno));
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_MOST)
-        status = fail(error, GORDIAN_STATUS_INPUT, "no regular file below 1 GiB");
+        status = fail(error, GORDIAN_STATUS_INPUT, "not a regular file below 1 GiB");
     else if (!memory_grow(memory, bytes, room, (size_t)about.st_size + 1, 1))
         status = fail_memory(error);
     while (status == GORDIAN_OK && *size < (size_t)about.st_size) {
@@ -206,26 +206,26 @@ static bool add_complaint(struct training *job, const struct dump_file *file,
 
 static void read_some(void *context, unsigned member)
 {
-    struct crew *crew = context;
-    struct training *job = crew->job;
+    struct read_work *work = context;
+    struct training *job = work->job;
     struct dump_reader *reader = NULL;
     char *bytes = NULL;
     size_t room = 0, size = 0, at;
     gordian_error error = {0};
     (void)member;
     if (dump_reader_open(&reader, job, &error) != GORDIAN_OK)
-        crew->failed = true;
-    while (!crew->failed && (at = atomic_fetch_add(&crew->next, 1)) < crew->count) {
-        const struct dump_file *file = &crew->files[at];
+        work->failed = true;
+    while (!work->failed && (at = atomic_fetch_add(&work->next, 1)) < work->count) {
+        const struct dump_file *file = &work->files[at];
         error = (gordian_error){0};
         gordian_status status =
             file->rank == GORDIAN_NONE
-                ? fail(&error, GORDIAN_STATUS_INPUT, "there is no rank in its name")
+                ? fail(&error, GORDIAN_STATUS_INPUT, "the file name contains no rank")
                 : load_file(file->path, &bytes, &room, &size, &job->memory, &error);
         THEN(status, dump_read(reader, bytes, size, &job->ranks[file->rank], &error));
         if (status == GORDIAN_STATUS_MEMORY ||
             (status != GORDIAN_OK && !add_complaint(job, file, &error)))
-            crew->failed = true;
+            work->failed = true;
     }
     memory_free(&job->memory, bytes);
     dump_reader_close(reader);
@@ -240,7 +240,7 @@ static int compare_complaints(const void *left, const void *right)
 
 /* ------------------------------------------------------------------ the order of groups */
 
-/* By their names, numbers as numbers, then by their members. */
+/* Compares groups by name, with numbers in numeric order, then by members. */
 static int compare_groups(const void *left, const void *right, void *context)
 {
     const struct training *job = context;
@@ -277,7 +277,7 @@ gordian_status training_order(struct training *job, gordian_error *error)
     }
     for (size_t r = 0; r < job->rank_count && fine; r++) {
         struct rank *rank = &job->ranks[r];
-        for (uint32_t i = 0; i < rank->operation_count; i++) /* they stay in place, seat by seat */
+        for (uint32_t i = 0; i < rank->operation_count; i++) /* operations stay sorted by member */
             rank->operations[i].group = numbers[rank->operations[i].group];
         for (uint32_t i = 0; i < rank->seat_count; i++)
             rank->seats[i].group = numbers[rank->seats[i].group];
@@ -288,7 +288,7 @@ gordian_status training_order(struct training *job, gordian_error *error)
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-/* Nobody's rank twice; room for all of them. */
+/* Checks that no rank has two dumps, and makes room for all ranks. */
 static gordian_status check_files(struct training *job, const struct dump_file *files, size_t count,
                                   gordian_error *error)
 {
@@ -315,14 +315,14 @@ gordian_status training_read(struct training *job, const struct dump_file *files
     gordian_status status = check_files(job, files, count, error);
     if (status != GORDIAN_OK || count == 0)
         return status;
-    struct crew crew = {.job = job, .files = files, .count = count};
+    struct read_work work = {.job = job, .files = files, .count = count};
     struct thread_pool *workers = NULL;
     if (threads != 1 && count > 1)
         TRY(thread_pool_open(&workers, threads, &job->memory, error));
 
-    thread_pool_do(workers, read_some, &crew);
+    thread_pool_do(workers, read_some, &work);
     thread_pool_close(workers);
-    if (crew.failed)
+    if (work.failed)
         return fail_memory(error);
     if (job->complaint_count)
         qsort(job->complaints, job->complaint_count, sizeof *job->complaints, compare_complaints);
@@ -334,7 +334,7 @@ gordian_status training_take(struct training *job, uint32_t rank, const char *by
 {
     struct dump_reader *reader;
     if (rank >= COLLECTIVES_RANKS_MOST || (rank < job->rank_count && job->ranks[rank].heard))
-        return fail(error, GORDIAN_STATUS_INPUT, "rank %u: too high, or a second dump", rank);
+        return fail(error, GORDIAN_STATUS_INPUT, "rank %u: too large, or a second dump", rank);
     if (!training_grow(job, (size_t)rank + 1))
         return fail_memory(error);
     TRY(dump_reader_open(&reader, job, error));

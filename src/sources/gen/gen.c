@@ -1,3 +1,4 @@
+/* The kinds of generators, their options, and the sinks for text and memory. */
 #include "sources/gen/gen.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* Simulates a system with libgordian, so that every generated event is valid. */
 #include "sources/gen/simulation.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* The table of wrappers that the interposers load. */
 #include "sources/mpi/calls.h"
 
 #define LAYER_ENTRY(name) [MPI_CALL_##name] = (mpi_function)layer_##name,

@@ -1,4 +1,4 @@
-/* The wrapped calls of one MPI, as its own header declares them. */
+/* Declares the wrappers of one MPI's calls with the types of its header. */
 #pragma once
 
 #include "sources/mpi/layer.h"

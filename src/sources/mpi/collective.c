@@ -1,34 +1,34 @@
-/* What a whole communicator does. Each is counted before it is begun: so whoever has counted it has
- * come, or is about to. */
+/* Wrappers of collective calls. Each call is counted before it begins, so a rank that has counted
+ * it has arrived or is about to. */
 #include "sources/mpi/calls.h"
 
-static bool begin_collective(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
-                             enum mpi_collective_need need)
+static bool begin_collective(struct traced_call *traced, enum mpi_call call, MPI_Comm comm,
+                             int root, enum mpi_collective_need need)
 {
-    if (!turn_open(turn, call, comm, root))
+    if (!traced_collective(traced, call, comm, root))
         return false;
-    turn->item.tag = (int32_t)need;
-    /* Compared with that of others at the same place: calls with other roots do not match. */
-    turn->item.call = (uint64_t)call << 32 | (uint32_t)(root + 1);
-    turn->item.number = recorder_collective(turn->item.group, turn->item.call);
+    traced->item.tag = (int32_t)need;
+    /* Ranks compare this value at the same number: calls with different roots do not match. */
+    traced->item.call = (uint64_t)call << 32 | (uint32_t)(root + 1);
+    traced->item.number = recorder_collective(traced->item.group, traced->item.call);
     return true;
 }
 
-/* One that waits. */
-static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
+/* Begins a blocking collective. */
+static void begin_waiting(struct traced_call *traced, enum mpi_call call, MPI_Comm comm, int root,
                           enum mpi_collective_need need)
 {
-    if (!begin_collective(turn, call, comm, root, need))
+    if (!begin_collective(traced, call, comm, root, need))
         return;
-    recorder_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
-    turn_wait(turn);
+    recorder_event(MPI_EVENT_COLLECTIVE, call, &traced->item, traced->item.number);
+    traced_wait(traced);
 }
 
-/* One that is waited for later: nothing is played again from here on. */
-static void note_begun(const struct turn *turn, const MPI_Request *request)
+/* Records a nonblocking collective. The log cannot be replayed from here on. */
+static void note_begun(const struct traced_call *traced, const MPI_Request *request)
 {
-    recorder_request(HANDLE(*request), recorder_number(), &turn->item, true, false);
-    recorder_stop_polling(turn->slot);
+    recorder_request(HANDLE(*request), recorder_number(), &traced->item, true, false);
+    recorder_stop_polling(traced->slot);
     atomic_store(&recorder.record->event_count, MPI_EVENTS + 1);
 }
 
@@ -36,39 +36,39 @@ static void note_begun(const struct turn *turn, const MPI_Request *request)
 #define COLLECTIVE(name, later, root, need, parameters, arguments)                                 \
     int layer_##name(LIST parameters, MPI_Comm comm)                                               \
     {                                                                                              \
-        struct turn turn;                                                                          \
-        begin_waiting(&turn, MPI_CALL_##name, comm, root, need);                                   \
+        struct traced_call traced;                                                                 \
+        begin_waiting(&traced, MPI_CALL_##name, comm, root, need);                                 \
         int result = PMPI_##name(LIST arguments, comm);                                            \
-        turn_close(&turn);                                                                         \
+        traced_end(&traced);                                                                       \
         return result;                                                                             \
     }                                                                                              \
     int layer_##later(LIST parameters, MPI_Comm comm, MPI_Request *request)                        \
     {                                                                                              \
-        struct turn turn;                                                                          \
-        bool known = begin_collective(&turn, MPI_CALL_##later, comm, root, need);                  \
+        struct traced_call traced;                                                                 \
+        bool known = begin_collective(&traced, MPI_CALL_##later, comm, root, need);                \
         int result = PMPI_##later(LIST arguments, comm, request);                                  \
         if (known)                                                                                 \
-            note_begun(&turn, request);                                                            \
+            note_begun(&traced, request);                                                          \
         return result;                                                                             \
     }
 #define LIST(...) __VA_ARGS__
 
 int layer_Barrier(MPI_Comm comm)
 {
-    struct turn turn;
-    begin_waiting(&turn, MPI_CALL_Barrier, comm, NO_ROOT, MPI_NEEDS_ALL);
+    struct traced_call traced;
+    begin_waiting(&traced, MPI_CALL_Barrier, comm, NO_ROOT, MPI_NEEDS_ALL);
     int result = PMPI_Barrier(comm);
-    turn_close(&turn);
+    traced_end(&traced);
     return result;
 }
 
 int layer_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
-    struct turn turn;
-    bool known = begin_collective(&turn, MPI_CALL_Ibarrier, comm, NO_ROOT, MPI_NEEDS_ALL);
+    struct traced_call traced;
+    bool known = begin_collective(&traced, MPI_CALL_Ibarrier, comm, NO_ROOT, MPI_NEEDS_ALL);
     int result = PMPI_Ibarrier(comm, request);
     if (known)
-        note_begun(&turn, request);
+        note_begun(&traced, request);
     return result;
 }
 

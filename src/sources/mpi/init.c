@@ -1,4 +1,5 @@
-/* Beginning and end of MPI in this process, and its communicators. */
+/* Wrappers of MPI's initialization and finalization, and of the calls that create and free
+ * communicators. */
 #define _GNU_SOURCE
 #include "sources/mpi/calls.h"
 
@@ -10,8 +11,8 @@
 
 /* ------------------------------------------------------------------ communicators */
 
-/* Its members as ranks in the world; NULL: it is between two groups, or has members that are not
- * in the world, or memory has ended. */
+/* Lists the members of a communicator as ranks in MPI_COMM_WORLD. Returns NULL for an
+ * intercommunicator, for members outside the world, or without memory. */
 static int *list_world_ranks(MPI_Comm comm, int *size)
 {
     int between = 0;
@@ -40,7 +41,7 @@ static int *list_world_ranks(MPI_Comm comm, int *size)
     return own;
 }
 
-/* `seed` is the same in all members: what it was made from, and by which call. */
+/* `seed` is the same in all members. It derives from the parent communicator and the call. */
 static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
 {
     int size = 0, rank = 0;
@@ -52,46 +53,46 @@ static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
     free(members);
 }
 
-/* Making one is something that all members of the old one do together. */
-static void begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
+/* Creating a communicator is a collective call on the parent. */
+static void begin_create(struct traced_call *traced, enum mpi_call call, MPI_Comm comm)
 {
-    if (!turn_open(turn, call, comm, NO_ROOT))
+    if (!traced_collective(traced, call, comm, NO_ROOT))
         return;
-    turn->item.tag = MPI_NEEDS_ALL;
-    turn->item.call = (uint64_t)call << 32;
-    turn->item.number = recorder_collective(turn->item.group, turn->item.call);
-    recorder_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
-    turn_wait(turn);
+    traced->item.tag = MPI_NEEDS_ALL;
+    traced->item.call = (uint64_t)call << 32;
+    traced->item.number = recorder_collective(traced->item.group, traced->item.call);
+    recorder_event(MPI_EVENT_COLLECTIVE, call, &traced->item, traced->item.number);
+    traced_wait(traced);
 }
 
-static void end_making(struct turn *turn, MPI_Comm made, const char *name)
+static void end_create(struct traced_call *traced, MPI_Comm made, const char *name)
 {
-    if (!turn->slot)
+    if (!traced->slot)
         return;
-    uint64_t seed = mpi_mix(recorder_group_id(turn->item.group) + turn->item.number);
+    uint64_t seed = mpi_mix(recorder_group_id(traced->item.group) + traced->item.number);
     if (made != MPI_COMM_NULL)
         add_communicator(made, seed, name);
-    turn_close(turn);
+    traced_end(traced);
 }
 
-#define MAKE(name, parameters, arguments)                                                          \
+#define CREATE(name, parameters, arguments)                                                        \
     int layer_##name parameters                                                                    \
     {                                                                                              \
-        struct turn turn;                                                                          \
-        begin_making(&turn, MPI_CALL_##name, comm);                                                \
+        struct traced_call traced;                                                                 \
+        begin_create(&traced, MPI_CALL_##name, comm);                                              \
         int result = PMPI_##name arguments;                                                        \
-        end_making(&turn, *made, "communicator of MPI_" #name);                                    \
+        end_create(&traced, *made, "communicator of MPI_" #name);                                  \
         return result;                                                                             \
     }
-MAKE(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
-MAKE(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made))
-MAKE(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
-MAKE(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
-     (comm, type, key, info, made))
-MAKE(Cart_create,
-     (MPI_Comm comm, int dimensions, const int sizes[], const int rings[], int reorder,
-      MPI_Comm *made),
-     (comm, dimensions, sizes, rings, reorder, made))
+CREATE(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+CREATE(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made))
+CREATE(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
+CREATE(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
+       (comm, type, key, info, made))
+CREATE(Cart_create,
+       (MPI_Comm comm, int dimensions, const int sizes[], const int rings[], int reorder,
+        MPI_Comm *made),
+       (comm, dimensions, sizes, rings, reorder, made))
 
 int layer_Comm_free(MPI_Comm *comm)
 {
@@ -107,7 +108,7 @@ int layer_Comm_disconnect(MPI_Comm *comm)
     return PMPI_Comm_disconnect(comm);
 }
 
-/* ------------------------------------------------------------------ the beginning */
+/* ------------------------------------------------------------------ initialization */
 
 enum { THREADS_MOST = 256 };
 
@@ -116,7 +117,8 @@ struct threads {
     size_t count;
 };
 
-/* The threads that have come since: they are the MPI's own, and send nothing by themselves. */
+/* Notes the threads that were started since `before`: they belong to the MPI and send nothing by
+ * themselves. */
 static void note_helpers(struct mpi_record *record, const struct threads *before)
 {
     struct threads now;
@@ -132,9 +134,9 @@ static void note_helpers(struct mpi_record *record, const struct threads *before
     }
 }
 
-/* The process that has started the ranks: the nearest above that is known for it, else the parent.
- */
-static pid_t find_starter(void)
+/* Returns the process that started the ranks: the nearest ancestor with a known launcher's name,
+ * else the parent. */
+static pid_t find_launcher(void)
 {
     static const char *const names[] = {"hydra_pmi_proxy", "mpiexec", "mpirun",
                                         "orted",           "prted",   "slurmstepd"};
@@ -157,18 +159,18 @@ static pid_t find_starter(void)
     return getppid();
 }
 
-/* The same number in all ranks of this program, and in no other. No message is sent for it: some
- * ranks may not be watched, and would not take part. */
-static uint64_t name_world(void)
+/* Returns a number that is the same in all ranks of this program and different in other programs.
+ * It needs no messages, because ranks that are not watched would not take part. */
+static uint64_t compute_world_id(void)
 {
     const char *job = getenv("PMIX_NAMESPACE");
-    uint64_t world = job && *job ? 1 : mpi_mix((uint64_t)find_starter());
+    uint64_t world = job && *job ? 1 : mpi_mix((uint64_t)find_launcher());
     for (; job && *job; job++)
         world = mpi_mix(world * 31 + (unsigned char)*job);
     return world;
 }
 
-static void open_book(const struct threads *before)
+static void open_record(const struct threads *before)
 {
     int rank = 0, size = 0, level = MPI_THREAD_SINGLE;
     if (!recorder_open())
@@ -176,7 +178,7 @@ static void open_book(const struct threads *before)
     struct mpi_record *record = recorder.record;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    uint64_t world = record->world = name_world();
+    uint64_t world = record->world = compute_world_id();
     record->rank = (uint32_t)rank;
     record->size = (uint32_t)size;
     PMPI_Query_thread(&level);
@@ -186,7 +188,7 @@ static void open_book(const struct threads *before)
     recorder.shared = level == MPI_THREAD_MULTIPLE;
     record->first_thread = (uint32_t)syscall(SYS_gettid);
     note_helpers(record, before);
-    /* Fortran's calls go past this layer. */
+    /* Fortran calls bypass this layer */
     if (dlsym(RTLD_DEFAULT, "mpi_send_"))
         recorder_give_up();
     add_communicator(MPI_COMM_WORLD, world, "MPI_COMM_WORLD");
@@ -201,7 +203,7 @@ int layer_Init(int *argc, char ***argv)
     before.count = recorder_threads(before.tids, THREADS_MOST);
     int result = PMPI_Init(argc, argv);
     if (result == MPI_SUCCESS)
-        open_book(&before);
+        open_record(&before);
     return result;
 }
 
@@ -211,24 +213,24 @@ int layer_Init_thread(int *argc, char ***argv, int wanted, int *given)
     before.count = recorder_threads(before.tids, THREADS_MOST);
     int result = PMPI_Init_thread(argc, argv, wanted, given);
     if (result == MPI_SUCCESS)
-        open_book(&before);
+        open_record(&before);
     return result;
 }
 
-/* ------------------------------------------------------------------ the end */
+/* ------------------------------------------------------------------ finalization */
 
-/* Whoever is in here never sends again, and waits for all the others to come here, too. */
+/* A rank in MPI_Finalize never sends again and waits for all other ranks to call it. */
 int layer_Finalize(void)
 {
-    struct turn turn;
-    if (turn_open(&turn, MPI_CALL_Finalize, MPI_COMM_WORLD, NO_ROOT)) {
-        turn.item.tag = MPI_NEEDS_ALL;
-        turn.item.number = UINT64_MAX;
-        turn_wait(&turn);
+    struct traced_call traced;
+    if (traced_collective(&traced, MPI_CALL_Finalize, MPI_COMM_WORLD, NO_ROOT)) {
+        traced.item.tag = MPI_NEEDS_ALL;
+        traced.item.number = UINT64_MAX;
+        traced_wait(&traced);
         atomic_store(&recorder.record->state, MPI_STATE_LEAVES);
     }
     int result = PMPI_Finalize();
-    turn_close(&turn);
+    traced_end(&traced);
     if (recorder.record)
         atomic_store(&recorder.record->state, MPI_STATE_LEFT);
     recorder.record = NULL;

@@ -1,15 +1,14 @@
-/* MPI's names. This is a library of its own, which the watcher puts into what is
- * started as a rank (sources/run/wrappers/exec.c), and into nothing else: a program without MPI
- * must not see these names. A rank binds to them, since the library comes first; what is behind is
- * decided at the first call, by the MPI that is in the process:
+/* Defines MPI's function names. The watcher preloads this library into processes that start as a
+ * rank (sources/run/wrappers/exec.c) and into no others: a program without MPI must not see these
+ * names. A rank binds to them because the library comes first. The first call selects the target by
+ * the MPI that is in the process:
  *
- *     the layer of that MPI (layer.h), a library beside this one, which writes down who waits for
- *     whom and passes the call on; or, where there is none for it, the MPI itself.
+ *    the layer for that MPI (layer.h), a library in the same folder, which records who waits for
+ *    whom and forwards the call; or the MPI itself, if there is no layer for it.
  *
- * MPIs differ in what their handles are, ints or pointers, so the layer is compiled for each. A
- * interposer is a jump, and written in assembler: arguments stay where the caller put them, however
- * many there are, and nothing of the caller's stack is touched.
- */
+ * MPIs differ in their handle types, ints or pointers, so the layer is compiled for each. An
+ * interposer is a jump in assembler: all arguments stay where the caller put them, and the caller's
+ * stack is not touched. */
 #define _GNU_SOURCE
 #include "foundation/records/mpi_rank.h"
 
@@ -20,11 +19,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OTHER 15 /* MPI_ERR_OTHER, or near: there is no MPI behind */
+#define OTHER 15 /* MPI_ERR_OTHER or close to it: the process has no MPI */
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* From the first call on, through all interposers. */
+/* Runs at the first call of any interposer. */
 HIDDEN void interposer_bind_all(void);
 
 #if defined(__x86_64__)
@@ -40,7 +39,7 @@ __asm__(".text\n"
         "\tpop %rax\n\tpop %r9\n\tpop %r8\n\tpop %rcx\n\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n"
         "\tjmp *(%rax)\n"
         ".size interposer_bind, . - interposer_bind\n");
-#else /* aarch64: there are no others (meson.build) */
+#else /* aarch64; meson.build excludes other processors */
 #define GO(name)                                                                                   \
     "MPI_" #name ":\n\thint #34\n\tadrp x16, interposer_to_" #name                                 \
     "\n\tldr x16, [x16, :lo12:interposer_to_" #name "]\n\tbr x16\n"                                \
@@ -69,14 +68,14 @@ MPI_CALLS(INTERPOSER)
 
 static const struct {
     mpi_function *to;
-    const char *name; /* of the MPI's own function */
+    const char *name; /* name of the MPI's own function */
 } interposers[] = {
 #define INTERPOSER_ENTRY(name) {&interposer_to_##name, "PMPI_" #name},
     MPI_CALLS(INTERPOSER_ENTRY)
 #undef INTERPOSER_ENTRY
 };
 
-/* MPIs by the name that their libraries are loaded under, and the layer that was made for each. */
+/* Known MPIs: the name of their library, and the layer for each. */
 static const struct {
     const char *library, *layer;
 } kinds[] = {
@@ -84,7 +83,8 @@ static const struct {
     {"libmpich.so.12", "libgordian-mpi-mpich.so"},
 };
 
-/* A library beside this one; NULL: there is none, or it is of another version. */
+/* Loads a layer from the folder of this library. Returns NULL if it does not exist or has another
+ * version. */
 static const struct mpi_layer *load_layer(const char *name)
 {
     char path[PATH_MAX];
@@ -114,13 +114,14 @@ static int copy_nth_name(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-/* An MPI of no known name: the first library but this one in which MPI_Init is. The loader is not
- * asked to open anything while it lists: it has locks of its own. */
+/* Finds an MPI with an unknown library name: the first other library that defines MPI_Init. The
+ * callback of dl_iterate_phdr must not call dlopen, because the loader holds its lock. */
 static void *find_mpi(void)
 {
     struct nth_name name;
     Dl_info own, theirs;
-    for (size_t i = 1;; i++) { /* number 0 is the program, through which these names are found */
+    for (size_t i = 1;; i++) { /* number 0 is the program, which resolves these names to this
+                                  library */
         name.left = i;
         if (!dl_iterate_phdr(copy_nth_name, &name))
             return NULL;
@@ -137,7 +138,7 @@ static int no_function(void)
     return OTHER;
 }
 
-/* Stubs of MPI for programs of one process have no names with a P. */
+/* Stub libraries for programs of one process have no PMPI names. */
 static mpi_function find_mpi_function(void *library, const char *name)
 {
     mpi_function function = (mpi_function)no_function;
@@ -149,7 +150,7 @@ static mpi_function find_mpi_function(void *library, const char *name)
     return function;
 }
 
-/* Threads that come here together do the same. (unused: by C; the assembler above calls it.) */
+/* Concurrent callers compute the same result. (unused: by C; the assembler above calls it.) */
 void interposer_bind_all(void)
 {
     void *library = NULL;

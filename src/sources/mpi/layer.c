@@ -1,6 +1,7 @@
+/* Looks up communicators, ranks and channels for the wrappers of MPI calls. */
 #include "sources/mpi/layer.h"
 
-/* The rank in the world of a rank in a communicator. */
+/* Translates a rank in a communicator to its rank in MPI_COMM_WORLD. */
 static int32_t world_rank(uint32_t group, int rank)
 {
     const struct mpi_group *of = &recorder.record->groups[group];
@@ -9,35 +10,35 @@ static int32_t world_rank(uint32_t group, int rank)
     return (int32_t)recorder.record->members[of->first + (uint32_t)rank];
 }
 
-void turn_seek(struct recorder_route *way, MPI_Comm comm, int rank, int tag)
+void route_look_up(struct recorder_route *route, MPI_Comm comm, int rank, int tag)
 {
     uint32_t epoch = recorder_epoch(), group = recorder_group(HANDLE(comm));
-    *way = (struct recorder_route){
+    *route = (struct recorder_route){
         .comm = HANDLE(comm), .rank = rank, .tag = tag, .epoch = epoch, .group = group};
     if (group == MPI_GROUPS)
         return;
-    way->peer = rank == MPI_ANY_SOURCE ? MPI_ANYBODY : world_rank(group, rank);
-    if (way->peer != MPI_ANYBODY && tag != MPI_ANY_TAG)
-        way->channel = recorder_channel(group, way->peer, tag);
+    route->peer = rank == MPI_ANY_SOURCE ? MPI_ANYBODY : world_rank(group, rank);
+    if (route->peer != MPI_ANYBODY && tag != MPI_ANY_TAG)
+        route->channel = recorder_channel(group, route->peer, tag);
 }
 
-bool turn_open(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root)
+bool traced_collective(struct traced_call *traced, enum mpi_call call, MPI_Comm comm, int root)
 {
-    turn->slot = NULL;
+    traced->slot = NULL;
     if (!recorder.record)
         return false;
     uint32_t group = recorder_group(HANDLE(comm));
     if (group == MPI_GROUPS)
         return false;
-    turn->slot = recorder_slot();
-    turn->way = NULL;
-    turn->call = call;
-    turn->item = (struct mpi_item){
+    traced->slot = recorder_slot();
+    traced->route = NULL;
+    traced->call = call;
+    traced->item = (struct mpi_item){
         .kind = MPI_ITEM_COLLECTIVE,
         .peer = root < 0 ? MPI_ANYBODY : world_rank(group, root),
         .group = group,
     };
-    return turn->slot;
+    return traced->slot;
 }
 
 void item_received(const struct mpi_item *item, const MPI_Status *status, enum mpi_event_kind event,

@@ -1,16 +1,15 @@
-/* The layer between a program and its MPI: every call is written down (recorder.h) and passed on.
- * It is compiled once for each MPI there is, with that one's headers, and loaded by the interposers
- * (interposers.c) into programs that use that one.
+/* The layer between a program and its MPI: it records every call (recorder.h) and forwards it. It
+ * is compiled once for each supported MPI, with that MPI's headers. The interposers (interposers.c)
+ * load the matching one.
  *
- *     init.c            beginning and end of MPI, communicators
- *     point_to_point.c  sends, receives, probes; requests that begin them
- *     wait.c            requests that are waited and tested for
- *     collective.c      what a whole communicator does
- *     call_table.c      all of them, for interposers.c
+ *    init.c            initialization and finalization, communicators
+ *    point_to_point.c  sends, receives, probes, and the requests that begin them
+ *    wait.c            waits for and tests of requests
+ *    collective.c      collective calls
+ *    call_table.c      the table of wrappers for interposers.c
  *
- * What is not wrapped, or is done in communicators that are not known (between groups, of other
- * programs), passes by: who is in such a call counts as one who can act.
- */
+ * Calls without a wrapper, and calls on unknown communicators (between groups, of other programs),
+ * are not recorded. A rank in such a call counts as able to proceed. */
 #pragma once
 
 #include "sources/mpi/recorder.h"
@@ -18,7 +17,7 @@
 #include <mpi.h>
 #include <string.h>
 
-/* A handle is an int with some, a pointer with others. */
+/* A handle is an int in some MPIs and a pointer in others. */
 #define HANDLE(value) handle_bits(&(value), sizeof(value))
 static inline uint64_t handle_bits(const void *value, size_t size)
 {
@@ -27,72 +26,73 @@ static inline uint64_t handle_bits(const void *value, size_t size)
     return bits;
 }
 
-/* One call that is written down. */
-struct turn {
-    struct mpi_slot *slot;      /* NULL: it is not */
-    struct recorder_route *way; /* of a message */
-    struct mpi_item item;       /* what it waits for, if that is one thing */
+/* A recorded call. */
+struct traced_call {
+    struct mpi_slot *slot;        /* NULL: the call is not recorded */
+    struct recorder_route *route; /* of a message */
+    struct mpi_item item;         /* what the call waits for, if it waits for one thing */
     enum mpi_call call;
 };
 
-/* Finds it again. */
-void turn_seek(struct recorder_route *way, MPI_Comm comm, int rank, int tag);
+/* Looks up the communicator, peer and channel of a route again. */
+void route_look_up(struct recorder_route *route, MPI_Comm comm, int rank, int tag);
 
-/* Fills in communicator, peer and tag; false: the call is not written down, since nothing is
- * watched, the communicator is not known, or the peer is nobody. `ways`: what the thread remembers
- * of its last ones. */
-static inline bool turn_go(struct turn *turn, struct recorder_route *ways, enum mpi_call call,
-                           MPI_Comm comm, int rank, int tag)
+/* Sets communicator, peer and tag. Returns false if the call is not recorded: recording is off, the
+ * communicator is unknown, or the peer is MPI_PROC_NULL. `routes`: the cached routes of the
+ * thread's last messages. */
+static inline bool traced_begin(struct traced_call *traced, struct recorder_route *routes,
+                                enum mpi_call call, MPI_Comm comm, int rank, int tag)
 {
-    struct recorder_route *way = &ways[((unsigned)rank * 3 + (unsigned)tag) % RECORDER_ROUTES];
-    turn->slot = NULL;
+    struct recorder_route *route = &routes[((unsigned)rank * 3 + (unsigned)tag) % RECORDER_ROUTES];
+    traced->slot = NULL;
     if (!recorder.record || rank == MPI_PROC_NULL)
         return false;
-    if (__builtin_expect(way->comm != HANDLE(comm) || way->rank != rank || way->tag != tag ||
-                             way->epoch != recorder_epoch(),
+    if (__builtin_expect(route->comm != HANDLE(comm) || route->rank != rank || route->tag != tag ||
+                             route->epoch != recorder_epoch(),
                          0))
-        turn_seek(way, comm, rank, tag);
-    if (way->group == MPI_GROUPS)
+        route_look_up(route, comm, rank, tag);
+    if (route->group == MPI_GROUPS)
         return false;
-    turn->slot = recorder_slot();
-    turn->way = way;
-    turn->call = call;
-    turn->item = (struct mpi_item){
-        .peer = way->peer,
+    traced->slot = recorder_slot();
+    traced->route = route;
+    traced->call = call;
+    traced->item = (struct mpi_item){
+        .peer = route->peer,
         .tag = tag == MPI_ANY_TAG ? MPI_ANYBODY : tag,
-        .group = way->group,
+        .group = route->group,
     };
-    return turn->slot;
+    return traced->slot;
 }
 
-static inline bool turn_send(struct turn *turn, enum mpi_call call, MPI_Comm comm, int to, int tag)
+static inline bool traced_send(struct traced_call *traced, enum mpi_call call, MPI_Comm comm,
+                               int to, int tag)
 {
-    return turn_go(turn, recorder_own.sends, call, comm, to, tag);
+    return traced_begin(traced, recorder_own.sends, call, comm, to, tag);
 }
 
-static inline bool turn_receive(struct turn *turn, enum mpi_call call, MPI_Comm comm, int from,
-                                int tag)
+static inline bool traced_receive(struct traced_call *traced, enum mpi_call call, MPI_Comm comm,
+                                  int from, int tag)
 {
-    return turn_go(turn, recorder_own.receives, call, comm, from, tag);
+    return traced_begin(traced, recorder_own.receives, call, comm, from, tag);
 }
 
-/* A call of a whole communicator. */
+/* Begins a collective call. */
 #define NO_ROOT (-1)
-bool turn_open(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root);
+bool traced_collective(struct traced_call *traced, enum mpi_call call, MPI_Comm comm, int root);
 
-/* The item is written down; from here on it may wait. */
-static inline void turn_wait(struct turn *turn)
+/* Publishes the item. The call may block from here on. */
+static inline void traced_wait(struct traced_call *traced)
 {
-    recorder_prepare(turn->slot, turn->call);
-    turn->slot->items[0] = turn->item;
-    atomic_store_explicit(&turn->slot->count, 1, memory_order_relaxed);
-    recorder_turn(turn->slot);
+    recorder_prepare(traced->slot, traced->call);
+    traced->slot->items[0] = traced->item;
+    atomic_store_explicit(&traced->slot->count, 1, memory_order_relaxed);
+    recorder_advance(traced->slot);
 }
 
-static inline void turn_close(struct turn *turn)
+static inline void traced_end(struct traced_call *traced)
 {
-    if (turn->slot)
-        recorder_turn(turn->slot);
+    if (traced->slot)
+        recorder_advance(traced->slot);
 }
 
 static inline bool item_is_open(const struct mpi_item *item)
@@ -100,33 +100,33 @@ static inline bool item_is_open(const struct mpi_item *item)
     return item->peer == MPI_ANYBODY || item->tag == MPI_ANYBODY;
 }
 
-/* The item as one that is received, or sent: it gets its number. */
+/* Makes the item a receive or a probe and assigns its number. */
 static inline void item_receive(struct mpi_item *item, enum mpi_item_kind kind)
 {
     item->kind = kind;
     item->number = recorder_number();
 }
 
-static inline void turn_count_send(struct turn *turn, enum mpi_item_kind kind)
+static inline void traced_count_send(struct traced_call *traced, enum mpi_item_kind kind)
 {
-    turn->item.kind = kind;
-    turn->item.number = recorder_sent(turn->way->channel);
-    recorder_stop_polling(turn->slot);
+    traced->item.kind = kind;
+    traced->item.number = recorder_sent(traced->route->channel);
+    recorder_stop_polling(traced->slot);
 }
 
-/* It was received: from whom, if anybody could have sent it, `status` says. */
+/* Records a received message. `status` has the sender, if any rank could have sent it. */
 void item_received(const struct mpi_item *item, const MPI_Status *status, enum mpi_event_kind event,
                    enum mpi_call call, uint64_t what);
 
-static inline void turn_received(const struct turn *turn, const MPI_Status *status,
-                                 enum mpi_event_kind event, uint64_t what)
+static inline void traced_received(const struct traced_call *traced, const MPI_Status *status,
+                                   enum mpi_event_kind event, uint64_t what)
 {
-    struct mpi_item item = turn->item;
-    struct mpi_channel *channel = turn->way->channel;
+    struct mpi_item item = traced->item;
+    struct mpi_channel *channel = traced->route->channel;
     if (__builtin_expect(!channel, 0)) {
-        item_received(&item, status, event, turn->call, what);
+        item_received(&item, status, event, traced->call, what);
         return;
     }
     recorder_received(channel);
-    recorder_event(event, turn->call, &item, what);
+    recorder_event(event, traced->call, &item, what);
 }

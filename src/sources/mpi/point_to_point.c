@@ -1,38 +1,38 @@
-/* Sends, receives, probes, and the requests that begin them. */
+/* Wrappers of sends, receives and probes, and of the requests that begin them. */
 #include "sources/mpi/calls.h"
 
-/* ------------------------------------------------------------------ sends that wait */
+/* ------------------------------------------------------------------ blocking sends */
 
-static inline void begin_send(struct turn *turn, enum mpi_item_kind kind)
+static inline void begin_send(struct traced_call *traced, enum mpi_item_kind kind)
 {
-    turn_count_send(turn, kind);
-    recorder_event(MPI_EVENT_SEND, turn->call, &turn->item, 0);
-    turn_wait(turn);
+    traced_count_send(traced, kind);
+    recorder_event(MPI_EVENT_SEND, traced->call, &traced->item, 0);
+    traced_wait(traced);
 }
 
 #define SEND(name, kind)                                                                           \
     int layer_##name(const void *data, int count, MPI_Datatype type, int to, int tag,              \
                      MPI_Comm comm)                                                                \
     {                                                                                              \
-        struct turn turn;                                                                          \
-        if (!turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                     \
+        struct traced_call traced;                                                                 \
+        if (!traced_send(&traced, MPI_CALL_##name, comm, to, tag))                                 \
             return PMPI_##name(data, count, type, to, tag, comm);                                  \
-        begin_send(&turn, kind);                                                                   \
+        begin_send(&traced, kind);                                                                 \
         int result = PMPI_##name(data, count, type, to, tag, comm);                                \
-        turn_close(&turn);                                                                         \
+        traced_end(&traced);                                                                       \
         return result;                                                                             \
     }
 SEND(Send, MPI_ITEM_SEND)
 SEND(Ssend, MPI_ITEM_SYNCHRONOUS)
 SEND(Rsend, MPI_ITEM_SEND)
 
-/* It never waits: only counted. */
+/* A buffered send never blocks; it is only counted. */
 int layer_Bsend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
-    struct turn turn;
-    if (turn_send(&turn, MPI_CALL_Bsend, comm, to, tag)) {
-        turn_count_send(&turn, MPI_ITEM_SEND);
-        recorder_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0);
+    struct traced_call traced;
+    if (traced_send(&traced, MPI_CALL_Bsend, comm, to, tag)) {
+        traced_count_send(&traced, MPI_ITEM_SEND);
+        recorder_event(MPI_EVENT_BUFFERED, traced.call, &traced.item, 0);
     }
     return PMPI_Bsend(data, count, type, to, tag, comm);
 }
@@ -42,98 +42,98 @@ int layer_Bsend(const void *data, int count, MPI_Datatype type, int to, int tag,
 int layer_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                MPI_Status *status)
 {
-    struct turn turn;
+    struct traced_call traced;
     MPI_Status own;
-    if (!turn_receive(&turn, MPI_CALL_Recv, comm, from, tag))
+    if (!traced_receive(&traced, MPI_CALL_Recv, comm, from, tag))
         return PMPI_Recv(data, count, type, from, tag, comm, status);
-    item_receive(&turn.item, MPI_ITEM_RECEIVE);
-    if (status == MPI_STATUS_IGNORE && item_is_open(&turn.item))
+    item_receive(&traced.item, MPI_ITEM_RECEIVE);
+    if (status == MPI_STATUS_IGNORE && item_is_open(&traced.item))
         status = &own;
-    turn_wait(&turn);
+    traced_wait(&traced);
     int result = PMPI_Recv(data, count, type, from, tag, comm, status);
-    turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
-    turn_close(&turn);
+    traced_received(&traced, status, MPI_EVENT_RECEIVE, 0);
+    traced_end(&traced);
     return result;
 }
 
 int layer_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    struct turn turn;
-    if (!turn_receive(&turn, MPI_CALL_Probe, comm, from, tag))
+    struct traced_call traced;
+    if (!traced_receive(&traced, MPI_CALL_Probe, comm, from, tag))
         return PMPI_Probe(from, tag, comm, status);
-    item_receive(&turn.item, MPI_ITEM_PROBE);
-    turn_wait(&turn);
+    item_receive(&traced.item, MPI_ITEM_PROBE);
+    traced_wait(&traced);
     int result = PMPI_Probe(from, tag, comm, status);
-    turn_close(&turn);
+    traced_end(&traced);
     return result;
 }
 
-/* What a matching probe has taken is received, for everybody else. */
+/* For all other receivers, a message that a matched probe returned is received. */
 int layer_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-    struct turn turn;
+    struct traced_call traced;
     MPI_Status own;
-    if (!turn_receive(&turn, MPI_CALL_Mprobe, comm, from, tag))
+    if (!traced_receive(&traced, MPI_CALL_Mprobe, comm, from, tag))
         return PMPI_Mprobe(from, tag, comm, message, status);
-    item_receive(&turn.item, MPI_ITEM_RECEIVE);
+    item_receive(&traced.item, MPI_ITEM_RECEIVE);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    turn_wait(&turn);
+    traced_wait(&traced);
     int result = PMPI_Mprobe(from, tag, comm, message, status);
-    turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
-    turn_close(&turn);
+    traced_received(&traced, status, MPI_EVENT_RECEIVE, 0);
+    traced_end(&traced);
     return result;
 }
 
-/* One that does not wait found something, or nothing: its number is that of none. */
-static void end_glance(struct turn *turn, bool found)
+/* Ends a nonblocking probe. A probe item has no number. */
+static void end_probe(struct traced_call *traced, bool found)
 {
-    turn->item.kind = MPI_ITEM_PROBE;
-    turn->item.number = UINT64_MAX;
+    traced->item.kind = MPI_ITEM_PROBE;
+    traced->item.number = UINT64_MAX;
     if (found)
-        recorder_stop_polling(turn->slot);
+        recorder_stop_polling(traced->slot);
     else
-        recorder_poll(turn->slot, turn->call, &turn->item);
-    recorder_end_test(turn->slot);
+        recorder_poll(traced->slot, traced->call, &traced->item);
+    recorder_end_test(traced->slot);
 }
 
 int layer_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
-    struct turn turn;
-    bool known = turn_receive(&turn, MPI_CALL_Iprobe, comm, from, tag);
+    struct traced_call traced;
+    bool known = traced_receive(&traced, MPI_CALL_Iprobe, comm, from, tag);
     if (known)
-        recorder_begin_test(turn.slot);
+        recorder_begin_test(traced.slot);
     int result = PMPI_Iprobe(from, tag, comm, flag, status);
     if (known)
-        end_glance(&turn, *flag);
+        end_probe(&traced, *flag);
     return result;
 }
 
 int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
                   MPI_Status *status)
 {
-    struct turn turn;
+    struct traced_call traced;
     MPI_Status own;
-    bool known = turn_receive(&turn, MPI_CALL_Improbe, comm, from, tag);
+    bool known = traced_receive(&traced, MPI_CALL_Improbe, comm, from, tag);
     if (known)
-        recorder_begin_test(turn.slot);
+        recorder_begin_test(traced.slot);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
     int result = PMPI_Improbe(from, tag, comm, flag, message, status);
     if (known && *flag)
-        turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
+        traced_received(&traced, status, MPI_EVENT_RECEIVE, 0);
     if (known)
-        end_glance(&turn, *flag);
+        end_probe(&traced, *flag);
     return result;
 }
 
-/* ------------------------------------------------------------------ both at a time */
+/* ------------------------------------------------------------------ sendrecv */
 
-/* Two items: the slot has the send first. */
-static void begin_sendrecv(struct turn *send, struct turn *receive)
+/* Publishes two items: first the send, then the receive. */
+static void begin_sendrecv(struct traced_call *send, struct traced_call *receive)
 {
     item_receive(&receive->item, MPI_ITEM_RECEIVE);
-    turn_count_send(send, MPI_ITEM_SEND);
+    traced_count_send(send, MPI_ITEM_SEND);
     uint64_t request = receive->item.number;
     uint32_t choice = item_is_open(&receive->item) ? MPI_EVENT_CHOICE : 0;
     recorder_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request);
@@ -141,39 +141,39 @@ static void begin_sendrecv(struct turn *send, struct turn *receive)
     recorder_prepare(send->slot, send->call);
     recorder_item(send->slot, &send->item);
     recorder_item(send->slot, &receive->item);
-    recorder_turn(send->slot);
+    recorder_advance(send->slot);
 }
 
-/* What both forms have in common. */
+/* The common part of MPI_Sendrecv and MPI_Sendrecv_replace. */
 struct exchange {
-    struct turn send, receive;
+    struct traced_call send, receive;
     bool sends, receives;
 };
 
 static void exchange_begin(struct exchange *exchange, enum mpi_call call, MPI_Comm comm, int to,
                            int send_tag, int from, int receive_tag)
 {
-    exchange->sends = turn_send(&exchange->send, call, comm, to, send_tag);
-    exchange->receives = turn_receive(&exchange->receive, call, comm, from, receive_tag);
-    /* Where one of the two peers is nobody, there is only the other. */
+    exchange->sends = traced_send(&exchange->send, call, comm, to, send_tag);
+    exchange->receives = traced_receive(&exchange->receive, call, comm, from, receive_tag);
+    /* If one of the two peers is MPI_PROC_NULL, only the other half is recorded. */
     if (exchange->sends && exchange->receives) {
         begin_sendrecv(&exchange->send, &exchange->receive);
     } else if (exchange->sends) {
         begin_send(&exchange->send, MPI_ITEM_SEND);
     } else if (exchange->receives) {
         item_receive(&exchange->receive.item, MPI_ITEM_RECEIVE);
-        turn_wait(&exchange->receive);
+        traced_wait(&exchange->receive);
     }
 }
 
 static void exchange_end(struct exchange *exchange, const MPI_Status *status)
 {
-    const struct turn *receive = &exchange->receive;
+    const struct traced_call *receive = &exchange->receive;
     if (exchange->sends && exchange->receives)
-        turn_received(receive, status, MPI_EVENT_DONE, receive->item.number);
+        traced_received(receive, status, MPI_EVENT_DONE, receive->item.number);
     else if (exchange->receives)
-        turn_received(receive, status, MPI_EVENT_RECEIVE, 0);
-    turn_close(exchange->sends ? &exchange->send : &exchange->receive);
+        traced_received(receive, status, MPI_EVENT_RECEIVE, 0);
+    traced_end(exchange->sends ? &exchange->send : &exchange->receive);
 }
 
 int layer_Sendrecv(const void *sent, int send_count, MPI_Datatype send_type, int to, int send_tag,
@@ -207,27 +207,29 @@ int layer_Sendrecv_replace(void *data, int count, MPI_Datatype type, int to, int
 
 /* ------------------------------------------------------------------ requests */
 
-/* Counted before it is begun; the request, once its handle is known, is noted behind. Nobody can
- * wait for it in between, but somebody may send: so a receive is noted by its number first, under
- * a handle that no request has. */
-static uint64_t early_handle(const struct turn *turn)
+/* Returns the provisional handle of a receive. A request is counted before it begins, but its
+ * handle is known only afterwards. No thread can wait for it in between, but another rank may send.
+ * So the receive is first recorded under its number, with a handle that no request has. */
+static uint64_t early_handle(const struct traced_call *traced)
 {
-    return UINT64_MAX - turn->item.number;
+    return UINT64_MAX - traced->item.number;
 }
 
-static void note_request(const struct turn *turn, uint64_t number, const MPI_Request *request)
+static void note_request(const struct traced_call *traced, uint64_t number,
+                         const MPI_Request *request)
 {
-    recorder_request(HANDLE(*request), number, &turn->item, true, false);
-    if (turn->item.kind == MPI_ITEM_RECEIVE)
-        recorder_done(early_handle(turn), turn->item.number, true);
+    recorder_request(HANDLE(*request), number, &traced->item, true, false);
+    if (traced->item.kind == MPI_ITEM_RECEIVE)
+        recorder_done(early_handle(traced), traced->item.number, true);
 }
 
-static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
+static uint64_t begin_request(struct traced_call *traced, enum mpi_event_kind event)
 {
-    uint64_t number = turn->item.kind == MPI_ITEM_RECEIVE ? turn->item.number : recorder_number();
-    recorder_stop_polling(turn->slot);
-    uint32_t choice = item_is_open(&turn->item) ? MPI_EVENT_CHOICE : 0;
-    recorder_event(event, (uint32_t)turn->call | choice, &turn->item, number);
+    uint64_t number =
+        traced->item.kind == MPI_ITEM_RECEIVE ? traced->item.number : recorder_number();
+    recorder_stop_polling(traced->slot);
+    uint32_t choice = item_is_open(&traced->item) ? MPI_EVENT_CHOICE : 0;
+    recorder_event(event, (uint32_t)traced->call | choice, &traced->item, number);
     return number;
 }
 
@@ -235,13 +237,13 @@ static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
     int layer_##name(const void *data, int count, MPI_Datatype type, int to, int tag,              \
                      MPI_Comm comm, MPI_Request *request)                                          \
     {                                                                                              \
-        struct turn turn;                                                                          \
-        if (!turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                     \
+        struct traced_call traced;                                                                 \
+        if (!traced_send(&traced, MPI_CALL_##name, comm, to, tag))                                 \
             return PMPI_##name(data, count, type, to, tag, comm, request);                         \
-        turn_count_send(&turn, kind);                                                              \
-        uint64_t number = begin_request(&turn, event);                                             \
+        traced_count_send(&traced, kind);                                                          \
+        uint64_t number = begin_request(&traced, event);                                           \
         int result = PMPI_##name(data, count, type, to, tag, comm, request);                       \
-        note_request(&turn, number, request);                                                      \
+        note_request(&traced, number, request);                                                    \
         return result;                                                                             \
     }
 BEGIN_SEND(Isend, MPI_ITEM_SEND, MPI_EVENT_BEGIN_SEND)
@@ -252,33 +254,34 @@ BEGIN_SEND(Ibsend, MPI_ITEM_SEND, MPI_EVENT_BUFFERED)
 int layer_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                 MPI_Request *request)
 {
-    struct turn turn;
-    if (!turn_receive(&turn, MPI_CALL_Irecv, comm, from, tag))
+    struct traced_call traced;
+    if (!traced_receive(&traced, MPI_CALL_Irecv, comm, from, tag))
         return PMPI_Irecv(data, count, type, from, tag, comm, request);
-    item_receive(&turn.item, MPI_ITEM_RECEIVE);
-    recorder_request(early_handle(&turn), turn.item.number, &turn.item, true, false);
-    uint64_t number = begin_request(&turn, MPI_EVENT_BEGIN_RECEIVE);
+    item_receive(&traced.item, MPI_ITEM_RECEIVE);
+    recorder_request(early_handle(&traced), traced.item.number, &traced.item, true, false);
+    uint64_t number = begin_request(&traced, MPI_EVENT_BEGIN_RECEIVE);
     int result = PMPI_Irecv(data, count, type, from, tag, comm, request);
-    note_request(&turn, number, request);
+    note_request(&traced, number, request);
     return result;
 }
 
-/* ------------------------------------------------------------------ requests for use again */
+/* ------------------------------------------------------------------ persistent requests */
 
-static void keep_request(struct turn *turn, enum mpi_item_kind kind, const MPI_Request *request)
+static void keep_request(struct traced_call *traced, enum mpi_item_kind kind,
+                         const MPI_Request *request)
 {
-    turn->item.kind = kind;
-    recorder_request(HANDLE(*request), 0, &turn->item, false, true);
+    traced->item.kind = kind;
+    recorder_request(HANDLE(*request), 0, &traced->item, false, true);
 }
 
 #define KEEP_SEND(name, kind)                                                                      \
     int layer_##name(const void *data, int count, MPI_Datatype type, int to, int tag,              \
                      MPI_Comm comm, MPI_Request *request)                                          \
     {                                                                                              \
-        struct turn turn;                                                                          \
+        struct traced_call traced;                                                                 \
         int result = PMPI_##name(data, count, type, to, tag, comm, request);                       \
-        if (turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                      \
-            keep_request(&turn, kind, request);                                                    \
+        if (traced_send(&traced, MPI_CALL_##name, comm, to, tag))                                  \
+            keep_request(&traced, kind, request);                                                  \
         return result;                                                                             \
     }
 KEEP_SEND(Send_init, MPI_ITEM_SEND)
@@ -289,20 +292,20 @@ KEEP_SEND(Rsend_init, MPI_ITEM_SEND)
 int layer_Recv_init(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                     MPI_Request *request)
 {
-    struct turn turn;
+    struct traced_call traced;
     int result = PMPI_Recv_init(data, count, type, from, tag, comm, request);
-    if (turn_receive(&turn, MPI_CALL_Recv_init, comm, from, tag))
-        keep_request(&turn, MPI_ITEM_RECEIVE, request);
+    if (traced_receive(&traced, MPI_CALL_Recv_init, comm, from, tag))
+        keep_request(&traced, MPI_ITEM_RECEIVE, request);
     return result;
 }
 
-/* A send of it is counted like any other. Its number in the log is not that of an item, so what
- * follows is not played again. */
+/* Counts a send like any other. Its number in the log is not that of an item, so the log cannot be
+ * replayed from here on. */
 static void start_request(MPI_Request request)
 {
     struct mpi_request there;
     if (!recorder.record || request == MPI_REQUEST_NULL || !recorder_find(HANDLE(request), &there))
-        return; /* of nobody, or of a communicator that is not known */
+        return; /* MPI_REQUEST_NULL, or a communicator that is not known */
     if (there.item.kind == MPI_ITEM_RECEIVE)
         item_receive(&there.item, MPI_ITEM_RECEIVE);
     else
@@ -327,9 +330,11 @@ int layer_Startall(int count, MPI_Request requests[])
     return PMPI_Startall(count, requests);
 }
 
-/* ------------------------------------------------------------------ requests given up */
+/* ------------------------------------------------------------------ cancelled and freed requests
+ */
 
-/* Whether it was cancelled or received is not asked for later. */
+/* The program may not ask whether the request was cancelled or received, so the record is
+ * incomplete from here on. */
 int layer_Cancel(MPI_Request *request)
 {
     if (recorder.record)
@@ -337,8 +342,8 @@ int layer_Cancel(MPI_Request *request)
     return PMPI_Cancel(request);
 }
 
-/* A receive goes on all the same, and is never counted: nothing is claimed about its channel then,
- * since a message seems to be on its way. */
+/* The receive may still complete but is never counted. Its channel would appear to have a message
+ * on its route, so the record is incomplete from here on. */
 int layer_Request_free(MPI_Request *request)
 {
     struct mpi_request there;

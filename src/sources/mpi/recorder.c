@@ -1,3 +1,4 @@
+/* Writes the record of an MPI rank into a shared file. */
 #define _GNU_SOURCE
 #include "sources/mpi/recorder.h"
 
@@ -18,7 +19,7 @@ struct recorder recorder = {.lock = ATOMIC_FLAG_INIT};
 
 _Thread_local struct recorder_thread recorder_own;
 
-/* ------------------------------------------------------------------ the file */
+/* ------------------------------------------------------------------ file */
 
 bool recorder_open(void)
 {
@@ -55,7 +56,7 @@ size_t recorder_threads(uint32_t *tids, size_t room)
     return count;
 }
 
-/* ------------------------------------------------------------------ the lock */
+/* ------------------------------------------------------------------ lock */
 
 static void recorder_enter(void)
 {
@@ -84,12 +85,12 @@ static struct mpi_slot *claim_slot(void)
     return NULL;
 }
 
-struct mpi_slot *recorder_seek_slot(void)
+struct mpi_slot *recorder_claim_slot(void)
 {
     if (!recorder_own.slot)
         recorder_own.slot = claim_slot();
     else
-        recorder_give_up(); /* called from within a call: by a callback of the program's */
+        recorder_give_up(); /* called within another call: by a callback of the program */
     struct mpi_slot *slot = recorder_own.slot;
     bool free = slot && !(atomic_load_explicit(&slot->sequence, memory_order_relaxed) & 1);
     return free ? slot : NULL;
@@ -122,7 +123,7 @@ void recorder_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_i
         atomic_store_explicit(&slot->polls, polls + 1, memory_order_relaxed);
 }
 
-void recorder_look_before(struct mpi_slot *slot)
+void recorder_sample_before(struct mpi_slot *slot)
 {
     recorder_own.began_ns = work_ns();
     if (recorder_own.tests == MPI_LOOK_AT) {
@@ -134,7 +135,7 @@ void recorder_look_before(struct mpi_slot *slot)
     atomic_store_explicit(&slot->tests, recorder_own.tests - MPI_LOOK_AT, memory_order_release);
 }
 
-void recorder_look_after(struct mpi_slot *slot)
+void recorder_sample_after(struct mpi_slot *slot)
 {
     uint64_t sum = atomic_load_explicit(&slot->test_ns, memory_order_relaxed);
     atomic_store_explicit(&slot->test_ns, sum + work_ns() - recorder_own.began_ns,
@@ -143,7 +144,7 @@ void recorder_look_after(struct mpi_slot *slot)
 
 /* ------------------------------------------------------------------ channels */
 
-/* NULL: there is no room, and nothing can be said any more. */
+/* NULL: the table is full, and the record is incomplete from here on. */
 static struct mpi_channel *find_channel(uint32_t group, int32_t peer, int32_t tag)
 {
     uint64_t communicator = recorder_group_id(group);
@@ -185,7 +186,8 @@ static uint64_t handle_at(size_t at)
     return atomic_load_explicit(&recorder.record->requests[at].handle, memory_order_relaxed);
 }
 
-/* Where it is, or where it would be; MPI_REQUESTS: neither. */
+/* Returns the index of a request, or the free index where it belongs. MPI_REQUESTS: neither
+ * exists. */
 static size_t find_request_place(uint64_t handle)
 {
     size_t at = home_of(handle);
@@ -222,7 +224,7 @@ void recorder_request(uint64_t handle, uint64_t number, const struct mpi_item *i
     recorder_leave();
 }
 
-/* The entry, or NULL; under the lock. */
+/* Returns the entry or NULL. The caller holds the lock. */
 static struct mpi_request *find_request(uint64_t handle)
 {
     size_t at = find_request_place(handle);
@@ -252,7 +254,7 @@ void recorder_activate(uint64_t handle, const struct mpi_item *item)
     recorder_leave();
 }
 
-/* Closes the gap, so that a search that ends at a free place has seen all. */
+/* Closes a gap in the hash table, so that a search may stop at a free entry. */
 static void close_gap(size_t gap)
 {
     struct mpi_request *requests = recorder.record->requests;
@@ -293,7 +295,7 @@ uint32_t recorder_group(uint64_t handle)
     return MPI_GROUPS;
 }
 
-/* Places are not used again: requests may still speak of them. */
+/* Entries are not reused: requests may still refer to them. */
 uint32_t recorder_new_group(uint64_t handle, uint64_t seed, const int *members, uint32_t size,
                             int32_t rank, const char *name)
 {
@@ -327,7 +329,7 @@ void recorder_forget_group(uint64_t handle)
     uint32_t index = recorder_group(handle);
     recorder_enter();
     if (index < MPI_GROUPS)
-        recorder.record->groups[index].handle = UINT64_MAX; /* no communicator's */
+        recorder.record->groups[index].handle = UINT64_MAX; /* matches no communicator */
     recorder.epoch++;
     recorder_leave();
 }
@@ -343,7 +345,7 @@ uint64_t recorder_collective(uint32_t index, uint64_t call)
     return number;
 }
 
-/* ------------------------------------------------------------------ the log */
+/* ------------------------------------------------------------------ log */
 
 void recorder_log(enum mpi_event_kind kind, uint32_t call, int32_t peer, int32_t tag, uint64_t what,
                   uint32_t group)

@@ -1,20 +1,20 @@
-/* Requests that are waited and tested for. What was known of each is copied before the call, since
- * the handle is gone, or somebody else's, behind it. */
+/* Wrappers of waits for and tests of requests. What is known of each request is copied before the
+ * call, because its handle is invalid, or reused, afterwards. */
 #include "sources/mpi/calls.h"
 
 #include <stdlib.h>
 
-#define FEW 16 /* requests for which nothing is allocated */
+#define FEW 16 /* up to this many requests need no allocation */
 
 struct pending {
     uint64_t handle;
-    struct mpi_request was; /* handle 0: nothing to wait for, or not known */
+    struct mpi_request was; /* handle 0: no request, or not known */
 };
 
 struct batch {
     int count;
     struct pending few[FEW], *list;
-    MPI_Status few_statuses[FEW], *statuses; /* the program's, or own ones */
+    MPI_Status few_statuses[FEW], *statuses; /* the program's, or our own */
     MPI_Status *own;
     struct mpi_slot *slot;
     enum mpi_call call;
@@ -30,7 +30,7 @@ static void find_pending(struct pending *pending, MPI_Request request)
         pending->was = (struct mpi_request){.handle = 0, .item.kind = MPI_ITEM_OPAQUE, .active = 1};
 }
 
-/* The list of what is pending; without a slot nothing is written down. */
+/* Copies what is known of the requests. batch->slot is NULL if the call is not recorded. */
 static void batch_open(struct batch *batch, enum mpi_call call, int count,
                        const MPI_Request *requests)
 {
@@ -68,7 +68,7 @@ static bool has_open(const struct batch *batch)
     return false;
 }
 
-/* Statuses for those of whom it must be known who sent. */
+/* Returns statuses, our own where the program ignores them and the sender must be known. */
 static MPI_Status *batch_statuses(struct batch *batch, MPI_Status *given, const void *ignore)
 {
     batch->statuses = given;
@@ -93,10 +93,10 @@ static void batch_wait(struct batch *batch, bool any)
     for (int i = 0; i < batch->count; i++)
         if (batch->list[i].handle && batch->list[i].was.active)
             recorder_item(batch->slot, &batch->list[i].was.item);
-    recorder_turn(batch->slot);
+    recorder_advance(batch->slot);
 }
 
-/* Number `index` is done; its status is number `at`. */
+/* Request `index` is done; its status is number `at`. */
 static void batch_done(struct batch *batch, int index, int at)
 {
     if (!batch->slot || index < 0 || index >= batch->count)
@@ -117,13 +117,13 @@ static void batch_close(struct batch *batch, bool waited)
     if (!batch->slot)
         return;
     if (waited)
-        recorder_turn(batch->slot);
+        recorder_advance(batch->slot);
     if (batch->list != batch->few)
         free(batch->list);
     free(batch->own);
 }
 
-/* A test that found nothing, or something. */
+/* Ends a test, which found a completed request or none. */
 static void batch_polled(struct batch *batch, bool found)
 {
     if (batch->slot && found)

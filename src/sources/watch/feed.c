@@ -1,3 +1,4 @@
+/* Sends the wait-for graph of the watched servers to a running gordian serve. */
 #include "sources/watch/feed.h"
 
 #include "foundation/base/clock.h"
@@ -8,11 +9,11 @@
 #include <string.h>
 
 #define CONNECT_MS 2000
-#define AGAIN_MS   200 /* for connecting again, in which nothing else is done */
+#define AGAIN_MS   200 /* timeout of a reconnect, which blocks the watcher */
 #define AGAIN_NS   UINT64_C(10000000000)
 #define NAME_SIZE  (GORDIAN_NAME_MAX + 1)
 
-/* What stands in the service: ids of a group that was put in. */
+/* A group that was added to the service, with its ids there. */
 struct fed_group {
     uint64_t signature;
     uint32_t *processes, *resources;
@@ -20,17 +21,18 @@ struct fed_group {
     bool stays;
 };
 
-/* The arrows being grouped. */
+/* The edges of the wait-for graph, grouped by connected component. */
 struct grouping {
     const struct servers *servers;
     const struct telling *telling;
-    uint32_t *leader;     /* by node: of its group */
-    uint64_t *signatures; /* by node: of the group that it leads; 0: none */
-    uint32_t *id;         /* by node: in the service */
+    uint32_t *leader;     /* by node: parent in the union-find; the root is the leader of the
+                             group */
+    uint64_t *signatures; /* by node: signature of the group that it leads; 0: none */
+    uint32_t *id;         /* by node: id in the service */
     size_t nodes;
 };
 
-/* ------------------------------------------------------------------ the service */
+/* ------------------------------------------------------------------ connection */
 
 static gordian_status connect_service(struct feed *feed, uint32_t connect_ms, gordian_error *error)
 {
@@ -105,10 +107,10 @@ static void find_groups(struct grouping *grouping)
         }
 }
 
-/* ------------------------------------------------------------------ out */
+/* ------------------------------------------------------------------ removing groups */
 
-static gordian_status take_out(struct feed *feed, const struct fed_group *group,
-                               gordian_error *error)
+static gordian_status remove_group(struct feed *feed, const struct fed_group *group,
+                                   gordian_error *error)
 {
     for (size_t i = 0; i < group->process_count; i++) {
         const gordian_event event = {.op = GORDIAN_OP_EXIT, .process = group->processes[i]};
@@ -120,9 +122,9 @@ static gordian_status take_out(struct feed *feed, const struct fed_group *group,
                                  error);
 }
 
-/* ------------------------------------------------------------------ in */
+/* ------------------------------------------------------------------ adding groups */
 
-/* What a name may not have becomes a line below. */
+/* Replaces characters that a name must not contain by underscores. */
 static void clean_name(char *name)
 {
     for (char *at = name; *at; at++)
@@ -145,7 +147,7 @@ static gordian_status add_process(struct feed *feed, struct grouping *grouping,
     return GORDIAN_OK;
 }
 
-/* The holder has it, and nobody else could. */
+/* Adds a resource of one unit that the holder of the edge holds. */
 static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
                                struct fed_group *group, const struct arrow_between *arrow,
                                gordian_error *error)
@@ -166,7 +168,7 @@ static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
     return gordian_client_send(feed->client, &event, NULL, NULL, error);
 }
 
-/* All that one session waits for is one request; resources are in the order of the arrows. */
+/* Adds all waits of a session as one request. Resources are in the order of the edges. */
 static gordian_status add_wait(struct feed *feed, struct grouping *grouping,
                                const struct fed_group *group, uint32_t leader, uint32_t node,
                                gordian_want *wants, gordian_error *error)
@@ -188,7 +190,7 @@ static gordian_status add_wait(struct feed *feed, struct grouping *grouping,
     return gordian_client_send(feed->client, &event, NULL, NULL, error);
 }
 
-static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
+static gordian_status add_arrows(struct feed *feed, struct grouping *grouping,
                                  struct fed_group *group, uint32_t leader, gordian_want *wants,
                                  gordian_error *error)
 {
@@ -208,8 +210,8 @@ static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
     return gordian_client_drain(feed->client, CONNECT_MS, error);
 }
 
-static gordian_status put_in(struct feed *feed, struct grouping *grouping, uint32_t leader,
-                             gordian_error *error)
+static gordian_status add_group(struct feed *feed, struct grouping *grouping, uint32_t leader,
+                                gordian_error *error)
 {
     size_t arrows = grouping->servers->verdict.arrow_count;
     if (!memory_extend(&feed->memory, feed->groups, feed->room, feed->count))
@@ -223,7 +225,7 @@ static gordian_status put_in(struct feed *feed, struct grouping *grouping, uint3
     };
     gordian_want *wants = memory_alloc(&feed->memory, (arrows + 1) * sizeof *wants);
     gordian_status status = group->processes && group->resources && wants
-                                ? put_arrows(feed, grouping, group, leader, wants, error)
+                                ? add_arrows(feed, grouping, group, leader, wants, error)
                                 : fail_memory(error);
     memory_free(&feed->memory, wants);
     return status;
@@ -239,7 +241,8 @@ static struct fed_group *find_group(const struct feed *feed, uint64_t signature)
     return NULL;
 }
 
-/* Groups that are not there any more go first: their sessions may be in new ones. */
+/* Removes groups that no longer exist before new ones are added, because their sessions may be in
+ * new groups. */
 static gordian_status drop_groups(struct feed *feed, const struct grouping *grouping,
                                   gordian_error *error)
 {
@@ -259,7 +262,7 @@ static gordian_status drop_groups(struct feed *feed, const struct grouping *grou
             feed->groups[kept++] = *group;
             continue;
         }
-        THEN(status, take_out(feed, group, error));
+        THEN(status, remove_group(feed, group, error));
         memory_free_all(&feed->memory, group->processes, group->resources);
     }
     feed->count = kept;
@@ -273,7 +276,7 @@ static gordian_status feed_groups(struct feed *feed, struct grouping *grouping,
     TRY(drop_groups(feed, grouping, error));
     for (uint32_t i = 0; i < grouping->nodes; i++)
         if (grouping->signatures[i] && !find_group(feed, grouping->signatures[i]))
-            TRY(put_in(feed, grouping, i, error));
+            TRY(add_group(feed, grouping, i, error));
     return GORDIAN_OK;
 }
 
@@ -287,7 +290,7 @@ gordian_status feed_update(struct feed *feed, const struct servers *servers,
             return GORDIAN_OK;
         feed->again = clock_ns() + AGAIN_NS;
         if (connect_service(feed, AGAIN_MS, error) != GORDIAN_OK)
-            return GORDIAN_OK; /* that it is gone has been said */
+            return GORDIAN_OK; /* the disconnection was reported before */
     }
     struct grouping grouping = {
         .servers = servers,
@@ -304,7 +307,7 @@ gordian_status feed_update(struct feed *feed, const struct servers *servers,
     }
     memory_free_all(memory, grouping.leader, grouping.signatures, grouping.id);
     if (status != GORDIAN_OK) {
-        /* With the session everything went that was put in. */
+        /* The service removes everything that this client added. */
         gordian_client_leave(feed->client);
         feed->client = NULL;
         feed->again = clock_ns() + AGAIN_NS;

@@ -1,12 +1,12 @@
-/* Into a running `gordian serve`, as a system of its own: the page, the history and whoever
- * subscribes see database sessions. Sessions become processes, what somebody holds and others want
- * becomes a resource of one unit. Only what was there at one moment goes there (graph/judge.h),
- * without places in queues that servers mend, and without the threads of inspected processes.
+/* Sends the observed sessions to a running `gordian serve` as a system of its own, so that the
+ * page, the history and subscribers see database sessions. Sessions become processes. A lock that a
+ * session holds and another wants becomes a resource of one unit. Only edges that existed at one
+ * moment are sent (graph/judge.h), without queue positions that servers resolve themselves and
+ * without the threads of inspected processes.
  *
- * Those who wait for each other, directly or not, are one group. A group that is as before is left
- * alone; one that has changed is taken out and put in again, holds before waits, since a process
- * that waits can be given nothing.
- */
+ * Sessions that wait for each other, directly or not, form a group. An unchanged group is left
+ * alone. A changed group is removed and added again, holds before waits, because a waiting process
+ * cannot be given anything. */
 #pragma once
 
 #include "sources/watch/report/report.h"
@@ -20,18 +20,18 @@ struct feed {
     const char *uri;
     gordian_client_options options;
     gordian_client *client; /* NULL: not connected */
-    uint64_t again;         /* then: when to try */
+    uint64_t again;         /* when to reconnect, if not connected */
     struct fed_group *groups;
     size_t count, room;
     gordian_allocator memory;
 };
 
-/* Connects. `options`: the system, what lets us in, whom to trust; its texts must outlive the feed.
- */
+/* Connects. `options`: the system, credentials and trusted certificates. Its texts must outlive the
+ * feed. */
 gordian_status feed_open(struct feed *feed, const char *uri, const gordian_client_options *options,
                          gordian_error *error);
-/* Ends the session: all that was put in is taken out. */
+/* Ends the session. The service then removes everything that this client added. */
 void feed_close(struct feed *feed);
-/* What the latest judgement is about. A service that has gone is tried again, every ten seconds. */
+/* Sends the latest verdict. Reconnects to a lost service every ten seconds. */
 gordian_status feed_update(struct feed *feed, const struct servers *servers,
                            const struct telling *telling, gordian_error *error);

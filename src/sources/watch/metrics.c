@@ -1,3 +1,4 @@
+/* Writes the metrics of gordian watch in the Prometheus text format. */
 #include "sources/watch/metrics.h"
 
 #include "foundation/http/prometheus.h"
@@ -11,7 +12,7 @@ static double oldest_wait(const struct source *source)
     return oldest;
 }
 
-/* Sessions that are in somebody's way and wait for nobody. */
+/* Counts sessions that block others and wait for none. */
 static double root_blockers(const struct source *source)
 {
     const struct scan *scan = &source->scan;
@@ -48,13 +49,12 @@ static double measure(const struct source *source, enum measure which)
 static const struct {
     const char *name, *type, *help;
 } measures[MEASURES] = {
-    {"gordian_watch_up", "gauge", "Can the server be seen?"},
+    {"gordian_watch_up", "gauge", "1 if the latest scan of the server succeeded."},
     {"gordian_watch_waiting_sessions", "gauge", "Sessions that wait for a lock."},
     {"gordian_watch_oldest_wait_seconds", "gauge", "Age of the oldest wait."},
-    {"gordian_watch_root_blockers", "gauge",
-     "Sessions that are in the way of others and wait for nobody."},
-    {"gordian_watch_looks_total", "counter", "How often the server was looked at."},
-    {"gordian_watch_asked_seconds_total", "counter", "Time that the questions took."},
+    {"gordian_watch_root_blockers", "gauge", "Sessions that block others and wait for none."},
+    {"gordian_watch_looks_total", "counter", "Scans of the server."},
+    {"gordian_watch_asked_seconds_total", "counter", "Total time of the queries."},
 };
 
 void watch_metrics_write(const struct servers *servers, const struct watch_totals *totals,
@@ -68,7 +68,7 @@ void watch_metrics_write(const struct servers *servers, const struct watch_total
             output_format(out, "} %.6g\n", measure(servers->sources[k], (enum measure)i));
         }
     }
-    prometheus_gauge(out, "gordian_watch_deadlocks", "Deadlocks that are there now.",
+    prometheus_gauge(out, "gordian_watch_deadlocks", "Current deadlocks.",
                      (double)servers->verdict.deadlock_count);
     prometheus_counter(out, "gordian_watch_deadlocks_total", "Deadlocks found so far.",
                        totals->deadlocks);

@@ -1,10 +1,11 @@
-/* What is known, as Prometheus text. Servers are labels; sessions, pids and queries never are. */
+/* Writes the state of the watcher as Prometheus text. Labels name servers, but never sessions, pids
+ * or queries. */
 #pragma once
 
 #include "sources/watch/watch.h"
 
 struct watch_totals {
-    uint64_t deadlocks; /* told of so far */
+    uint64_t deadlocks; /* reported so far */
     uint64_t ended;     /* sessions that were cancelled or terminated */
 };
 

@@ -1,3 +1,4 @@
+/* The event loop of gordian watch: polls all servers and finds deadlocks in their scans. */
 #include "sources/watch/watch.h"
 
 #include "foundation/base/clock.h"
@@ -51,9 +52,9 @@ gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_er
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ turns */
+/* ------------------------------------------------------------------ event loop */
 
-/* Two servers of one place, or of one name, are told apart by a number. */
+/* Names the sources. Servers at the same address or with the same name get a number. */
 static void name_sources(struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++) {
@@ -88,8 +89,8 @@ static uint64_t fill_polls(struct servers *servers, struct pollfd *others, size_
     return until;
 }
 
-/* Processes are looked at whenever a server has been, if somebody waits there. */
-static void scan_inside(struct servers *servers)
+/* Scans the inspected processes after each scan of a server, if some session waits there. */
+static void scan_processes(struct servers *servers)
 {
     uint64_t looks = 0;
     bool needed = false;
@@ -98,10 +99,10 @@ static void scan_inside(struct servers *servers)
             looks += servers->sources[i]->looks;
             needed = needed || servers->sources[i]->scan.edge_count;
         }
-    for (size_t i = 0; i < servers->count && looks != servers->inspected_looks; i++)
+    for (size_t i = 0; i < servers->count && looks != servers->inspected_scans; i++)
         if (servers->sources[i]->inspector)
-            inspector_look(servers->sources[i], needed);
-    servers->inspected_looks = looks;
+            inspector_scan(servers->sources[i], needed);
+    servers->inspected_scans = looks;
 }
 
 gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct pollfd *others,
@@ -121,7 +122,7 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
         return fail(error, GORDIAN_STATUS_IO, "poll: %s", strerror(errno));
     for (size_t i = 0; i < servers->count; i++)
         source_step(servers->sources[i], ready > 0 ? servers->polls[i].revents : 0, clock_ns());
-    scan_inside(servers);
+    scan_processes(servers);
     for (size_t i = 0; i < other_count; i++)
         others[i].revents = ready > 0 ? servers->polls[servers->count + i].revents : 0;
     duplicates_park(servers->sources, servers->count);
@@ -129,9 +130,9 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ judging */
+/* ------------------------------------------------------------------ verdict */
 
-static uint64_t count_looks(const struct servers *servers)
+static uint64_t count_scans(const struct servers *servers)
 {
     uint64_t looks = 0;
     for (size_t i = 0; i < servers->count; i++)
@@ -141,11 +142,11 @@ static uint64_t count_looks(const struct servers *servers)
 
 bool servers_have_news(const struct servers *servers)
 {
-    return count_looks(servers) != servers->judged_looks;
+    return count_scans(servers) != servers->judged_scans;
 }
 
 gordian_status servers_judge(struct servers *servers, gordian_error *error)
 {
-    servers->judged_looks = count_looks(servers);
+    servers->judged_scans = count_scans(servers);
     return judge_scans(&servers->verdict, &servers->links, servers->sources, servers->count, error);
 }

@@ -1,3 +1,4 @@
+/* The tree of waiting sessions below their root blockers. */
 #include "sources/watch/tree.h"
 
 void tree_open(struct tree *tree, const gordian_allocator *memory)
@@ -23,8 +24,8 @@ static bool is_deadlocked(const struct verdict *verdict, struct member member)
     return false;
 }
 
-/* The line, and behind it all who wait for it and are not in the list yet: as a stack of its own,
- * since chains can be long. */
+/* Adds a session and below it all sessions that wait for it and are not listed yet. Uses its own
+ * stack, because chains can be long. */
 static bool add_branch(struct tree *tree, const struct servers *servers, struct member root,
                        size_t behind, bool *seen, uint32_t *stack, uint32_t *depths)
 {
@@ -53,7 +54,8 @@ static bool add_branch(struct tree *tree, const struct servers *servers, struct 
     return true;
 }
 
-/* All of one source: under its roots, then those of cycles, who have none. */
+/* Adds the sessions of one source: first those below its roots, then those of cycles, which have no
+ * root. */
 static bool add_source(struct tree *tree, const struct servers *servers, uint32_t source)
 {
     const struct scan *scan = &servers->sources[source]->scan;

@@ -1,9 +1,9 @@
-/* Everybody who waits, folded under who holds them up: for a list of lines, each with its depth.
+/* The tree of waiting sessions: each session is listed below the session that blocks it. The result
+ * is a list of lines with depths.
  *
- *     shop/4711  idle in transaction
- *       shop/4712  waits for t1(0,3)
- *         shop/4720  waits for t1(0,7)
- */
+ *    shop/4711  idle in transaction
+ *      shop/4712  waits for t1(0,3)
+ *        shop/4720  waits for t1(0,7) */
 #pragma once
 
 #include "sources/watch/graph/overview.h"
@@ -13,7 +13,7 @@ struct tree_line {
     struct member member;
     uint32_t depth;
     bool deadlocked;
-    size_t behind; /* of a root */
+    size_t behind; /* sessions blocked behind a root */
 };
 
 struct tree {
@@ -25,5 +25,5 @@ struct tree {
 
 void tree_open(struct tree *tree, const gordian_allocator *memory);
 void tree_close(struct tree *tree);
-/* Of the latest looks; false: out of memory. */
+/* Builds the tree from the latest scans. False: out of memory. */
 bool tree_take(struct tree *tree, const struct servers *servers, enum tree_order order);

@@ -1,3 +1,4 @@
+/* Ends deadlocks: cancels the statement of the victim, then terminates its session. */
 #include "sources/watch/actions/act.h"
 
 #include <stdio.h>
@@ -5,9 +6,9 @@
 
 #define MILLISECOND UINT64_C(1000000)
 #define GRACE_NS    (2000 * MILLISECOND)
-#define MARGIN_NS   (500 * MILLISECOND) /* for a server's own detector, after its time */
+#define MARGIN_NS   (500 * MILLISECOND) /* added to the time of a server's own detector */
 #define MEMORY_NS   (60000 * MILLISECOND)
-#define TRIES_MOST  5 /* orders that come too late, for one cycle */
+#define TRIES_MOST  5 /* orders for one cycle that arrived after its end */
 
 void acts_open(struct acts *acts, const gordian_allocator *memory)
 {
@@ -47,7 +48,7 @@ bool acts_pending(const struct acts *acts)
     return false;
 }
 
-/* ------------------------------------------------------------------ which deadlock */
+/* ------------------------------------------------------------------ finding an action */
 
 static const struct edge *arrow_edge(const struct arrow_between *arrow,
                                      struct source *const *sources)
@@ -55,7 +56,7 @@ static const struct edge *arrow_edge(const struct arrow_between *arrow,
     return arrow->edge == SCAN_NONE ? NULL : &sources[arrow->from.source]->scan.edges[arrow->edge];
 }
 
-/* A sum, so that it does not matter where the cycle begins. */
+/* Returns a sum, so that the result does not depend on where the cycle begins. */
 static uint64_t cycle_request(const struct deadlock *deadlock, struct source *const *sources)
 {
     uint64_t sum = 0;
@@ -84,8 +85,8 @@ static bool shares_member(const struct act *act, const struct deadlock *deadlock
     return false;
 }
 
-/* The act that is under way for one of its sessions; otherwise one that has ended, of the same
- * requests; NULL: none. */
+/* Returns the action in progress for one of the sessions; otherwise one that has ended and had the
+ * same requests; NULL if there is none. */
 static struct act *find_act(struct acts *acts, const struct deadlock *deadlock,
                             struct source *const *sources, uint64_t request)
 {
@@ -100,9 +101,9 @@ static struct act *find_act(struct acts *acts, const struct deadlock *deadlock,
     return ended;
 }
 
-/* ------------------------------------------------------------------ beginning */
+/* ------------------------------------------------------------------ starting an action */
 
-/* A list of new length in the place of an old one; NULL: out of memory, the old one stays. */
+/* Replaces a list by one of another length. NULL: out of memory, and the old list stays. */
 static void *renew_list(const struct acts *acts, void *list, size_t count, size_t size)
 {
     void *made = memory_alloc(&acts->memory, (count + 1) * size);
@@ -111,8 +112,9 @@ static void *renew_list(const struct acts *acts, void *list, size_t count, size_
     return made;
 }
 
-/* A cycle of locks of one server is its own detector's first. That looks a fixed time after the
- * last wait has begun, which was not later than we first knew of it. */
+/* When may a deadlock be ended? A server's own detector goes first if the cycle is within one
+ * server. It runs a fixed time after the last wait began, which was not after we first saw that
+ * wait. */
 static uint64_t detector_due(const struct deadlock *deadlock, struct source *const *sources)
 {
     const struct source *source = sources[deadlock->cycle[0].from.source];
@@ -127,7 +129,7 @@ static uint64_t detector_due(const struct deadlock *deadlock, struct source *con
     return source->facts.detects ? last + patience : 0;
 }
 
-/* Takes the cycle as it is now. */
+/* Stores the current cycle in the action. */
 static bool take_deadlock(const struct acts *acts, struct act *act, const struct deadlock *deadlock,
                           struct source *const *sources, uint64_t request, uint64_t earliest)
 {
@@ -167,8 +169,8 @@ static bool begin_act(struct acts *acts, const struct deadlock *deadlock,
     return take_deadlock(acts, act, deadlock, sources, request, now);
 }
 
-/* The same requests again, after an act has ended. A statement that was cancelled and waits again
- * (it caught the error) has shown that cancelling does not help. */
+/* Continues an action that had ended, for the same requests. If the statement was cancelled and
+ * waits again, it caught the error, so cancelling does not help. */
 static bool begin_again(const struct acts *acts, struct act *act, const struct deadlock *deadlock,
                         struct source *const *sources, uint64_t now, enum act_event *event)
 {
@@ -176,7 +178,7 @@ static bool begin_again(const struct acts *acts, struct act *act, const struct d
     if (act->last == ACT_REFUSED || act->last == ACT_STAYED || act->tries >= TRIES_MOST)
         return true;
     if (act->last == ACT_GONE && act->remedy == REMEDY_TERMINATE)
-        return true; /* its session is about to end */
+        return true; /* its session will end soon */
     if (act->last == ACT_GONE) {
         act->remedy = REMEDY_TERMINATE;
         earliest = act->sent + acts->grace_ns > now ? act->sent + acts->grace_ns : now;
@@ -186,10 +188,10 @@ static bool begin_again(const struct acts *acts, struct act *act, const struct d
     return take_deadlock(acts, act, deadlock, sources, act->request, earliest);
 }
 
-/* ------------------------------------------------------------------ going on */
+/* ------------------------------------------------------------------ progress */
 
-/* Has every server of the cycle been looked at since then? Those that have not are to look soon.
- * Inspected processes are looked at with the servers. */
+/* Has every server of the cycle been scanned since then? Requests early scans of the others.
+ * Inspected processes are scanned together with the servers. */
 static bool is_fresh(const struct deadlock *deadlock, struct source *const *sources, uint64_t since,
                      uint64_t now)
 {
@@ -198,13 +200,13 @@ static bool is_fresh(const struct deadlock *deadlock, struct source *const *sour
         struct source *source = sources[deadlock->cycle[i].from.source];
         if (source->inspector || source->scan.asked >= since)
             continue;
-        source_hurry(source, now);
+        source_scan_soon(source, now);
         fresh = false;
     }
     return fresh;
 }
 
-/* All edges to the victim, in the cycle or not. */
+/* Stores all edges to the victim, in the cycle or not. */
 static bool copy_waiters(const struct acts *acts, struct act *act, const struct scan *scan,
                          uint32_t victim)
 {
@@ -220,8 +222,8 @@ static bool copy_waiters(const struct acts *acts, struct act *act, const struct 
     return true;
 }
 
-/* The edges of the cycle on the victim's server, its own last: that is checked right before the
- * signal. */
+/* Lists the edges of the cycle on the victim's server. The victim's own edge is last, because the
+ * server checks it right before the signal. */
 static size_t list_edges(const struct deadlock *deadlock, struct member victim, uint32_t *edges)
 {
     size_t count = 0;
@@ -235,8 +237,8 @@ static size_t list_edges(const struct deadlock *deadlock, struct member victim, 
     return count;
 }
 
-/* After a cancel that did not help, its session: the statement is the same, so it is in the cycle.
- * Otherwise the one that is advised. */
+/* Returns the session to end. If a cancel did not help, this is the same session, which is still in
+ * the cycle. Otherwise the advised victim. */
 static struct member choose_victim(const struct acts *acts, const struct act *act,
                                    const struct deadlock *deadlock, const struct advice *advice,
                                    struct source *const *sources)
@@ -278,10 +280,10 @@ static enum act_event end_act(struct act *act, enum act_event event)
     return act->last = event;
 }
 
-/* The signal was sent, and the same cycle stands. */
-static enum act_event go_further(const struct acts *acts, struct act *act,
-                                 const struct deadlock *deadlock, struct source *const *sources,
-                                 uint64_t now)
+/* The signal was sent, but the same cycle still exists. */
+static enum act_event escalate_act(const struct acts *acts, struct act *act,
+                                   const struct deadlock *deadlock, struct source *const *sources,
+                                   uint64_t now)
 {
     if (now - act->sent < acts->grace_ns ||
         !is_fresh(deadlock, sources, act->sent + acts->grace_ns, now) ||
@@ -312,10 +314,10 @@ bool acts_review(struct acts *acts, const struct deadlock *deadlock, const struc
     if (act->state == ACT_ENDED)
         return !begin || begin_again(acts, act, deadlock, sources, now, event);
     if (act->state == ACT_AWAITING && act->request == request)
-        *event = go_further(acts, act, deadlock, sources, now);
+        *event = escalate_act(acts, act, deadlock, sources, now);
     if (act->state != ACT_WAITING)
         return true;
-    if (act->request != request) { /* another cycle of the same sessions: it begins anew */
+    if (act->request != request) { /* another cycle of the same sessions: start over */
         act->remedy = acts->first;
         if (!take_deadlock(acts, act, deadlock, sources, request, now))
             return false;
@@ -326,15 +328,15 @@ bool acts_review(struct acts *acts, const struct deadlock *deadlock, const struc
     const struct source *source = sources[victim.source];
     if (!source_is_up(source) || source->order.pending)
         return true;
-    for (size_t i = 0; i < acts->count; i++) /* a server does one thing at a time */
+    for (size_t i = 0; i < acts->count; i++) /* one order at a time for each server */
         if (acts->list[i].state == ACT_ORDERED && acts->list[i].source == victim.source)
             return true;
     return send_order(acts, act, deadlock, victim, sources);
 }
 
-/* ------------------------------------------------------------------ what has become of it */
+/* ------------------------------------------------------------------ outcome */
 
-/* The server has been asked: what did it answer? */
+/* Handles the server's answer to the order. */
 static enum act_event take_answer(struct act *act, struct source *source, uint64_t now)
 {
     if (source->order.pending)
@@ -351,12 +353,12 @@ static enum act_event take_answer(struct act *act, struct source *source, uint64
     act->state = ACT_AWAITING;
     act->sent = now;
     act->looks = source->looks;
-    source_hurry(source, now);
+    source_scan_soon(source, now);
     return act->last = ACT_SENT;
 }
 
-/* Is it certain by looks that were asked for after `since`? A server that is gone shows nothing
- * any more. */
+/* Do scans started after `since` confirm the state? An unreachable server shows nothing any
+ * more. */
 static bool is_settled(const struct act *act, struct source *const *sources, uint64_t since)
 {
     for (size_t i = 0; i < act->cycle_count; i++) {
@@ -368,8 +370,7 @@ static bool is_settled(const struct act *act, struct source *const *sources, uin
     return true;
 }
 
-/* The signal was sent, and the cycle is not there any more. Locks are released a moment after the
- * wait has ended. */
+/* The signal was sent and the cycle is gone. Locks are released shortly after the wait ends. */
 static enum act_event after_signal(const struct acts *acts, struct act *act,
                                    struct source *const *sources, uint64_t now)
 {

@@ -1,3 +1,4 @@
+/* Chooses the victim of a deadlock. */
 #include "sources/watch/actions/advice.h"
 
 #include "foundation/base/error.h"
@@ -12,8 +13,8 @@ gordian_status advice_pattern(regex_t *pattern, bool *has, const char *option, c
     int failure = regcomp(pattern, text, REG_EXTENDED | REG_NOSUB);
     if (failure) {
         regerror(failure, pattern, why, sizeof why);
-        return fail(error, GORDIAN_STATUS_INPUT, "%s: '%.60s' is no regular expression: %s", option,
-                    text, why);
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: '%.60s' is not a regular expression: %s",
+                    option, text, why);
     }
     *has = true;
     return GORDIAN_OK;
@@ -34,7 +35,7 @@ static bool matches(const regex_t *pattern, bool has, const struct session *sess
                    regexec(pattern, session->user, 0, NULL, 0) == 0);
 }
 
-/* 0: to be taken first, 2: last. */
+/* Returns the rank of a victim: 0 first, 2 last. */
 static unsigned rank_of(const struct advice_settings *settings, const struct session *session)
 {
     if (matches(&settings->spare, settings->has_spare, session))
@@ -57,8 +58,8 @@ static void say_why(struct advice *advice, const struct advice_settings *setting
                     const struct session *victim)
 {
     unsigned rank = rank_of(settings, victim);
-    const char *first = rank == 0   ? "--prefer names it; "
-                        : rank == 2 ? "--spare names all of them; "
+    const char *first = rank == 0   ? "--prefer matches it; "
+                        : rank == 2 ? "--spare matches all of them; "
                                     : "";
     if (settings->policy == VICTIM_LEAST_WORK)
         snprintf(advice->why, sizeof advice->why,
@@ -68,8 +69,7 @@ static void say_why(struct advice *advice, const struct advice_settings *setting
         snprintf(advice->why, sizeof advice->why, "%sits transaction is the youngest (%.1f s)",
                  first, victim->transaction_s);
     else
-        snprintf(advice->why, sizeof advice->why, "%sof those that may be ended it is the first",
-                 first);
+        snprintf(advice->why, sizeof advice->why, "%sit is the first that may be ended", first);
 }
 
 void advice_find(struct advice *advice, const struct advice_settings *settings,
@@ -91,6 +91,6 @@ void advice_find(struct advice *advice, const struct advice_settings *settings,
         say_why(advice, settings, member_session(sources, advice->victim));
     else
         snprintf(advice->why, sizeof advice->why,
-                 "none of them may be ended by this role: only a superuser, or the owner of a "
+                 "this role may end none of the sessions: only a superuser, or the owner of a "
                  "prepared transaction, can");
 }

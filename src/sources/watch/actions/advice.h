@@ -1,31 +1,31 @@
-/* Whom to end, why, and how. A victim is a session that waits for a lock: ending its wait makes its
- * transaction fail, which gives back what the others wait for.
+/* Chooses the victim of a deadlock, with a reason. A victim is a session that waits for a lock:
+ * ending its wait makes its transaction fail and releases the locks that the others wait for.
  *
- * Never one: a prepared transaction (only its coordinator may decide), and a session that this role
- * may not end.
- */
+ * Never a victim: a prepared transaction (only its coordinator may decide), and a session that this
+ * role may not end. */
 #pragma once
 
 #include "sources/watch/graph/judge.h"
 
 enum victim_policy {
     VICTIM_YOUNGEST,   /* the transaction that began last */
-    VICTIM_LEAST_WORK, /* that has locked and changed least */
+    VICTIM_LEAST_WORK, /* the transaction that has locked and changed least */
 };
 
 struct advice_settings {
     unsigned policy;       /* enum victim_policy */
-    regex_t prefer, spare; /* of application or user: victims first, victims last */
+    regex_t prefer, spare; /* patterns for application or user: preferred victims, spared victims */
     bool has_prefer, has_spare;
 };
 
 struct advice {
-    bool found; /* false: there is nobody who may be ended */
+    bool found; /* false: no session may be ended */
     struct member victim;
     char why[200]; /* a sentence */
 };
 
-/* --prefer, --spare. GORDIAN_STATUS_INPUT: it is no extended regular expression. */
+/* Compiles --prefer or --spare. Returns GORDIAN_STATUS_INPUT if the text is not an extended regular
+ * expression. */
 gordian_status advice_pattern(regex_t *pattern, bool *has, const char *option, const char *text,
                               gordian_error *error);
 void advice_close(struct advice_settings *settings);

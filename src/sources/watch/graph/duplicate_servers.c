@@ -1,3 +1,4 @@
+/* Recognizes several addresses of one server by its identity. */
 #include "sources/watch/graph/duplicate_servers.h"
 
 #include <string.h>
@@ -13,8 +14,7 @@ const struct source *duplicates_watcher(struct source *const *sources, size_t co
     const struct server_facts *one = &parked->facts;
     for (size_t i = 0; i < count; i++) {
         const struct server_facts *other = &sources[i]->facts;
-        /* Two roles, of which one may not ask for the system identifier, still see the same start.
-         */
+        /* A role without permission for the system identifier still sees the same start time. */
         if (sources[i] != parked && !sources[i]->parked && is_identified(sources[i]) &&
             strcmp(one->identity, other->identity) == 0 &&
             (!*one->system || !*other->system || strcmp(one->system, other->system) == 0))
@@ -23,7 +23,7 @@ const struct source *duplicates_watcher(struct source *const *sources, size_t co
     return NULL;
 }
 
-/* One that has begun to look goes on: only a source that is new is parked. */
+/* Parks new sources whose server is watched already. A source that has been scanned stays. */
 void duplicates_park(struct source *const *sources, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,16 +1,16 @@
-/* One server, given by several addresses: two of its databases, a socket and a port, two names. All
- * of them would show the same sessions, so one of them watches the server, and the others are
- * parked: they report nothing and end nothing. If the one that watches loses its connection,
- * another takes over.
- */
+/* Handles several addresses of one server: two of its databases, a socket and a port, two names.
+ * All of them would show the same sessions. So one source watches the server and the others are
+ * parked: they report nothing and end nothing. If the watching source loses its connection, another
+ * takes over. */
 #pragma once
 
 #include "sources/watch/graph/source.h"
 
-/* To be called after every turn. */
+/* Call this after every iteration of the event loop. */
 void duplicates_park(struct source *const *sources, size_t count);
-/* The source that watches the server of a parked one; NULL: it is gone at the moment. */
+/* Returns the source that watches the server of a parked source. NULL: the server is unreachable at
+ * the moment. */
 const struct source *duplicates_watcher(struct source *const *sources, size_t count,
                                         const struct source *parked);
-/* How many servers are there in all? */
+/* Returns the number of different servers. */
 size_t duplicates_distinct(struct source *const *sources, size_t count);

@@ -1,3 +1,4 @@
+/* Scans the threads and locks of a local process as if it were a server. */
 #define _GNU_SOURCE
 #include "sources/watch/graph/inspected_process.h"
 
@@ -69,7 +70,7 @@ uint64_t inspector_peer(uint64_t inode)
     return open_file_peer(inode);
 }
 
-/* A process other than this one that has the socket open; 0: none has. */
+/* Returns a process other than `own` that has the socket open; 0: there is none. */
 static uint32_t other_process(const struct open_files *open_files, uint64_t inode, uint32_t own)
 {
     size_t count = 0;
@@ -80,8 +81,9 @@ static uint32_t other_process(const struct open_files *open_files, uint64_t inod
     return 0;
 }
 
-/* A socket that another process has as well, after a fork, is no way to either of them; the other
- * end of a Unix socket that this one has itself from a fork does not count. */
+/* Lists the process's ends of connections. A socket that another process has open as well, after a
+ * fork, identifies neither of them. At the other end of a Unix socket, this process itself does not
+ * count. */
 static bool list_ends(struct inspector *inspector)
 {
     uint32_t pid = inspector->snapshot.targets[0]->seen_pid;
@@ -124,7 +126,8 @@ bool inspector_owns(const struct inspector *inspector, const struct session *ses
     return false;
 }
 
-/* The one descriptor that a thread waits to read from; false: there are more, or something else. */
+/* Returns the only descriptor that a thread waits to read from. False: it waits for several, or for
+ * something else. */
 static bool awaited_descriptor(struct target *target, const struct snapshot_thread *thread,
                                uint32_t *fd)
 {
@@ -142,7 +145,7 @@ static bool awaited_descriptor(struct target *target, const struct snapshot_thre
     return one.fd >= 0 && (one.events & POLLIN);
 }
 
-/* Whose answer it waits for, if it is somebody's on the other end of a socket. */
+/* Notes which server or process the thread waits for, if it waits for an answer on a socket. */
 static void take_awaited(struct inspector *inspector, const struct snapshot_thread *thread,
                          struct scan *scan, struct session *session)
 {
@@ -180,8 +183,8 @@ static const char *name_lock(struct inspector *inspector, struct scan *scan, uin
     return scan_text(scan, text);
 }
 
-/* In the way are only owners that the lock itself names. Where nobody is known to hold it (a
- * condition, a pool's semaphore), any other thread may end the wait. */
+/* Adds the wait of a thread for a lock. Only owners that the lock itself names are blockers. If no
+ * owner is known (a condition variable, a pool's semaphore), any other thread may end the wait. */
 static void take_wait(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
     const struct process_snapshot *snapshot = &inspector->snapshot;
@@ -207,7 +210,7 @@ static void take_wait(struct inspector *inspector, struct scan *scan, uint32_t n
         scan_edge(scan, index, i, false, "");
 }
 
-/* Sleeps without end, and did not move while it was looked at. */
+/* Does the thread sleep without a timeout, and has it not moved during the scan? */
 static bool is_stuck(const struct snapshot_thread *thread)
 {
     return thread->is.steady && thread->sleeps && !thread->call.timed;
@@ -233,9 +236,9 @@ static void add_thread(struct inspector *inspector, struct scan *scan, uint32_t 
         take_awaited(inspector, thread, scan, session);
 }
 
-/* ------------------------------------------------------------------ looks */
+/* ------------------------------------------------------------------ scanning */
 
-static bool fill_look(struct inspector *inspector, struct scan *scan)
+static bool fill_scan(struct inspector *inspector, struct scan *scan)
 {
     struct process_snapshot *snapshot = &inspector->snapshot;
     gordian_error error = {0};
@@ -255,13 +258,13 @@ static bool fill_look(struct inspector *inspector, struct scan *scan)
     return !snapshot->failed && !scan->failed;
 }
 
-/* A process that has ended is one without threads. */
-void inspector_look(struct source *source, bool needed)
+/* Scans the process. If the process has ended, the scan has no threads. */
+void inspector_scan(struct source *source, bool needed)
 {
     struct scan old = source->scan;
     scan_clear(&source->next);
     source->next.asked = clock_ns();
-    if (needed && !fill_look(source->inspector, &source->next)) {
+    if (needed && !fill_scan(source->inspector, &source->next)) {
         uint64_t asked = source->next.asked;
         scan_clear(&source->next);
         source->next.asked = asked;

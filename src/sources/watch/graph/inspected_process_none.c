@@ -1,4 +1,4 @@
-/* Where processes cannot be looked at. */
+/* A replacement for builds without gordian inspect. */
 #include "foundation/base/error.h"
 #include "sources/watch/graph/inspected_process.h"
 
@@ -14,7 +14,7 @@ void inspector_close(struct inspector *inspector)
     (void)inspector;
 }
 
-void inspector_look(struct source *source, bool needed)
+void inspector_scan(struct source *source, bool needed)
 {
     (void)source, (void)needed;
 }

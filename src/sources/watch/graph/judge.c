@@ -1,3 +1,4 @@
+/* Builds the wait-for graph of all sessions and finds deadlocks and their shortest cycles. */
 #include "sources/watch/graph/judge.h"
 
 #include "foundation/base/error.h"
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STARTS_MOST 64 /* members from which a shortest cycle is looked for */
+#define STARTS_MOST 64 /* start nodes in each deadlock from which a shortest cycle is searched */
 
 void verdict_open(struct verdict *verdict, const gordian_allocator *memory)
 {
@@ -20,7 +21,7 @@ void verdict_close(struct verdict *verdict)
     *verdict = (struct verdict){.memory = verdict->memory};
 }
 
-/* ------------------------------------------------------------------ arrows at a moment */
+/* ------------------------------------------------------------------ edges at a moment */
 
 static void *verdict_alloc(struct verdict *verdict, size_t size)
 {
@@ -37,7 +38,8 @@ static void add_arrow(struct verdict *verdict, const struct arrow_between *arrow
         verdict->failed = true;
 }
 
-/* Who does nothing must have done nothing since then. */
+/* Collects the edges of the wait-for graph that existed at the moment `at`. An idle session must
+ * have been idle since then. */
 static void gather_arrows(struct verdict *verdict, const struct links *links,
                           struct source *const *sources, size_t count, uint64_t at)
 {
@@ -77,11 +79,11 @@ static void gather_arrows(struct verdict *verdict, const struct links *links,
 
 /* ------------------------------------------------------------------ the engine */
 
-/* Which arrows count. */
+/* Which edges of the wait-for graph count. */
 enum scope {
     SCOPE_HARD,   /* hard edges and links */
     SCOPE_LOCAL,  /* edges of each server alone */
-    SCOPE_LASTING /* all that nobody mends */
+    SCOPE_LASTING /* all edges that no server resolves */
 };
 
 static bool is_in(const struct arrow_between *arrow, enum scope scope)
@@ -97,7 +99,8 @@ static bool is_in(const struct arrow_between *arrow, enum scope scope)
     return !arrow->mended;
 }
 
-/* What a session wants of which one unit is enough: every arrow like this has one. */
+/* Adds a resource of which one unit is enough for the session. Each edge of this wait holds one
+ * unit. */
 static gordian_status add_choice(gordian_snapshot *snapshot, const struct verdict *verdict,
                                  const struct arrow_between *arrow, enum scope scope,
                                  uint32_t *choice, gordian_error *error)
@@ -144,18 +147,18 @@ static gordian_status fill_snapshot(gordian_snapshot *snapshot, struct verdict *
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ a cycle to show */
+/* ------------------------------------------------------------------ shortest cycle */
 
-/* A search through the members of a part, breadth first. */
+/* A breadth-first search within the nodes of a deadlock. */
 struct search {
     struct verdict *verdict;
     enum scope scope;
     const bool *inside; /* by node */
-    uint32_t *came;     /* by node: the arrow that led there; SCAN_NONE */
-    uint32_t *first;    /* by node: its arrows in `order`; one more at the end */
-    uint32_t *order;    /* arrows by where they begin */
+    uint32_t *came;     /* by node: the edge that led there; SCAN_NONE */
+    uint32_t *first;    /* by node: first of its edges in `order`; one element more at the end */
+    uint32_t *order;    /* edges by start node */
     uint32_t *queue;
-    bool guesses; /* arrows that are unlikely, too */
+    bool guesses; /* include unlikely edges */
 };
 
 static bool search_open(struct search *search, struct verdict *verdict, enum scope scope,
@@ -176,7 +179,7 @@ static bool search_open(struct search *search, struct verdict *verdict, enum sco
         search->first[verdict_node(verdict, verdict->arrows[i].from) + 1]++;
     for (size_t i = 0; i < nodes; i++)
         search->first[i + 1] += search->first[i];
-    for (size_t i = arrows; i-- > 0;) { /* from the end, so that first[] needs no copy */
+    for (size_t i = arrows; i-- > 0;) { /* backwards, so that first[] needs no copy */
         uint32_t node = verdict_node(verdict, verdict->arrows[i].from);
         uint32_t place = search->first[node + 1] - 1 - search->came[node]++;
         search->order[place] = (uint32_t)i;
@@ -184,7 +187,8 @@ static bool search_open(struct search *search, struct verdict *verdict, enum sco
     return true;
 }
 
-/* From a member back to itself: the length, 0 for none shorter than `limit`; `came` has the way. */
+/* Searches the shortest cycle through `start`. Returns its length and the last edge; 0: there is
+ * none. `came` holds the path. */
 static size_t search_from(struct search *search, uint32_t start, uint32_t *last)
 {
     const struct verdict *verdict = search->verdict;
@@ -264,9 +268,9 @@ static void find_cycle(struct verdict *verdict, struct deadlock *deadlock, enum 
     }
 }
 
-/* ------------------------------------------------------------------ parts */
+/* ------------------------------------------------------------------ deadlocks */
 
-/* By node: is it one of the part? */
+/* Returns flags by node: is it a member of the component? */
 static bool *mark_part(struct verdict *verdict, const gordian_part *part)
 {
     bool *inside = verdict_alloc(verdict, verdict->node_count + 1);
@@ -275,7 +279,7 @@ static bool *mark_part(struct verdict *verdict, const gordian_part *part)
     return inside;
 }
 
-/* Not a part that shares a session with a deadlock that is known. */
+/* Adds a component as a deadlock, unless it shares a session with a known deadlock. */
 static void take_deadlock(struct verdict *verdict, const gordian_part *part, enum scope scope,
                           struct source *const *sources)
 {
@@ -304,9 +308,10 @@ static void take_deadlock(struct verdict *verdict, const gordian_part *part, enu
         verdict->deadlocks[verdict->deadlock_count++] = deadlock;
 }
 
-/* Soft edges inside a part of one server are mended by it, as soon as it looks itself. */
-static void mark_mended(struct verdict *verdict, const gordian_part *part,
-                        struct source *const *sources)
+/* Marks soft edges within a component of one server: the server resolves such a cycle itself at its
+ * next check. */
+static void mark_resolved(struct verdict *verdict, const gordian_part *part,
+                          struct source *const *sources)
 {
     const bool *inside = mark_part(verdict, part);
     bool any = false;
@@ -314,7 +319,7 @@ static void mark_mended(struct verdict *verdict, const gordian_part *part,
         struct arrow_between *arrow = &verdict->arrows[i];
         if (arrow->soft && inside[verdict_node(verdict, arrow->from)] &&
             inside[verdict_node(verdict, arrow->to)] &&
-            sources[arrow->from.source]->facts.mends_soft_waits)
+            sources[arrow->from.source]->facts.resolves_soft_waits)
             any = arrow->mended = true;
     }
     verdict->mended += any;
@@ -332,7 +337,7 @@ static gordian_status judge_scope(struct verdict *verdict, enum scope scope,
     for (size_t i = 0; i < report.part_count && status == GORDIAN_OK; i++) {
         inside += report.parts[i].process_count;
         if (scope == SCOPE_LOCAL)
-            mark_mended(verdict, &report.parts[i], sources);
+            mark_resolved(verdict, &report.parts[i], sources);
         else
             take_deadlock(verdict, &report.parts[i], scope, sources);
         if (verdict->failed)
@@ -382,9 +387,9 @@ static gordian_status number_nodes(struct verdict *verdict, struct source *const
     return verdict->in_deadlock ? GORDIAN_OK : fail_memory(error);
 }
 
-/* A server that has not been looked at for long leaves only its own moment open: each moment at
- * which some server was last asked is judged, with those who were asked then or later. The
- * earliest, which has them all, comes last, and its arrows stay. */
+/* Evaluates one moment for each server: the time of its last scan, with the servers that were
+ * scanned then or later. So a server without a recent scan does not hide the others. The earliest
+ * moment includes all servers. It is evaluated last, and its edges are kept. */
 gordian_status judge_scans(struct verdict *verdict, struct links *links,
                            struct source *const *sources, size_t count, gordian_error *error)
 {

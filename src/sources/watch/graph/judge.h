@@ -1,60 +1,60 @@
-/* From the latest looks to deadlocks. The verdict is libgordian's: every session is a process,
- * every edge a resource that its holder has and its waiter wants. Edges of one wait are wanted
- * together, since all who are in its way must go.
+/* Builds the wait-for graph from the latest scans and finds deadlocks with libgordian. Every
+ * session is a process. Every edge is a resource that the holder has and the waiter wants. The
+ * edges of one wait are requested together, because all blockers must release.
  *
- * It is judged three times (see watch.h on hard and soft): with hard edges and links; with hard and
- * soft edges of each server alone, to see what the servers mend themselves; with everything that
- * nobody mends.
- */
+ * There are three evaluations (see watch.h on hard and soft edges): hard edges and links; hard and
+ * soft edges of each server alone, to find what the servers resolve themselves; and all edges that
+ * no server resolves. */
 #pragma once
 
 #include "sources/watch/graph/links.h"
 
-/* An arrow between two sessions: by a lock, or by a link. */
+/* An edge of the wait-for graph between two sessions: a lock, or a link. */
 struct arrow_between {
     struct member from, to;
-    uint32_t edge; /* of from's look; SCAN_NONE: a link */
+    uint32_t edge; /* index in the scan of `from`; SCAN_NONE: a link */
     uint32_t link; /* SCAN_NONE: an edge */
     bool soft;
-    bool any;      /* all arrows like this from one session: one of them is enough to free it */
-    bool unlikely; /* of those, one that hardly is it */
-    bool mended;   /* soft, and its server mends it */
+    bool any;      /* one edge of several of the session, any one of which can free it */
+    bool unlikely; /* probably not that one */
+    bool mended;   /* soft, and the server resolves the cycle */
 };
 
 struct deadlock {
-    struct member *members; /* all who are in it */
+    struct member *members; /* all sessions in the deadlock */
     size_t member_count;
-    struct arrow_between *cycle; /* a shortest one through it, in order */
+    struct arrow_between *cycle; /* a shortest cycle, in order */
     size_t cycle_count;
-    size_t server_count; /* how many servers the cycle goes through */
-    size_t threads;      /* of inspected processes, in the cycle */
-    bool soft;           /* it needs a place in a queue */
+    size_t server_count; /* number of servers in the cycle */
+    size_t threads;      /* threads of inspected processes in the cycle */
+    bool soft;           /* needs a soft edge */
 };
 
 struct verdict {
-    struct arrow_between *arrows; /* at the moment that was judged last */
+    struct arrow_between *arrows; /* at the last evaluated moment */
     size_t arrow_count, arrow_room;
     struct deadlock *deadlocks;
     size_t deadlock_count, deadlock_room;
-    size_t behind;        /* sessions that are in none, and can never go on because of one */
-    size_t mended;        /* cycles in which servers will let somebody pass */
-    const char *engine;   /* that judged; NULL: nobody waited */
-    bool *in_deadlock;    /* by node; */
-    uint32_t *first_node; /* of each source: its sessions are nodes in a row; one more at the end */
+    size_t behind;        /* sessions outside that a deadlock blocks forever */
+    size_t mended;        /* cycles that servers will resolve */
+    const char *engine;   /* the engine used; NULL: no session waited */
+    bool *in_deadlock;    /* by node */
+    uint32_t *first_node; /* by source: the node of its first session; one element more at the
+                             end */
     size_t node_count;
-    bool failed;        /* out of memory, while it is judged */
-    struct arena arena; /* of all of these but the arrows and the list of deadlocks */
+    bool failed;        /* memory ran out */
+    struct arena arena; /* owns everything except the edges and the list of deadlocks */
     gordian_allocator memory;
 };
 
 void verdict_open(struct verdict *verdict, const gordian_allocator *memory);
 void verdict_close(struct verdict *verdict);
 
-/* Judges. What was there before is gone. */
+/* Finds deadlocks and replaces the previous verdict. */
 gordian_status judge_scans(struct verdict *verdict, struct links *links,
                            struct source *const *sources, size_t count, gordian_error *error);
 
-/* The number of a session among those of all sources. */
+/* Returns the node of a session. */
 static inline uint32_t verdict_node(const struct verdict *verdict, struct member member)
 {
     return verdict->first_node[member.source] + member.session;

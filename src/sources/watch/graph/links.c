@@ -1,3 +1,4 @@
+/* Finds sessions of several servers that belong to one client: cross-server deadlocks. */
 #include "sources/watch/graph/links.h"
 
 #include "foundation/base/error.h"
@@ -22,7 +23,7 @@ void links_close(struct links *links)
     locals_close(links->locals);
     sleepers_close(&links->sleepers);
     arena_free(&links->arena);
-    memory_free_all(&links->memory, links->list, links->seats);
+    memory_free_all(&links->memory, links->list, links->client_sessions);
     *links = (struct links){.memory = links->memory};
 }
 
@@ -32,14 +33,14 @@ gordian_status links_set(struct links *links, const char *pattern, gordian_error
     int failure = regcomp(&links->pattern, pattern, REG_EXTENDED);
     if (failure) {
         regerror(failure, &links->pattern, why, sizeof why);
-        return fail(error, GORDIAN_STATUS_INPUT, "--link: '%.60s' is no regular expression: %s",
+        return fail(error, GORDIAN_STATUS_INPUT, "--link: '%.60s' is not a regular expression: %s",
                     pattern, why);
     }
     if (links->pattern.re_nsub == 0) {
         regfree(&links->pattern);
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "--link: '%.60s' has no group: sessions are one client if the first group "
-                    "matches the same",
+                    "--link: '%.60s' has no group: sessions belong to one client if the first "
+                    "group matches the same text",
                     pattern);
     }
     links->has_pattern = true;
@@ -71,49 +72,53 @@ static const char *client_name(struct links *links, const char *format, const ch
     return arena_text(&links->arena, text, length < (int)sizeof text ? (size_t)length : 199);
 }
 
-/* ------------------------------------------------------------------ groups */
+/* ------------------------------------------------------------------ clients */
 
-/* A session with what makes it one client with others. */
-struct seat {
+/* A session with its client. */
+struct client_session {
     struct member member;
-    const char *client; /* the same text: the same client */
-    bool process;       /* by its process: see local_clients.h */
+    const char *client; /* sessions of the same client have the same text */
+    bool process;       /* found by its process: see local_clients.h */
 };
 
-static void add_seat(struct links *links, struct member member, const char *client, bool process)
+static void add_client_session(struct links *links, struct member member, const char *client,
+                               bool process)
 {
-    if (client && memory_extend(&links->memory, links->seats, links->seat_room, links->seat_count))
-        links->seats[links->seat_count++] = (struct seat){member, client, process};
+    if (client && memory_extend(&links->memory, links->client_sessions, links->client_session_room,
+                                links->client_session_count))
+        links->client_sessions[links->client_session_count++] =
+            (struct client_session){member, client, process};
     else
         links->failed = true;
 }
 
-static int compare_seats(const void *left, const void *right)
+static int compare_clients(const void *left, const void *right)
 {
-    const struct seat *one = left, *other = right;
+    const struct client_session *one = left, *other = right;
     return strcmp(one->client, other->client);
 }
 
-/* The one that waits for a lock, if it is one only; NULL: none, or the client does several things
- * at a time. */
-static const struct seat *busy_seat(const struct seat *seats, size_t count,
-                                    struct source *const *sources)
+/* Returns the only session of a client that waits for a lock. NULL: there is none, or several,
+ * because the client has threads. */
+static const struct client_session *find_busy_session(const struct client_session *client_sessions,
+                                                      size_t count, struct source *const *sources)
 {
-    const struct seat *busy = NULL;
+    const struct client_session *busy = NULL;
     size_t idle = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct session *session = member_session(sources, seats[i].member);
+        const struct session *session = member_session(sources, client_sessions[i].member);
         idle += session->idle;
         if (session->wait == SCAN_NONE)
             continue;
         if (busy)
             return NULL;
-        busy = &seats[i];
+        busy = &client_sessions[i];
     }
     return idle ? busy : NULL;
 }
 
-/* Since when a client of this machine sleeps until this session answers; 0: it does not. */
+/* Returns the time since which a local client has slept until this session answers; 0: it does
+ * not. */
 static uint64_t asleep_since(struct links *links, struct source *const *sources,
                              struct member member, enum sleeper_kind kind)
 {
@@ -121,22 +126,25 @@ static uint64_t asleep_since(struct links *links, struct source *const *sources,
                          &sources[member.source]->facts);
 }
 
-/* Those of one client: the idle ones wait for it, and it waits in the busy one. */
-static void link_group(struct links *links, const struct seat *seats, size_t count,
-                       struct source *const *sources)
+/* Links the sessions of one client: the idle ones wait for the client, which waits in the busy
+ * one. */
+static void link_group(struct links *links, const struct client_session *client_sessions,
+                       size_t count, struct source *const *sources)
 {
-    const struct seat *busy = busy_seat(seats, count, sources);
+    const struct client_session *busy = find_busy_session(client_sessions, count, sources);
     uint64_t since =
         busy && busy->process ? asleep_since(links, sources, busy->member, SLEEPER_CLIENT) : 0;
     if (!busy || (busy->process && !since))
         return;
     for (size_t i = 0; i < count; i++)
-        if (&seats[i] != busy && member_session(sources, seats[i].member)->idle)
-            add_link(links, seats[i].member, busy->member, false, seats[i].client, since);
+        if (&client_sessions[i] != busy && member_session(sources, client_sessions[i].member)->idle)
+            add_link(links, client_sessions[i].member, busy->member, false,
+                     client_sessions[i].client, since);
 }
 
-/* --link */
-static void seat_by_name(struct links *links, struct member member, const struct session *session)
+/* Identifies the client by --link. */
+static void identify_by_name(struct links *links, struct member member,
+                             const struct session *session)
 {
     regmatch_t groups[2];
     char name[128];
@@ -145,12 +153,12 @@ static void seat_by_name(struct links *links, struct member member, const struct
         return;
     snprintf(name, sizeof name, "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
              session->application + groups[1].rm_so);
-    add_seat(links, member, client_name(links, "client %s", name), false);
+    add_client_session(links, member, client_name(links, "client %s", name), false);
 }
 
-/* A process of this machine, by its address and port. */
-static void seat_by_process(struct links *links, struct source *const *sources,
-                            struct member member)
+/* Identifies the client as a process of this machine, by address and port. */
+static void identify_by_process(struct links *links, struct source *const *sources,
+                                struct member member)
 {
     char name[64];
     uint64_t inode;
@@ -161,7 +169,7 @@ static void seat_by_process(struct links *links, struct source *const *sources,
     if (!pid)
         return;
     snprintf(name, sizeof name, "process %u", pid);
-    add_seat(links, member, client_name(links, "%s", name), true);
+    add_client_session(links, member, client_name(links, "%s", name), true);
 }
 
 /* ------------------------------------------------------------------ postgres_fdw, dblink */
@@ -172,7 +180,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* Does the application_name of a remote session say that this one has called it? */
+/* Does the application_name of a remote session name this session as its caller? */
 static bool is_caller(const struct source *source, const struct session *session,
                       const char *application)
 {
@@ -193,8 +201,8 @@ static bool is_caller(const struct source *source, const struct session *session
     return false;
 }
 
-/* The caller waits for its remote session, or that one for its caller. `by_process`: it is known by
- * its process, which must sleep meanwhile. */
+/* Adds a link between a caller and its remote session: the one that is not busy waits for the
+ * other. `by_process`: the caller was found by its process, which must sleep meanwhile. */
 static void link_call(struct links *links, struct source *const *sources, struct member caller,
                       struct member remote, bool by_process)
 {
@@ -216,10 +224,11 @@ static void link_call(struct links *links, struct source *const *sources, struct
                                                               : "its query on the other server",
                  since);
     else
-        add_link(links, remote, caller, false, "the session that has called it", since);
+        add_link(links, remote, caller, false, "the session that called it", since);
 }
 
-/* The server may be the same: a foreign server can be the one that it is on. */
+/* Finds the callers of a remote session by its application_name. A foreign server may be the same
+ * server. */
 static void find_callers(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
@@ -236,8 +245,8 @@ static void find_callers(struct links *links, struct source *const *sources, siz
     }
 }
 
-/* dblink, and postgres_fdw without a name: the client of the remote session is a process of this
- * machine that is itself a session of a server here. */
+/* Finds the caller of a remote session by its process, for dblink and for postgres_fdw without a
+ * name: the client of the remote session is a process of this machine that is itself a session. */
 static void find_backend(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
@@ -257,7 +266,7 @@ static void find_backend(struct links *links, struct source *const *sources, siz
 
 /* ------------------------------------------------------------------ inspected processes */
 
-/* A thread waits for the session at the other end of its socket. */
+/* Links a thread to the session at the other end of its socket. */
 static void link_thread(struct links *links, struct source *const *sources, struct member member,
                         struct member thread)
 {
@@ -272,8 +281,8 @@ static void link_thread(struct links *links, struct source *const *sources, stru
         add_link(links, thread, member, true, "its query", 0);
 }
 
-/* A session that is idle waits for its client: any thread could go on with it. One that waits for
- * an answer itself, or for the end of another thread, is hardly the one. */
+/* Links an idle session to a thread of its client, which may continue the session. A thread that
+ * waits for an answer itself, or for the end of another thread, is unlikely to. */
 static void link_owner(struct links *links, struct source *const *sources, struct member member,
                        struct member thread)
 {
@@ -305,19 +314,19 @@ static void link_inspected(struct links *links, struct source *const *sources, s
     }
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ finding all links */
 
-static void seat_session(struct links *links, struct source *const *sources, size_t count,
+static void link_session(struct links *links, struct source *const *sources, size_t count,
                          struct member member)
 {
     const struct session *session = member_session(sources, member);
     if (session->pid <= 0 || session->thread)
         return;
-    seat_by_name(links, member, session);
-    seat_by_process(links, sources, member);
+    identify_by_name(links, member, session);
+    identify_by_process(links, sources, member);
     size_t before = links->count;
     find_callers(links, sources, count, member);
-    if (links->count == before) /* by name, if it has one; otherwise by the process */
+    if (links->count == before) /* by name if possible, otherwise by process */
         find_backend(links, sources, count, member);
     link_inspected(links, sources, count, member);
 }
@@ -326,21 +335,23 @@ static void link_all(struct links *links, struct source *const *sources, size_t 
 {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < sources[i]->scan.session_count; k++)
-            seat_session(links, sources, count, (struct member){i, k});
-    if (links->failed || !links->seat_count)
+            link_session(links, sources, count, (struct member){i, k});
+    if (links->failed || !links->client_session_count)
         return;
-    qsort(links->seats, links->seat_count, sizeof *links->seats, compare_seats);
-    for (size_t i = 0, end; i < links->seat_count; i = end) {
+    qsort(links->client_sessions, links->client_session_count, sizeof *links->client_sessions,
+          compare_clients);
+    for (size_t i = 0, end; i < links->client_session_count; i = end) {
         end = i + 1;
-        while (end < links->seat_count && !compare_seats(&links->seats[i], &links->seats[end]))
+        while (end < links->client_session_count &&
+               !compare_clients(&links->client_sessions[i], &links->client_sessions[end]))
             end++;
-        link_group(links, links->seats + i, end - i, sources);
+        link_group(links, links->client_sessions + i, end - i, sources);
     }
 }
 
-/* If nobody waits, nothing is linked. One server is enough: a client may have several connections
- * to it, and wait for itself. Clients of this machine are looked at twice: before and after the
- * other processes are. */
+/* Nothing is linked while no session waits. One server is enough: a client may have several
+ * connections to it and wait for itself. Local clients are checked twice, before and after the
+ * other processes. */
 gordian_status links_find(struct links *links, struct source *const *sources, size_t count,
                           gordian_error *error)
 {
@@ -348,7 +359,7 @@ gordian_status links_find(struct links *links, struct source *const *sources, si
     for (size_t i = 0; i < count; i++)
         anybody_waits |= sources[i]->scan.edge_count > 0;
     links->failed = false;
-    links->count = links->seat_count = 0;
+    links->count = links->client_session_count = 0;
     arena_free(&links->arena);
     sleepers_begin(&links->sleepers);
     if (anybody_waits) {
@@ -356,7 +367,7 @@ gordian_status links_find(struct links *links, struct source *const *sources, si
         link_all(links, sources, count);
     }
     if (anybody_waits && sleepers_pending(&links->sleepers)) {
-        links->count = links->seat_count = 0;
+        links->count = links->client_session_count = 0;
         arena_free(&links->arena);
         sleepers_recount(&links->sleepers, links->locals);
         link_all(links, sources, count);

@@ -1,17 +1,16 @@
-/* Sessions of several servers that are one client, which does one thing at a time: while it waits
- * in one of them, it does nothing in the others.
+/* Links sessions of several servers that belong to one client. A client without threads does one
+ * thing at a time: while it waits in one session, it does nothing in the others.
  *
- *     postgres_fdw    the remote session's application_name has who called: `%c`, or `%C` and `%p`
- *     a local session the remote session's client is a process of this machine that is a session of
- *                     PostgreSQL itself (postgres_fdw, dblink), and sleeps until it answers
- *     --link REGEX    the application_name's first group is the same
- *     a local client  address and port of both belong to one process of this machine, which sleeps
- *                     until one of them answers (sleeping_clients.h)
+ *    postgres_fdw    the remote session's application_name names the caller: `%c`, or `%C` and `%p`
+ *    a local session the remote session's client is a process of this machine that is a PostgreSQL
+ *                    session itself (postgres_fdw, dblink), and sleeps until it answers
+ *    --link REGEX    the first group in the application_names is the same
+ *    a local client  the addresses and ports of both belong to one process of this machine, which
+ *                    sleeps until one of them answers (sleeping_clients.h)
  *
- * A link is an edge from a session that does nothing, or waits for a remote one, to the session in
- * which its client waits. If two sessions of a client wait for locks at the same time, it has
- * threads, and nothing can be said about it.
- */
+ * A link is an edge from a session that is idle, or waits for a remote session, to the session in
+ * which its client waits. If two sessions of a client wait for locks at the same time, the client
+ * has threads, and there is no link. */
 #pragma once
 
 #include "sources/watch/graph/sleeping_clients.h"
@@ -19,7 +18,7 @@
 
 #include <regex.h>
 
-/* A session of a server: place in `sources`, place in its look. */
+/* A session: index of its source, index in the scan. */
 struct member {
     uint32_t source, session;
 };
@@ -31,16 +30,16 @@ static inline const struct session *member_session(struct source *const *sources
 }
 
 struct locals;
-struct seat;
+struct client_session;
 
 struct link {
     struct member from, to;
-    bool any;       /* `to` is one of several, of which one is enough: see inspected_process.h */
-    bool unlikely;  /* and hardly the one */
-    bool caller;    /* `from` is the client itself, and waits for what it has called */
-    uint64_t since; /* when it was first seen to be so; 0: it always is */
-    const char
-        *client; /* what the two have in common: "client orders-17"; lives as long as the links */
+    bool any;           /* `to` is one of several sessions, any of which is enough: see
+                           inspected_process.h */
+    bool unlikely;      /* and probably not that one */
+    bool caller;        /* `from` is the client itself and waits for the session it called */
+    uint64_t since;     /* when this was first seen; 0: it always holds */
+    const char *client; /* the common client: "client orders-17"; lives as long as the links */
 };
 
 struct links {
@@ -48,20 +47,21 @@ struct links {
     bool has_pattern;
     struct link *list;
     size_t count, room;
-    struct seat *seats; /* links.c: sessions and their clients */
-    size_t seat_count, seat_room;
-    struct locals *locals; /* local.h: NULL until it is needed */
+    struct client_session *client_sessions; /* links.c: sessions and their clients */
+    size_t client_session_count, client_session_room;
+    struct locals *locals; /* see local_clients.h; NULL until it is needed */
     struct sleepers sleepers;
-    bool failed; /* out of memory, while they are found */
+    bool failed; /* memory ran out */
     struct arena arena;
     gordian_allocator memory;
 };
 
 void links_open(struct links *links, const gordian_allocator *memory);
 void links_close(struct links *links);
-/* --link. GORDIAN_STATUS_INPUT: it is no extended regular expression, or has no group. */
+/* Sets --link. Returns GORDIAN_STATUS_INPUT if the pattern is not an extended regular expression,
+ * or has no group. */
 gordian_status links_set(struct links *links, const char *pattern, gordian_error *error);
 
-/* Finds the links among the latest looks. */
+/* Finds the links between sessions of the latest scans. */
 gordian_status links_find(struct links *links, struct source *const *sources, size_t count,
                           gordian_error *error);

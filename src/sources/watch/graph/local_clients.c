@@ -1,3 +1,4 @@
+/* Finds local client processes by /proc/net/tcp, /proc/net/unix and /proc/PID/fd. */
 #define _GNU_SOURCE
 #include "sources/watch/graph/local_clients.h"
 
@@ -11,25 +12,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COST_SHARE 20 /* one part in this many of the time is spent on reading the tables */
-#define STARTED_WITHIN                                                                             \
-    3                /* seconds: both clocks are coarse, and a session begins a little later       \
-                      */
-#define CONNECTED  3 /* a state in /proc/net/unix */
-#define READS_MOST 8 /* of the kernel's table */
+#define COST_SHARE     20 /* at most this part of the time is spent on reading the tables */
+#define STARTED_WITHIN 3  /* seconds; both clocks are coarse */
+#define CONNECTED      3  /* a socket state in /proc/net/unix */
+#define READS_MOST     8  /* limit of readings of the kernel's table */
 
 /* One end of a connection. */
 struct local_end {
     char address[INET6_ADDRSTRLEN];
-    uint32_t port, peer_port; /* its own, and that at the other end */
+    uint32_t port, peer_port; /* own port, and port at the other end */
     uint64_t inode;
     uint32_t pid; /* 0: not found */
-    bool shared;  /* by several processes */
-    bool stale;   /* perhaps another one's by now */
-    uint64_t far; /* the client's end of a Unix socket: the inode of the server's; 0: TCP */
+    bool shared;  /* open in several processes */
+    bool stale;   /* may have been closed and reused */
+    uint64_t far; /* client's end of a Unix socket: inode of the server's end; 0: TCP */
 };
 
-/* A server's process with one end of a Unix socket, and the client's end. */
+/* A server process with one end of a Unix socket, and the index of the client's end. */
 struct backend {
     uint32_t pid, end;
 };
@@ -37,9 +36,9 @@ struct backend {
 struct locals {
     struct local_end *ends;
     size_t count, room;
-    struct backend *backends; /* sorted */
+    struct backend *backends; /* sorted by pid */
     size_t backend_count, backend_room;
-    uint64_t read, cost_ns; /* when the tables were read, and what that took */
+    uint64_t read, cost_ns; /* when the tables were last read, and the time it took */
     gordian_allocator memory;
 };
 
@@ -55,7 +54,7 @@ static int compare_inodes(const void *left, const void *right)
     return (one->inode > other->inode) - (one->inode < other->inode);
 }
 
-/* The ends are sorted. */
+/* Finds an end by inode. The ends are sorted. */
 static struct local_end *find_inode(const struct locals *locals, uint64_t inode)
 {
     const struct local_end wanted = {.inode = inode};
@@ -70,7 +69,7 @@ static int compare_backends(const void *left, const void *right)
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-/* The client's end of a Unix socket whose other end the session's process has. */
+/* Returns the client's end of a Unix socket whose other end belongs to the session's process. */
 static struct local_end *find_unix(const struct locals *locals, const struct session *session,
                                    const struct server_facts *facts)
 {
@@ -83,8 +82,8 @@ static struct local_end *find_unix(const struct locals *locals, const struct ses
     return end && end->peer_port == facts->port ? end : NULL;
 }
 
-/* The client's end. Connections to different servers may share a port: of several that could be it,
- * none is. */
+/* Returns the client's end of a session's connection. Connections to different servers may share a
+ * port; if several ends match, returns NULL. */
 static struct local_end *find_end(const struct locals *locals, const struct session *session,
                                   const struct server_facts *facts)
 {
@@ -103,7 +102,7 @@ static struct local_end *find_end(const struct locals *locals, const struct sess
     return found;
 }
 
-/* The kernel writes the words of an address as they lie in memory. */
+/* Parses an address of the kernel, whose 32-bit words are in host byte order. */
 static bool parse_address(const char *text, char *address)
 {
     unsigned char bytes[16];
@@ -122,8 +121,8 @@ static bool parse_address(const char *text, char *address)
     return words == 4 && inet_ntop(AF_INET6, bytes, address, INET6_ADDRSTRLEN);
 }
 
-/* One line of /proc/net/tcp; false: it is none of somebody's socket. What is left of a closed one
- * has no inode. */
+/* Parses a line of /proc/net/tcp. False: it is not a socket that a process has open. The remains of
+ * a closed socket have no inode. */
 static bool parse_line(const char *line, struct local_end *end)
 {
     unsigned long long inode;
@@ -183,7 +182,7 @@ uint64_t local_socket(uint32_t pid, int fd)
     return sscanf(link, "socket:[%llu]", &inode) == 1 ? inode : 0;
 }
 
-/* Notes all ends that this process has. The ends are sorted. */
+/* Assigns the process to all ends that it has open. The ends are sorted. */
 static void match_process(struct locals *locals, const char *name)
 {
     char path[64];
@@ -235,7 +234,7 @@ void locals_recount(struct locals *locals)
     list_backends(locals);
 }
 
-/* Both ends of the connections to the Unix socket of a PostgreSQL. */
+/* Adds both ends of all connections to Unix sockets of PostgreSQL. */
 static void read_unix(struct locals *locals)
 {
     char line[512], path[256];
@@ -260,15 +259,15 @@ static void read_unix(struct locals *locals)
         fclose(file);
 }
 
-/* Are there clients of sessions that were not there when the table was read? */
+/* Are there sessions whose clients are not in the table yet? */
 static bool has_unknown(const struct locals *locals, struct source *const *sources, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sources[i]->scan.session_count; k++) {
             const struct session *session = &sources[i]->scan.sessions[k];
             const struct local_end *end = find_end(locals, session, &sources[i]->facts);
-            /* Could its client be found? Without a port: by the socket of a PostgreSQL of this
-             * machine; then only those count that wait, or are idle and may hold something. */
+            /* A session without a port can have a local client if its server is a local PostgreSQL.
+             * Only sessions that wait, or are idle and may hold something, matter. */
             bool by_socket = sources[i]->dialect == &dialect_postgres && sources[i]->facts.near &&
                              session->pid > 0 && (session->wait != SCAN_NONE || session->idle);
             if ((session->port || by_socket) && (!end || end->stale))
@@ -277,7 +276,7 @@ static bool has_unknown(const struct locals *locals, struct source *const *sourc
     return false;
 }
 
-/* Adds what the kernel's table has now, sorted. How many of them were not known? */
+/* Adds the current contents of the kernel's tables, sorted. Returns the number of new ends. */
 static size_t read_tables(struct locals *locals)
 {
     size_t before = locals->count, kept = 0;
@@ -293,8 +292,8 @@ static size_t read_tables(struct locals *locals)
     return kept - before;
 }
 
-/* The kernel gives its table piece by piece, and leaves out some of it where connections come and
- * go meanwhile: it is read until it has everybody, or nothing new. */
+/* The kernel returns its table piece by piece and may skip entries while connections come and go.
+ * So the table is read until all clients are known or nothing is new. */
 static void read_again(struct locals *locals, uint64_t now, struct source *const *sources,
                        size_t count)
 {
@@ -348,9 +347,9 @@ void locals_forget(struct locals *locals, const struct session *session,
         end->stale = true;
 }
 
-/* ------------------------------------------------------------------ sessions that are processes */
+/* ------------------------------------------------------------------ PostgreSQL backends */
 
-/* When the machine was started, in seconds since 1970; 0: not known. */
+/* Returns the boot time in seconds since 1970; 0: not known. */
 static long long boot_time(void)
 {
     char line[256];
@@ -374,7 +373,7 @@ bool local_started(uint32_t pid, const char *id)
     bool whole = file && fgets(line, sizeof line, file);
     if (file)
         fclose(file);
-    const char *rest = whole ? strrchr(line, ')') : NULL; /* the name may have anything in it */
+    const char *rest = whole ? strrchr(line, ')') : NULL; /* the name may contain any character */
     if (!boot || !rest ||
         sscanf(rest,
                ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "

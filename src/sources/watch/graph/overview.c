@@ -1,3 +1,4 @@
+/* Finds root blockers, the longest chain of waits, and the oldest wait. */
 #include "sources/watch/graph/overview.h"
 
 #include "foundation/base/sort.h"
@@ -15,7 +16,7 @@ void overview_close(struct overview *overview)
 
 /* ------------------------------------------------------------------ roots */
 
-/* Whoever is in somebody's way and waits for nobody. */
+/* Finds sessions that block others and wait for none. */
 static bool find_roots(struct overview *overview, const struct scan *scan, uint32_t source,
                        bool *blocks)
 {
@@ -37,7 +38,7 @@ struct root_order {
     enum tree_order order;
 };
 
-/* Idle ones first: they do nothing for what they hold up. */
+/* Sorts idle sessions first, because they do nothing while they block others. */
 static int compare_roots(const void *left, const void *right, void *context)
 {
     const struct root_order *by = context;
@@ -65,8 +66,8 @@ void overview_sort(struct overview *overview, struct source *const *sources, enu
 
 /* ------------------------------------------------------------------ chains */
 
-/* How many are ahead of each session at most, by rounds; in a cycle it does not end, so rounds are
- * as many as there are sessions at most. */
+/* Computes the length of the longest chain ahead of each session. In a cycle this has no end, so
+ * the number of rounds is limited to the number of sessions. */
 static void measure_depths(const struct scan *scan, uint32_t *depths)
 {
     bool more = true;
@@ -106,7 +107,7 @@ static bool take_chain(struct overview *overview, const struct scan *scan, uint3
     return true;
 }
 
-static bool survey_look(struct overview *overview, const struct scan *scan, uint32_t source)
+static bool survey_scan(struct overview *overview, const struct scan *scan, uint32_t source)
 {
     size_t count = scan->session_count;
     uint32_t *depths = memory_zeroed(&overview->memory, (count + 1) * sizeof *depths);
@@ -132,7 +133,7 @@ bool overview_take(struct overview *overview, struct source *const *sources, siz
     overview->root_count = overview->chain_count = overview->waiting = 0;
     overview->oldest_s = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (!survey_look(overview, &sources[i]->scan, i))
+        if (!survey_scan(overview, &sources[i]->scan, i))
             return false;
     overview_sort(overview, sources, TREE_BEHIND);
     return true;

@@ -1,11 +1,11 @@
-/* What holds others up, deadlock or not: the sessions at the root of those who wait, the longest
- * chains, the waits that last. */
+/* Finds what blocks sessions, deadlock or not: the root blockers, the longest chain, and the oldest
+ * wait. */
 #pragma once
 
 #include "sources/watch/graph/source.h"
 
 enum tree_order {
-    TREE_BEHIND, /* idle roots first, then by how many wait behind them */
+    TREE_BEHIND, /* idle roots first, then by the number of blocked sessions */
     TREE_AGE,    /* the oldest transaction first */
     TREE_NAME,   /* by pid */
     TREE_ORDERS
@@ -13,11 +13,11 @@ enum tree_order {
 
 struct root {
     uint32_t source, session;
-    size_t behind; /* who wait for it, directly or not */
+    size_t behind; /* sessions blocked behind it, directly or not */
 };
 
 struct overview {
-    struct root *roots; /* those who do nothing first, then by how many wait behind them */
+    struct root *roots; /* idle ones first, then by the number of blocked sessions */
     size_t root_count, root_room;
     size_t waiting;        /* sessions that wait for a lock */
     double oldest_s;       /* the oldest wait */
@@ -29,7 +29,7 @@ struct overview {
 
 void overview_open(struct overview *overview, const gordian_allocator *memory);
 void overview_close(struct overview *overview);
-/* Of the latest looks; false: out of memory. */
+/* Computes the overview of the latest scans. False: out of memory. */
 bool overview_take(struct overview *overview, struct source *const *sources, size_t count);
-/* Puts the roots in another order. */
+/* Sorts the roots in another order. */
 void overview_sort(struct overview *overview, struct source *const *sources, enum tree_order order);

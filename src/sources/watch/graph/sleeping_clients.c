@@ -1,3 +1,4 @@
+/* Detects local clients that sleep in a read, by /proc/PID/syscall and context switches. */
 #define _GNU_SOURCE
 #include "sources/watch/graph/sleeping_clients.h"
 
@@ -12,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define COST_SHARE 20 /* one part in this many of the time is spent on looking at all processes */
+#define COST_SHARE 20 /* at most this part of the time is spent on scanning all processes */
 
 void sleepers_close(struct sleepers *sleepers)
 {
@@ -20,7 +21,7 @@ void sleepers_close(struct sleepers *sleepers)
     *sleepers = (struct sleepers){0};
 }
 
-/* ------------------------------------------------------------------ what a process does */
+/* ------------------------------------------------------------------ state of a process */
 
 static bool has_one_thread(uint32_t pid)
 {
@@ -35,7 +36,8 @@ static bool has_one_thread(uint32_t pid)
     return count == 1;
 }
 
-/* How often its thread was switched, either way; UINT64_MAX: it is gone. */
+/* Returns the number of context switches of the process's thread. UINT64_MAX: the process is
+ * gone. */
 static uint64_t count_switches(uint32_t pid)
 {
     char path[64], line[128];
@@ -54,7 +56,7 @@ static uint64_t count_switches(uint32_t pid)
     return found == 2 ? sum : UINT64_MAX;
 }
 
-/* Of poll(2) on one socket; -1: it is not that. */
+/* Returns the socket of a poll(2) on a single descriptor. -1: it cannot be read. */
 static int polled_socket(uint32_t pid, uint64_t list)
 {
     char path[64];
@@ -67,7 +69,7 @@ static int polled_socket(uint32_t pid, uint64_t list)
     return whole ? poll.fd : -1;
 }
 
-/* Has the process still got the socket? */
+/* Does the process still have the socket open? */
 static bool has_socket(uint32_t pid, uint64_t inode)
 {
     char path[64];
@@ -81,7 +83,7 @@ static bool has_socket(uint32_t pid, uint64_t inode)
     return found;
 }
 
-/* Of epoll_wait(2): is this the only socket that it waits for? */
+/* Is this the only socket that an epoll_wait(2) waits for? */
 static bool epolls_only(uint32_t pid, int epoll, uint64_t inode)
 {
     char path[64], line[256];
@@ -100,9 +102,9 @@ static bool epolls_only(uint32_t pid, int epoll, uint64_t inode)
     return sockets == 1 && wanted == 1;
 }
 
-/* A call of the process's thread, with its arguments. */
+/* A system call with its arguments. */
 struct call {
-    long number; /* below 0: it runs, or may not be looked at */
+    long number; /* negative: the thread runs, or may not be read */
     unsigned long long words[4];
 };
 
@@ -159,7 +161,7 @@ static bool sleeps_so(uint32_t pid, uint64_t inode, enum sleeper_kind kind)
     return call.number >= 0;
 }
 
-/* ------------------------------------------------------------------ since when */
+/* ------------------------------------------------------------------ sleeping clients */
 
 void sleepers_begin(struct sleepers *sleepers)
 {
@@ -184,7 +186,8 @@ bool sleepers_pending(const struct sleepers *sleepers)
     return false;
 }
 
-/* After this all who are asleep are known to be alone: the sockets of others have no process. */
+/* Checks which processes have the sockets open. After that, all known sleepers are the only owners:
+ * a socket with other owners has no process. */
 void sleepers_recount(struct sleepers *sleepers, struct locals *locals)
 {
     uint64_t now = clock_ns();

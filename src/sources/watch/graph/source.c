@@ -1,3 +1,4 @@
+/* The state machine of a watched server, with its query budget and reconnection. */
 #include "sources/watch/graph/source.h"
 
 #include "foundation/base/error.h"
@@ -12,9 +13,9 @@
 #define BACKOFF_LEAST (100 * MILLISECOND)
 #define BACKOFF_MOST  (10000 * MILLISECOND)
 #define CREDIT_MOST   ((int64_t)(100 * MILLISECOND))
-#define CREDIT_SHARE  100 /* one part in so many of the time */
+#define CREDIT_SHARE  100 /* the credit grows by one part in this many of the time */
 #define PAUSE_MOST    (3000 * MILLISECOND)
-#define PAUSE_TIMES   10 /* a pause is this many times what a question took, if that is more */
+#define PAUSE_TIMES   10 /* a longer pause: this many times the duration of the query */
 
 struct source *source_new(const struct source_pace *pace, const gordian_allocator *memory)
 {
@@ -41,7 +42,7 @@ gordian_status source_open(struct source **out, const char *address, const struc
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
     if (!driver)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "this is no address of a server (postgres://..., mysql://..., or what libpq "
+                    "not an address of a server (postgres://..., mysql://..., or what libpq "
                     "takes: 'host=... dbname=...', 'service=...')");
     struct source *source = source_new(pace, memory);
     if (!source)
@@ -64,7 +65,7 @@ void source_close(struct source *source)
     if (source->inspector)
         inspector_close(source->inspector);
     else if (source->dial)
-        dial_leave(source->dial); /* with the connection */
+        dial_leave(source->dial); /* frees the connection as well */
     else if (source->connection)
         source->connection->driver->close(source->connection);
     scan_close(&source->scan);
@@ -75,7 +76,7 @@ void source_close(struct source *source)
     memory_free(&memory, source);
 }
 
-/* ------------------------------------------------------------------ the account */
+/* ------------------------------------------------------------------ query budget */
 
 static void fill_account(struct source *source, uint64_t now)
 {
@@ -86,8 +87,8 @@ static void fill_account(struct source *source, uint64_t now)
     source->credited = now;
 }
 
-/* The shortest time that a question of this kind took lately whose answer had at least half as many
- * rows. */
+/* Returns the price of a query: the shortest recent time of a query of this kind whose answer had
+ * at least half as many rows. */
 static uint64_t find_price(struct source_price *price, uint64_t took, uint64_t rows)
 {
     uint64_t least = took, place = price->count++ % SOURCE_PRICES;
@@ -102,9 +103,9 @@ static uint64_t find_price(struct source_price *price, uint64_t took, uint64_t r
 static void pay_question(struct source *source, uint64_t rows, uint64_t now)
 {
     uint64_t took = now - source->asked;
-    unsigned kind = source->state == SOURCE_LOOKING ? 2 + source->part
-                    : source->state == SOURCE_GATE  ? 0
-                                                    : 1;
+    unsigned kind = source->state == SOURCE_SCANNING ? 2 + source->part
+                    : source->state == SOURCE_GATE   ? 0
+                                                     : 1;
     kind = kind < SOURCE_KINDS ? kind : SOURCE_KINDS - 1;
     uint64_t cost = find_price(&source->prices[kind], took, rows);
     uint64_t pause = PAUSE_TIMES * cost > PAUSE_MOST ? PAUSE_TIMES * cost : PAUSE_MOST;
@@ -117,7 +118,7 @@ static void pay_question(struct source *source, uint64_t rows, uint64_t now)
     source->spent_ns += took;
 }
 
-/* ------------------------------------------------------------------ trouble */
+/* ------------------------------------------------------------------ failures */
 
 static void finish_order(struct source *source, enum remedy_outcome outcome, const char *why)
 {
@@ -125,8 +126,8 @@ static void finish_order(struct source *source, enum remedy_outcome outcome, con
     snprintf(source->order.why, sizeof source->order.why, "%s", why);
 }
 
-/* The connection is gone, or of no use: tries again, later each time. */
-static void give_up(struct source *source, const char *why, uint64_t now)
+/* Closes a connection that failed, and schedules the next attempt with a growing delay. */
+static void fail_source(struct source *source, const char *why, uint64_t now)
 {
     const char *hint = source->dialect ? source->dialect->hint(why) : NULL;
     char trouble[sizeof source->trouble];
@@ -138,7 +139,7 @@ static void give_up(struct source *source, const char *why, uint64_t now)
         source->trouble_no++;
     }
     scan_clear(&source->scan);
-    source->looks++; /* what was seen is not there any more: that is news, too */
+    source->looks++; /* the sessions are gone, which is a change as well */
     if (source->order.pending)
         finish_order(source, source->state == SOURCE_ACTING ? OUTCOME_UNKNOWN : OUTCOME_UNREACHABLE,
                      why);
@@ -155,14 +156,14 @@ static void give_up(struct source *source, const char *why, uint64_t now)
 static void rest(struct source *source, uint64_t asked, uint64_t now)
 {
     source->state = SOURCE_RESTING;
-    /* When the next question may be asked, the last having been asked at `asked`. */
+    /* time of the next query, if the last one was sent at `asked` */
     uint64_t due = asked + source->pace->interval_ns;
     uint64_t debt = source->credit_ns < 0 ? (uint64_t)-source->credit_ns * CREDIT_SHARE : 0;
     uint64_t pause = debt > source->dialect->pause_ns ? debt : source->dialect->pause_ns;
     source->due = due > now + pause ? due : now + pause;
 }
 
-/* ------------------------------------------------------------------ questions */
+/* ------------------------------------------------------------------ queries */
 
 static void after_answer(struct source *source, uint64_t now);
 
@@ -175,19 +176,19 @@ static void on_progress(struct source *source, enum driver_progress progress, ui
         finish_order(source, source->dialect->refusal(why), hint ? hint : why);
         rest(source, now - source->pace->interval_ns, now);
     } else if (progress == DRIVER_FAILED)
-        give_up(source, source->connection->why, now);
+        fail_source(source, source->connection->why, now);
     else if (progress == DRIVER_READY)
         after_answer(source, now);
 }
 
-/* Asks what is in source->sql. */
+/* Sends the query in source->sql. */
 static void ask_server(struct source *source, enum source_state state, uint64_t now)
 {
     output_char(&source->sql, '\0');
     source->state = state;
     source->asked = now;
     if (source->sql.failure) {
-        give_up(source, "out of memory", now);
+        fail_source(source, "out of memory", now);
         return;
     }
     on_progress(source, source->driver->ask(source->connection, source->sql.buffer), now);
@@ -197,7 +198,7 @@ static void ask_part(struct source *source, uint64_t now)
 {
     source->sql.used = 0;
     source->dialect->part(source->part, &source->facts, &source->next, &source->sql);
-    ask_server(source, SOURCE_LOOKING, now);
+    ask_server(source, SOURCE_SCANNING, now);
 }
 
 static void after_connecting(struct source *source, uint64_t now)
@@ -210,7 +211,7 @@ static void after_connecting(struct source *source, uint64_t now)
     ask_server(source, SOURCE_GREETING, now);
 }
 
-static void count_look(struct source *source, uint64_t now)
+static void finish_scan(struct source *source, uint64_t now)
 {
     source->looks++;
     source->hurried = false;
@@ -233,7 +234,7 @@ static void after_gate(struct source *source, uint64_t now)
     source->scan.asked = asked;
     source->scan.answered = now;
     source->scan.whole = true;
-    count_look(source, now);
+    finish_scan(source, now);
     rest(source, asked, now);
 }
 
@@ -241,22 +242,22 @@ static void after_part(struct source *source, uint64_t now)
 {
     source->dialect->read(source->part, &source->facts, source->connection, &source->next);
     if (source->next.failed) {
-        give_up(source, "out of memory", now);
+        fail_source(source, "out of memory", now);
     } else if (++source->part < source->dialect->parts) {
         ask_part(source, now);
     } else {
-        /* The look that was made is the latest now. */
+        /* the new scan replaces the latest */
         struct scan old = source->scan;
         source->next.answered = now;
         scan_settle(&source->next, &old);
         source->scan = source->next;
         source->next = old;
-        count_look(source, now);
+        finish_scan(source, now);
         rest(source, source->scan.asked, now);
     }
 }
 
-/* The server is known, unless it has more to say about which one it is. */
+/* The server is known, unless it needs another query for its identity. */
 static void after_greeting(struct source *source, uint64_t now)
 {
     if (source->facts.identifies) {
@@ -293,7 +294,7 @@ static void after_answer(struct source *source, uint64_t now)
         source->trouble[0] = '\0';
         after_gate(source, now);
         break;
-    case SOURCE_LOOKING:
+    case SOURCE_SCANNING:
         after_part(source, now);
         break;
     case SOURCE_ACTING:
@@ -308,8 +309,8 @@ static void after_answer(struct source *source, uint64_t now)
 
 /* ------------------------------------------------------------------ steps */
 
-/* When the order may be asked for: what its condition reads must be newer than the look.
- * UINT64_MAX: there is none. */
+/* Returns the time when the order may be sent: the data that its condition reads must be newer than
+ * the scan. UINT64_MAX: there is no order. */
 static uint64_t order_time(const struct source *source)
 {
     return source->order.pending ? source->scan.answered + source->dialect->pause_ns : UINT64_MAX;
@@ -328,7 +329,7 @@ void source_wants(const struct source *source, int *fd, short *events, uint64_t 
     if (source->state == SOURCE_RESTING && order_time(source) < *until)
         *until = order_time(source);
     if (source->inspector)
-        *until = UINT64_MAX; /* looked at beside the others: see servers.c */
+        *until = UINT64_MAX; /* scanned together with the servers: see servers.c */
     if (source->dial) {
         *fd = dial_descriptor(source->dial);
         *events = POLLIN;
@@ -365,7 +366,7 @@ void source_step(struct source *source, short revents, uint64_t now)
         return;
     fill_account(source, now);
     if (source->dial && revents) {
-        /* One that was given up meanwhile is taken all the same. */
+        /* an attempt that was given up meanwhile is accepted as well */
         enum driver_progress progress = dial_end(source->dial);
         source->dial = NULL;
         source->state = SOURCE_CONNECTING;
@@ -377,7 +378,7 @@ void source_step(struct source *source, short revents, uint64_t now)
     } else if (revents) {
         on_progress(source, source->driver->go_on(source->connection, revents), now);
     } else if (now - source->asked >= source->pace->patience_ns) {
-        give_up(source, "it does not answer", now);
+        fail_source(source, "the server does not answer", now);
     }
 }
 
@@ -391,7 +392,7 @@ void source_order(struct source *source, enum remedy remedy,
         finish_order(source, OUTCOME_REFUSED, "out of memory");
 }
 
-void source_hurry(struct source *source, uint64_t now)
+void source_scan_soon(struct source *source, uint64_t now)
 {
     if (source->state != SOURCE_RESTING)
         return;

@@ -1,10 +1,11 @@
+/* Collects what could not be observed. */
 #include "sources/watch/graph/unseen.h"
 
 #include <string.h>
 
 #define CALLS                                                                                      \
-    "is in the way of others and waits for an answer from elsewhere (postgres_fdw, dblink), and "  \
-    "which session that is cannot be seen: watch the other server as well, and let "               \
+    "blocks others and waits for an answer from another server (postgres_fdw, dblink), but the "   \
+    "session there is not visible: watch the other server as well, and let "                       \
     "postgres_fdw.application_name end in %c, or run the watcher as root on this server's machine"
 
 void unseen_open(struct unseen_list *unseen, const gordian_allocator *memory)
@@ -18,7 +19,7 @@ void unseen_close(struct unseen_list *unseen)
     *unseen = (struct unseen_list){.memory = unseen->memory};
 }
 
-/* One more, or one more session of one that is there. */
+/* Adds an entry, or counts another session in an existing entry. */
 static bool add_unseen(struct unseen_list *unseen, uint32_t source, uint32_t session,
                        const char *reason)
 {
@@ -40,7 +41,7 @@ static const char *reason_of(const struct scan *scan, uint32_t source, uint32_t 
     const struct session *session = &scan->sessions[number];
     bool blocks = false;
     if (session->since >= scan->asked)
-        return NULL; /* it may be over already */
+        return NULL; /* may have ended already */
     if (session->unseen)
         return session->unseen;
     for (size_t i = 0; i < scan->edge_count; i++)
@@ -56,10 +57,10 @@ static bool take_source(struct unseen_list *unseen, const struct source *source,
 {
     const struct scan *scan = &source->scan;
     if (source->parked)
-        return true; /* another address of a server that is watched */
+        return true; /* another address of a watched server */
     if (!scan->whole)
         return add_unseen(unseen, number, SCAN_NONE,
-                          *source->trouble ? source->trouble : "it has not answered yet");
+                          *source->trouble ? source->trouble : "the server has not answered yet");
     if (!source->inspector && !source->facts.sees_activity && scan->wait_count &&
         !add_unseen(unseen, number, SCAN_NONE, source->facts.lacks))
         return false;

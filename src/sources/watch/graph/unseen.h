@@ -1,16 +1,15 @@
-/* What could not be seen, although a deadlock may go through it: servers that cannot be reached,
- * sessions that wait for something whose holder is not visible, what a role may not read. As long
- * as there is any of this, nothing is all clear.
- */
+/* Lists what could not be observed although it may be part of a deadlock: unreachable servers,
+ * sessions whose blocker is not visible, and data that the role may not read. If the list is not
+ * empty, the watcher does not report that all is clear. */
 #pragma once
 
 #include "sources/watch/graph/links.h"
 
 struct unseen {
     uint32_t source;
-    size_t sessions;    /* 0: all of the server */
-    uint32_t session;   /* the first of them; SCAN_NONE */
-    const char *reason; /* a sentence without its subject; as long as the look */
+    size_t sessions;    /* 0: the entry is about the whole server */
+    uint32_t session;   /* the first one; SCAN_NONE */
+    const char *reason; /* a sentence without its subject; valid as long as the scan */
 };
 
 struct unseen_list {
@@ -21,7 +20,7 @@ struct unseen_list {
 
 void unseen_open(struct unseen_list *unseen, const gordian_allocator *memory);
 void unseen_close(struct unseen_list *unseen);
-/* After a judgement, whose links are these. Sessions count that were there in the look before.
- * False: out of memory. */
+/* Fills the list after a verdict with these links. Counts sessions that were in the previous scan
+ * as well. False: out of memory. */
 bool unseen_take(struct unseen_list *unseen, struct source *const *sources, size_t count,
                  const struct links *links);

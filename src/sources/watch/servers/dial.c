@@ -1,3 +1,4 @@
+/* Connects in a thread, because resolving a host name blocks. */
 #define _GNU_SOURCE
 #include "sources/watch/servers/dial.h"
 
@@ -14,7 +15,8 @@ struct dial {
     enum driver_progress progress;
     int pipe[2];
     pthread_t thread;
-    atomic_bool left; /* by one of the two: the other one frees it */
+    atomic_bool left; /* set by the first of the two threads to finish with it; the second frees
+                         it */
 };
 
 static void free_dial(struct dial *dial)
@@ -48,7 +50,7 @@ struct dial *dial_start(struct connection *connection)
         memory_free(&memory, dial);
         return NULL;
     }
-    sigfillset(&all); /* signals are for the thread that sleeps in poll(2) */
+    sigfillset(&all); /* signals go to the thread that blocks in poll(2) */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failure = pthread_create(&dial->thread, NULL, dial_thread, dial);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,8 +1,8 @@
-/* What is asked of a kind of server, and what the answers mean. A dialect knows SQL and its
- * server's tables; it neither connects nor waits.
+/* The queries for a kind of server, and the meaning of the answers. A dialect knows the SQL and the
+ * system tables of its server. It neither connects nor waits.
  *
- * A look is the gate (does anybody wait? cheap, asked all the time) and, if somebody does, its
- * parts, asked one after the other; each may use what those before it have brought.
+ * A scan begins with the gate, a cheap and frequent query: does any session wait? If one does, the
+ * parts of the scan follow one after the other. Each part may use the results of those before it.
  */
 #pragma once
 
@@ -12,28 +12,28 @@
 
 #include <stdlib.h>
 
-/* A row of an answer, whose values are taken in the order of the SELECT. */
+/* A row of an answer. Its values are read in the order of the SELECT list. */
 struct row {
     const struct connection *answer;
-    struct scan *scan; /* where texts are copied to */
+    struct scan *scan; /* receives copies of texts */
     size_t number;
-    unsigned column; /* the next one */
+    unsigned column; /* the next column */
 };
 
-/* NULL: the server has none. */
+/* NULL stands for SQL's NULL. */
 static inline const char *next_value(struct row *row)
 {
     return row->answer->driver->value(row->answer, row->number, row->column++);
 }
 
-/* "" for NULL; as long as the answer. */
+/* Returns "" for NULL. Valid as long as the answer. */
 static inline const char *next_word(struct row *row)
 {
     const char *value = next_value(row);
     return value ? value : "";
 }
 
-/* "" for NULL; as long as the look. */
+/* Returns "" for NULL. Valid as long as the scan. */
 static inline const char *next_text(struct row *row)
 {
     return scan_text(row->scan, next_value(row));
@@ -45,7 +45,7 @@ static inline int64_t next_integer(struct row *row, int64_t otherwise)
     return value ? strtoll(value, NULL, 10) : otherwise;
 }
 
-/* -1 for NULL. */
+/* Returns -1 for NULL. */
 static inline double next_number(struct row *row)
 {
     const char *value = next_value(row);
@@ -58,76 +58,77 @@ static inline bool next_flag(struct row *row)
     return value[0] == 't' || strcmp(value, "1") == 0;
 }
 
-/* What is known of the server itself, from its answer to `hello`. */
+/* Facts about the server, from its answer to `hello`. */
 struct server_facts {
-    unsigned version;   /* 150019, 101119: as its kind counts */
-    char name[64];      /* as the server calls itself; "": it does not */
-    char user[64];      /* who we are there */
-    char lacks[400];    /* what this role may not see, and which grant is missing; "" */
-    bool sees_activity; /* of other users' sessions */
-    bool signals;       /* may end other users' sessions */
+    unsigned version;   /* 150019, 101119: as this kind of server counts */
+    char name[64];      /* the server's name for itself; "": none */
+    char user[64];      /* our user or role */
+    char lacks[400];    /* what this role cannot see, and the grant that is missing; "" */
+    bool sees_activity; /* sees sessions of other users */
+    bool signals;       /* may end sessions of other users */
     bool superuser;
-    bool sees_definitions; /* waits for metadata locks */
-    bool near;             /* we came to it from its own machine */
-    uint32_t port;         /* it listens on; 0: not known */
-    bool standby;          /* replays the changes of another */
-    bool names_programs;   /* sessions tell which application they are */
-    bool mends_soft_waits; /* by letting somebody pass */
-    bool identifies;       /* has a further question for its identity */
-    char identity[200];    /* the same for all addresses of one running server; "": not known */
-    char system[32];       /* its system identifier, where this role may ask for it; "" */
-    bool detects;          /* ends cycles of its own locks itself, */
-    uint64_t detects_ns;   /* that long after the last wait has begun */
+    bool sees_definitions;    /* sees holders of metadata locks */
+    bool near;                /* the watcher connected from the same machine */
+    uint32_t port;            /* the port it listens on; 0: not known */
+    bool standby;             /* replays the changes of a primary */
+    bool names_programs;      /* sessions have application names */
+    bool resolves_soft_waits; /* resolves soft waits by reordering the queue */
+    bool identifies;          /* needs another query for its identity */
+    char identity[200];       /* the same for all addresses of a running server; "": not known */
+    char system[32];          /* the system identifier, if this role may read it; "" */
+    bool detects;             /* detects deadlocks of its own locks */
+    uint64_t detects_ns;      /* this long after the last wait began */
 };
 
 enum remedy {
-    REMEDY_CANCEL,    /* the statement; the transaction fails */
-    REMEDY_TERMINATE, /* the session */
+    REMEDY_CANCEL,    /* cancel the statement; the transaction fails */
+    REMEDY_TERMINATE, /* terminate the session */
 };
 
-/* What an order to end a wait or a session came to. */
+/* The result of an order to end a wait or a session. */
 enum remedy_outcome {
     OUTCOME_DONE,        /* the server has sent the signal */
-    OUTCOME_OVER,        /* the condition did not hold any more: nothing was done */
-    OUTCOME_REFUSED,     /* this role may not */
-    OUTCOME_UNREACHABLE, /* the connection was gone before the order was sent: nothing was done */
-    OUTCOME_UNKNOWN,     /* the connection broke before the answer */
+    OUTCOME_OVER,        /* the condition no longer held: nothing was done */
+    OUTCOME_REFUSED,     /* this role has no permission */
+    OUTCOME_UNREACHABLE, /* the connection was lost before the order was sent: nothing was done */
+    OUTCOME_UNKNOWN,     /* the connection was lost before the answer */
 };
 
-/* What must still be so when the server carries the order out. */
+/* The condition that the server checks when it executes the order. */
 struct remedy_condition {
-    const struct scan *scan; /* as it was seen */
-    uint32_t session;        /* the one to end */
-    const uint32_t *edges;   /* of the look: all of them must stand; the session's own come last */
-    size_t edge_count;       /* 0: only the session, and for a cancel its statement, are checked */
+    const struct scan *scan; /* the scan that the condition refers to */
+    uint32_t session;        /* the session to end */
+    const uint32_t *edges;   /* edges of the scan that must all still exist; those of the session
+                                itself come last */
+    size_t edge_count;       /* 0: check only the session and, for a cancel, its statement */
 };
 
 struct dialect {
     const char *kind; /* "PostgreSQL" */
     unsigned parts;
-    uint64_t pause_ns; /* after an answer, before the server would show something new */
-    /* `pid`: of our session, as the connection knows it; a pooler makes one up. */
+    uint64_t pause_ns; /* time after an answer before the server shows anything new */
+    /* `pid`: the number of our session as the connection knows it. A pooler makes one up. */
     void (*hello)(unsigned version, int64_t pid, struct output *sql);
     void (*greet)(const struct connection *answer, struct server_facts *facts);
-    /* Does somebody wait? Then the answer has a row. */
+    /* Does any session wait? If so, the answer has a row. */
     void (*gate)(const struct server_facts *facts, struct output *sql);
     void (*part)(unsigned part, const struct server_facts *facts, const struct scan *scan,
                  struct output *sql);
-    /* Without memory scan->failed is set. */
+    /* Sets scan->failed if memory runs out. */
     void (*read)(unsigned part, const struct server_facts *facts, const struct connection *answer,
                  struct scan *scan);
-    /* A further question, if facts->identifies, and what its answer says. NULL: none. */
+    /* Another query, if facts->identifies, and the evaluation of its answer. NULL: none. */
     void (*identify)(struct output *sql);
     void (*identified)(const struct connection *answer, struct server_facts *facts);
-    /* SQL for a person that ends a session's wait. */
+    /* Writes SQL for a person that ends a session's wait. */
     void (*advise)(enum remedy remedy, const struct session *session, struct output *sql);
-    /* SQL that does it if, and only if, the condition still holds. */
+    /* Writes SQL that applies the remedy only if the condition still holds. */
     void (*remedy)(enum remedy remedy, const struct server_facts *facts,
                    const struct remedy_condition *condition, struct output *sql);
-    /* What became of it: by its answer, or by the error that was the answer. */
+    /* Evaluates the result, from the answer or from the error message. */
     enum remedy_outcome (*outcome)(const struct connection *answer);
     enum remedy_outcome (*refusal)(const char *why);
-    /* What to do about this failure: a sentence, or NULL. */
+    /* Returns a sentence that says what to do about this failure, or NULL. */
     const char *(*hint)(const char *why);
 };
 

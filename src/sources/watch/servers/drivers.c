@@ -1,4 +1,4 @@
-/* Which driver an address is for. */
+/* Selects the driver for an address. */
 #include "sources/watch/servers/driver.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ const struct driver *driver_find(const char *address, const char **why)
         return NULL;
 #endif
     }
-    /* Anything else that libpq may understand: "service=shop", "host=/tmp dbname=shop". */
+    /* other forms that libpq may accept: "service=shop", "host=/tmp dbname=shop" */
     if (!begins_with(address, "postgres://") && !begins_with(address, "postgresql://") &&
         (strstr(address, "://") || !strchr(address, '=')))
         return NULL;

@@ -1,9 +1,9 @@
-/* InnoDB of MariaDB 10.2 and later, and of MySQL 8. Measured on MariaDB 10.11; what is for MySQL 8
- * is after the manual's form, not run on MySQL.
+/* Scans InnoDB of MariaDB 10.2 and later, and of MySQL 8: row locks, gap locks (a gap lock has the
+ * mode "X,GAP") and table locks. Tested with MariaDB 10.11. The queries for MySQL 8 follow its
+ * manual and were not run.
  *
- * A transaction that waits for another's lock does so however the queue is ordered: InnoDB lets
- * nobody pass. So all its edges are hard. Metadata locks, which are not InnoDB's: metadata_locks.c.
- */
+ * InnoDB never lets a waiter overtake another one, so all edges are hard. metadata_locks.c has the
+ * metadata locks, which do not belong to InnoDB. */
 #include "sources/watch/servers/metadata_locks.h"
 #include "sources/watch/servers/remedy.h"
 
@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* InnoDB shows the same picture again to whoever asks within 100 ms of the last one. */
+/* InnoDB returns the same snapshot to queries within 100 ms. */
 #define PAUSE_NS UINT64_C(110000000)
 
-/* ------------------------------------------------------------------ the beginning */
+/* ------------------------------------------------------------------ hello */
 
-/* How long a server with innodb_deadlock_detect may take: MariaDB looks before it waits, MySQL once
- * a second. */
+/* The time that a server with innodb_deadlock_detect needs: MariaDB checks before each wait, MySQL
+ * once a second. */
 #define DETECTS_NS UINT64_C(1000000000)
 
-/* `number`: SQL for what the server is known by. */
+/* `number`: an SQL expression for the server's identity. */
 static void write_hello(const char *number, struct output *sql)
 {
     output_text(sql, "SELECT CURRENT_USER(), @@performance_schema AND "
@@ -69,13 +69,13 @@ static void greet_innodb(const struct connection *answer, struct server_facts *f
     if (!facts->sees_definitions)
         snprintf(facts->lacks, sizeof facts->lacks,
                  "holders of metadata locks (definitions of tables, GET_LOCK, FLUSH TABLES WITH "
-                 "READ LOCK) are not seen: that takes performance_schema=ON and its instrument "
+                 "READ LOCK) are not visible: set performance_schema=ON and enable its instrument "
                  "wait/lock/metadata/sql/mdl in the server's configuration, and GRANT SELECT ON "
                  "performance_schema.* TO %s",
                  facts->user);
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,
-                 "the user %s does not see transactions: GRANT PROCESS ON *.* TO %s", facts->user,
+                 "the user %s cannot see transactions: GRANT PROCESS ON *.* TO %s", facts->user,
                  facts->user);
 }
 
@@ -87,10 +87,10 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
                      "WHERE " METADATA_BLOCKED " LIMIT 1");
 }
 
-/* ------------------------------------------------------------------ the sessions */
+/* ------------------------------------------------------------------ sessions */
 
-/* A statement's number says that it is still the same; MySQL has none, and must do with what the
- * transaction has done so far. */
+/* The number of a statement identifies it. MySQL has no such number, so the query uses the
+ * transaction's counters instead. */
 static void write_sessions(const struct server_facts *facts, bool has_numbers, struct output *sql)
 {
     const char *changed = has_numbers ? "p.QUERY_ID"
@@ -126,7 +126,7 @@ void innodb_take_host(struct scan *scan, struct session *session, const char *ho
     }
 }
 
-/* Its wait, if there is one, has its lock from the next part. */
+/* The next part adds the lock of the wait, if there is a wait. */
 static void read_session(struct row *row)
 {
     struct scan *scan = row->scan;
@@ -163,9 +163,9 @@ static void read_session(struct row *row)
     wait->age_s = age_s;
 }
 
-/* ------------------------------------------------------------------ the waits */
+/* ------------------------------------------------------------------ waits */
 
-/* One row for each that waits, with all in its way. */
+/* One row for each waiter, with all its blockers. */
 static const char maria_waits[] =
     "SELECT g.waiter, g.blockers, l.lock_mode, l.lock_type, l.lock_table, "
     "l.lock_index, l.lock_data, g.wanted FROM (SELECT requesting_trx_id AS waiter, "
@@ -192,7 +192,7 @@ static uint32_t find_transaction(const struct scan *scan, const char *id, size_t
     return SCAN_NONE;
 }
 
-/* "421, 430": one that is not among the sessions any more has ended meanwhile. */
+/* The list has the form "421, 430". A transaction without a session has ended meanwhile. */
 static void add_blockers(struct scan *scan, uint32_t wait, const char *list)
 {
     while (*list) {
@@ -212,7 +212,7 @@ static void read_wait(struct row *row)
     uint32_t session = *id ? find_transaction(scan, id, strlen(id)) : SCAN_NONE;
     uint32_t number = session == SCAN_NONE ? SCAN_NONE : scan->sessions[session].wait;
     if (number == SCAN_NONE)
-        return; /* it did not wait a moment ago: the next look will know */
+        return; /* it did not wait when the sessions were read; the next scan will show it */
     struct wait *wait = &scan->waits[number];
     size_t first = scan->edge_count;
     add_blockers(scan, number, next_word(row));
@@ -243,7 +243,7 @@ static void write_part(unsigned part, const struct server_facts *facts, bool is_
     else if (facts->sees_definitions)
         metadata_write(is_maria, sql);
     else
-        output_text(sql, "SELECT 1 WHERE FALSE"); /* a part has an answer in any case */
+        output_text(sql, "SELECT 1 WHERE FALSE"); /* every part needs an answer */
 }
 
 static void write_maria_part(unsigned part, const struct server_facts *facts,

@@ -1,5 +1,5 @@
-/* PostgreSQL by libpq's asynchronous interface. Only the look-up of a host's name makes anybody
- * wait: libpq has no other way. */
+/* The driver for PostgreSQL, with libpq's asynchronous interface. Only the resolution of a host's
+ * name blocks: libpq has no asynchronous one. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "sources/watch/servers/dialect.h"
@@ -13,10 +13,10 @@
 struct pq {
     struct connection base;
     char *address;
-    PGconn *conn; /* NULL: hung up */
+    PGconn *conn; /* NULL: not connected */
     PGresult *result;
     bool connecting, unsent;
-    bool failed; /* a result was an error; the others are still to be read */
+    bool failed; /* one result was an error; the remaining results are still to be read */
     PostgresPollingStatusType polling;
 };
 
@@ -24,11 +24,11 @@ static gordian_status open_pq(struct connection **connection, const char *addres
                               gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    /* What libpq says about it would quote it, with a password perhaps. */
+    /* libpq's error message would quote the address, possibly with a password */
     PQconninfoOption *options = PQconninfoParse(address, NULL);
     if (!options)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "this is no connection string of libpq (postgres://USER@HOST:PORT/DATABASE, "
+                    "not a connection string of libpq (postgres://USER@HOST:PORT/DATABASE, "
                     "or 'host=HOST dbname=DATABASE')");
     PQconninfoFree(options);
     struct pq *pq = memory_zeroed(&memory, sizeof *pq);
@@ -62,7 +62,7 @@ static void close_pq(struct connection *connection)
     memory_free_all(&memory, pq->address, pq);
 }
 
-/* libpq's lines as one, without the tabs that it indents some with. */
+/* Joins the lines of libpq's message to one line and removes tabs. */
 static enum driver_progress fail_pq(struct pq *pq, const char *message)
 {
     size_t length = 0;
@@ -82,7 +82,7 @@ static enum driver_progress fail_pq(struct pq *pq, const char *message)
     return DRIVER_FAILED;
 }
 
-/* Notices are for people at a terminal. */
+/* Drops notices, which are meant for interactive use. */
 static void drop_notice(void *context, const PGresult *result)
 {
     (void)context;
@@ -92,7 +92,7 @@ static void drop_notice(void *context, const PGresult *result)
 static enum driver_progress connect_pq(struct connection *connection)
 {
     struct pq *pq = (struct pq *)connection;
-    /* No application_name: a pooler would leave it to the next client of its connection. */
+    /* do not set application_name: a pooler would keep it for the next client of its connection */
     const char *const keys[] = {"dbname", NULL};
     const char *const values[] = {pq->address, NULL};
     pq->conn = PQconnectStartParams(keys, values, 1);
@@ -141,7 +141,7 @@ static enum driver_progress ask_pq(struct connection *connection, const char *sq
     return flush_pq(pq);
 }
 
-/* The last result with rows is the answer; an error in any of them is the answer, too. */
+/* The last result with rows is the answer. An error in any result makes the answer an error. */
 static enum driver_progress go_on_asking(struct pq *pq, short revents)
 {
     if (pq->unsent && flush_pq(pq) == DRIVER_FAILED)
@@ -192,7 +192,7 @@ static const char *value_pq(const struct connection *connection, size_t row, uns
     return PQgetvalue(pq->result, (int)row, (int)column);
 }
 
-/* Of the address as it was given; what a service file adds is known once it is connected. */
+/* Reads a value of the given address. Values from a service file are only known once connected. */
 static void given_place(const struct pq *pq, const char *key, char *text, size_t size)
 {
     PQconninfoOption *options = PQconninfoParse(pq->address, NULL);

@@ -1,3 +1,4 @@
+/* Reconstructs the lock queues of PostgreSQL from the rows of pg_locks. */
 #include "sources/watch/servers/lock_queues.h"
 
 #include "foundation/base/sort.h"
@@ -6,13 +7,12 @@
 
 #define NONE UINT32_MAX
 #define UNPLACED                                                                                   \
-    "waits in a queue in which its place decides, and more sessions do so than the server is "     \
-    "asked "                                                                                       \
-    "about at a time: look again when fewer wait"
+    "waits in a queue in which its position matters, and there are more such sessions than one "   \
+    "scan checks: try again when fewer sessions wait"
 
-/* ------------------------------------------------------------------ modes */
+/* ------------------------------------------------------------------ lock modes */
 
-/* Which modes keep each other out: bit m of a mode's word. */
+/* Which modes conflict: bit m of a mode's word. */
 enum { MODES = 8 };
 static const char *const modes[MODES] = {
     "AccessShareLock", "RowShareLock",          "RowExclusiveLock", "ShareUpdateExclusiveLock",
@@ -35,29 +35,30 @@ static int mode_number(const char *mode)
 struct holder {
     int64_t leader;
     const char *gid;
-    uint32_t session; /* NONE: in nobody's way */
-    uint32_t next;    /* of the same lock */
+    uint32_t session; /* NONE: it blocks no waiter */
+    uint32_t next;    /* next holder of the same lock */
     unsigned char held;
 };
 
 struct waiter {
     int64_t leader;
     uint32_t lock, session, wait;
-    uint32_t before, after;  /* in the queue of the same lock */
-    const uint32_t *ahead;   /* sessions, sorted: the server's answer; NULL: not asked */
-    size_t ahead_count;      /* of these */
-    struct queue_wait about; /* what its row says: until queues_settle is done */
-    const char *began;       /* copy of the text */
-    uint64_t key;            /* tells waits of one parallel query apart */
+    uint32_t before, after;  /* neighbours in the queue of the same lock */
+    const uint32_t *ahead;   /* sessions that the server reports as blockers, sorted; NULL: not
+                                asked */
+    size_t ahead_count;      /* length of `ahead` */
+    struct queue_wait about; /* the row of the wait, valid until queues_settle */
+    const char *began;       /* copy */
+    uint64_t key;            /* distinguishes waits of one parallel query */
     unsigned char mode;
-    unsigned char own;   /* modes that it holds itself */
-    unsigned char reach; /* held modes that are in its way, also by those ahead */
+    unsigned char own;   /* modes of the lock that the session itself holds */
+    unsigned char reach; /* held modes that block it, directly or through waiters ahead */
 };
 
 struct queue_lock {
     const char *tag;
     uint32_t first_holder, last_holder, first_waiter, last_waiter;
-    unsigned char held, blocked; /* modes that are held; modes that are in the way of a waiter */
+    unsigned char held, blocked; /* held modes; modes that block some waiter */
 };
 
 struct queues {
@@ -67,7 +68,7 @@ struct queues {
     struct queue_lock *locks;
     uint32_t holder_count, waiter_count, lock_count;
     struct hash index; /* of locks, by tag */
-    bool *blocks;      /* by session: it is in somebody's way */
+    bool *blocks;      /* by session: it blocks a waiter */
     uint32_t *pushed;  /* by session: 1 + the last wait with an edge to it */
 };
 
@@ -92,7 +93,7 @@ static void refill_locks(const void *context, struct hash *index)
         hash_put(index, hash_bytes(queues->locks[i].tag, strlen(queues->locks[i].tag)), i);
 }
 
-/* The lock with this tag, added if it is new; NONE: out of memory. */
+/* Returns the lock with this tag; adds it if it is new. NONE: out of memory. */
 static uint32_t find_lock(struct queues *queues, const char *tag)
 {
     uint64_t hash = hash_bytes(tag, strlen(tag));
@@ -129,7 +130,7 @@ void queues_hold(struct queues *queues, const char *tag, int64_t leader, const c
     struct holder *last = lock->last_holder == NONE ? NULL : &queues->holders[lock->last_holder];
     bool same = last && last->leader == leader && (leader || (gid && strcmp(last->gid, gid) == 0));
     lock->held |= (unsigned char)(1 << held);
-    if (same) { /* rows of one session follow each other */
+    if (same) { /* rows of one session are adjacent */
         last->held |= (unsigned char)(1 << held);
         return;
     }
@@ -149,7 +150,8 @@ void queues_wait(struct queues *queues, const char *tag, const struct queue_wait
     int mode = mode_number(wait->mode);
     if (number == NONE || mode < 0)
         return;
-    /* Workers of one query wait for several things: each edge is that of its own wait. */
+    /* The workers of a parallel query wait for several things. The key identifies the wait of each
+     * edge. */
     uint64_t key = hash_bytes(wait->object, strlen(wait->object));
     key = hash_stir(key, hash_bytes(wait->began, strlen(wait->began)));
     key = hash_stir(key, hash_bytes(wait->mode, strlen(wait->mode)));
@@ -168,7 +170,7 @@ void queues_wait(struct queues *queues, const char *tag, const struct queue_wait
 
 /* ------------------------------------------------------------------ sessions */
 
-/* Workers of one query: the wait of the one that waits longest is shown. */
+/* Of the workers of a parallel query, only the longest wait is shown. */
 static void begin_wait(struct queues *queues, struct waiter *waiter)
 {
     struct scan *scan = queues->scan;
@@ -191,7 +193,7 @@ static void begin_wait(struct queues *queues, struct waiter *waiter)
     waiter->wait = scan->sessions[waiter->session].wait;
 }
 
-static void seat_holders(struct queues *queues, const struct queue_lock *lock)
+static void add_holder_sessions(struct queues *queues, const struct queue_lock *lock)
 {
     for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next) {
         struct holder *holder = &queues->holders[i];
@@ -202,8 +204,8 @@ static void seat_holders(struct queues *queues, const struct queue_lock *lock)
     }
 }
 
-/* What those who wait for a lock hold of it themselves. `held` is zero, by session, and is again.
- */
+/* Notes which modes the waiters of a lock hold themselves. `held` has an element for each session,
+ * which is zero before and after. */
 static void note_own(struct queues *queues, const struct queue_lock *lock, unsigned char *held)
 {
     for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next)
@@ -218,10 +220,10 @@ static void note_own(struct queues *queues, const struct queue_lock *lock, unsig
             held[queues->holders[i].session] = 0;
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ queue positions */
 
-/* A session joins at the end of the queue, unless it holds what one of those in it waits for: then
- * it goes before the first of these, as the server does it. */
+/* Adds a session at the end of the queue, unless it holds a mode that a waiter needs. Then the
+ * session goes before the first such waiter, like the server does it. */
 static void join_queue(struct queues *queues, uint32_t number)
 {
     struct waiter *waiter = &queues->waiters[number];
@@ -236,10 +238,10 @@ static void join_queue(struct queues *queues, uint32_t number)
         number;
 }
 
-/* A walk from a session that waits to those ahead of it: which of them to wait for. */
+/* A walk from a waiter to those ahead of it that finds the ones it waits for. */
 struct walk {
     uint32_t at;
-    unsigned char covered; /* modes of which all that are left are in the way of one that was met */
+    unsigned char covered; /* modes whose remaining waiters all block a waiter that was visited */
 };
 
 static bool is_ahead(const struct waiter *waiter, uint32_t session)
@@ -261,7 +263,8 @@ static struct walk begin_walk(const struct queues *queues, const struct waiter *
     return (struct walk){.at = asked ? queues->locks[waiter->lock].last_waiter : waiter->before};
 }
 
-/* The next one; NULL: there are no more. Of those that the server has named none is left out. */
+/* Returns the next waiter ahead; NULL: there are no more. Returns every waiter that the server has
+ * named. */
 static const struct waiter *next_ahead(const struct queues *queues, const struct waiter *waiter,
                                        struct walk *walk)
 {
@@ -278,7 +281,8 @@ static const struct waiter *next_ahead(const struct queues *queues, const struct
     return NULL;
 }
 
-/* Held modes that are in its way, directly or by those ahead, for whom it is known. */
+/* Computes the held modes that block a waiter, directly or through those ahead. Requires the same
+ * of the waiters ahead. */
 static void find_reach(struct queues *queues, struct waiter *waiter)
 {
     struct walk walk = begin_walk(queues, waiter);
@@ -288,8 +292,9 @@ static void find_reach(struct queues *queues, struct waiter *waiter)
         waiter->reach |= other->reach;
 }
 
-/* Does its place in the queue matter? Then some holder is in the way of those ahead alone. */
-static bool is_delicate(const struct queues *queues, const struct waiter *waiter)
+/* Does the position in the queue matter? It does if some holder blocks the waiters ahead but not
+ * this waiter. */
+static bool position_matters(const struct queues *queues, const struct waiter *waiter)
 {
     const struct queue_lock *lock = &queues->locks[waiter->lock];
     if (!(lock->held & waiter->reach & ~conflicts[waiter->mode]))
@@ -308,7 +313,7 @@ void queues_settle(struct queues *queues)
     for (uint32_t i = 0; i < queues->waiter_count; i++)
         begin_wait(queues, &queues->waiters[i]);
     for (uint32_t i = 0; i < queues->lock_count; i++)
-        seat_holders(queues, &queues->locks[i]);
+        add_holder_sessions(queues, &queues->locks[i]);
     hash_free(&queues->index, &scan->memory);
     queues->blocks = scan_alloc(scan, scan->session_count + 1);
     unsigned char *held = scan_alloc(scan, scan->session_count + 1);
@@ -325,9 +330,10 @@ void queues_settle(struct queues *queues)
             find_reach(queues, &queues->waiters[k]);
 }
 
-/* ------------------------------------------------------------------ asking for places */
+/* ------------------------------------------------------------------ checking positions */
 
-/* 0: it is one of a client that waits elsewhere; 1: somebody waits for it; 2: neither. */
+/* Returns the priority of a check. 0: its client also waits elsewhere; 1: another session waits for
+ * it; 2: neither. */
 static unsigned rank_of(const struct queues *queues, const struct waiter *waiter)
 {
     const struct scan *before = queues->scan->before;
@@ -343,7 +349,7 @@ size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS])
     for (unsigned rank = 0; rank < 3; rank++)
         for (uint32_t i = 0; i < queues->waiter_count; i++) {
             const struct waiter *waiter = &queues->waiters[i];
-            if (rank_of(queues, waiter) != rank || !is_delicate(queues, waiter))
+            if (rank_of(queues, waiter) != rank || !position_matters(queues, waiter))
                 continue;
             if (count < QUEUES_CHECKS)
                 pids[count++] = waiter->leader;
@@ -390,12 +396,12 @@ static void push_edge(struct queues *queues, const struct waiter *waiter, uint32
     edge.lock = queues->locks[waiter->lock].tag;
     edge.began = waiter->began;
     if (holder == waiter->session || queues->pushed[holder] == waiter->wait + 1)
-        return; /* a parallel query that waits for one of its own; one that holds and waits */
+        return; /* a worker that waits for its own parallel query, or an edge that exists already */
     queues->pushed[holder] = waiter->wait + 1;
     scan_push(queues->scan, &edge);
 }
 
-/* The mode of an edge is the strongest of those that are in its way. */
+/* Adds edges to the holders. The mode of an edge is the strongest conflicting mode. */
 static void add_holders(struct queues *queues, const struct waiter *waiter)
 {
     const struct queue_lock *lock = &queues->locks[waiter->lock];
@@ -412,7 +418,7 @@ static void add_holders(struct queues *queues, const struct waiter *waiter)
 static void add_ahead(struct queues *queues, const struct waiter *waiter)
 {
     struct walk walk = begin_walk(queues, waiter);
-    bool guessed = !waiter->ahead && is_delicate(queues, waiter);
+    bool guessed = !waiter->ahead && position_matters(queues, waiter);
     const struct waiter *other;
     while ((other = next_ahead(queues, waiter, &walk)))
         push_edge(queues, waiter, other->session,

@@ -1,8 +1,9 @@
-/* MariaDB and MySQL by the non-blocking calls of MariaDB's connector.
+/* The driver for MariaDB and MySQL, with the non-blocking calls of MariaDB's connector.
  *
- *     mysql://USER:PASSWORD@HOST:PORT/DATABASE?socket=PATH
+ *    mysql://USER:PASSWORD@HOST:PORT/DATABASE?socket=PATH
  *
- * Everything but mysql:// may be left out; what is, comes from the option files, group [client]. */
+ * Everything except mysql:// is optional. Missing values come from the option files, group
+ * [client]. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "sources/watch/servers/dialect.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is under way. */
+/* the operation in progress */
 enum phase {
     PHASE_NONE,
     PHASE_CONNECTING,
@@ -25,11 +26,11 @@ enum phase {
 
 struct maria {
     struct connection base;
-    char *text; /* the address, taken apart in place */
+    char *text; /* the address, split in place */
     size_t text_size;
     const char *user, *password, *host, *database, *socket;
     unsigned port;
-    MYSQL *mysql; /* NULL: hung up */
+    MYSQL *mysql; /* NULL: not connected */
     MYSQL_RES *result;
     MYSQL_ROW *rows; /* of the result */
     size_t row_room;
@@ -39,7 +40,7 @@ struct maria {
 
 /* ------------------------------------------------------------------ addresses */
 
-/* %41 is A; in place. */
+/* Decodes percent escapes (%41 is A) in place. */
 static void decode_percents(char *text)
 {
     char *to = text;
@@ -55,7 +56,7 @@ static void decode_percents(char *text)
     *to = '\0';
 }
 
-/* Ends a text here; what is behind it, or NULL if there is no such place. */
+/* Ends a text at this place. Returns the rest, or NULL if there is no such place. */
 static char *cut_at(char *at)
 {
     if (!at)
@@ -119,7 +120,7 @@ static gordian_status open_maria(struct connection **connection, const char *add
     gordian_allocator memory = memory_allocator(NULL);
     struct maria *maria = memory_zeroed(&memory, sizeof *maria);
     char *text = memory_copy_text(&memory, address);
-    mysql_library_init(0, NULL, NULL); /* once, before there are threads: see dial.h */
+    mysql_library_init(0, NULL, NULL); /* once, before threads are started: see dial.h */
     if (!maria || !text) {
         memory_free_all(&memory, maria, text);
         return fail_memory(error);
@@ -130,7 +131,7 @@ static gordian_status open_maria(struct connection **connection, const char *add
     if (!take_address(maria)) {
         memory_free_all(&memory, maria, text);
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "this is no address of a server (mysql://USER@HOST:PORT/DATABASE, or "
+                    "not an address of a server (mysql://USER@HOST:PORT/DATABASE, or "
                     "mysql://USER@/?socket=PATH)");
     }
     *connection = &maria->base;
@@ -173,19 +174,18 @@ static enum driver_progress fail_maria(struct maria *maria, const char *message)
         if (strchr("\t\r\n", *at))
             *at = ' ';
     maria->phase = PHASE_NONE;
-    /* Errors from 2000 to 2999 are the library's own: the connection is lost. */
+    /* errors from 2000 to 2999 come from the library: the connection is lost */
     unsigned number = maria->mysql ? mysql_errno(maria->mysql) : 0;
     maria->base.survives = number && (number < 2000 || number > 2999);
     return DRIVER_FAILED;
 }
 
-/* Behind each phase the next one is begun; `done` of each says whether it waits. */
+/* ------------------------------------------------------------------ phases */
 static enum driver_progress after_storing(struct maria *maria)
 {
     if (!maria->result && mysql_errno(maria->mysql))
         return fail_maria(maria, mysql_error(maria->mysql));
-    /* The rows of a stored result are in memory: gathered, so that they can be asked for by number.
-     */
+    /* The rows of a stored result are in memory. Collect them for access by number. */
     size_t count = maria->result ? (size_t)mysql_num_rows(maria->result) : 0;
     maria->phase = PHASE_NONE;
     if (!memory_grow(&maria->base.memory, &maria->rows, &maria->row_room, count,
@@ -213,7 +213,7 @@ static enum driver_progress after_connecting(struct maria *maria, const MYSQL *c
     maria->phase = PHASE_NONE;
     maria->base.version = (unsigned)mysql_get_server_version(maria->mysql);
     maria->base.pid = (int64_t)mysql_thread_id(maria->mysql);
-    /* MySQL 8 has other tables than MariaDB. */
+    /* MySQL 8 has other system tables than MariaDB */
     bool is_maria =
         strstr(mysql_get_server_info(maria->mysql), "MariaDB") || maria->base.version < 80000;
     maria->base.dialect = is_maria ? &dialect_mariadb : &dialect_mysql;

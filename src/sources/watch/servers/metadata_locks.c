@@ -1,3 +1,4 @@
+/* Reads each metadata lock of MariaDB and MySQL, and finds its blockers by lock modes. */
 #include "sources/watch/servers/metadata_locks.h"
 
 #include <stdio.h>
@@ -19,9 +20,9 @@ void metadata_write(bool has_numbers, struct output *sql)
         has_numbers ? "p.QUERY_ID" : "CONCAT(p.TIME, p.COMMAND)");
 }
 
-/* ------------------------------------------------------------------ modes */
+/* ------------------------------------------------------------------ lock modes */
 
-/* Places in the table below. */
+/* Indexes into the table below. */
 enum {
     INTENTION = 10,
     BACKUP_START,
@@ -41,15 +42,15 @@ enum {
 };
 #define BIT(mode)  (1U << (mode))
 #define FTWRL_BITS (BIT(BACKUP_FTWRL1) | BIT(BACKUP_FTWRL2))
-/* What FLUSH TABLES WITH READ LOCK keeps out. It begins with the first mode and ends with the
- * second, which alone keeps out commits; the instrument goes on to show the first. */
+/* The modes that conflict with FLUSH TABLES WITH READ LOCK. It first takes the first mode and then
+ * the second, which also blocks commits. The instrument keeps showing the first mode. */
 #define FTWRL_KEEPS                                                                                \
     (BIT(BACKUP_DML) | BIT(BACKUP_TRANS_DML) | BIT(BACKUP_SYS_DML) | BIT(BACKUP_DDL) |             \
      BIT(BACKUP_ALTER_COPY))
 #define STAGE_BITS                                                                                 \
     (BIT(BACKUP_FLUSH) | BIT(BACKUP_WAIT_FLUSH) | BIT(BACKUP_WAIT_DDL) | BIT(BACKUP_WAIT_COMMIT))
 
-/* Which modes keep each other out: bit m of a mode's word, by the servers' own tables. */
+/* Which modes conflict: bit m of a mode's word, from the servers' own tables. */
 static const struct {
     const char *name;
     unsigned conflicts;
@@ -84,18 +85,19 @@ static const struct {
 };
 enum { MODES = sizeof modes / sizeof *modes };
 
-/* ------------------------------------------------------------------ the waits */
+/* ------------------------------------------------------------------ waits */
 
 struct lock {
-    uint32_t session; /* SCAN_NONE: nobody's */
+    uint32_t session; /* SCAN_NONE: no session holds it */
     bool pending;
     int mode;                         /* -1: not known */
     const char *type, *schema, *name; /* of the object */
-    const char *changed;              /* of the session: the number of its query */
-    double age_s;                     /* of its state */
+    const char *changed;              /* number of the session's query */
+    double age_s;                     /* age of the session's state */
 };
 
-/* A session that has no transaction of InnoDB is not known yet. */
+/* Reads a lock and, if the session is new to the scan, its session. Sessions with an InnoDB
+ * transaction are known already. */
 static void take_lock(struct row *row, struct lock *lock)
 {
     struct scan *scan = row->scan;
@@ -128,7 +130,7 @@ static void take_lock(struct row *row, struct lock *lock)
     innodb_take_host(scan, session, host);
 }
 
-/* The number of the query says that it is the same wait: a query waits for one lock at a time, and
+/* Adds the wait. The number of the query identifies it: a query waits for one lock at a time, and
  * the lock is part of the key. */
 static void begin_wait(struct scan *scan, const struct lock *lock)
 {
@@ -158,8 +160,8 @@ static bool is_in_way(const struct lock *lock, const struct lock *other)
            strcmp(lock->schema, other->schema) == 0 && strcmp(lock->name, other->name) == 0;
 }
 
-/* Those who hold it. Where nobody does, somebody who waits comes first: who, is known only if there
- * is one. */
+/* Adds edges to the holders. If there are none, another waiter comes first; which one is certain
+ * only if there is just one. */
 static void add_holders(struct scan *scan, uint32_t wait, const struct lock *locks, size_t count,
                         const struct lock *lock)
 {
@@ -209,13 +211,14 @@ void metadata_write_blocked(bool has_numbers, struct output *sql)
     output_text(sql, METADATA_BLOCKED);
 }
 
-/* Why the holder is not visible, and what helps. */
+/* Explains why the holder is not visible, and what helps. */
 static const char *explain_blocked(const struct server_facts *facts, const char *state)
 {
     if (strcmp(state, "Waiting for table level lock") == 0 ||
         strcmp(state, "Waiting for table flush") == 0)
-        return "waits for a table that is locked or in use, and the server does not show by which "
-               "session: SHOW OPEN TABLES and SHOW PROCESSLIST may help";
+        return "waits for a table that is locked or in use, and the server does not show the "
+               "session "
+               "that uses it: see SHOW OPEN TABLES and SHOW PROCESSLIST";
     if (!facts->sees_definitions)
         return "waits for a metadata lock, and its holder is not visible: set "
                "performance_schema=ON and performance-schema-instrument="
@@ -232,7 +235,7 @@ void metadata_read_blocked(const struct server_facts *facts, struct row *row)
     uint32_t number = scan_session(scan, next_integer(row, -1), NULL);
     struct session *session = number == SCAN_NONE ? NULL : &scan->sessions[number];
     if (!session || session->wait != SCAN_NONE)
-        return; /* for a lock that is known */
+        return; /* the lock of this wait is known */
     struct wait *wait = scan_wait(scan, number);
     if (!wait)
         return;

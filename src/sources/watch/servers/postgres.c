@@ -1,14 +1,16 @@
-/* PostgreSQL 10 and later: what to ask, and what the answers mean. Measured on 15. */
+/* Queries for PostgreSQL 10 and later, and the evaluation of the answers. Tested with version
+ * 15. */
 #include "sources/watch/servers/lock_queues.h"
 #include "sources/watch/servers/remedy.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ the beginning */
+/* ------------------------------------------------------------------ hello */
 
-/* Milliseconds after which a session looks for a deadlock, the longest that can be known: of this
- * session, and as set for roles and databases. What a session has set for itself is not visible. */
+/* SQL for the time in milliseconds after which a session checks for a deadlock: the longest value
+ * of this session and of the settings of roles and databases. Values that a session has set for
+ * itself are not visible. */
 #define DEADLOCK_TIMEOUT                                                                           \
     "SELECT max(ms) FROM (SELECT setting::numeric AS ms FROM pg_settings WHERE name = "            \
     "'deadlock_timeout' UNION ALL SELECT extract(epoch FROM (m[1] || coalesce(m[2], "              \
@@ -16,9 +18,9 @@
     "'^deadlock_timeout=([0-9.]+) *(us|ms|s|min|h|d)?$') AS m FROM pg_db_role_setting, "           \
     "unnest(setconfig) AS item) AS given WHERE m IS NOT NULL) AS known"
 
-/* The watcher never waits long for a lock of its own. Behind a pooler the next transaction of this
- * server connection is another client's: the settings are those of one question, which is one
- * transaction, and end with it. */
+/* Limits how long the watcher waits for locks. Behind a pooler, the next transaction of the
+ * server connection belongs to another client. So the settings are local to the transaction of
+ * one query. */
 static void write_settings(unsigned version, struct output *sql)
 {
     if (version >= 110000)
@@ -26,8 +28,8 @@ static void write_settings(unsigned version, struct output *sql)
     output_text(sql, "SET LOCAL lock_timeout = 1000; SET LOCAL statement_timeout = 30000; ");
 }
 
-/* The session is named, for those who look at it, if it is ours alone. Behind a pooler its number
- * is not the one that the connection has. */
+/* Names our session for people who look at it, unless a pooler shares it. Behind a pooler the
+ * session has another number than the connection. */
 static void write_hello(unsigned version, int64_t pid, struct output *sql)
 {
     write_settings(version, sql);
@@ -50,7 +52,7 @@ static void write_hello(unsigned version, int64_t pid, struct output *sql)
 static void greet_postgres(const struct connection *answer, struct server_facts *facts)
 {
     struct row row = {.answer = answer};
-    facts->mends_soft_waits = facts->names_programs = facts->detects = true;
+    facts->resolves_soft_waits = facts->names_programs = facts->detects = true;
     if (answer->rows == 0)
         return;
     snprintf(facts->name, sizeof facts->name, "%s", next_word(&row));
@@ -59,7 +61,7 @@ static void greet_postgres(const struct connection *answer, struct server_facts 
     facts->lacks[0] = '\0';
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,
-                 "the role %s does not see what other users' sessions do: GRANT pg_read_all_stats "
+                 "the role %s cannot see the sessions of other users: GRANT pg_read_all_stats "
                  "TO %s",
                  facts->user, facts->user);
     facts->signals = next_flag(&row);
@@ -75,8 +77,8 @@ static void greet_postgres(const struct connection *answer, struct server_facts 
     facts->detects_ns = detects_ms >= 0 ? (uint64_t)(detects_ms * 1e6) : UINT64_C(1000000000);
 }
 
-/* A question of its own, since a role without the right to it would get an error. A standby has its
- * primary's number: with the start of the server it says which of them this is. */
+/* This is a query of its own, because it fails for a role without permission. A standby has the
+ * same number as its primary; the start time of the server distinguishes them. */
 static void write_identify(struct output *sql)
 {
     output_text(sql, "SELECT system_identifier FROM pg_control_system()");
@@ -89,12 +91,12 @@ static void identified_postgres(const struct connection *answer, struct server_f
         snprintf(facts->system, sizeof facts->system, "%s", next_word(&row));
 }
 
-/* Wait events of replay on a standby that waits for sessions there to let go of something. */
+/* Wait events of replay on a standby that waits for sessions to release something. */
 #define REPLAY_WAITS "'RecoveryConflictSnapshot', 'RecoveryConflictTablespace', 'BufferPin'"
 
-/* The view pg_stat_activity joins and formats what nobody asks for here: these functions under it
- * take a third of its time. Without the right to see other sessions, their locks can still be
- * seen. */
+/* The view pg_stat_activity joins and formats columns that are not needed here. Its underlying
+ * functions take a third of its time. A role that cannot see other sessions can still see their
+ * locks. */
 static void write_gate(const struct server_facts *facts, struct output *sql)
 {
     output_text(sql, facts->sees_activity
@@ -106,9 +108,9 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
     output_text(sql, "LIMIT 1");
 }
 
-/* ------------------------------------------------------------------ the locks */
+/* ------------------------------------------------------------------ locks */
 
-/* What is waited for, and in which row. */
+/* Writes expressions for the awaited object and row. */
 static void write_names(struct output *sql)
 {
     output_text(
@@ -135,8 +137,8 @@ static void write_names(struct output *sql)
         "t.page, t.tuple) END, ");
 }
 
-/* The rows of all locks that sessions wait for: granted ones first, rows of one session together;
- * then those that wait, in the order in which they began. See lock_queues.h. */
+/* Writes SQL for all locks with waiters: first granted rows, grouped by session; then waiting rows
+ * in the order in which the waits began. See lock_queues.h. */
 static void write_locks(const struct server_facts *facts, struct output *sql)
 {
     const char *kept = facts->version >= 120000 ? "MATERIALIZED" : "";
@@ -150,7 +152,7 @@ static void write_locks(const struct server_facts *facts, struct output *sql)
         "WHERE mode <> 'SIReadLock'), "
         "w AS %s (SELECT DISTINCT tag FROM l WHERE NOT granted "
         "AND locktype NOT IN ('extend', 'page', 'spectoken')), "
-        /* The lock on its own number says which prepared transaction a holder without a pid is. */
+        /* a transaction's lock on its own id identifies a prepared transaction, which has no pid */
         "x AS (SELECT l.virtualtransaction, p.gid FROM l JOIN pg_prepared_xacts p "
         "ON l.transactionid = p.transaction WHERE l.pid IS NULL AND l.granted), "
         "t AS (SELECT DISTINCT ON (pid) pid, database, relation, page, tuple FROM l "
@@ -171,7 +173,7 @@ static void write_locks(const struct server_facts *facts, struct output *sql)
                   began, began);
 }
 
-/* The texts of a wait are the answer's, and are copied when its session is known. */
+/* The texts of a wait belong to the answer. They are copied when the session is known. */
 static void take_lock(struct queues *queues, struct row *row)
 {
     struct queue_wait wait = {.leader = next_integer(row, 0)};
@@ -189,9 +191,10 @@ static void take_lock(struct queues *queues, struct row *row)
     queues_wait(queues, tag, &wait);
 }
 
-/* ------------------------------------------------------------------ the sessions */
+/* ------------------------------------------------------------------ sessions */
 
-/* All with a transaction, since they may be linked to others elsewhere, and all who were named. */
+/* Writes SQL for all sessions with a transaction, because they may be linked to sessions elsewhere,
+ * and for all sessions of the locks. */
 static void write_sessions(const struct server_facts *facts, const struct scan *scan,
                            struct output *sql)
 {
@@ -203,7 +206,7 @@ static void write_sessions(const struct server_facts *facts, const struct scan *
              "coalesce(l.locks, 0), "
              "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
              "a.xact_start, a.query_start, CASE WHEN a.pid = ANY('{");
-    int64_t checked[QUEUES_CHECKS]; /* the sessions whose place in a queue is asked for */
+    int64_t checked[QUEUES_CHECKS]; /* sessions whose queue position is checked */
     size_t count = queues_check(scan->queues, checked);
     for (size_t i = 0; i < count; i++)
         output_format(sql, "%s%lld", i ? "," : "", (long long)checked[i]);
@@ -226,8 +229,9 @@ static void write_sessions(const struct server_facts *facts, const struct scan *
     output_text(sql, "}'::int[]))");
 }
 
-/* What it waits for besides locks: an answer from elsewhere; or, for replay on a standby, that
- * sessions let go of something. A standby's lock that replay waits for is one like others. */
+/* Notes a wait outside the lock manager: for an answer from elsewhere, or, in replay on a standby,
+ * for sessions to release something. If replay waits for a lock, that wait is handled like any
+ * other. */
 static void take_outside(struct session *session, const char *event)
 {
     if (!event)
@@ -241,11 +245,11 @@ static void take_outside(struct session *session, const char *event)
     session->state = "replay";
     session->unseen =
         strcmp(event, "BufferPin") == 0
-            ? "replays changes from the primary, and waits for a session that uses a page; which "
-              "one is not visible: look for old queries in pg_stat_activity"
-            : "replays changes from the primary, and waits for sessions that may still need what "
-              "was removed there; which ones is not visible: look for the oldest backend_xmin in "
-              "pg_stat_activity, or lower max_standby_streaming_delay";
+            ? "replays changes from the primary and waits for a session that uses a page, which is "
+              "not visible: look for old queries in pg_stat_activity"
+            : "replays changes from the primary and waits for sessions that may still need rows "
+              "that were removed there: look for the oldest backend_xmin in pg_stat_activity, or "
+              "lower max_standby_streaming_delay";
 }
 
 static void read_session(struct row *row, const struct server_facts *facts)
@@ -280,7 +284,7 @@ static void read_session(struct row *row, const struct server_facts *facts)
         queues_ahead(scan->queues, session->pid, ahead);
 }
 
-/* ------------------------------------------------------------------ parts and remedies */
+/* ------------------------------------------------------------------ parts */
 
 enum { PART_LOCKS, PART_SESSIONS, PARTS };
 

@@ -1,9 +1,8 @@
-/* Orders that end a wait or a session. An order carries its condition in the same statement: the
- * server checks it and sends the signal in one go, so a session that has gone on in the meantime is
- * left alone. What window remains is in docs/guide/watch.md.
+/* Orders that end a wait or a session. An order contains its condition in the same statement: the
+ * server checks it and then sends the signal, so that it does not touch a session that has
+ * proceeded meanwhile. docs/guide/watch.md describes the remaining window.
  *
- * For the dialects: remedy_postgres.c, remedy_innodb.c.
- */
+ * The dialects are in remedy_postgres.c and remedy_innodb.c. */
 #pragma once
 
 #include "sources/watch/servers/dialect.h"
@@ -17,7 +16,7 @@ enum remedy_outcome remedy_postgres_refusal(const char *why);
 void remedy_mariadb_advise(enum remedy remedy, const struct session *session, struct output *sql);
 void remedy_mariadb_write(enum remedy remedy, const struct server_facts *facts,
                           const struct remedy_condition *condition, struct output *sql);
-/* MySQL has neither numbers of statements nor a statement with a condition: the order has none. */
+/* MySQL has no statement numbers and no conditional statements, so the order has no condition. */
 void remedy_mysql_advise(enum remedy remedy, const struct session *session, struct output *sql);
 void remedy_mysql_write(enum remedy remedy, const struct server_facts *facts,
                         const struct remedy_condition *condition, struct output *sql);

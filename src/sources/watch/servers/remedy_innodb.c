@@ -1,7 +1,7 @@
-/* MariaDB: a compound statement that checks the number of the victim's statement, that it waits,
- * and every wait of the cycle on this server, and then kills by that number. What InnoDB shows may
- * be 100 ms old (sources/watch/graph/source.c leaves it that time); the number of the statement is
- * never old. */
+/* MariaDB: a compound statement that checks the number of the victim's statement, its wait, and
+ * every wait of the cycle on this server, and then kills by that number. InnoDB's tables may be 100
+ * ms old (sources/watch/graph/source.c waits that long); the number of the statement is always
+ * current. */
 #include "sources/watch/servers/remedy.h"
 
 #include <string.h>
@@ -22,7 +22,8 @@ void remedy_mysql_advise(enum remedy remedy, const struct session *session, stru
                   (long long)session->pid);
 }
 
-/* The session runs this statement. `waits`: and waits for a lock, of InnoDB or of the server. */
+/* Writes the condition that the session runs this statement. `waits`: and that it waits for a lock,
+ * of InnoDB or of the server. */
 static void write_statement(const struct session *session, bool waits, struct output *sql)
 {
     output_format(sql, "EXISTS(SELECT 1 FROM information_schema.PROCESSLIST p WHERE p.ID = %lld",
@@ -40,7 +41,7 @@ static void write_edge(const struct scan *scan, const struct edge *edge, struct 
 {
     const struct session *waiter = &scan->sessions[scan->waits[edge->wait].session];
     output_text(sql, " AND ");
-    if (!*edge->lock) { /* no lock of InnoDB */
+    if (!*edge->lock) { /* not a lock of InnoDB */
         write_statement(waiter, true, sql);
         return;
     }
@@ -76,7 +77,7 @@ void remedy_mysql_write(enum remedy remedy, const struct server_facts *facts,
 enum remedy_outcome remedy_innodb_outcome(const struct connection *answer)
 {
     (void)answer;
-    return OUTCOME_DONE; /* everything else is an error */
+    return OUTCOME_DONE; /* all other results are errors */
 }
 
 enum remedy_outcome remedy_innodb_refusal(const char *why)

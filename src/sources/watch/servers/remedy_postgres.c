@@ -1,11 +1,11 @@
-/* PostgreSQL: one SELECT whose CASE checks, in this order: the session, its transaction and its
- * statement; every wait of the cycle on this server, and that its blocker still blocks it, the
- * victim's own wait last; the right to do it; and only then sends the signal. */
+/* PostgreSQL: one SELECT with a CASE that checks, in this order: the session, its transaction and
+ * its statement; every wait of the cycle on this server, and that its blocker still blocks it, with
+ * the victim's wait last; and the permission. Only then it sends the signal. */
 #include "sources/watch/servers/remedy.h"
 
 #include <string.h>
 
-/* A literal; the texts are what the server itself wrote. */
+/* Writes an SQL literal. The texts come from the server itself. */
 static void write_literal(struct output *sql, const char *text)
 {
     output_char(sql, '\'');
@@ -17,7 +17,7 @@ static void write_literal(struct output *sql, const char *text)
     output_char(sql, '\'');
 }
 
-/* `column = text`; a text that the role may not see must still be invisible. */
+/* Writes `column = text`. A text that was invisible to the role must still be invisible. */
 static void write_same(struct output *sql, const char *column, const char *text)
 {
     output_format(sql, "%s::text IS NOT DISTINCT FROM ", column);
@@ -38,7 +38,7 @@ void remedy_postgres_advise(enum remedy remedy, const struct session *session, s
     output_text(sql, " AND wait_event_type = 'Lock'");
 }
 
-/* What is read at once, before anything is checked: the sessions, and the waits. */
+/* Writes the tables of sessions and waits, which are read once before any check. */
 static void write_tables(const struct server_facts *facts, struct output *sql)
 {
     const char *kept = facts->version >= 120000 ? "MATERIALIZED" : "";
@@ -67,7 +67,7 @@ static void write_session(const struct session *session, bool statement, struct 
     output_text(sql, ") THEN 'over' ");
 }
 
-/* CASE, so that only the wait in question is asked for its blockers, and after all else. */
+/* Uses CASE, so that pg_blocking_pids runs last and only for this wait. */
 static void write_edge(const struct scan *scan, const struct edge *edge, struct output *sql)
 {
     const struct wait *wait = &scan->waits[edge->wait];
@@ -82,7 +82,7 @@ static void write_edge(const struct scan *scan, const struct edge *edge, struct 
                   (long long)scan->sessions[edge->holder].pid);
 }
 
-/* Checked here, since the function would raise an error. */
+/* Checks the permission, because the function would raise an error. */
 static void write_right(const struct server_facts *facts, int64_t pid, struct output *sql)
 {
     if (facts->superuser)

@@ -1,3 +1,4 @@
+/* Stores one scan of a server and compares it with the previous scan. */
 #include "sources/watch/servers/scan.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ void *scan_alloc(struct scan *scan, size_t size)
     return memory;
 }
 
-/* ------------------------------------------------------------------ making one */
+/* ------------------------------------------------------------------ adding */
 
 static uint64_t session_hash(int64_t pid, const char *gid)
 {
@@ -125,7 +126,7 @@ void scan_push(struct scan *scan, const struct edge *edge)
 void scan_edge(struct scan *scan, uint32_t wait, uint32_t holder, bool soft, const char *mode)
 {
     if (scan->waits[wait].session == holder)
-        return; /* a parallel query that waits for one of its own */
+        return; /* a worker that waits for its own parallel query */
     for (size_t i = scan->edge_count; i > 0 && scan->edges[i - 1].wait == wait; i--)
         if (scan->edges[i - 1].holder == holder)
             return;
@@ -142,7 +143,8 @@ void scan_identify(struct scan *scan, size_t first, const char *lock, const char
     }
 }
 
-/* ------------------------------------------------------------------ the same as before */
+/* ------------------------------------------------------------------ comparing with the previous
+ * scan */
 
 static uint64_t stir_text(uint64_t key, const char *text)
 {
@@ -166,7 +168,7 @@ static uint64_t request_key(const struct scan *scan, const struct edge *edge)
     return hash_stir(key, scan_identity(&scan->sessions[edge->holder]));
 }
 
-/* A key and since when it holds. */
+/* A key, and the time since which it is known. */
 struct known {
     uint64_t key, since;
 };
@@ -185,7 +187,8 @@ static uint64_t since_of(const struct known *known, size_t count, uint64_t key, 
     return found ? found->since : otherwise;
 }
 
-/* What the look before knew, by key; NULL: nothing, or out of memory, when all is as if new. */
+/* Lists the keys of the previous scan. NULL: there are none, or memory ran out; then everything
+ * counts as new. */
 static struct known *list_known(const struct scan *before, size_t *count)
 {
     *count = before->whole ? before->session_count + before->edge_count : 0;
@@ -227,7 +230,7 @@ void scan_settle(struct scan *scan, const struct scan *before)
     scan->whole = true;
 }
 
-/* ------------------------------------------------------------------ who is behind whom */
+/* ------------------------------------------------------------------ blocked sessions */
 
 size_t scan_behind(const struct scan *scan, uint32_t session)
 {
