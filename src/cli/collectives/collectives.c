@@ -2,6 +2,7 @@
  * flight recorder. */
 #include "sources/collectives/collectives.h"
 #include "foundation/base/error.h"
+#include "foundation/base/memory.h"
 
 #include "cli/base/commands.h"
 
@@ -19,25 +20,13 @@ struct files {
     size_t count, room;
 };
 
-static void files_free(struct files *files)
-{
-    for (size_t i = 0; i < files->count; i++)
-        free((char *)(uintptr_t)files->list[i].path);
-    free(files->list);
-}
-
 static bool add_file(struct files *files, const char *path, uint32_t rank)
 {
-    if (files->count == files->room) {
-        size_t room = files->room ? 2 * files->room : 64;
-        struct dump_file *list = realloc(files->list, room * sizeof *list);
-        if (!list)
-            return false;
-        files->list = list;
-        files->room = room;
-    }
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!memory_grow(&memory, &files->list, &files->room, files->count + 1, sizeof *files->list))
+        return false;
     struct dump_file *file = &files->list[files->count];
-    *file = (struct dump_file){strdup(path), rank};
+    *file = (struct dump_file){memory_copy_text(&memory, path), rank};
     if (!file->path)
         return false;
     files->count++;
@@ -244,7 +233,10 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
         qsort(files.list, files.count, sizeof *files.list, compare_paths);
         code = judge_files(cli, &settings, &files);
     }
-    files_free(&files);
+    gordian_allocator memory = memory_allocator(NULL);
+    for (size_t i = 0; i < files.count; i++)
+        memory_free(&memory, (char *)(uintptr_t)files.list[i].path);
+    memory_free(&memory, files.list);
     return code;
 }
 

@@ -24,15 +24,6 @@ gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordia
     return GORDIAN_OK;
 }
 
-/* A byte for each outcome, which a batch does not fill: no counter waits for the one before. */
-static uint64_t count_outcomes(const gordian_step *steps, size_t count)
-{
-    uint64_t counts = 0;
-    for (size_t i = 0; i < count; i++)
-        counts += UINT64_C(1) << 8 * (steps[i].result.outcome - GORDIAN_OUTCOME_GRANTED);
-    return counts;
-}
-
 static uint8_t count_of(uint64_t counts, gordian_outcome outcome)
 {
     return (uint8_t)(counts >> 8 * (outcome - GORDIAN_OUTCOME_GRANTED));
@@ -40,7 +31,10 @@ static uint8_t count_of(uint64_t counts, gordian_outcome outcome)
 
 static void count_steps(struct tally *tally, const gordian_step *steps, size_t count)
 {
-    uint64_t counts = count_outcomes(steps, count);
+    /* A byte for each outcome, which a batch does not fill: no counter waits for the one before. */
+    uint64_t counts = 0;
+    for (size_t i = 0; i < count; i++)
+        counts += UINT64_C(1) << 8 * (steps[i].result.outcome - GORDIAN_OUTCOME_GRANTED);
     tally->events += count;
     tally->granted += count_of(counts, GORDIAN_OUTCOME_GRANTED);
     tally->blocked += count_of(counts, GORDIAN_OUTCOME_BLOCKED);
@@ -71,12 +65,6 @@ static void show_progress(struct detect *detect)
                   (unsigned long long)detect->tally.deadlocks);
 }
 
-/* A refused event under --strict is bad input like any other. */
-static gordian_status refuse_strictly(const gordian_step *step, gordian_error *error)
-{
-    return fail_at(error, GORDIAN_STATUS_INPUT, step->line, step->column, "%s", step->message);
-}
-
 /* Reports what is to be: every event, or the last one, the only one that can be stuck. */
 static gordian_status report_steps(struct detect *detect, const struct reporter *reporter,
                                    const gordian_step *steps, size_t count, gordian_error *error)
@@ -98,7 +86,8 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
     count_steps(&detect->tally, steps, count);
     if (last->result.outcome == GORDIAN_OUTCOME_REFUSED) {
         if (detect->strict)
-            return refuse_strictly(last, error);
+            return fail_at(error, GORDIAN_STATUS_INPUT, last->line, last->column, "%s",
+                           last->message);
         tell_refused(detect, last);
     }
     gordian_status status = report_steps(detect, reporter, steps, count, error);
@@ -118,15 +107,6 @@ static void tell_note(struct detect *detect)
     detect->noted = true;
 }
 
-/* Looked at now and then, when so many more events are done. */
-static void look_around(struct detect *detect, size_t count)
-{
-    if ((detect->tally.events & (TICK - 1)) >= count)
-        return;
-    tell_note(detect);
-    show_progress(detect);
-}
-
 /* To the end of the trace, or of whoever reads our output. */
 static gordian_status replay_all(struct detect *detect, const struct reporter *reporter,
                                  gordian_error *error)
@@ -142,7 +122,10 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
         THEN(status, take_steps(detect, reporter, steps, count, error));
         if (status != GORDIAN_OK)
             return status;
-        look_around(detect, count);
+        if ((detect->tally.events & (TICK - 1)) < count) {
+            tell_note(detect);
+            show_progress(detect);
+        }
     }
     return GORDIAN_OK;
 }
@@ -162,14 +145,6 @@ static gordian_status open_system(struct detect *detect, gordian_error *error)
     TRY(gordian_open(&detect->system, &options, error));
     detect->labels = labels_of_system(detect->system);
     return GORDIAN_OK;
-}
-
-/* Does the engine keep matrices, of which an empty system has no row? */
-static bool keeps_matrices(const struct detect *detect)
-{
-    uint64_t value;
-    return gordian_matrix_get(detect->system, GORDIAN_MATRIX_AG, 0, 0, &value, NULL) !=
-           GORDIAN_STATUS_UNAVAILABLE;
 }
 
 static gordian_status draw_picture(void *context, struct output *out, gordian_error *error)
@@ -220,7 +195,9 @@ static int run_detect(struct detect *detect, const char *path)
     gordian_status status = open_system(detect, &error);
     if (status != GORDIAN_OK)
         return cli_fail(detect->cli, NULL, &error);
-    if (wants_matrices(detect) && !keeps_matrices(detect))
+    uint64_t value; /* an empty system has no row */
+    if (wants_matrices(detect) && gordian_matrix_get(detect->system, GORDIAN_MATRIX_AG, 0, 0,
+                                                     &value, NULL) == GORDIAN_STATUS_UNAVAILABLE)
         return cli_misuse(detect->cli,
                           "engine '%s' keeps no matrices to show: use --engine matrix, or cuda on "
                           "a GPU",

@@ -75,16 +75,6 @@ bool matrices_at(const struct matrices *m, size_t index, struct matrix_view *vie
     return true;
 }
 
-/* Units: elements that are no bits. */
-static gordian_status read_units(struct matrices *m, const struct matrix_view *view, uint32_t row,
-                                 gordian_error *error)
-{
-    for (size_t i = 0; i < view->columns.count; i++)
-        TRY(gordian_matrix_get(m->system, GORDIAN_MATRIX_AG, row, view->columns.ids[i],
-                               &m->values[i], error));
-    return GORDIAN_OK;
-}
-
 gordian_status matrices_read(struct matrices *m, const struct matrix_view *view, size_t row,
                              gordian_error *error)
 {
@@ -98,8 +88,12 @@ gordian_status matrices_read(struct matrices *m, const struct matrix_view *view,
         return GORDIAN_OK;
     }
     if (view->which == GORDIAN_MATRIX_AG &&
-        gordian_system_model(m->system) != GORDIAN_MODEL_SINGLE_UNIT)
-        return read_units(m, view, view->rows.ids[row], error);
+        gordian_system_model(m->system) != GORDIAN_MODEL_SINGLE_UNIT) {
+        for (size_t i = 0; i < view->columns.count; i++)
+            TRY(gordian_matrix_get(m->system, GORDIAN_MATRIX_AG, view->rows.ids[row],
+                                   view->columns.ids[i], &m->values[i], error));
+        return GORDIAN_OK;
+    }
     TRY(gordian_matrix_row(m->system, (gordian_matrix)view->which, view->rows.ids[row], &words,
                            &count, error));
     for (size_t i = 0; i < view->columns.count; i++)

@@ -180,15 +180,6 @@ static size_t count_stopped(const struct sight *sight)
     return stopped;
 }
 
-/* Was there something that could not be read, and that might be part of a deadlock? */
-static bool is_incomplete(const struct inspect_settings *settings, const struct sight *sight)
-{
-    bool missed = settings->unread > 0 || count_stopped(sight) > 0 || count_unseen(sight) > 0;
-    for (size_t i = 0; i < sight->target_count; i++)
-        missed = missed || sight->targets[i]->truncated;
-    return missed;
-}
-
 /* The same for programs, as `gordian run --json` has it: a line of its own. */
 static void write_incomplete(struct cli *cli, const struct inspect_settings *settings,
                              const struct sight *sight)
@@ -222,7 +213,11 @@ static void show_stopped(struct cli *cli, const struct sight *sight)
 static int show_nothing(struct cli *cli, const struct inspect_settings *settings,
                         struct sight *sight, const struct inspect_findings *findings)
 {
-    int code = is_incomplete(settings, sight) ? EXIT_INCOMPLETE : EXIT_NOTHING;
+    /* What could not be read may be part of a deadlock. */
+    bool missed = settings->unread > 0 || count_stopped(sight) > 0 || count_unseen(sight) > 0;
+    for (size_t i = 0; i < sight->target_count; i++)
+        missed = missed || sight->targets[i]->truncated;
+    int code = missed ? EXIT_INCOMPLETE : EXIT_NOTHING;
     /* What was not seen, where nothing was found. */
     if (settings->unread)
         cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "cli/run/run.h"
+#include "foundation/base/io/output.h"
 #include "foundation/base/modules.h"
 #include "foundation/records/incident.h"
 
@@ -39,15 +40,9 @@ static int incident_file(const struct incident_mailbox *box)
     if (size < sizeof header || size > INCIDENT_MAILBOX_ROOM)
         return -1;
     int fd = memfd_create("gordian-incident", MFD_CLOEXEC);
-    for (size_t done = 0; fd >= 0 && done < size;) {
-        ssize_t written = pwrite(fd, box->data + done, size - done, (off_t)done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            close(fd);
-            return -1;
-        }
-        done += (size_t)written;
+    if (fd >= 0 && (!write_whole(fd, box->data, size) || lseek(fd, 0, SEEK_SET) != 0)) {
+        close(fd);
+        return -1;
     }
     return fd;
 }

@@ -5,6 +5,7 @@
 #include "foundation/base/hash.h"
 #include "foundation/base/memory.h"
 #include "foundation/records/incident.h"
+#include "sources/inspect/target/proc.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,16 +17,6 @@
 #include <unistd.h>
 
 #define CORE_PATIENCE_NS 5000000000u /* to write a core */
-
-static ssize_t read_proc_file(int folder, const char *path, char *text, size_t size)
-{
-    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-    ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
-    if (fd >= 0)
-        close(fd);
-    text[count > 0 ? count : 0] = '\0';
-    return count;
-}
 
 /* ------------------------------------------------------------------ who */
 
@@ -44,9 +35,9 @@ static bool add_pid(struct tree *tree, uint32_t pid)
 static bool add_children(void *context, int task, const char *tid)
 {
     struct tree *tree = context;
-    char path[64], text[16384];
+    char path[64], text[16384] = "";
     snprintf(path, sizeof path, "%.20s/children", tid);
-    read_proc_file(task, path, text, sizeof text);
+    proc_read(task, path, text, sizeof text);
     unsigned long pid;
     for (char *at = text, *end; (pid = strtoul(at, &end, 10)) > 0 && end != at; at = end)
         if (!add_pid(tree, (uint32_t)pid))
@@ -96,14 +87,14 @@ struct glancing {
 /* "RAN-NS WAITED-NS TIMES"; a kernel without it counts switches elsewhere. */
 static uint64_t count_runs(int task, const char *tid)
 {
-    char path[64], text[4096];
+    char path[64], text[4096] = "";
     snprintf(path, sizeof path, "%.20s/schedstat", tid);
     unsigned long long times = 0;
-    if (read_proc_file(task, path, text, sizeof text) > 0 &&
-        sscanf(text, "%*u %*u %llu", &times) == 1 && times)
+    if (proc_read(task, path, text, sizeof text) > 0 && sscanf(text, "%*u %*u %llu", &times) == 1 &&
+        times)
         return times;
     snprintf(path, sizeof path, "%.20s/status", tid);
-    read_proc_file(task, path, text, sizeof text);
+    proc_read(task, path, text, sizeof text);
     for (const char *at = text; (at = strstr(at, "ctxt_switches:")); at++)
         times += strtoull(at + strlen("ctxt_switches:"), NULL, 10);
     return times;
@@ -112,9 +103,9 @@ static uint64_t count_runs(int task, const char *tid)
 static bool glance_thread(void *context, int task, const char *tid)
 {
     struct glancing *glancing = context;
-    char path[64], text[512];
+    char path[64], text[512] = "";
     snprintf(path, sizeof path, "%.20s/stat", tid);
-    read_proc_file(task, path, text, sizeof text);
+    proc_read(task, path, text, sizeof text);
     const char *name = strrchr(text, ')');
     char state = name && name[1] ? name[2] : 'X';
     if (state == 'Z' || state == 'X' || strstr(text, "(" INCIDENT_HELPER_NAME ")"))
@@ -149,28 +140,25 @@ bool tree_moved(const struct tree_glance *before, const struct tree_glance *now)
 
 static bool process_has_ended(uint32_t pid)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    if (read_proc_file(AT_FDCWD, path, text, sizeof text) <= 0)
-        return true;
-    const char *name = strrchr(text, ')');
-    return !name || !name[1] || name[2] == 'Z' || name[2] == 'X';
+    char text[PROC_STAT];
+    const char *state = proc_stat(pid, text);
+    return !state || *state == 'Z' || *state == 'X';
 }
 
 /* Would SIGABRT leave a core, and not run a handler of the program's? */
 static bool leaves_core(uint32_t pid)
 {
-    char path[64], text[4096];
+    char path[64], text[4096] = "";
     static const char *const lines[] = {"\nSigBlk:", "\nSigIgn:", "\nSigCgt:"};
     snprintf(path, sizeof path, "/proc/%u/limits", pid);
-    read_proc_file(AT_FDCWD, path, text, sizeof text);
+    proc_read(AT_FDCWD, path, text, sizeof text);
     const char *limit = strstr(text, "Max core file size");
     if (!limit || strtoull(limit + strlen("Max core file size"), NULL, 10) == 0)
         if (!limit || !strstr(limit, "unlimited") ||
             strstr(limit, "unlimited") > strchr(limit, '\n'))
             return false;
     snprintf(path, sizeof path, "/proc/%u/status", pid);
-    read_proc_file(AT_FDCWD, path, text, sizeof text);
+    proc_read(AT_FDCWD, path, text, sizeof text);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *line = strstr(text, lines[i]);
         if (!line || strtoull(line + strlen(lines[i]), NULL, 16) >> (SIGABRT - 1) & 1)

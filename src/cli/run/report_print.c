@@ -69,16 +69,7 @@ static int open_numbered(const char *path, unsigned sequence)
 
 static bool append_report(struct cli *cli, const char *path, int fd, struct output *text)
 {
-    size_t done = 0;
-    while (fd >= 0 && done < text->used) {
-        ssize_t count = write(fd, text->buffer + done, text->used - done);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            break;
-        done += (size_t)count;
-    }
-    if (fd >= 0 && done == text->used)
+    if (fd >= 0 && write_whole(fd, text->buffer, text->used))
         return true;
     cli_say(cli, "cannot write '%s': %s", path, strerror(errno));
     return false;

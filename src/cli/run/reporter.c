@@ -180,12 +180,9 @@ static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, i
         status.size > STATUS_MOST)
         return;
     char *answer = malloc(status.size);
-    bool whole = answer && read_asked_memory(pid, status.address, answer, status.size);
-    for (size_t done = 0; whole && done < status.size;) {
-        ssize_t count = pwrite(fd, answer + done, status.size - done, (off_t)done);
-        whole = count > 0;
-        done += whole ? (size_t)count : 0;
-    }
+    if (answer && read_asked_memory(pid, status.address, answer, status.size) &&
+        lseek(fd, 0, SEEK_SET) == 0)
+        write_whole(fd, answer, status.size);
     free(answer);
 }
 

@@ -13,6 +13,7 @@
 #include "foundation/base/modules.h"
 #include "output/report/session.h"
 #include "output/report/suppress.h"
+#include "sources/inspect/target/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -254,18 +255,9 @@ static _Noreturn void child_side(const struct start *start, char **command, cons
 /* A program stopped alone stops this command too, so that a shell sees it. */
 static void stop_with(pid_t pid)
 {
-    char path[64], text[512], state = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    if (length > 0) {
-        text[length] = '\0';
-        const char *end = strrchr(text, ')');
-        state = end && end[1] ? end[2] : 0;
-    }
-    if (state != 'T')
+    char text[PROC_STAT];
+    const char *state = proc_stat((uint32_t)pid, text);
+    if (!state || *state != 'T')
         return; /* it goes on already */
     raise(SIGSTOP);
     kill(pid, SIGCONT);
@@ -407,13 +399,7 @@ static void tell_picture(const struct start *start, const struct ending *ending)
         cli_say(start->cli, "these did not end:");
     else
         cli_say(start->cli, "these did not end, as they were %.1f s before:", ago);
-    const char *text = hang->picture.buffer;
-    for (size_t done = 0; done < hang->picture.used;) {
-        ssize_t count = write(STDERR_FILENO, text + done, hang->picture.used - done);
-        if (count < 0 && errno != EINTR)
-            break;
-        done += count > 0 ? (size_t)count : 0;
-    }
+    write_whole(STDERR_FILENO, hang->picture.buffer, hang->picture.used);
 }
 
 /* Programs it started that ran without the library. */

@@ -59,23 +59,17 @@ static void on_stop(int number)
         take_over();
 }
 
-/* After a stop that nobody was told of. */
+/* After a stop that was not caught, or a new size: poll(2) ends, and everything is drawn again. */
 static void on_continue(int number)
 {
-    (void)number;
-    if (is_open)
+    if (is_open && number == SIGCONT)
         take_over();
-}
-
-static void on_resize(int number)
-{
-    (void)number; /* poll(2) ends, and everything is drawn again */
 }
 
 static void catch_signals(void)
 {
     static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
-    struct sigaction resize = {.sa_handler = on_resize};
+    struct sigaction resize = {.sa_handler = on_continue};
     for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
         signal(ends[i], on_end);
     signal(SIGTSTP, on_stop);

@@ -55,15 +55,6 @@ static const char *verb_form(size_t count, const char *one, const char *many)
     return count > 1 ? many : one;
 }
 
-/* Does one of them have something in flight? Of ranks that are absent, sends. */
-static bool has_sends(const struct training *job, const struct charge *charge)
-{
-    for (size_t i = 0; i < charge->count; i++)
-        if (job->ranks[charge->ranks[i]].flights)
-            return true;
-    return false;
-}
-
 static void write_absent(struct output *out, const struct training *job,
                          const struct charge *charge)
 {
@@ -74,7 +65,10 @@ static void write_absent(struct output *out, const struct training *job,
     if (meeting->peer == GORDIAN_NONE)
         output_format(out, ", where %u rank%s", meeting->count,
                       meeting->count > 1 ? "s wait" : " waits");
-    if (has_sends(job, charge))
+    bool sends = false; /* an absent rank may have sends in flight */
+    for (size_t i = 0; i < charge->count; i++)
+        sends = sends || job->ranks[charge->ranks[i]].flights;
+    if (sends)
         output_format(out, ", and %s only sends in flight",
                       verb_form(charge->count, "has", "have"));
     else
@@ -170,14 +164,6 @@ static void write_mismatch(struct output *out, const struct training *job,
     output_text(out, "against ");
     write_difference(out, job, mismatch, example_of(job, meeting, false));
     output_text(out, "there. Compare what the ranks call.");
-}
-
-static void write_stalled(struct output *out, const struct training *job, uint32_t meeting)
-{
-    output_text(out, "Everybody has come to ");
-    write_meeting(out, job, meeting);
-    output_text(out, ", and it does not complete: look at the network between the ranks, and at "
-                     "their GPUs; the dumps do not tell which.");
 }
 
 /* ------------------------------------------------------------------ cycles */
@@ -479,7 +465,11 @@ void training_findings(const struct training *job,
         if (job->meetings[i].stalled) {
             finding_open(&findings.finding, "collectives", FINDING_STALLED_OPERATION,
                          FINDING_LIKELY);
-            write_stalled(&findings.title, job, i);
+            output_text(&findings.title, "Everybody has come to ");
+            write_meeting(&findings.title, job, i);
+            output_text(&findings.title,
+                        ", and it does not complete: look at the network between the ranks, and at "
+                        "their GPUs; the dumps do not tell which.");
             add_meeting(&findings.finding, job, i);
             more = hand_out(&findings);
         }

@@ -40,18 +40,15 @@ static bool tell_finding(void *context, const struct finding *finding)
     return finding_text(finding, &teller->look, teller->out);
 }
 
-static bool waits_behind(const struct rank *rank)
-{
-    return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
-           !rank->unjudged && !rank->undecided && !rank->deadlocked;
-}
-
 static void tell_waiting(struct teller *teller)
 {
     size_t count = 0;
-    for (uint32_t r = 0; r < teller->job->rank_count; r++)
-        if (waits_behind(&teller->job->ranks[r]))
+    for (uint32_t r = 0; r < teller->job->rank_count; r++) {
+        const struct rank *rank = &teller->job->ranks[r];
+        if ((rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
+            !rank->unjudged && !rank->undecided && !rank->deadlocked)
             teller->ranks[count++] = r;
+    }
     if (count == 0)
         return;
     begin_paragraph(teller);

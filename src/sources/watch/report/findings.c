@@ -103,13 +103,6 @@ static void fill_wait(struct finding_edge *to, const struct wait *wait)
     to->wait_s = wait->age_s;
 }
 
-static void fill_lock(struct finding_edge *to, const struct scan *scan, const struct edge *edge)
-{
-    fill_wait(to, &scan->waits[edge->wait]);
-    to->held_mode = edge->mode;
-    to->relation = edge->soft ? FINDING_QUEUED : FINDING_HOLDS;
-}
-
 /* The first words of what a session runs, in one line. */
 static const char *short_query(struct finding *finding, const struct session *session)
 {
@@ -134,10 +127,13 @@ static void add_arrow(struct finding *finding, const struct telling *telling,
         return;
     finding->resources[resource].holding = tell_holding(telling, arrow);
     edge->place = short_query(finding, member_session(telling->sources, arrow->from));
-    if (lock)
-        fill_lock(edge, scan, &scan->edges[arrow->edge]);
-    else
+    if (lock) {
+        fill_wait(edge, &scan->waits[scan->edges[arrow->edge].wait]);
+        edge->held_mode = scan->edges[arrow->edge].mode;
+        edge->relation = scan->edges[arrow->edge].soft ? FINDING_QUEUED : FINDING_HOLDS;
+    } else {
         edge->relation = link->caller ? FINDING_CALL : FINDING_CLIENT;
+    }
 }
 
 /* ------------------------------------------------------------------ findings */
