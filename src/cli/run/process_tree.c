@@ -138,13 +138,6 @@ bool tree_moved(const struct tree_glance *before, const struct tree_glance *now)
 
 /* ------------------------------------------------------------------ the end */
 
-static bool process_has_ended(uint32_t pid)
-{
-    char text[PROC_STAT];
-    const char *state = proc_stat(pid, text);
-    return !state || *state == 'Z' || *state == 'X';
-}
-
 /* Would SIGABRT leave a core, and not run a handler of the program's? */
 static bool leaves_core(uint32_t pid)
 {
@@ -176,9 +169,13 @@ void tree_end(const uint32_t *pids, size_t count)
         else
             kill((pid_t)pids[i], SIGKILL);
     uint64_t until = clock_ns() + CORE_PATIENCE_NS;
-    for (size_t i = 0; i < count && any; i++)
-        while (!process_has_ended(pids[i]) && clock_ns() < until)
+    for (size_t i = 0; i < count && any; i++) {
+        char text[PROC_STAT];
+        const char *state;
+        while ((state = proc_stat(pids[i], text)) && *state != 'Z' && *state != 'X' &&
+               clock_ns() < until)
             nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
     for (size_t i = 0; i < count && any; i++)
         kill((pid_t)pids[i], SIGKILL);
 }

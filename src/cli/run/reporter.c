@@ -275,15 +275,6 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(cli, NULL, &error);
 }
 
-/* How many threads the process has now. */
-static size_t count_threads(uint32_t pid)
-{
-    char path[64];
-    struct stat about;
-    snprintf(path, sizeof path, "/proc/%u/task", pid);
-    return stat(path, &about) == 0 && about.st_nlink > 2 ? about.st_nlink - 2 : 0;
-}
-
 int run_status(struct cli *cli, const struct run_settings *settings)
 {
     cli_bound_servers();
@@ -313,7 +304,10 @@ int run_status(struct cli *cli, const struct run_settings *settings)
     else if (code == EXIT_BROKEN)
         return close(fd), show_outside(cli, settings, pid);
     close(fd);
-    if (code == EXIT_NOTHING && told < count_threads(pid)) {
+    char path[64];
+    struct stat threads; /* a link for each, and two for the folder */
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    if (code == EXIT_NOTHING && stat(path, &threads) == 0 && told + 2 < threads.st_nlink) {
         output_text(&cli->out, "Every thread, seen from outside:\n\n");
         code = show_outside(cli, &(const struct run_settings){0}, pid);
     }

@@ -68,20 +68,15 @@ bool frame_is_noise(const struct frame *frame)
            strstr(frame->function, "std::thread::_State_impl<");
 }
 
-/* Of the C library itself, by file. */
-static bool is_libc(const struct frame *frame)
-{
-    static const char *const files[] = {"libc.so", "libc-", "libpthread", "ld-linux", NULL};
-    return frame->module && starts_with_any(path_tail(frame->module), files);
-}
-
 bool frame_is_wrapper(const struct frame *frame)
 {
     static const char *const wrappers[] = {
         "std::",     "__gthread",  "mtx_",      "cnd_",    "thrd_",  "pthread_", "sem_",
         "__pthread", "___pthread", "__new_sem", "__futex", "futex_", "__lll_",   "lll_",
         "__GI_",     "__cxa_",     "syscall",   "__sem_",  NULL};
-    return !frame->function || starts_with_any(frame->function, wrappers) || is_libc(frame) ||
+    static const char *const libc[] = {"libc.so", "libc-", "libpthread", "ld-linux", NULL};
+    return !frame->function || starts_with_any(frame->function, wrappers) ||
+           (frame->module && starts_with_any(path_tail(frame->module), libc)) ||
            (frame->file && starts_with(frame->file, "/usr/include/"));
 }
 
@@ -107,25 +102,16 @@ static void write_plain(const struct page *page, const char *text)
     style_name(&page->look->style, page->out, COLOR_PLAIN, text);
 }
 
-static void write_faint(const struct page *page, const char *text)
-{
-    style_text(&page->look->style, page->out, COLOR_FAINT, text);
-}
-
-/* The path as a person who stands in `folder` would write it. */
-static const char *near_path(const struct page *page, const char *path)
-{
-    const char *folder = page->look->folder;
-    size_t length = folder ? strlen(folder) : 0;
-    bool below = length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/';
-    return below ? path + length + 1 : path;
-}
-
 /* "bank.c:31", or "libfoo.so+0x1234". */
 static void page_location(const struct page *page, const struct frame *frame)
 {
     if (frame->file && frame->line) {
-        write_plain(page, near_path(page, frame->file));
+        /* As a person who stands in the folder would write it. */
+        const char *folder = page->look->folder;
+        size_t length = folder ? strlen(folder) : 0;
+        bool below =
+            length > 1 && strncmp(frame->file, folder, length) == 0 && frame->file[length] == '/';
+        write_plain(page, frame->file + (below ? length + 1 : 0));
         output_format(page->out, ":%u", frame->line);
     } else if (frame->module) {
         write_plain(page, path_tail(frame->module));
@@ -180,14 +166,6 @@ static FILE *open_source(const struct frame *frame)
     return source;
 }
 
-/* Is the file younger than the program? Then its lines have moved. */
-static bool source_is_newer(FILE *source, const struct frame *frame)
-{
-    struct stat text, binary;
-    return fstat(fileno(source), &text) == 0 && frame->module &&
-           stat(frame->module, &binary) == 0 && text.st_mtime > binary.st_mtime;
-}
-
 static void source_line(const struct page *page, const struct frame *frame)
 {
     FILE *source = frame->file && frame->line ? open_source(frame) : NULL;
@@ -208,8 +186,12 @@ static void source_line(const struct page *page, const struct frame *frame)
             text[SOURCE_MOST] = '\0';
         output_format(page->out, INDENT "    %5u | ", frame->line);
         style_name(&page->look->style, page->out, COLOR_STRONG, text);
-        if (source_is_newer(source, frame))
-            write_faint(page, "   (the file has changed since)");
+        /* Where the file is younger than the program its lines may have moved. */
+        struct stat written, built;
+        if (fstat(fileno(source), &written) == 0 && frame->module &&
+            stat(frame->module, &built) == 0 && written.st_mtime > built.st_mtime)
+            style_text(&page->look->style, page->out, COLOR_FAINT,
+                       "   (the file has changed since)");
         output_char(page->out, '\n');
     }
     free(line);

@@ -220,14 +220,6 @@ static enum finding_kind kind_of(const struct report *report)
                : FINDING_STATUS;
 }
 
-static enum finding_verdict verdict_of(const struct report *report)
-{
-    bool claims = kind_of(report) != FINDING_STATUS;
-    return report->head.word == INCIDENT_LIKELY              ? FINDING_LIKELY
-           : claims && report->head.word != INCIDENT_UNKNOWN ? FINDING_PROVED
-                                                             : FINDING_UNKNOWN;
-}
-
 static void fill_head(struct finding *finding, const struct report *report)
 {
     static const char *const actions[] = {
@@ -266,7 +258,12 @@ static void fill_head(struct finding *finding, const struct report *report)
 
 void report_finding(struct finding *finding, const struct report *report, unsigned ordinal)
 {
-    finding_open(finding, report->source, kind_of(report), verdict_of(report));
+    enum finding_kind kind = kind_of(report);
+    bool claims = kind != FINDING_STATUS && report->head.word != INCIDENT_UNKNOWN;
+    finding_open(finding, report->source, kind,
+                 report->head.word == INCIDENT_LIKELY ? FINDING_LIKELY
+                 : claims                             ? FINDING_PROVED
+                                                      : FINDING_UNKNOWN);
     finding->number = ordinal;
     fill_head(finding, report);
     for (uint32_t i = 0; i < report->thread_count; i++)

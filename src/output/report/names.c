@@ -22,20 +22,16 @@ static const char *plain_name(struct report *report, const char *function)
     return fits ? report_format(report, "%.*s", (int)length, function) : NULL;
 }
 
-/* "worker" of "serve.<locals>.worker". */
-static const char *script_function(const char *function)
-{
-    const char *dot = strrchr(function, '.');
-    return dot ? dot + 1 : function;
-}
-
 /* The function a thread was started with: the last one before those of the C library. */
 static const char *entry_of(struct report *report, const struct stack *stack)
 {
     const struct frame *last = NULL;
     for (size_t i = stack->count; i-- > 0;) /* a script's comes first */
-        if (!stack->frames[i].module && stack->frames[i].file && !frame_is_noise(&stack->frames[i]))
-            return plain_name(report, script_function(stack->frames[i].function));
+        if (!stack->frames[i].module && stack->frames[i].file &&
+            !frame_is_noise(&stack->frames[i])) { /* "worker" of "serve.<locals>.worker" */
+            const char *dot = strrchr(stack->frames[i].function, '.');
+            return plain_name(report, dot ? dot + 1 : stack->frames[i].function);
+        }
     for (size_t i = 0; i < stack->count; i++) {
         if (!frame_is_noise(&stack->frames[i]))
             last = &stack->frames[i];

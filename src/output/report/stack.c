@@ -75,15 +75,6 @@ static const char *locking_call(const char *name)
     return starts_with_any(name, calls) ? name : NULL;
 }
 
-/* The watched call is the outermost frame inside the watcher, if it is still there: a wrapper may
- * have jumped on into what it calls, whose name is nobody's business. */
-static const char *call_name(struct symbols *symbols, uint64_t counter)
-{
-    struct frame frames[INLINED_MOST];
-    size_t count = symbols_frames(symbols, counter, frames, INLINED_MOST);
-    return locking_call(frames[count - 1].function);
-}
-
 /* From the copy of the stack: how many frames. */
 static size_t unwind_copy(const struct builder *builder, const struct report_thread *thread,
                           struct unwound *frames)
@@ -114,8 +105,14 @@ static void unwound_stack(struct report *report, const struct report_thread *thr
     *stack = (struct stack){0};
     while (first < count && symbols_is_watcher(builder.symbols, frames[first].counter))
         first++;
-    if (first > 0)
-        stack->call = call_name(builder.symbols, frames[first - 1].counter);
+    /* The watched call is the outermost frame inside the watcher, if it is still there: a wrapper
+     * may have jumped on into what it calls. */
+    if (first > 0) {
+        struct frame inlined[INLINED_MOST];
+        size_t most =
+            symbols_frames(builder.symbols, frames[first - 1].counter, inlined, INLINED_MOST);
+        stack->call = locking_call(inlined[most - 1].function);
+    }
     for (size_t i = first; i < count; i++)
         add_counter(&builder, frames[i].counter);
     finish_stack(&builder, stack);

@@ -120,13 +120,6 @@ static struct symbols *open_symbols(const char *maps, size_t size, const struct 
 
 /* ------------------------------------------------------------------ functions and lines */
 
-static bool is_function(Dwarf_Die *die)
-{
-    int tag = dwarf_tag(die);
-    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
-           tag == DW_TAG_entry_point;
-}
-
 /* Its name for the linker, which says the class and the arguments; or else the plain one. */
 static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
 {
@@ -209,13 +202,15 @@ static size_t inlined_frames(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Add
     int count = scopes_at(unit, address, &scopes);
     size_t used = 1;
     for (int i = 0; i < count; i++) {
-        if (!is_function(&scopes[i]))
+        int tag = dwarf_tag(&scopes[i]);
+        if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine &&
+            tag != DW_TAG_entry_point)
             continue;
         struct frame *frame = &frames[used - 1];
         const char *name = function_name(symbols, &scopes[i]);
         if (name)
             frame->function = name;
-        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine || used == room)
+        if (tag != DW_TAG_inlined_subroutine || used == room)
             break;
         frame->inlined = true;
         frames[used] = frames[used - 1];

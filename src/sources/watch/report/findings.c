@@ -183,14 +183,6 @@ static void fill_advice(struct finding *finding, const struct telling *telling,
     finding->advice.terminate = sql_of(finding, telling, advice->victim, REMEDY_TERMINATE);
 }
 
-static bool in_cycle(const struct deadlock *deadlock, struct member member)
-{
-    for (size_t i = 0; i < deadlock->cycle_count; i++)
-        if (memcmp(&deadlock->cycle[i].from, &member, sizeof member) == 0)
-            return true;
-    return false;
-}
-
 void deadlock_finding(struct finding *finding, const struct telling *telling,
                       const struct deadlock *deadlock, const struct advice *advice, uint64_t number)
 {
@@ -202,9 +194,14 @@ void deadlock_finding(struct finding *finding, const struct telling *telling,
     finding->cycle = true;
     for (uint32_t i = 0; i < count; i++)
         add_session(finding, telling, deadlock->cycle[i].from);
-    for (size_t i = 0; i < deadlock->member_count; i++)
-        if (!in_cycle(deadlock, deadlock->members[i]))
+    for (size_t i = 0; i < deadlock->member_count; i++) {
+        bool listed = false;
+        for (size_t k = 0; k < count && !listed; k++)
+            listed = memcmp(&deadlock->cycle[k].from, &deadlock->members[i],
+                            sizeof deadlock->members[i]) == 0;
+        if (!listed)
             add_session(finding, telling, deadlock->members[i]);
+    }
     for (uint32_t i = 0; i < count; i++)
         add_arrow(finding, telling, &deadlock->cycle[i], i, i + 1 < count ? i + 1 : 0);
     if (advice)
