@@ -166,23 +166,12 @@ static void forward_signal(int number, siginfo_t *info, void *context)
 
 static bool is_forwarded(int number)
 {
-    switch (number) {
-    case SIGKILL:
-    case SIGSTOP:
-    case SIGCHLD:
-    case SIGCONT:
-    case SIGTSTP:
-    case SIGTTIN:
-    case SIGTTOU:
-    case SIGSEGV:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGPIPE:
-        return false;
-    default:
-        return number < 32 || (number >= SIGRTMIN && number <= SIGRTMAX);
-    }
+    static const int kept[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN,
+                               SIGTTOU, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGPIPE};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (number == kept[i])
+            return false;
+    return number < 32 || (number >= SIGRTMIN && number <= SIGRTMAX);
 }
 
 /* Also what was ignored or blocked when this command started: the program has that from it, and

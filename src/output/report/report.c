@@ -87,22 +87,13 @@ void report_close(struct report *report)
 
 const char *report_kind(const struct report *report)
 {
-    switch (report->head.kind) {
-    case INCIDENT_DEADLOCK:
-        return "deadlock";
-    case INCIDENT_OWNER_GONE:
-        return "owner-gone";
-    case INCIDENT_POTENTIAL:
-        return "potential";
-    case INCIDENT_STALL:
-        return "stall";
-    case INCIDENT_STATUS:
-        return "status";
-    case INCIDENT_SUMMARY:
-        return "summary";
-    default:
-        return "unknown";
-    }
+    static const char *const kinds[] = {
+        [INCIDENT_DEADLOCK] = "deadlock",   [INCIDENT_OWNER_GONE] = "owner-gone",
+        [INCIDENT_POTENTIAL] = "potential", [INCIDENT_STALL] = "stall",
+        [INCIDENT_STATUS] = "status",       [INCIDENT_SUMMARY] = "summary",
+    };
+    unsigned kind = report->head.kind;
+    return kind >= INCIDENT_DEADLOCK && kind <= INCIDENT_SUMMARY ? kinds[kind] : "unknown";
 }
 
 const char *report_word(const struct report *report)
@@ -280,25 +271,25 @@ const struct lock_words *lock_words(const struct incident_lock *lock)
         [INCIDENT_RWLOCK] = {"rwlock", "rwlock"},
         [INCIDENT_SPIN] = {"spin lock", "spinlock"},
         [INCIDENT_SEMAPHORE] = {"semaphore", "semaphore"},
-        [INCIDENT_CONDITION] = {"condition variable", "condition"},
-        [INCIDENT_BARRIER] = {"barrier", "barrier"},
-        [INCIDENT_THREAD_END] = {"thread", "lock"},
-        [INCIDENT_FUTEX] = {"futex", "futex"},
-        [INCIDENT_ONCE] = {"pthread_once", "once"},
-        [INCIDENT_GUARD] = {"guard of a static variable", "guard"},
+        [INCIDENT_CONDITION] = {"condition variable", "condition", "could be signalled by"},
+        [INCIDENT_BARRIER] = {"barrier", "barrier", "not reached by"},
+        [INCIDENT_THREAD_END] = {"thread", "lock", "is up to"},
+        [INCIDENT_FUTEX] = {"futex", "futex", "could be woken by"},
+        [INCIDENT_ONCE] = {"pthread_once", "once", "being initialised by"},
+        [INCIDENT_GUARD] = {"guard of a static variable", "guard", "being initialised by"},
         [INCIDENT_STREAM] = {"stdio stream", "stream"},
         [INCIDENT_INTERNAL] = {"lock of the C library", "lock"},
         [INCIDENT_RUST] = {"Rust lock", "rust-lock"},
         [INCIDENT_GIL] = {"interpreter lock of Python", "gil"},
         [INCIDENT_PYTHON] = {"Python lock", "python-lock"},
         [INCIDENT_FILE_LOCK] = {"file lock", "file-lock"},
-        [INCIDENT_PIPE] = {"pipe", "pipe"},
-        [INCIDENT_SOCKET] = {"socket", "socket"},
-        [INCIDENT_CHILD] = {"process", "process"},
-        [INCIDENT_MESSAGE] = {"MPI message", "message"},
-        [INCIDENT_COLLECTIVE] = {"MPI collective", "collective"},
+        [INCIDENT_PIPE] = {"pipe", "pipe", "other end at"},
+        [INCIDENT_SOCKET] = {"socket", "socket", "other end at"},
+        [INCIDENT_CHILD] = {"process", "process", "is up to"},
+        [INCIDENT_MESSAGE] = {"MPI message", "message", "is up to"},
+        [INCIDENT_COLLECTIVE] = {"MPI collective", "collective", "not reached by"},
     };
-    static const struct lock_words unknown = {"lock", "lock"};
+    static const struct lock_words unknown = {"lock", "lock", NULL};
     bool known = lock->kind < INCIDENT_LOCK_KINDS && words[lock->kind].kind;
     return known ? &words[lock->kind] : &unknown;
 }
@@ -356,29 +347,13 @@ static bool held_by_nobody(const struct report *report, uint32_t lock)
 
 const char *held_text(const struct report *report, uint32_t lock)
 {
-    switch (report->locks[lock].raw.kind) {
-    case INCIDENT_CONDITION:
-        return "could be signalled by";
-    case INCIDENT_SEMAPHORE:
-        return held_by_nobody(report, lock) ? "could be posted by" : "held by";
-    case INCIDENT_BARRIER:
-    case INCIDENT_COLLECTIVE:
-        return "not reached by";
-    case INCIDENT_THREAD_END:
-    case INCIDENT_CHILD:
-    case INCIDENT_MESSAGE:
-        return "is up to";
-    case INCIDENT_FUTEX:
-        return "could be woken by";
-    case INCIDENT_PIPE:
-    case INCIDENT_SOCKET:
-        return "other end at";
-    case INCIDENT_ONCE:
-    case INCIDENT_GUARD:
-        return "being initialised by";
-    case INCIDENT_RWLOCK:
+    const char *holding = lock_words(&report->locks[lock].raw)->holding;
+    unsigned kind = report->locks[lock].raw.kind;
+    if (holding)
+        return holding;
+    if (kind == INCIDENT_RWLOCK)
         return held_by_queue(report, lock) ? "held or queued for by" : "held by";
-    default:
-        return held_by_nobody(report, lock) ? "could be freed by" : "held by";
-    }
+    if (held_by_nobody(report, lock))
+        return kind == INCIDENT_SEMAPHORE ? "could be posted by" : "could be freed by";
+    return "held by";
 }

@@ -105,9 +105,10 @@ const char *report_kind(const struct report *report);
 const char *report_word(const struct report *report);
 /* A line without its end: "2 threads of bank wait for each other and can never go on". */
 void report_title(const struct report *report, char *text, size_t size);
-/* What a lock is, "spin lock", and how one without a name is called, "spinlock". */
+/* What a lock is, "spin lock"; how one without a name is called, "spinlock"; and what its holder is
+ * to it, "not reached by" (NULL: "held by"). */
 struct lock_words {
-    const char *kind, *name;
+    const char *kind, *name, *holding;
 };
 const struct lock_words *lock_words(const struct incident_lock *lock);
 /* "recursive mutex", "rwlock", "counting semaphore". */
