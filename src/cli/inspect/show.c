@@ -74,8 +74,8 @@ static int show_one(struct cli *cli, const struct inspect_settings *settings, st
 
 /* ------------------------------------------------------------------ nothing found */
 
-/* How many do what. */
-struct crowd {
+/* How many threads do what. */
+struct activity {
     uint32_t threads, waits, timed, sleeps, stopped, runs;
 };
 
@@ -85,58 +85,50 @@ static bool is_stopped(const struct sight_thread *thread)
     return thread->is.state == 'T' || thread->is.state == 't';
 }
 
-static void count_crowd(const struct sight *sight, uint32_t process, struct crowd *crowd)
+static struct activity count_activity(const struct sight *sight, uint32_t first, uint32_t end)
 {
-    uint32_t first = sight->first_thread[process], end = sight->first_thread[process + 1];
-    crowd->threads += end - first;
+    struct activity activity = {.threads = end - first};
     for (uint32_t i = first; i < end; i++) {
         const struct sight_thread *thread = &sight->threads[i];
-        if (is_stopped(thread))
-            crowd->stopped++;
-        else if (!thread->is.steady || !thread->sleeps)
-            crowd->runs++;
-        else if (thread->call.timed)
-            crowd->timed++;
-        else if (thread->wait != SIGHT_NONE)
-            crowd->waits++;
-        else
-            crowd->sleeps++;
+        (*(is_stopped(thread)                      ? &activity.stopped
+           : !thread->is.steady || !thread->sleeps ? &activity.runs
+           : thread->call.timed                    ? &activity.timed
+           : thread->wait != SIGHT_NONE            ? &activity.waits
+                                                   : &activity.sleeps))++;
     }
+    return activity;
 }
 
-static void show_crowd(struct cli *cli, const struct crowd *crowd)
+static void show_activity(struct cli *cli, const struct activity *activity)
 {
     output_format(&cli->out,
                   ": of %u thread%s %u wait%s for a lock, a condition, a thread or a process, %u "
                   "sleep%s in other calls, %u for a limited time, %u %s",
-                  crowd->threads, crowd->threads == 1 ? "" : "s", crowd->waits,
-                  crowd->waits == 1 ? "s" : "", crowd->sleeps, crowd->sleeps == 1 ? "s" : "",
-                  crowd->timed, crowd->runs, crowd->runs == 1 ? "runs" : "run");
-    if (crowd->stopped)
-        output_format(&cli->out, ", %u %s stopped", crowd->stopped,
-                      crowd->stopped == 1 ? "is" : "are");
+                  activity->threads, activity->threads == 1 ? "" : "s", activity->waits,
+                  activity->waits == 1 ? "s" : "", activity->sleeps,
+                  activity->sleeps == 1 ? "s" : "", activity->timed, activity->runs,
+                  activity->runs == 1 ? "runs" : "run");
+    if (activity->stopped)
+        output_format(&cli->out, ", %u %s stopped", activity->stopped,
+                      activity->stopped == 1 ? "is" : "are");
     output_char(&cli->out, '\n');
 }
 
-/* A line each, or one for all where they are many. */
-static void show_crowds(struct cli *cli, const struct sight *sight)
+/* Prints a line for each process, or one for all where there are many. */
+static void show_activities(struct cli *cli, const struct sight *sight)
 {
-    struct crowd all = {0};
     bool many = sight->target_count > PROCESSES_MOST;
-    for (uint32_t i = 0; i < sight->target_count; i++) {
-        const struct target *target = sight->targets[i];
-        struct crowd crowd = {0};
-        count_crowd(sight, i, many ? &all : &crowd);
-        if (many)
-            continue;
-        output_format(&cli->out, "gordian: nothing found in process %u (%s)", target->seen_pid,
-                      path_tail(target->program));
-        show_crowd(cli, &crowd);
-    }
-    if (many) {
+    if (many)
         output_format(&cli->out, "gordian: nothing found in %zu processes",
                       (size_t)sight->target_count);
-        show_crowd(cli, &all);
+    for (uint32_t i = 0; i < (many ? 1 : sight->target_count); i++) {
+        const struct target *target = sight->targets[i];
+        struct activity activity = count_activity(
+            sight, sight->first_thread[i], sight->first_thread[many ? sight->target_count : i + 1]);
+        if (!many)
+            output_format(&cli->out, "gordian: nothing found in process %u (%s)", target->seen_pid,
+                          path_tail(target->program));
+        show_activity(cli, &activity);
     }
 }
 
@@ -229,7 +221,7 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
         return shown != EXIT_NOTHING ? shown : code;
     }
     if (!cli->quiet) {
-        show_crowds(cli, sight);
+        show_activities(cli, sight);
         show_unknown(cli, sight);
         show_stopped(cli, sight);
     }

@@ -39,11 +39,6 @@ static void end_line(const struct drawing *drawing)
     style_color(&drawing->style, drawing->out, COLOR_PLAIN);
 }
 
-static void put_stroke(const struct drawing *drawing, const char *text)
-{
-    output_text(drawing->out, text);
-}
-
 static void put_dashes(const struct drawing *drawing, size_t count)
 {
     const char *dash = strokes_of(drawing)->dash;
@@ -51,11 +46,11 @@ static void put_dashes(const struct drawing *drawing, size_t count)
         output_text(drawing->out, dash);
 }
 
-/* A word on the line, in plain colour; the line goes on behind it. */
-static void put_word(const struct drawing *drawing, const char *text)
+/* Puts a phrase on the line, in plain colour, with a blank on either side; the line goes on. */
+static void put_phrase(const struct drawing *drawing, const char *text)
 {
     end_line(drawing);
-    output_text(drawing->out, text);
+    output_format(drawing->out, " %s ", text);
     begin_line(drawing);
 }
 
@@ -63,8 +58,7 @@ static void put_word(const struct drawing *drawing, const char *text)
 static void put_arrow(const struct drawing *drawing, size_t length)
 {
     put_dashes(drawing, length);
-    put_stroke(drawing, strokes_of(drawing)->to_right);
-    put_stroke(drawing, " ");
+    output_format(drawing->out, "%s ", strokes_of(drawing)->to_right);
     end_line(drawing);
 }
 
@@ -148,23 +142,15 @@ static void ring_wait(const struct ring *ring, size_t i)
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     uint32_t resource = ring->edges[2 * i].resource;
-    put_word(drawing, " waits for ");
+    put_phrase(drawing, "waits for");
     put_arrow(drawing, 1);
     resource_name(drawing, resource);
     begin_line(drawing);
-    put_stroke(drawing, " ");
+    output_text(drawing->out, " ");
     put_dashes(drawing, ring->resource_width - resource_width(drawing, resource) + 1);
-    put_stroke(drawing, strokes->top_right);
+    output_text(drawing->out, strokes->top_right);
     end_line(drawing);
     output_char(drawing->out, '\n');
-}
-
-/* A phrase with a blank on either side. */
-static void put_phrase(const struct drawing *drawing, const char *text)
-{
-    end_line(drawing);
-    output_format(drawing->out, " %s ", text);
-    begin_line(drawing);
 }
 
 /* Back to the left from what process i waits for. */
@@ -174,7 +160,7 @@ static void ring_held(const struct ring *ring, size_t i)
     const char *text = holding_text(drawing, ring->edges[2 * i].resource);
     put_phrase(drawing, text);
     put_dashes(drawing, ring->resource_width + RING_AROUND - 2 - strlen(text));
-    put_stroke(drawing, strokes_of(drawing)->bottom_right);
+    output_text(drawing->out, strokes_of(drawing)->bottom_right);
     end_line(drawing);
     output_char(drawing->out, '\n');
 }
@@ -185,17 +171,15 @@ static void ring_name(const struct ring *ring, size_t i)
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     begin_line(drawing);
-    put_stroke(drawing, INDENT);
-    put_stroke(drawing, i == 0 ? strokes->top_left : strokes->bar);
-    if (i == 0) {
-        put_dashes(drawing, 1);
-        put_stroke(drawing, strokes->to_right);
-    }
-    put_stroke(drawing, i == 0 ? " " : "   ");
+    if (i == 0)
+        output_format(drawing->out, INDENT "%s%s%s ", strokes->top_left, strokes->dash,
+                      strokes->to_right);
+    else
+        output_format(drawing->out, INDENT "%s   ", strokes->bar);
     end_line(drawing);
     process_name(drawing, ring->edges[2 * i].process);
     begin_line(drawing);
-    put_stroke(drawing, " ");
+    output_char(drawing->out, ' ');
 }
 
 static size_t ring_pad(const struct ring *ring, size_t i)
@@ -217,10 +201,7 @@ static void ring_next(const struct ring *ring)
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     begin_line(drawing);
-    put_stroke(drawing, INDENT);
-    put_stroke(drawing, strokes->bar);
-    put_stroke(drawing, "   ");
-    put_stroke(drawing, strokes->bottom_left);
+    output_format(drawing->out, INDENT "%s   %s", strokes->bar, strokes->bottom_left);
     put_dashes(drawing, ring->process_width + 2);
 }
 
@@ -247,7 +228,7 @@ static void draw_cycle(const struct drawing *drawing, const gordian_witness *wit
     for (size_t i = 1; i < ring.length; i++) {
         /* Process i as the holder of what process i - 1 waits for. */
         ring_name(&ring, i);
-        put_stroke(ring.drawing, strokes_of(ring.drawing)->to_left);
+        output_text(drawing->out, strokes_of(ring.drawing)->to_left);
         put_dashes(ring.drawing, ring_pad(&ring, i) + 1);
         ring_held(&ring, i - 1);
         if (ring_shows(&ring, i)) {
@@ -260,8 +241,7 @@ static void draw_cycle(const struct drawing *drawing, const gordian_witness *wit
         }
     }
     begin_line(ring.drawing);
-    put_stroke(ring.drawing, INDENT);
-    put_stroke(ring.drawing, strokes_of(ring.drawing)->bottom_left);
+    output_format(drawing->out, INDENT "%s", strokes_of(drawing)->bottom_left);
     put_dashes(ring.drawing, ring.process_width + 6);
     ring_held(&ring, ring.length - 1);
 }
@@ -402,10 +382,10 @@ static void draw_row(const struct part *part, size_t i)
     if (!again)
         process_name(drawing, wait->process);
     begin_line(drawing);
-    put_stroke(drawing, again ? strokes->bottom_left : " ");
+    output_text(drawing->out, again ? strokes->bottom_left : " ");
     put_dashes(drawing,
                part->process_width + 2 - (again ? 0 : process_width(drawing, wait->process)));
-    put_word(drawing, again ? " and for " : " waits for ");
+    put_phrase(drawing, again ? "and for" : "waits for");
     put_arrow(drawing, again ? 3 : 1);
     resource_name(drawing, wait->resource);
     size_t width =
@@ -413,7 +393,7 @@ static void draw_row(const struct part *part, size_t i)
     output_text(drawing->out, text);
     if (shows_holders(part, wait)) {
         begin_line(drawing);
-        put_stroke(drawing, " ");
+        output_text(drawing->out, " ");
         put_dashes(drawing, part->label_width - width + 2);
         put_phrase(drawing, holding_text(drawing, wait->resource));
         put_arrow(drawing, 1);
