@@ -1,4 +1,4 @@
-/* A call stack as text: one frame a line, with the source line of the frame that matters. */
+/* Prints call stacks: one frame per line, with the source line of the most relevant frame. */
 #include "output/finding/finding_stack.h"
 
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FUNCTION_WIDE 40  /* longer names push what follows to the right */
-#define FUNCTION_MOST 100 /* and longer ones are cut */
+#define FUNCTION_WIDE 40  /* longer names shift the rest of the line */
+#define FUNCTION_MOST 100 /* longer names are cut */
 #define SOURCE_MOST   110
 #define INDENT        "      "
 
@@ -52,9 +52,9 @@ bool frame_is_noise(const struct frame *frame)
                                          "libstdc++.", "libc++.",  NULL};
     static const char *const interpreters[] = {"python3", "libpython3", NULL};
     if (frame->module && starts_with_any(path_tail(frame->module), interpreters))
-        return true; /* its scripts' lines are there instead */
+        return true; /* the frames of the script are listed instead */
     if (frame->module && starts_with(path_tail(frame->module), "libgordian-run.so"))
-        return true; /* every watched thread starts there */
+        return true; /* every watched thread starts in it */
     if (!frame->function)
         return frame->module && starts_with_any(path_tail(frame->module), system);
     static const char *const threading[] = {"Thread.run", "Thread._bootstrap", "run", "_bootstrap",
@@ -102,11 +102,11 @@ static void write_plain(const struct page *page, const char *text)
     style_name(&page->look->style, page->out, COLOR_PLAIN, text);
 }
 
-/* "bank.c:31", or "libfoo.so+0x1234". */
+/* Prints "bank.c:31", or "libfoo.so+0x1234". */
 static void page_location(const struct page *page, const struct frame *frame)
 {
     if (frame->file && frame->line) {
-        /* As a person who stands in the folder would write it. */
+        /* Paths below the current directory are printed relative to it. */
         const char *folder = page->look->folder;
         size_t length = folder ? strlen(folder) : 0;
         bool below =
@@ -186,7 +186,7 @@ static void source_line(const struct page *page, const struct frame *frame)
             text[SOURCE_MOST] = '\0';
         output_format(page->out, INDENT "    %5u | ", frame->line);
         style_name(&page->look->style, page->out, COLOR_STRONG, text);
-        /* Where the file is younger than the program its lines may have moved. */
+        /* If the source is newer than the program, its lines may have moved. */
         struct stat written, built;
         if (fstat(fileno(source), &written) == 0 && frame->module &&
             stat(frame->module, &built) == 0 && written.st_mtime > built.st_mtime)
@@ -200,7 +200,7 @@ static void source_line(const struct page *page, const struct frame *frame)
 
 /* ------------------------------------------------------------------ stacks */
 
-/* The system's own frames are left out, and those between the lock and who wanted it. */
+/* Hides frames of the system, and frames between the program's code and the lock. */
 static bool shows_frame(const struct page *page, const struct stack *stack, size_t i)
 {
     const struct frame *frame = &stack->frames[i], *interesting = frame_of_interest(stack);

@@ -1,4 +1,4 @@
-/* What to do about it: by what the threads hold and wait for. */
+/* Chooses the advice of a report from what the threads hold and wait for. */
 #include "output/report/report.h"
 
 static const char order_advice[] =
@@ -79,17 +79,17 @@ static const char stall_advice[] =
     "    The wait takes longer than --stall allows; whether it will end is not known. Look at\n"
     "    what the holder does meanwhile, and whether it needs the lock for so long.\n";
 
-/* What the threads of a witness wait for: a bit for each kind of lock, and these. */
+/* The waits of a witness as bits: one bit for each kind of lock, and these. */
 #define WAITS(kind)      (UINT64_C(1) << INCIDENT_##kind)
-#define WAITS_LOCK       (UINT64_C(1) << 40) /* something that one thread locks and unlocks */
-#define WAITS_ITSELF     (UINT64_C(1) << 41) /* for a lock that the thread holds */
-#define WAITS_UPGRADE    (UINT64_C(1) << 42) /* for a lock that the thread holds for reading */
-#define WAITS_FULL       (UINT64_C(1) << 43) /* for space in a pipe or socket */
-#define WAITS_CONDITIONS (UINT64_C(1) << 44) /* for several conditions */
-#define WAITS_INHERIT    (UINT64_C(1) << 45) /* for a priority-inheritance mutex */
-#define HELD_SEMAPHORE   (UINT64_C(1) << 46) /* the semaphore has holders */
+#define WAITS_LOCK       (UINT64_C(1) << 40) /* a lock that one thread locks and unlocks */
+#define WAITS_ITSELF     (UINT64_C(1) << 41) /* a lock that the thread already holds */
+#define WAITS_UPGRADE    (UINT64_C(1) << 42) /* a lock that the thread holds for reading */
+#define WAITS_FULL       (UINT64_C(1) << 43) /* space in a pipe or socket */
+#define WAITS_CONDITIONS (UINT64_C(1) << 44) /* several conditions */
+#define WAITS_INHERIT    (UINT64_C(1) << 45) /* a priority-inheritance mutex */
+#define HELD_SEMAPHORE   (UINT64_C(1) << 46) /* the semaphore has a holder */
 
-/* The first rule decides whose bits are all set, and none of the others. */
+/* The first rule applies of which all bits of `all` are set and no bit of `none`. */
 static const struct {
     uint64_t all, none;
     const char *advice;
@@ -113,7 +113,7 @@ static const struct {
     {WAITS(FILE_LOCK), 0, file_advice},
     {WAITS(SEMAPHORE), HELD_SEMAPHORE | WAITS_LOCK, post_advice},
     {WAITS_INHERIT, 0, inherit_advice},
-    /* A main thread that joins the others comes last. */
+    /* Joining comes last: main threads often join the deadlocked threads. */
     {WAITS(THREAD_END), 0, join_advice},
     {WAITS(SEMAPHORE), 0, semaphore_advice},
     {0, 0, order_advice},
@@ -130,7 +130,7 @@ static bool thread_holds(const struct report *report, uint32_t thread, uint32_t 
     return false;
 }
 
-/* Somebody holds it, and does not only happen to be able to give it. */
+/* Does a thread hold it, not only a thread that could release it? */
 static bool somebody_holds(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
@@ -141,7 +141,7 @@ static bool somebody_holds(const struct report *report, uint32_t lock)
     return false;
 }
 
-/* Returns the bits of a wait; `condition`: the first condition that is waited for. */
+/* Returns the bits of a wait. `condition` receives the awaited condition. */
 static uint64_t sort_wait(const struct report *report, const struct incident_edge *wait,
                           uint32_t *condition)
 {

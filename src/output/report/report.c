@@ -26,7 +26,7 @@ const char *report_format(struct report *report, const char *format, ...)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Each process's symbols: those that are given, or its own from its part of the maps. */
+/* Opens the symbols of each process: the given ones, or those of its part of the memory map. */
 static void open_symbols(struct report *report, struct symbols *const *symbols, size_t count)
 {
     const struct incident_section *maps = &report->head.sections[INCIDENT_MAPS];
@@ -130,7 +130,8 @@ bool report_has_open_wait(const struct report *report)
     return false;
 }
 
-/* What all members wait for, beside each other's ends, if it is one kind of thing; else 0. */
+/* Returns the kind that all members wait for, apart from the ends of threads; 0 if there are
+ * several. */
 static unsigned awaited_kind(const struct report *report)
 {
     unsigned found = 0;
@@ -146,7 +147,7 @@ static unsigned awaited_kind(const struct report *report)
     return found;
 }
 
-/* The first of them that waits for such a thing. */
+/* Returns the first wait for this kind. */
 static const struct incident_edge *awaited_edge(const struct report *report, unsigned kind)
 {
     for (size_t i = 0; i < report->witness_count; i++) {
@@ -157,7 +158,7 @@ static const struct incident_edge *awaited_edge(const struct report *report, uns
     return NULL;
 }
 
-/* How many different things of a kind are waited for. */
+/* Counts the distinct locks of a kind that are waited for. */
 static size_t count_awaited(const struct report *report, unsigned kind)
 {
     size_t count = 0;
@@ -180,8 +181,8 @@ bool report_is_unsignalled(const struct report *report)
             (kind == INCIDENT_CONDITION && count_awaited(report, kind) == 1));
 }
 
-/* No thread is left that could give what is waited for. Whether a signal was lost, or never sent,
- * is not known. False: it is something else. */
+/* Writes the title if no remaining thread could release the awaited lock. Whether a signal was lost
+ * or never sent is not known. False: the title does not apply. */
 static bool open_title(const struct report *report, size_t members, const char *more, char *text,
                        size_t size)
 {
@@ -319,7 +320,7 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
     return text;
 }
 
-/* Does somebody hold it only by queueing for it? */
+/* Is a thread only queued for it, without holding it? */
 static bool held_by_queue(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
@@ -330,7 +331,7 @@ static bool held_by_queue(const struct report *report, uint32_t lock)
     return false;
 }
 
-/* Nobody is known to hold it: those named could have ended the wait. */
+/* Is no holder known, only threads that could release it? */
 static bool held_by_nobody(const struct report *report, uint32_t lock)
 {
     bool could = false;
