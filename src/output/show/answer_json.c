@@ -25,7 +25,7 @@ const char *told_text(const struct value *object, const char *key)
 uint64_t told_number(const struct value *object, const char *key)
 {
     const struct value *value = value_find(object, key);
-    if (value_is(value, VALUE_REAL) && value->real >= 1) /* units may be 2^63 and more */
+    if (value_is(value, VALUE_REAL) && value->real >= 1) /* units can be 2^63 and more */
         return value->real < 0x1p64 ? (uint64_t)value->real : UINT64_MAX;
     return value_is(value, VALUE_INTEGER) && value->integer > 0 ? (uint64_t)value->integer : 0;
 }
@@ -80,7 +80,7 @@ static const char *told_process(const void *context, uint32_t process)
     return names_text(&told->processes, process);
 }
 
-/* Awaits have no name: here each has one that begins with a blank, which no name does. */
+/* Awaits have no name. Here each has one that begins with a blank, which no name does. */
 static bool is_await_resource(const struct told_witness *told, uint32_t resource)
 {
     return *names_text(&told->resources, resource) == ' ';
@@ -117,7 +117,7 @@ void told_witness_free(struct told_witness *told)
     told->waits = NULL;
 }
 
-/* The id of a name, a new one if it is. GORDIAN_NONE: out of memory. */
+/* Returns the id of a name and adds new names. GORDIAN_NONE: out of memory. */
 static uint32_t id_of_name(struct names *names, uint32_t *count, const char *name)
 {
     size_t length = strnlen(name, GORDIAN_NAME_MAX);
@@ -151,7 +151,7 @@ static bool add_witness_edge(struct told_witness *told, const char *process, con
     return true;
 }
 
-/* [p, q, p', q', ...]: p waits for q, which p' holds. */
+/* Reads [p, q, p', q', ...]: p waits for q, which p' holds. */
 static bool read_cycle(struct told_witness *told, const struct value *list)
 {
     size_t count = value_count(list);
@@ -166,7 +166,7 @@ static bool read_cycle(struct told_witness *told, const struct value *list)
     return true;
 }
 
-/* {"process":"ann","awaits":2,"of":["bob","cal"]} */
+/* Reads {"process":"ann","awaits":2,"of":["bob","cal"]}. */
 static bool read_await(struct told_witness *told, const struct value *item)
 {
     char resource[32];

@@ -26,13 +26,13 @@ void json_processes(struct json *json, const char *key, const struct labels *lab
 
 /* ------------------------------------------------------------------ deadlocks */
 
-/* Is this resource somebody's await: acts of those who hold it? */
+/* Is the resource an await, held by the processes that can act? */
 static bool is_await(const struct labels *labels, uint32_t resource)
 {
     return labels->holding && strcmp(labels->holding(labels->context, resource), "of") == 0;
 }
 
-/* The holds of awaits, by resource: its number above, the edge's below. */
+/* The holds of awaits, sorted by resource: resource number << 32 | edge number. */
 struct acts {
     uint64_t *list;
     size_t count;
@@ -69,7 +69,8 @@ static size_t first_act(const struct acts *acts, uint32_t resource)
     return low;
 }
 
-/* {"process":"ann","awaits":1,"of":["bob","cal"]}: those of the witness whose acts it lacks. */
+/* Writes {"process":"ann","awaits":1,"of":["bob","cal"]}, with the members whose acts it waits
+ * for. */
 static void write_await(struct json *json, const struct labels *labels, const struct acts *acts,
                         const gordian_witness *witness, const gordian_edge *wait)
 {
@@ -135,7 +136,8 @@ void json_victim(struct json *json, const struct labels *labels, gordian_policy 
 
 /* ------------------------------------------------------------------ answers of a bank */
 
-/* {"r0":3,"r2":1}: the lacks of the first process among `count`; returns how many they are. */
+/* Writes the missing units of the first process among `count`, {"r0":3,"r2":1}, and returns their
+ * number. */
 static size_t write_lacks(struct json *json, const char *key, const struct labels *labels,
                           const gordian_lack *lacks, size_t count)
 {
