@@ -20,13 +20,13 @@ struct check {
     gordian_report report;
     uint32_t processes, resources;
     struct name_list list;
-    gordian_edge *cycle; /* the edges of a cycle, spelled out */
+    gordian_edge *cycle; /* the edges of a cycle */
     size_t cycle_room;
 };
 
 /* ------------------------------------------------------------------ parts */
 
-/* A cycle as edges that alternate wait, hold, ..., as gordian_explain has them. */
+/* Lists a cycle as edges that alternate wait, hold, ..., as gordian_explain does. */
 static gordian_status spell_cycle(struct check *check, const gordian_part *part,
                                   gordian_witness *witness, gordian_error *error)
 {
@@ -176,7 +176,7 @@ static int run_check(struct check *check, char *const *files, size_t count)
         check->labels = labels_of_names(check->names);
         status = write_parts(check, &error);
         THEN(status, write_summary(check, &error));
-        /* Some of the names may turn out damaged only now. */
+        /* damage in the names may be detected only now */
         THEN(status, gordian_names_check(check->names, &error));
     }
     size_t at = count == 1 ? 0 : judged.file;
@@ -200,10 +200,10 @@ static int check_main(struct cli *cli, int argc, char **argv)
         return code;
     if (operands == 0)
         return cli_misuse(cli, "no FILE ('-' is standard input)");
-    for (int i = 0; i < operands; i++) { /* known before a large one is read in vain */
+    for (int i = 0; i < operands; i++) { /* check all files before a large one is read */
         struct input input;
         struct stat about;
-        /* The writer of a named pipe must not see it opened and closed again. */
+        /* opening and closing a named pipe would disturb its writer */
         if (strcmp(argv[i], "-") != 0 && stat(argv[i], &about) == 0 && S_ISFIFO(about.st_mode))
             continue;
         code = input_open(&input, cli, argv[i]);

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* Refused events beyond these are only counted, unless --verbose. */
+/* further refused events are only counted, unless --verbose is given */
 #define ERRORS_SHOWN 20
-/* The clock is looked at once in so many events: a power of two. */
+/* events between two reads of the clock: a power of two */
 #define TICK 1024
-/* Events taken at once: fewer than a byte counts. */
+/* events per batch: less than a byte counts */
 #define BATCH 64
 
 gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordian_error *error)
@@ -31,7 +31,8 @@ static uint8_t count_of(uint64_t counts, gordian_outcome outcome)
 
 static void count_steps(struct tally *tally, const gordian_step *steps, size_t count)
 {
-    /* A byte for each outcome, which a batch does not fill: no counter waits for the one before. */
+    /* One byte per outcome, which a batch cannot overflow: the additions do not depend on each
+     * other. */
     uint64_t counts = 0;
     for (size_t i = 0; i < count; i++)
         counts += UINT64_C(1) << 8 * (steps[i].result.outcome - GORDIAN_OUTCOME_GRANTED);
@@ -65,7 +66,7 @@ static void show_progress(struct detect *detect)
                   (unsigned long long)detect->tally.deadlocks);
 }
 
-/* Reports what is to be: every event, or the last one, the only one that can be stuck. */
+/* Reports every event, or only the last one, the only one that can be stuck. */
 static gordian_status report_steps(struct detect *detect, const struct reporter *reporter,
                                    const gordian_step *steps, size_t count, gordian_error *error)
 {
@@ -96,7 +97,7 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
     return status;
 }
 
-/* Once: a device that failed, and who goes on. */
+/* Reports once that a device failed and which engine continues. */
 static void tell_note(struct detect *detect)
 {
     const char *note = gordian_engine_note(detect->system);
@@ -107,7 +108,7 @@ static void tell_note(struct detect *detect)
     detect->noted = true;
 }
 
-/* To the end of the trace, or of whoever reads our output. */
+/* Replays until the trace ends or the output is closed. */
 static gordian_status replay_all(struct detect *detect, const struct reporter *reporter,
                                  gordian_error *error)
 {
@@ -152,7 +153,7 @@ static gordian_status draw_picture(void *context, struct output *out, gordian_er
     return matrices_picture(context, out, error);
 }
 
-/* --svg: the state at the end. */
+/* --svg: draws the state at the end. */
 static gordian_status write_picture(struct detect *detect, gordian_error *error)
 {
     struct matrices matrices;
@@ -164,7 +165,7 @@ static gordian_status write_picture(struct detect *detect, gordian_error *error)
     return status;
 }
 
-/* Of a trace that was refused as a whole nothing is known: it is bad input, also under --quiet. */
+/* If all events were refused, the input is invalid, with --quiet as well. */
 static gordian_status refuse_all(const struct detect *detect, gordian_error *error)
 {
     const struct tally *tally = &detect->tally;

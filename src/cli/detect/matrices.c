@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger ones are not for reading. */
+/* larger matrices are not printed */
 #define PRINTED_MOST 32
 
 /* ------------------------------------------------------------------ reading */
 
 typedef const char *get_name(const gordian_system *system, uint32_t id);
 
-/* Ids in use below the limit; NULL: no memory. */
+/* Lists the ids in use below the limit. NULL: out of memory. */
 static uint32_t *list_ids(const gordian_system *system, uint32_t limit, get_name *name,
                           size_t *count)
 {
@@ -116,7 +116,7 @@ static enum color color_of(const struct matrix_side *side)
     return side->kind == SIDE_PROCESSES ? COLOR_PROCESS : COLOR_RESOURCE;
 }
 
-/* So many blanks that the text ends at the column's right edge. */
+/* Prints blanks so that the text ends at the right edge of the column. */
 static void pad_to(const struct drawing *drawing, size_t width, size_t taken)
 {
     output_format(drawing->out, "%*s", (int)(width > taken ? width - taken : 0), "");

@@ -1,4 +1,4 @@
-/* What `gordian detect` prints for people: deadlocks drawn, every event with --all, a summary. */
+/* `gordian detect` as text: deadlocks drawn, every event with --all, a summary. */
 #include "cli/detect/detect.h"
 
 #include "foundation/base/error.h"
@@ -29,7 +29,7 @@ static size_t put_process(struct detect *detect, const char *before, uint32_t pr
     return put_name(detect, before, COLOR_PROCESS, process_label(&detect->labels, process));
 }
 
-/* " q1=2" as in the trace; a resource that does not exist has no name here. Returns columns. */
+/* Prints " q1=2" as in the trace; "?" for a resource that does not exist. Returns the columns. */
 static size_t write_want(struct detect *detect, uint32_t resource, uint64_t units)
 {
     const char *name = resource == GORDIAN_NONE ? "?" : resource_label(&detect->labels, resource);
@@ -41,8 +41,8 @@ static size_t write_want(struct detect *detect, uint32_t resource, uint64_t unit
     return columns + strlen(amount);
 }
 
-/* Prints what an event asks for and returns its columns: " q1=2 q3"; " 2 of bob, cal" of an await,
- * " for ann" of an act, " to p2" where a release names who gets it. */
+/* Prints the request of an event and returns its columns: " q1=2 q3"; " 2 of bob, cal" for an
+ * await, " for ann" for an act, " to p2" for a release to a process. */
 static size_t write_wants(struct detect *detect, const gordian_event *event)
 {
     char amount[32] = "";
@@ -94,7 +94,7 @@ static enum color color_of(gordian_outcome outcome)
     return COLOR_PLAIN;
 }
 
-/* "     7  release ann fork-0        released, served: bob". */
+/* Prints "     7  release ann fork-0        released, served: bob". */
 static void write_event_line(struct detect *detect, const gordian_step *step)
 {
     struct output *out = out_of(detect);
@@ -120,7 +120,7 @@ static void write_event_line(struct detect *detect, const gordian_step *step)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-/* "FILE:12: " before what happened there. */
+/* Prints the position of an event, "FILE:12: ". */
 static void write_place(struct detect *detect, const gordian_step *step)
 {
     struct output *out = out_of(detect);
@@ -181,7 +181,7 @@ static gordian_status draw_deadlock(struct detect *detect, const gordian_step *s
     TRY(gordian_explain(detect->system, step->event.process, &witness, error));
     TRY(followers_find(&detect->followers, detect->system, &witness, error));
     progress_clear(&detect->cli->progress);
-    /* The search has asked the system other questions since. */
+    /* the search for followers has invalidated the first witness */
     TRY(gordian_explain(detect->system, step->event.process, &witness, error));
     write_heading(detect, step, &witness, detect->followers.members);
     if (!draw_witness(&detect->drawing, &witness, step->event.process))
@@ -201,7 +201,7 @@ static void write_doomed(struct detect *detect, const gordian_step *step)
 
 /* ------------------------------------------------------------------ recovery */
 
-/* What the policy went by: "cost 2". */
+/* Prints the value that the policy compared: "cost 2". */
 static void write_reason(struct output *out, gordian_policy policy, int64_t weight)
 {
     const char *plural = weight == 1 ? "" : "s";
@@ -222,7 +222,7 @@ static void write_reason(struct output *out, gordian_policy policy, int64_t weig
     }
 }
 
-/* "  ends p3: cheapest, cost 2, frees q1 q4, lets p1 p5 go on". */
+/* Prints "  ends p3: cheapest, cost 2, frees q1 q4, lets p1 p5 go on". */
 static void write_victim(struct detect *detect, const gordian_victim *victim)
 {
     struct output *out = out_of(detect);

@@ -1,4 +1,4 @@
-/* What one look came to: a report of each finding, or what everybody does. */
+/* Prints the result of one scan: a report of each finding, or what the threads do. */
 #include "cli/inspect/inspect.h"
 
 #include "cli/base/write_finding.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES_MOST 16 /* of which nothing was found, a line each */
-#define FINDINGS_MOST  10 /* shown without --verbose */
+#define PROCESSES_MOST 16 /* without a finding, processes printed on lines of their own */
+#define FINDINGS_MOST  10 /* findings printed without --verbose */
 
 /* ------------------------------------------------------------------ files */
 
@@ -79,7 +79,7 @@ struct activity {
     uint32_t threads, waits, timed, sleeps, stopped, runs;
 };
 
-/* Stopped from outside, by SIGSTOP or a debugger: what it would do cannot be read. */
+/* Is the thread stopped by SIGSTOP or a debugger? Then its next action is unknown. */
 static bool is_stopped(const struct sight_thread *thread)
 {
     return thread->is.state == 'T' || thread->is.state == 't';
@@ -114,7 +114,7 @@ static void show_activity(struct cli *cli, const struct activity *activity)
     output_char(&cli->out, '\n');
 }
 
-/* Prints a line for each process, or one for all where there are many. */
+/* Prints a line for each process, or one line for many. */
 static void show_activities(struct cli *cli, const struct sight *sight)
 {
     bool many = sight->target_count > PROCESSES_MOST;
@@ -132,13 +132,13 @@ static void show_activities(struct cli *cli, const struct sight *sight)
     }
 }
 
-/* Are its locks those of another run-time system, which were not looked at? */
+/* Does the process use another run-time system, whose locks were not examined? */
 static bool is_foreign(const struct sight *sight, const struct sight_thread *thread)
 {
     return sight->targets[thread->process]->runtime != TARGET_PLAIN;
 }
 
-/* Threads whose locks, or the process that could end their wait, were not looked at. */
+/* Counts the threads whose locks, or whose waking process, were not examined. */
 static size_t count_unseen(const struct sight *sight)
 {
     size_t unseen = 0;
@@ -149,7 +149,7 @@ static size_t count_unseen(const struct sight *sight)
     return unseen;
 }
 
-/* What cannot be known, each sentence once. */
+/* Prints what could not be determined, each sentence once. */
 static void show_unknown(struct cli *cli, const struct sight *sight)
 {
     for (size_t i = 0; i < sight->thread_count; i++) {
@@ -172,7 +172,7 @@ static size_t count_stopped(const struct sight *sight)
     return stopped;
 }
 
-/* The same for programs, as `gordian run --json` has it: a line of its own. */
+/* Writes the line "incomplete" as `gordian run --json` does. */
 static void write_incomplete(struct cli *cli, const struct inspect_settings *settings,
                              const struct sight *sight)
 {
@@ -191,7 +191,7 @@ static void write_incomplete(struct cli *cli, const struct inspect_settings *set
     json_end(&json);
 }
 
-/* Whoever is stopped from outside does not say what it would do. */
+/* Reports stopped threads, whose next action is unknown. */
 static void show_stopped(struct cli *cli, const struct sight *sight)
 {
     size_t stopped = count_stopped(sight);
@@ -210,7 +210,7 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
     for (size_t i = 0; i < sight->target_count; i++)
         missed = missed || sight->targets[i]->truncated;
     int code = missed ? EXIT_INCOMPLETE : EXIT_NOTHING;
-    /* What was not seen, where nothing was found. */
+    /* report what was not seen */
     if (settings->unread)
         cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",
                 settings->unread, settings->unread == 1 ? "" : "es", settings->why);
@@ -250,7 +250,7 @@ static void show_notes(struct cli *cli, const struct inspect_settings *settings,
     }
 }
 
-/* --core: of every process in which something was found; the first under the name itself. */
+/* --core: writes a core dump of each process with a finding; the first under the given name. */
 static int write_cores(struct cli *cli, const struct inspect_settings *settings,
                        struct sight *sight, const struct inspect_findings *findings)
 {

@@ -1,3 +1,4 @@
+/* Opens the processes and core dumps to inspect. */
 #define _GNU_SOURCE
 #include "cli/inspect/inspect.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Targets being gathered. */
+/* The opened processes and core dumps. */
 struct crowd {
     struct cli *cli;
     struct target **list;
@@ -40,7 +41,7 @@ static gordian_status add_live(struct crowd *crowd, uint32_t pid, gordian_error 
     return status == GORDIAN_OK ? add_target(crowd, target, error) : status;
 }
 
-/* A number is a process, anything else a core. */
+/* A number is a process, anything else a core dump. */
 static gordian_status add_operand(struct crowd *crowd, const struct inspect_settings *settings,
                                   const char *operand, gordian_error *error)
 {
@@ -80,7 +81,7 @@ static bool list_kin(const gordian_allocator *memory, struct kin **list, size_t 
     return done;
 }
 
-/* Children of the wanted are wanted; parents may be listed behind their children. */
+/* Marks the descendants of marked processes. Parents may be listed after their children. */
 static void mark_descendants(struct kin *list, size_t count, uint32_t root)
 {
     bool more = true;
@@ -96,8 +97,8 @@ static void mark_descendants(struct kin *list, size_t count, uint32_t root)
     }
 }
 
-/* Those that cannot be opened are passed over, except the one named by --tree. Programs among them
- * are counted: nothing is known about them. */
+/* Skips processes that cannot be opened, except the one of --tree, and counts the programs among
+ * them. */
 static gordian_status add_many(struct crowd *crowd, struct inspect_settings *settings,
                                gordian_error *error)
 {
@@ -110,7 +111,7 @@ static gordian_status add_many(struct crowd *crowd, struct inspect_settings *set
         mark_descendants(list, count, settings->tree);
         status = add_live(crowd, settings->tree, error);
     }
-    size_t named = crowd->count; /* those must be there, or it is an error */
+    size_t named = crowd->count; /* targets that must exist */
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         gordian_error refused = {0};
         char text[PROC_STAT];

@@ -1,5 +1,5 @@
-/* gordian incidents: the history of deadlocks in a service's folder, read from its file, or in its
- * tables in PostgreSQL, whether the service runs or not. */
+/* gordian incidents: the history of deadlocks, read from the directory of a service or from its
+ * PostgreSQL tables. The service need not run. */
 #define _GNU_SOURCE /* timegm */
 #include "cli/base/commands.h"
 #include "cli/base/hide_passwords.h"
@@ -19,16 +19,16 @@
 #include <string.h>
 #include <time.h>
 
-#define USUAL_FOLDER "/var/lib/gordian" /* as the unit of systemd has it */
+#define USUAL_FOLDER "/var/lib/gordian" /* as in the systemd unit */
 
 struct listing {
     struct cli *cli;
     struct style style;
     const char *folder, *store, *schema, *since, *until, *at, *export;
     struct incidents_filter filter;
-    uint64_t id; /* only this one; 0: all that pass */
-    bool audit;  /* what was done by hand, instead */
-    bool state;  /* everything as it was at that time, instead */
+    uint64_t id; /* only this incident; 0: all that match */
+    bool audit;  /* list manual actions instead */
+    bool state;  /* print the state at a time instead */
     struct output *out;
     uint64_t count, open;
     gordian_error error;
@@ -36,7 +36,7 @@ struct listing {
 
 /* ------------------------------------------------------------------ times */
 
-/* 90s, 15m, 12h, 30d: so long ago. */
+/* Parses 90s, 15m, 12h, 30d: this long ago. */
 static bool parse_ago(const char *text, uint64_t *ms)
 {
     static const char letters[] = "smhd";
@@ -51,7 +51,7 @@ static bool parse_ago(const char *text, uint64_t *ms)
     return true;
 }
 
-/* 2026-11-15, 2026-11-15 09:30, 2026-11-15T09:30:15Z: UTC. */
+/* Parses 2026-11-15, 2026-11-15 09:30, 2026-11-15T09:30:15Z: UTC. */
 static bool parse_date(const char *text, uint64_t *ms)
 {
     static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S",
@@ -135,7 +135,7 @@ static void print_end(struct listing *listing, const struct incident *incident)
     }
 }
 
-/* "  team:pay env:prod" */
+/* Prints "  team:pay env:prod". */
 static void print_labels(struct listing *listing, const char *labels)
 {
     struct arena arena;
@@ -252,11 +252,11 @@ static gordian_status run_query(struct listing *listing, bool as_json)
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* Everything, replays included, one object a line. */
+/* Writes all incidents with their replays, one object per line. */
 static gordian_status write_export(void *context, struct output *out, gordian_error *error)
 {
     struct listing *listing = context;
-    (void)error; /* it is listing's */
+    (void)error; /* listing->error receives it */
     listing->out = out;
     listing->filter.with_replay = listing->filter.oldest_first = true;
     return run_query(listing, true);
@@ -326,7 +326,7 @@ static gordian_status print_system(struct listing *listing, const struct service
     return status;
 }
 
-/* The system that was named, or the only one. */
+/* Returns the named system, or the only one. */
 static struct served *choose_system(struct listing *listing, const struct service *service)
 {
     const char *name = listing->filter.system;

@@ -1,4 +1,4 @@
-/* Looks, judges, tells, acts: once, or until it is interrupted. */
+/* Polls, judges, reports and acts: once, or until it is interrupted. */
 #include "cli/watch/watch.h"
 #include "foundation/base/error.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #define ONCE_MOST_NS UINT64_C(10000000000)
-#define LOOKS_MOST   4 /* at each server, once all of them have been looked at */
+#define LOOKS_MOST   4 /* polls of each server after all have been polled */
 
 /* ------------------------------------------------------------------ turns */
 
@@ -20,7 +20,7 @@ static gordian_status judge_news(struct watching *watching, gordian_error *error
     TRY(servers_judge(&watching->servers, error));
     struct telling telling = watching_telling(watching);
     gordian_error refused = {0};
-    /* A service that cannot be reached is no reason to stop watching. */
+    /* a failing service does not end the watch */
     if (watching->settings->reach.to &&
         feed_update(&watching->feed, &watching->servers, &telling, &refused) != GORDIAN_OK)
         cli_say(watching->cli, "the service: %s", refused.message);
@@ -56,8 +56,8 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
 
 /* ------------------------------------------------------------------ once */
 
-/* Looks that a server had before the last of the others had its first do not count: what a link
- * between the servers adds, a place in a queue, is only asked for after that. */
+/* Polls of a server before the first poll of the last server do not count: edges between servers
+ * and queue positions are only requested after that. */
 static bool looked_enough(const struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++) {
@@ -68,7 +68,7 @@ static bool looked_enough(const struct servers *servers)
     return true;
 }
 
-/* Is there something that only the latest look has, and that one more could confirm? */
+/* Is there an edge that only the latest poll has, and that another poll could confirm? */
 static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t last)
 {
     if (looked_enough(servers) || last - first >= ONCE_MOST_NS)
@@ -87,8 +87,8 @@ static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t la
     return false;
 }
 
-/* Have all servers been looked at twice, with a moment between the looks that they share? Those
- * that cannot be reached are left out. */
+/* Were all servers polled twice, with some time between their common polls? Servers that cannot be
+ * reached are ignored. */
 static bool is_confirmed(const struct servers *servers)
 {
     uint64_t first = 0, last = UINT64_MAX;
@@ -104,8 +104,8 @@ static bool is_confirmed(const struct servers *servers)
         first = source->first > first ? source->first : first;
         last = source->scan.asked < last ? source->scan.asked : last;
     }
-    /* Clients of this machine must be seen asleep before the second look. Some may always be new:
-     * after a while that is enough. */
+    /* Clients of this machine must be seen asleep before the second poll. New clients may keep
+     * coming, so there is a time limit. */
     const struct sleepers *sleepers = &servers->links.sleepers;
     return last >= first &&
            (last - first >= ONCE_MOST_NS ||
@@ -192,7 +192,7 @@ static void on_stop(int number)
     stopped = 1;
 }
 
-/* poll(2) is to end, so nothing restarts. One that is ignored stays so. */
+/* Signals end poll(2): no SA_RESTART. An ignored signal stays ignored. */
 static void catch_signal(int number)
 {
     struct sigaction before, action = {.sa_handler = on_stop};

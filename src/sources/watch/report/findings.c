@@ -1,4 +1,4 @@
-/* What the servers show as findings: deadlocks across servers, waits that last. */
+/* Findings of watched servers: deadlocks across servers, and long waits. */
 #include "sources/watch/report/report.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ static uint32_t add_session(struct finding *finding, const struct telling *telli
 
 /* ------------------------------------------------------------------ edges */
 
-/* The row or the object that a session waits for. */
+/* Adds the row or the object that a session waits for. */
 static uint32_t add_object(struct finding *finding, const struct wait *wait)
 {
     uint32_t number = finding_resource(finding, *wait->row ? wait->row : wait->object, "lock");
@@ -103,7 +103,7 @@ static void fill_wait(struct finding_edge *to, const struct wait *wait)
     to->wait_s = wait->age_s;
 }
 
-/* The first words of what a session runs, in one line. */
+/* Returns the beginning of the query on one line. */
 static const char *short_query(struct finding *finding, const struct session *session)
 {
     char text[41];
