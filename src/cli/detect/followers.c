@@ -1,3 +1,4 @@
+/* Finds the processes blocked behind a deadlock. */
 #include "cli/detect/followers.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* Reads the matrices of a system and writes them as text and JSON. */
 #include "cli/detect/matrices.h"
 
 #include "foundation/base/bits.h"

@@ -228,7 +228,7 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
     return code;
 }
 
-/* ------------------------------------------------------------------ what was done for it */
+/* ------------------------------------------------------------------ notes */
 
 static void show_notes(struct cli *cli, const struct inspect_settings *settings,
                        const struct sight *sight)

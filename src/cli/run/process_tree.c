@@ -1,3 +1,4 @@
+/* Lists the process tree, detects progress and ends processes. */
 #define _GNU_SOURCE
 #include "cli/run/process_tree.h"
 
@@ -16,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CORE_PATIENCE_NS 5000000000u /* to write a core */
+#define CORE_PATIENCE_NS 5000000000u /* time limit for writing a core dump */
 
-/* ------------------------------------------------------------------ who */
+/* ------------------------------------------------------------------ processes */
 
 static bool add_pid(struct tree *tree, uint32_t pid)
 {
@@ -45,7 +46,7 @@ static bool add_children(void *context, int task, const char *tid)
     return true;
 }
 
-/* Calls for each thread of a process; false: `each` wanted no more. */
+/* Calls `each` for every thread of a process. False: `each` returned false. */
 static bool each_thread(uint32_t pid, bool (*each)(void *context, int task, const char *tid),
                         void *context)
 {
@@ -77,14 +78,15 @@ void tree_free(struct tree *tree)
     *tree = (struct tree){0};
 }
 
-/* ------------------------------------------------------------------ whether anything moved */
+/* ------------------------------------------------------------------ progress */
 
 struct glancing {
     struct tree tree;
     struct tree_glance *glance;
 };
 
-/* "RAN-NS WAITED-NS TIMES"; a kernel without it counts switches elsewhere. */
+/* Reads the number of time slices, "RAN-NS WAITED-NS COUNT"; without schedstat, the number of
+ * context switches. */
 static uint64_t count_runs(int task, const char *tid)
 {
     char path[64], text[4096] = "";
@@ -138,7 +140,7 @@ bool tree_moved(const struct tree_glance *before, const struct tree_glance *now)
 
 /* ------------------------------------------------------------------ the end */
 
-/* Would SIGABRT leave a core, and not run a handler of the program's? */
+/* Would SIGABRT write a core dump, and run no handler of the program? */
 static bool leaves_core(uint32_t pid)
 {
     char path[64], text[4096] = "";

@@ -1,3 +1,4 @@
+/* Finds processes that outlive the program. */
 #define _GNU_SOURCE
 #include "cli/run/survivors.h"
 
@@ -13,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOMENT_NS 200000000u /* for those that end at about the same time as the program */
+#define MOMENT_NS 200000000u /* grace period for processes that end with the program */
 
 /* ------------------------------------------------------------------ one process */
 
-/* When a process was started, in ticks since the machine was; 0: it is gone. */
+/* Returns the start time of a process in clock ticks since boot; 0: it has ended. */
 static unsigned long long started_at(uint32_t pid)
 {
     char text[PROC_STAT];
@@ -31,7 +32,7 @@ static unsigned long long started_at(uint32_t pid)
                : 0;
 }
 
-/* Is there a piece of the file, up to `end`, that has `text` in it? */
+/* Does a piece of the file, up to the character `end`, contain `text`? */
 static bool has_piece(const char *folder, const char *name, int end, const char *text)
 {
     char path[PATH_MAX], *piece = NULL;
@@ -66,7 +67,7 @@ static void read_command(const char *folder, char *command, size_t size)
     command[used] = '\0';
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all processes */
 
 static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned long long since,
                             const char *session)
@@ -75,7 +76,7 @@ static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned 
     char folder[128], variable[PATH_MAX + 32], tally[PATH_MAX + 32];
     snprintf(variable, sizeof variable, "GORDIAN_SESSION=%s", session);
     snprintf(tally, sizeof tally, "%s/tally", session);
-    /* A process whose first thread has ended is seen through another one. */
+    /* if the first thread has ended, use another one */
     uint32_t through = started_at(pid) >= since ? proc_living(pid) : 0;
     if (!through)
         return;
@@ -94,7 +95,7 @@ static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned 
     read_command(folder, survivor->command, sizeof survivor->command);
 }
 
-/* Only processes that were started after this one. */
+/* Lists survivors among the processes that were started after this one. */
 static void list_survivors(struct survivors *survivors, const char *session)
 {
     unsigned long long since = started_at((uint32_t)getpid());

@@ -179,7 +179,7 @@ static gordian_status print_incident_text(void *context, const struct incident *
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what was done by hand */
+/* ------------------------------------------------------------------ manual actions */
 
 static gordian_status audit_json(void *context, const struct incident *action)
 {
@@ -213,7 +213,7 @@ static gordian_status audit_text(void *context, const struct incident *action)
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ queries */
 
 static void where_it_is(const struct listing *listing, struct store_options *options)
 {
@@ -302,7 +302,7 @@ static int list_incidents(struct listing *listing)
     return cli_finish(listing->cli, listing->count ? EXIT_FOUND : EXIT_NOTHING);
 }
 
-/* ------------------------------------------------------------------ everything, at some moment */
+/* ------------------------------------------------------------------ point-in-time state */
 
 static gordian_status print_system(struct listing *listing, const struct service *service,
                                    struct served *served)

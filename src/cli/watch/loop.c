@@ -11,7 +11,7 @@
 #define ONCE_MOST_NS UINT64_C(10000000000)
 #define LOOKS_MOST   4 /* polls of each server after all have been polled */
 
-/* ------------------------------------------------------------------ turns */
+/* ------------------------------------------------------------------ event loop */
 
 static gordian_status judge_news(struct watching *watching, gordian_error *error)
 {
@@ -182,7 +182,7 @@ static int watch_once(struct watching *watching)
     return status == GORDIAN_OK ? code : cli_fail(watching->cli, NULL, &error);
 }
 
-/* ------------------------------------------------------------------ until it is interrupted */
+/* ------------------------------------------------------------------ continuously */
 
 static volatile sig_atomic_t stopped;
 

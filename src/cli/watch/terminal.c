@@ -1,3 +1,4 @@
+/* The alternate screen, single keys, and restoring the terminal. */
 #define _GNU_SOURCE
 #include "cli/watch/terminal.h"
 

@@ -1,3 +1,4 @@
+/* Selects the edges of the wait-for graph that are drawn. */
 #include "output/finding/finding_graph.h"
 
 bool finding_graph_open(struct finding_graph *graph, const struct finding *finding)

@@ -227,7 +227,7 @@ static void write_cycle(struct json *json, const struct finding *finding)
     json_shut(json);
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the finding */
 
 static void write_advice(struct json *json, const struct finding *finding)
 {

@@ -584,7 +584,7 @@ static void write_operation(const struct page *page, const struct finding_operat
     output_char(out, '\n');
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the finding */
 
 bool finding_text(const struct finding *finding, const struct finding_look *look,
                   struct output *out)

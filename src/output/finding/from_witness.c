@@ -1,3 +1,4 @@
+/* Converts the witness of an engine to a finding. */
 #include "output/finding/from_witness.h"
 
 #include <stdlib.h>

@@ -188,7 +188,7 @@ static void add_orders(struct finding *finding, const struct report *report)
     }
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the finding */
 
 /* Returns the paragraphs without indentation and line breaks. */
 static const char *plain_advice(struct finding *finding, const char *text)

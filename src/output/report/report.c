@@ -1,3 +1,4 @@
+/* Opens reports, and words for titles, kinds and locks. */
 #include "output/report/report.h"
 
 #include "foundation/base/error.h"

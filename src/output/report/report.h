@@ -122,7 +122,7 @@ void *report_alloc(struct report *report, size_t size);
 const char *report_format(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ------------------------------------------------------------------ parts of report_open */
+/* ------------------------------------------------------------------ steps of report_open */
 
 /* read.c: reads and checks the sections of the incident. */
 gordian_status report_read(struct report *report, int fd, gordian_error *error);

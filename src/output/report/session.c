@@ -1,3 +1,4 @@
+/* The directory, the tally and the log of a session. */
 #include "output/report/session.h"
 
 #include "foundation/base/io/temporary.h"
@@ -31,7 +32,7 @@ static int open_in(const char *folder, const char *name, int flags)
     return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* ------------------------------------------------------------------ the folder */
+/* ------------------------------------------------------------------ the directory */
 
 static bool create_files(const char *folder)
 {
@@ -194,7 +195,7 @@ __attribute__((format(printf, 2, 3))) static void append_text(const struct sessi
         (void)!write(session->log, line, (size_t)length);
 }
 
-/* ------------------------------------------------------------------ reporters */
+/* ------------------------------------------------------------------ reporter side */
 
 void session_open(struct session *session, const char *folder)
 {

@@ -1,3 +1,4 @@
+/* Parses suppressions and matches them with reports. */
 #include "output/report/suppress.h"
 
 #include "foundation/base/error.h"
@@ -104,7 +105,7 @@ void suppressions_free(struct suppressions *suppressions)
     *suppressions = (struct suppressions){0};
 }
 
-/* ------------------------------------------------------------------ fitting */
+/* ------------------------------------------------------------------ matching */
 
 /* Returns the line number of FILE:LINE, or NULL for a function. */
 static const char *line_part(const char *pattern)

@@ -1,3 +1,4 @@
+/* Reads JSON answers of the service for display. */
 #include "output/show/answer_json.h"
 
 #include "foundation/base/json/json_read.h"

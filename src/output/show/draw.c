@@ -1,3 +1,4 @@
+/* Draws the wait-for graph of a deadlock with lines and letters. */
 #include "output/show/draw.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Names of processes and resources, and sorted lists of them. */
 #include "output/show/graph.h"
 
 #include "foundation/base/memory.h"

@@ -1,3 +1,4 @@
+/* Writes witnesses, victims, answers and graphs as JSON. */
 #include "output/show/json.h"
 
 #include "foundation/base/memory.h"

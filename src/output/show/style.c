@@ -1,3 +1,4 @@
+/* Colours, character sets and escaping of names. */
 #include "output/show/style.h"
 
 #include <langinfo.h>

@@ -77,7 +77,7 @@ static void tell_front(const struct teller *teller, uint32_t index)
     output_text(teller->out, rank->heard ? "nothing that holds it up\n" : "no dump\n");
 }
 
-/* ------------------------------------------------------------------ what was not seen */
+/* ------------------------------------------------------------------ not seen */
 
 static void tell_complaint(const struct teller *teller, const struct complaint *complaint)
 {

@@ -13,7 +13,7 @@
 
 #define NESTING_MOST 16
 
-/* ------------------------------------------------------------------ what is at an offset */
+/* ------------------------------------------------------------------ types */
 
 /* Types of locks, whose members are not named further. Those of C++ and Rust with parameters end
  * with "<". */
@@ -237,7 +237,7 @@ static void describe_type(Dwarf_Die type, Dwarf_Word offset, struct description 
         append_part(to, "+0x%llx", (unsigned long long)offset);
 }
 
-/* ------------------------------------------------------------------ finding the variable */
+/* ------------------------------------------------------------------ search */
 
 struct hunt {
     Dwarf_Addr wanted; /* address in the debugging information */

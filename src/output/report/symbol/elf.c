@@ -1,3 +1,4 @@
+/* Reads symbol tables of ELF files. */
 #include "output/report/symbol/elf.h"
 
 #include "foundation/base/memory.h"

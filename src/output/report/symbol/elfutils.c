@@ -278,7 +278,7 @@ static size_t look_up(struct symbols *symbols, uint64_t address, struct frame *f
     return count;
 }
 
-/* ------------------------------------------------------------------ what was looked up */
+/* ------------------------------------------------------------------ cache */
 
 #define FRAMES_MOST 32 /* at one address */
 
