@@ -1,6 +1,6 @@
 /* What the service tells in JSON: what is there is found, and no text can lead astray. */
-#include "output/show/answer_json.h"
 #include "foundation/base/random.h"
+#include "output/show/answer_json.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* gordian collectives: who is to blame for a training job that hangs, from the dumps of PyTorch's
- * flight recorder. */
+/* gordian collectives: finds the rank that caused a training job to hang, from the dumps of
+ * PyTorch's flight recorder. */
 #include "sources/collectives/collectives.h"
 #include "foundation/base/error.h"
+#include "foundation/base/memory.h"
 
 #include "cli/base/commands.h"
 
@@ -19,25 +20,13 @@ struct files {
     size_t count, room;
 };
 
-static void files_free(struct files *files)
-{
-    for (size_t i = 0; i < files->count; i++)
-        free((char *)(uintptr_t)files->list[i].path);
-    free(files->list);
-}
-
 static bool add_file(struct files *files, const char *path, uint32_t rank)
 {
-    if (files->count == files->room) {
-        size_t room = files->room ? 2 * files->room : 64;
-        struct dump_file *list = realloc(files->list, room * sizeof *list);
-        if (!list)
-            return false;
-        files->list = list;
-        files->room = room;
-    }
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!memory_grow(&memory, &files->list, &files->room, files->count + 1, sizeof *files->list))
+        return false;
     struct dump_file *file = &files->list[files->count];
-    *file = (struct dump_file){strdup(path), rank};
+    *file = (struct dump_file){memory_copy_text(&memory, path), rank};
     if (!file->path)
         return false;
     files->count++;
@@ -50,12 +39,12 @@ static int without_memory(struct cli *cli)
     return EXIT_BROKEN;
 }
 
-#define FOLDERS_MOST 16 /* one in the other */
+#define FOLDERS_MOST 16 /* nesting of directories */
 
 static int add_folder(struct cli *cli, struct files *files, const char *path, unsigned depth);
 
-/* A file with a rank in its name, or a folder. Links to folders are not followed: they may lead
- * back. */
+/* Adds a file with a rank in its name, or a directory. Links to directories are not followed,
+ * because they may form cycles. */
 static int add_found(struct cli *cli, struct files *files, const char *path, unsigned depth)
 {
     struct stat about;
@@ -69,8 +58,7 @@ static int add_found(struct cli *cli, struct files *files, const char *path, uns
     return add_file(files, path, rank) ? EXIT_NOTHING : without_memory(cli);
 }
 
-/* Every file of a folder, and of those in it, that has a rank in its name; others may lie there as
- * well. */
+/* Adds all files with a rank in their name from a directory and its subdirectories. */
 static int add_folder(struct cli *cli, struct files *files, const char *path, unsigned depth)
 {
     DIR *folder = opendir(path);
@@ -114,11 +102,11 @@ static int add_path(struct cli *cli, struct files *files, const char *path)
             code = cli_misuse(cli, "'%.200s' has no file with a rank in its name", path);
         return code;
     }
-    /* A name without a rank is reported as a dump that cannot be read: the user asked for it. */
+    /* A file operand without a rank in its name is reported as an unreadable dump. */
     return add_file(files, path, training_rank_of(path)) ? EXIT_NOTHING : without_memory(cli);
 }
 
-/* A path that is there, or a pattern that the shell has left to us. */
+/* Adds an existing path, or the matches of a pattern that the shell did not expand. */
 static int add_operand(struct cli *cli, struct files *files, const char *operand)
 {
     struct stat about;
@@ -175,7 +163,7 @@ static int write_products(struct cli *cli, const struct settings *settings,
     return EXIT_NOTHING;
 }
 
-/* What was found counts more than what was not seen. */
+/* A finding takes precedence over what was not seen. */
 static int verdict_code(struct cli *cli, const struct verdict *verdict)
 {
     if (verdict->dump_count == 0) {
@@ -244,7 +232,10 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
         qsort(files.list, files.count, sizeof *files.list, compare_paths);
         code = judge_files(cli, &settings, &files);
     }
-    files_free(&files);
+    gordian_allocator memory = memory_allocator(NULL);
+    for (size_t i = 0; i < files.count; i++)
+        memory_free(&memory, (char *)(uintptr_t)files.list[i].path);
+    memory_free(&memory, files.list);
     return code;
 }
 

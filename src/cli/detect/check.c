@@ -20,13 +20,13 @@ struct check {
     gordian_report report;
     uint32_t processes, resources;
     struct name_list list;
-    gordian_edge *cycle; /* the edges of a cycle, spelled out */
+    gordian_edge *cycle; /* the edges of a cycle */
     size_t cycle_room;
 };
 
 /* ------------------------------------------------------------------ parts */
 
-/* A cycle as edges that alternate wait, hold, ..., as gordian_explain has them. */
+/* Lists a cycle as edges that alternate wait, hold, ..., as gordian_explain does. */
 static gordian_status spell_cycle(struct check *check, const gordian_part *part,
                                   gordian_witness *witness, gordian_error *error)
 {
@@ -40,23 +40,6 @@ static gordian_status spell_cycle(struct check *check, const gordian_part *part,
         check->cycle[2 * i + 1] = (gordian_edge){1, holder, part->resources[i], false};
     }
     *witness = (gordian_witness){true, check->cycle, 2 * length};
-    return GORDIAN_OK;
-}
-
-static gordian_status find_witness(struct check *check, const gordian_part *part,
-                                   gordian_witness *witness, gordian_error *error)
-{
-    if (part->cycle)
-        return spell_cycle(check, part, witness, error);
-    witness->cycle = false;
-    return gordian_snapshot_edges(check->snapshot, part, &witness->edges, &witness->count, error);
-}
-
-static gordian_status list_sorted(struct check *check, const uint32_t *processes, size_t count,
-                                  gordian_error *error)
-{
-    if (!name_list_sorted(&check->list, &check->labels, processes, count))
-        return fail_memory(error);
     return GORDIAN_OK;
 }
 
@@ -97,7 +80,14 @@ static gordian_status write_parts(struct check *check, gordian_error *error)
     for (size_t i = 0; i < check->report.part_count && !cli->out.failure; i++) {
         const gordian_part *part = &check->report.parts[i];
         gordian_witness witness;
-        gordian_status status = find_witness(check, part, &witness, error);
+        gordian_status status;
+        if (part->cycle) {
+            status = spell_cycle(check, part, &witness, error);
+        } else {
+            witness.cycle = false;
+            status = gordian_snapshot_edges(check->snapshot, part, &witness.edges, &witness.count,
+                                            error);
+        }
         THEN(status,
              (cli->json ? write_part_json : write_part_text)(check, i + 1, part, &witness, error));
         if (status != GORDIAN_OK)
@@ -111,7 +101,9 @@ static gordian_status write_parts(struct check *check, gordian_error *error)
 static gordian_status write_summary_json(struct check *check, gordian_error *error)
 {
     const gordian_report *report = &check->report;
-    TRY(list_sorted(check, report->deadlocked, report->deadlocked_count, error));
+    if (!name_list_sorted(&check->list, &check->labels, report->deadlocked,
+                          report->deadlocked_count))
+        return fail_memory(error);
     struct json json;
     json_begin(&json, &check->cli->out);
     json_open(&json, "summary", '{');
@@ -167,20 +159,6 @@ static gordian_status write_summary(struct check *check, gordian_error *error)
 
 /* ------------------------------------------------------------------ the command */
 
-static gordian_status write_report(struct check *check, gordian_error *error)
-{
-    gordian_status status = write_parts(check, error);
-    THEN(status, write_summary(check, error));
-    /* Some of the names may turn out damaged only now. */
-    return status == GORDIAN_OK ? gordian_names_check(check->names, error) : status;
-}
-
-/* What a file is called in messages. */
-static const char *file_name(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "<stdin>" : path;
-}
-
 static int run_check(struct check *check, char *const *files, size_t count)
 {
     const gordian_check_options options = {check->cli->engine, check->threads};
@@ -196,19 +174,16 @@ static int run_check(struct check *check, char *const *files, size_t count)
         check->processes = judged.processes;
         check->resources = judged.resources;
         check->labels = labels_of_names(check->names);
-        status = write_report(check, &error);
+        status = write_parts(check, &error);
+        THEN(status, write_summary(check, &error));
+        /* damage in the names may be detected only now */
+        THEN(status, gordian_names_check(check->names, &error));
     }
     size_t at = count == 1 ? 0 : judged.file;
+    const char *file = at < count && !engine ? files[at] : NULL;
     if (status != GORDIAN_OK)
-        return cli_fail(check->cli, at < count && !engine ? file_name(files[at]) : NULL, &error);
+        return cli_fail(check->cli, file && strcmp(file, "-") == 0 ? "<stdin>" : file, &error);
     return check->report.part_count ? EXIT_FOUND : EXIT_NOTHING;
-}
-
-/* Is it a pipe with a name, whose writer must not see it opened and closed again? */
-static bool is_pipe(const char *path)
-{
-    struct stat about;
-    return strcmp(path, "-") != 0 && stat(path, &about) == 0 && S_ISFIFO(about.st_mode);
 }
 
 static int check_main(struct cli *cli, int argc, char **argv)
@@ -225,9 +200,11 @@ static int check_main(struct cli *cli, int argc, char **argv)
         return code;
     if (operands == 0)
         return cli_misuse(cli, "no FILE ('-' is standard input)");
-    for (int i = 0; i < operands; i++) { /* known before a large one is read in vain */
+    for (int i = 0; i < operands; i++) { /* check all files before a large one is read */
         struct input input;
-        if (is_pipe(argv[i]))
+        struct stat about;
+        /* opening and closing a named pipe would disturb its writer */
+        if (strcmp(argv[i], "-") != 0 && stat(argv[i], &about) == 0 && S_ISFIFO(about.st_mode))
             continue;
         code = input_open(&input, cli, argv[i]);
         if (code != EXIT_NOTHING)

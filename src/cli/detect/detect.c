@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* Refused events beyond these are only counted, unless --verbose. */
+/* further refused events are only counted, unless --verbose is given */
 #define ERRORS_SHOWN 20
-/* The clock is looked at once in so many events: a power of two. */
+/* events between two reads of the clock: a power of two */
 #define TICK 1024
-/* Events taken at once: fewer than a byte counts. */
+/* events per batch: less than a byte counts */
 #define BATCH 64
 
 gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordian_error *error)
@@ -24,15 +24,6 @@ gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordia
     return GORDIAN_OK;
 }
 
-/* A byte for each outcome, which a batch does not fill: no counter waits for the one before. */
-static uint64_t count_outcomes(const gordian_step *steps, size_t count)
-{
-    uint64_t counts = 0;
-    for (size_t i = 0; i < count; i++)
-        counts += UINT64_C(1) << 8 * (steps[i].result.outcome - GORDIAN_OUTCOME_GRANTED);
-    return counts;
-}
-
 static uint8_t count_of(uint64_t counts, gordian_outcome outcome)
 {
     return (uint8_t)(counts >> 8 * (outcome - GORDIAN_OUTCOME_GRANTED));
@@ -40,7 +31,11 @@ static uint8_t count_of(uint64_t counts, gordian_outcome outcome)
 
 static void count_steps(struct tally *tally, const gordian_step *steps, size_t count)
 {
-    uint64_t counts = count_outcomes(steps, count);
+    /* One byte per outcome, which a batch cannot overflow: the additions do not depend on each
+     * other. */
+    uint64_t counts = 0;
+    for (size_t i = 0; i < count; i++)
+        counts += UINT64_C(1) << 8 * (steps[i].result.outcome - GORDIAN_OUTCOME_GRANTED);
     tally->events += count;
     tally->granted += count_of(counts, GORDIAN_OUTCOME_GRANTED);
     tally->blocked += count_of(counts, GORDIAN_OUTCOME_BLOCKED);
@@ -71,13 +66,7 @@ static void show_progress(struct detect *detect)
                   (unsigned long long)detect->tally.deadlocks);
 }
 
-/* A refused event under --strict is bad input like any other. */
-static gordian_status refuse_strictly(const gordian_step *step, gordian_error *error)
-{
-    return fail_at(error, GORDIAN_STATUS_INPUT, step->line, step->column, "%s", step->message);
-}
-
-/* Reports what is to be: every event, or the last one, the only one that can be stuck. */
+/* Reports every event, or only the last one, the only one that can be stuck. */
 static gordian_status report_steps(struct detect *detect, const struct reporter *reporter,
                                    const gordian_step *steps, size_t count, gordian_error *error)
 {
@@ -98,7 +87,8 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
     count_steps(&detect->tally, steps, count);
     if (last->result.outcome == GORDIAN_OUTCOME_REFUSED) {
         if (detect->strict)
-            return refuse_strictly(last, error);
+            return fail_at(error, GORDIAN_STATUS_INPUT, last->line, last->column, "%s",
+                           last->message);
         tell_refused(detect, last);
     }
     gordian_status status = report_steps(detect, reporter, steps, count, error);
@@ -107,7 +97,7 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
     return status;
 }
 
-/* Once: a device that failed, and who goes on. */
+/* Reports once that a device failed and which engine continues. */
 static void tell_note(struct detect *detect)
 {
     const char *note = gordian_engine_note(detect->system);
@@ -118,16 +108,7 @@ static void tell_note(struct detect *detect)
     detect->noted = true;
 }
 
-/* Looked at now and then, when so many more events are done. */
-static void look_around(struct detect *detect, size_t count)
-{
-    if ((detect->tally.events & (TICK - 1)) >= count)
-        return;
-    tell_note(detect);
-    show_progress(detect);
-}
-
-/* To the end of the trace, or of whoever reads our output. */
+/* Replays until the trace ends or the output is closed. */
 static gordian_status replay_all(struct detect *detect, const struct reporter *reporter,
                                  gordian_error *error)
 {
@@ -142,7 +123,10 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
         THEN(status, take_steps(detect, reporter, steps, count, error));
         if (status != GORDIAN_OK)
             return status;
-        look_around(detect, count);
+        if ((detect->tally.events & (TICK - 1)) < count) {
+            tell_note(detect);
+            show_progress(detect);
+        }
     }
     return GORDIAN_OK;
 }
@@ -164,20 +148,12 @@ static gordian_status open_system(struct detect *detect, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Does the engine keep matrices, of which an empty system has no row? */
-static bool keeps_matrices(const struct detect *detect)
-{
-    uint64_t value;
-    return gordian_matrix_get(detect->system, GORDIAN_MATRIX_AG, 0, 0, &value, NULL) !=
-           GORDIAN_STATUS_UNAVAILABLE;
-}
-
 static gordian_status draw_picture(void *context, struct output *out, gordian_error *error)
 {
     return matrices_picture(context, out, error);
 }
 
-/* --svg: the state at the end. */
+/* --svg: draws the state at the end. */
 static gordian_status write_picture(struct detect *detect, gordian_error *error)
 {
     struct matrices matrices;
@@ -189,7 +165,7 @@ static gordian_status write_picture(struct detect *detect, gordian_error *error)
     return status;
 }
 
-/* Of a trace that was refused as a whole nothing is known: it is bad input, also under --quiet. */
+/* If all events were refused, the input is invalid, with --quiet as well. */
 static gordian_status refuse_all(const struct detect *detect, gordian_error *error)
 {
     const struct tally *tally = &detect->tally;
@@ -220,7 +196,9 @@ static int run_detect(struct detect *detect, const char *path)
     gordian_status status = open_system(detect, &error);
     if (status != GORDIAN_OK)
         return cli_fail(detect->cli, NULL, &error);
-    if (wants_matrices(detect) && !keeps_matrices(detect))
+    uint64_t value; /* an empty system has no row */
+    if (wants_matrices(detect) && gordian_matrix_get(detect->system, GORDIAN_MATRIX_AG, 0, 0,
+                                                     &value, NULL) == GORDIAN_STATUS_UNAVAILABLE)
         return cli_misuse(detect->cli,
                           "engine '%s' keeps no matrices to show: use --engine matrix, or cuda on "
                           "a GPU",

@@ -1,5 +1,5 @@
-/* `gordian detect` in parts: the command and its loop (detect.c), the two ways to report
- * (detect/json.c, detect/text.c), and the matrices (detect/matrices.h). */
+/* `gordian detect`: the command and its loop (detect.c), the two reporters (json.c, text.c), and
+ * the matrices (matrices.h). */
 #pragma once
 
 #include "cli/base/input.h"
@@ -12,7 +12,7 @@ struct tally {
     uint64_t events, granted, blocked, deadlocks, doomed, errors;
 };
 
-/* Nothing is known of a trace whose events were all refused: it is bad input. */
+/* If all events were refused, nothing is known: the input is invalid. */
 static inline bool detect_refused_all(const struct tally *tally)
 {
     return tally->events > 0 && tally->errors == tally->events;
@@ -20,13 +20,13 @@ static inline bool detect_refused_all(const struct tally *tally)
 
 enum detect_show {
     DETECT_SHOW_DEADLOCKS,
-    DETECT_SHOW_MATRICES, /* and the matrices at the end */
-    DETECT_SHOW_ALL,      /* and at every deadlock */
+    DETECT_SHOW_MATRICES, /* also the matrices at the end */
+    DETECT_SHOW_ALL,      /* also the matrices at every deadlock */
 };
 
 #define PIECE_ROOM 40
 
-/* What stands between the changing parts of an event's line in JSON. */
+/* Constant parts of the JSON line of an event. */
 struct json_pieces {
     struct json_piece {
         char text[PIECE_ROOM];
@@ -41,27 +41,27 @@ struct detect {
     gordian_replay *replay;
     struct labels labels;
     struct tally tally;
-    bool noted; /* the engine's note has been told */
+    bool noted; /* the engine's note was printed */
 
     /* options */
     bool all, strict;
-    const char *recover;   /* as typed; NULL: leave deadlocks standing */
-    gordian_policy policy; /* what it means */
+    const char *recover;   /* as typed; NULL: do not recover */
+    gordian_policy policy; /* the parsed policy */
     unsigned show;         /* enum detect_show */
-    const char *svg;       /* draw the matrices at the end into this file; NULL: nowhere */
+    const char *svg;       /* file for the matrices at the end; NULL: none */
 
-    /* what the reports need, kept between events */
-    const uint32_t *served;    /* by the event being reported, so many as its result says */
-    struct json_pieces pieces; /* each made when it is first needed */
+    /* buffers of the reporters, reused between events */
+    const uint32_t *served;    /* served by the event being reported; its result has the number */
+    struct json_pieces pieces; /* each initialised on first use */
     struct name_list list;
     struct followers followers;
     struct drawing drawing;
 };
 
-/* A way to report. Each writes whole lines, on failure too. */
+/* A reporter. It writes whole lines, also if it fails. */
 struct reporter {
-    bool every; /* event, not only those with which somebody is stuck */
-    /* One event, with the recovery after it. */
+    bool every; /* report every event, not only those that leave a process stuck */
+    /* Reports one event and the recovery after it. */
     gordian_status (*event)(struct detect *detect, const gordian_step *step, gordian_error *error);
     gordian_status (*summary)(struct detect *detect, gordian_error *error);
 };
@@ -74,5 +74,6 @@ static inline bool is_stuck(const gordian_step *step)
            step->result.outcome == GORDIAN_OUTCOME_DOOMED;
 }
 
-/* Everybody who can never run again, into detect->list; of the names the first `most`. */
+/* Stores the processes that can never run again in detect->list, and the first `most` of their
+ * names. */
 gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordian_error *error);

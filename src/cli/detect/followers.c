@@ -1,3 +1,4 @@
+/* Finds the processes blocked behind a deadlock. */
 #include "cli/detect/followers.h"
 
 #include "foundation/base/error.h"
@@ -8,7 +9,7 @@
 typedef size_t list_edges(const gordian_system *system, uint32_t of, gordian_edge *edges,
                           size_t room);
 
-/* Grows an array of rounds; what is new has been met in none. */
+/* Grows an array of rounds; new elements are 0. */
 static bool grow_rounds(uint32_t **rounds, size_t *room, size_t wanted)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -44,7 +45,7 @@ static void meet_process(struct followers *followers, uint32_t process)
     followers->found[followers->count++] = process;
 }
 
-/* The edges of one process or resource; false: out of memory. */
+/* Fetches the edges of one process or resource. False: out of memory. */
 static bool fetch_edges(gordian_edge **edges, size_t *room, const gordian_system *system,
                         list_edges *list, uint32_t of, size_t *count)
 {
@@ -58,8 +59,8 @@ static bool fetch_edges(gordian_edge **edges, size_t *room, const gordian_system
     return true;
 }
 
-/* Where requests can be met by one of several holders, waiting behind a deadlocked one is not
- * enough: marks who is really stuck. */
+/* If one of several holders can satisfy a request, waiting for a deadlocked holder is not enough:
+ * marks the processes that are really stuck. */
 static gordian_status mark_stuck(struct followers *followers, gordian_system *system,
                                  gordian_error *error)
 {

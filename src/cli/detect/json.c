@@ -1,4 +1,4 @@
-/* What `gordian detect --json` prints: an object for every event, and the summary. */
+/* `gordian detect --json`: one object per event, and the summary. */
 #include "output/show/json.h"
 #include "cli/detect/detect.h"
 #include "foundation/base/error.h"
@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a line in brief, whatever its name: six bytes for each of the name's. */
+/* Maximum size of a brief line: each byte of a name takes up to six. */
 #define BRIEF_ROOM (2 * PIECE_ROOM + 6 * GORDIAN_NAME_MAX + 40)
 
-/* "recovered": ends processes until nobody is deadlocked. */
+/* "recovered": ends processes until none is deadlocked. */
 static gordian_status report_recovery(struct detect *detect, struct json *json,
                                       gordian_error *error)
 {
@@ -71,7 +71,7 @@ static void write_piece(struct output *out, const struct json_piece *piece)
     out->used += piece->length;
 }
 
-/* The same as write_event would write, in few pieces; false: there is not enough room for that. */
+/* Writes the same as write_event, in few steps. False: not enough space in the buffer. */
 static bool write_briefly(struct detect *detect, const gordian_step *step)
 {
     struct output *out = &detect->cli->out;
@@ -98,7 +98,7 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
 {
     gordian_status status = GORDIAN_OK;
     struct json json;
-    /* Most events: nobody is served or stuck, nothing is to be said. */
+    /* most events serve and block no process and have no message */
     if (step->result.served_count == 0 && !is_stuck(step) && !step->message &&
         write_briefly(detect, step))
         return GORDIAN_OK;
@@ -119,7 +119,7 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
     return status;
 }
 
-/* A line of its own before the summary. */
+/* Writes a line of its own before the summary. */
 static gordian_status write_last_matrices(struct detect *detect, gordian_error *error)
 {
     struct json json;

@@ -1,3 +1,4 @@
+/* Reads the matrices of a system and writes them as text and JSON. */
 #include "cli/detect/matrices.h"
 
 #include "foundation/base/bits.h"
@@ -7,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger ones are not for reading. */
+/* larger matrices are not printed */
 #define PRINTED_MOST 32
 
 /* ------------------------------------------------------------------ reading */
 
 typedef const char *get_name(const gordian_system *system, uint32_t id);
 
-/* Ids in use below the limit; NULL: no memory. */
+/* Lists the ids in use below the limit. NULL: out of memory. */
 static uint32_t *list_ids(const gordian_system *system, uint32_t limit, get_name *name,
                           size_t *count)
 {
@@ -75,16 +76,6 @@ bool matrices_at(const struct matrices *m, size_t index, struct matrix_view *vie
     return true;
 }
 
-/* Units: elements that are no bits. */
-static gordian_status read_units(struct matrices *m, const struct matrix_view *view, uint32_t row,
-                                 gordian_error *error)
-{
-    for (size_t i = 0; i < view->columns.count; i++)
-        TRY(gordian_matrix_get(m->system, GORDIAN_MATRIX_AG, row, view->columns.ids[i],
-                               &m->values[i], error));
-    return GORDIAN_OK;
-}
-
 gordian_status matrices_read(struct matrices *m, const struct matrix_view *view, size_t row,
                              gordian_error *error)
 {
@@ -98,8 +89,12 @@ gordian_status matrices_read(struct matrices *m, const struct matrix_view *view,
         return GORDIAN_OK;
     }
     if (view->which == GORDIAN_MATRIX_AG &&
-        gordian_system_model(m->system) != GORDIAN_MODEL_SINGLE_UNIT)
-        return read_units(m, view, view->rows.ids[row], error);
+        gordian_system_model(m->system) != GORDIAN_MODEL_SINGLE_UNIT) {
+        for (size_t i = 0; i < view->columns.count; i++)
+            TRY(gordian_matrix_get(m->system, GORDIAN_MATRIX_AG, view->rows.ids[row],
+                                   view->columns.ids[i], &m->values[i], error));
+        return GORDIAN_OK;
+    }
     TRY(gordian_matrix_row(m->system, (gordian_matrix)view->which, view->rows.ids[row], &words,
                            &count, error));
     for (size_t i = 0; i < view->columns.count; i++)
@@ -122,7 +117,7 @@ static enum color color_of(const struct matrix_side *side)
     return side->kind == SIDE_PROCESSES ? COLOR_PROCESS : COLOR_RESOURCE;
 }
 
-/* So many blanks that the text ends at the column's right edge. */
+/* Prints blanks so that the text ends at the right edge of the column. */
 static void pad_to(const struct drawing *drawing, size_t width, size_t taken)
 {
     output_format(drawing->out, "%*s", (int)(width > taken ? width - taken : 0), "");

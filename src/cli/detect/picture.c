@@ -1,13 +1,13 @@
-/* Matrices as an SVG: a square for every element that is not zero; elements beside each other are
- * one box, so that large ones stay small files. */
+/* Draws matrices as an SVG: a square for each element that is not zero. Adjacent equal elements
+ * share one box, which keeps the files of large matrices small. */
 #include "cli/detect/matrices.h"
 
-#define NAMED_MOST 64    /* rows and columns that get their names */
-#define CELL       16.0  /* of an element, then */
-#define SIDE       640.0 /* of a matrix that has more */
-#define LETTER     7.0   /* about the width of one */
+#define NAMED_MOST 64    /* most rows and columns with names */
+#define CELL       16.0  /* size of an element with names */
+#define SIDE       640.0 /* size of a larger matrix */
+#define LETTER     7.0   /* approximate width of a letter */
 #define MARGIN     24.0
-#define TITLE      28.0 /* above each matrix */
+#define TITLE      28.0 /* space above each matrix */
 
 struct panel {
     struct matrices *matrices;
@@ -17,7 +17,7 @@ struct panel {
     bool named;
 };
 
-/* The longest name's width, as far as names are drawn. */
+/* Returns the width of the longest name, if names are drawn. */
 static double names_width(const struct panel *panel, const struct matrix_side *side)
 {
     const struct style style = {.utf8 = true};
@@ -46,7 +46,7 @@ static void draw_names_of(const struct panel *panel)
     }
 }
 
-/* A box for each run of equal elements, with the number where that is more than one. */
+/* Draws a box for each run of equal elements, with the number if it is above 1. */
 static void draw_row(const struct panel *panel, size_t row)
 {
     const uint64_t *values = panel->matrices->values;
@@ -90,7 +90,7 @@ static gordian_status draw_panel(struct panel *panel, gordian_error *error)
     return status;
 }
 
-/* Where the panel is drawn and how large, below `y`; what it needs in all comes back. */
+/* Places the panel below `y` and returns the space it needs. */
 static void place_panel(struct panel *panel, double y, double *width, double *height)
 {
     const size_t rows = panel->view.rows.count, columns = panel->view.columns.count;
@@ -109,7 +109,7 @@ static struct panel panel_at(struct matrices *matrices, struct output *out,
     return (struct panel){.matrices = matrices, .view = *view, .out = out};
 }
 
-/* The whole picture's size. */
+/* Computes the size of the whole picture. */
 static void measure_picture(struct matrices *matrices, double *width, double *height)
 {
     struct matrix_view view;

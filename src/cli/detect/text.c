@@ -1,4 +1,4 @@
-/* What `gordian detect` prints for people: deadlocks drawn, every event with --all, a summary. */
+/* `gordian detect` as text: deadlocks drawn, every event with --all, a summary. */
 #include "cli/detect/detect.h"
 
 #include "foundation/base/error.h"
@@ -13,80 +13,62 @@ static struct output *out_of(struct detect *detect)
     return &detect->cli->out;
 }
 
-static void write_process(struct detect *detect, const char *name)
-{
-    style_name(&detect->drawing.style, out_of(detect), COLOR_PROCESS, name);
-}
-
-static void write_processes(struct detect *detect, const uint32_t *processes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        output_char(out_of(detect), ' ');
-        write_process(detect, process_label(&detect->labels, processes[i]));
-    }
-}
-
-/* " q1=2" as in the trace; a resource that does not exist has no name here. Returns columns. */
-static size_t write_want(struct detect *detect, uint32_t resource, uint64_t units)
+/* Prints a word and a name, "?" if there is none, and returns their columns. */
+static size_t put_name(struct detect *detect, const char *before, enum color color,
+                       const char *name)
 {
     const struct style *style = &detect->drawing.style;
+    name = name ? name : "?";
+    output_text(out_of(detect), before);
+    style_name(style, out_of(detect), color, name);
+    return strlen(before) + style_width(style, name);
+}
+
+static size_t put_process(struct detect *detect, const char *before, uint32_t process)
+{
+    return put_name(detect, before, COLOR_PROCESS, process_label(&detect->labels, process));
+}
+
+/* Prints " q1=2" as in the trace; "?" for a resource that does not exist. Returns the columns. */
+static size_t write_want(struct detect *detect, uint32_t resource, uint64_t units)
+{
     const char *name = resource == GORDIAN_NONE ? "?" : resource_label(&detect->labels, resource);
     char amount[32] = "";
     if (units != 1)
         snprintf(amount, sizeof amount, "=%llu", (unsigned long long)units);
-    output_char(out_of(detect), ' ');
-    style_name(style, out_of(detect), COLOR_RESOURCE, name);
+    size_t columns = put_name(detect, " ", COLOR_RESOURCE, name);
     output_text(out_of(detect), amount);
-    return 1 + style_width(style, name) + strlen(amount);
+    return columns + strlen(amount);
 }
 
-/* " to p2", where a release names who gets it. */
-static size_t write_heir(struct detect *detect, const gordian_event *event)
-{
-    if (event->op != GORDIAN_OP_RELEASE || event->to == GORDIAN_NONE)
-        return 0;
-    const char *name = process_label(&detect->labels, event->to);
-    output_text(out_of(detect), " to ");
-    write_process(detect, name ? name : "?");
-    return 4 + style_width(&detect->drawing.style, name ? name : "?");
-}
-
-/* " 2 of bob, cal" of an await, " for ann" of an act; how many columns. */
-static size_t write_acts(struct detect *detect, const gordian_event *event)
-{
-    const struct style *style = &detect->drawing.style;
-    size_t columns = 0;
-    if (event->op == GORDIAN_OP_ACT) {
-        if (event->to == GORDIAN_NONE)
-            return 0;
-        output_text(out_of(detect), " for ");
-        const char *name = process_label(&detect->labels, event->to);
-        style_name(style, out_of(detect), COLOR_PROCESS, name);
-        return strlen(" for ") + style_width(style, name);
-    }
-    if (event->units < event->want_count) {
-        output_format(out_of(detect), " %llu of", (unsigned long long)event->units);
-        columns += (size_t)snprintf(NULL, 0, " %llu of", (unsigned long long)event->units);
-    }
-    for (size_t i = 0; i < event->want_count; i++) {
-        const char *name = process_label(&detect->labels, event->wants[i].resource);
-        output_char(out_of(detect), ' ');
-        style_name(style, out_of(detect), COLOR_PROCESS, name ? name : "?");
-        columns += 1 + style_width(style, name ? name : "?");
-    }
-    return columns;
-}
-
+/* Prints the request of an event and returns its columns: " q1=2 q3"; " 2 of bob, cal" for an
+ * await, " for ann" for an act, " to p2" for a release to a process. */
 static size_t write_wants(struct detect *detect, const gordian_event *event)
 {
-    if (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT)
-        return write_acts(detect, event);
-    if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT)
-        return 0;
-    if (!event->wants)
-        return write_want(detect, event->resource, event->units) + write_heir(detect, event);
+    char amount[32] = "";
     size_t columns = 0;
-    for (size_t i = 0; i < event->want_count; i++)
+    switch (event->op) {
+    case GORDIAN_OP_CANCEL:
+    case GORDIAN_OP_EXIT:
+        return 0;
+    case GORDIAN_OP_ACT:
+        return event->to == GORDIAN_NONE ? 0 : put_process(detect, " for ", event->to);
+    case GORDIAN_OP_AWAIT:
+        if (event->units < event->want_count)
+            snprintf(amount, sizeof amount, " %llu of", (unsigned long long)event->units);
+        output_text(out_of(detect), amount);
+        columns = strlen(amount);
+        for (size_t i = 0; i < event->want_count; i++)
+            columns += put_process(detect, " ", event->wants[i].resource);
+        return columns;
+    default:
+        break;
+    }
+    if (!event->wants)
+        columns = write_want(detect, event->resource, event->units);
+    if (!event->wants && event->op == GORDIAN_OP_RELEASE && event->to != GORDIAN_NONE)
+        columns += put_process(detect, " to ", event->to);
+    for (size_t i = 0; event->wants && i < event->want_count; i++)
         columns += write_want(detect, event->wants[i].resource, event->wants[i].units);
     return columns;
 }
@@ -112,7 +94,7 @@ static enum color color_of(gordian_outcome outcome)
     return COLOR_PLAIN;
 }
 
-/* "     7  release ann fork-0        released, served: bob". */
+/* Prints "     7  release ann fork-0        released, served: bob". */
 static void write_event_line(struct detect *detect, const gordian_step *step)
 {
     struct output *out = out_of(detect);
@@ -120,13 +102,14 @@ static void write_event_line(struct detect *detect, const gordian_step *step)
     gordian_outcome outcome = (gordian_outcome)step->result.outcome;
     output_format(out, "%8llu  %-8s", (unsigned long long)step->seq,
                   gordian_op_text(step->event.op));
-    write_process(detect, step->process);
-    size_t columns = style_width(style, step->process) + write_wants(detect, &step->event);
+    size_t columns = put_name(detect, "", COLOR_PROCESS, step->process);
+    columns += write_wants(detect, &step->event);
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
     style_text(style, out, color_of(outcome), gordian_outcome_text(outcome));
     if (step->result.served_count) {
         output_text(out, ", served:");
-        write_processes(detect, detect->served, step->result.served_count);
+        for (size_t i = 0; i < step->result.served_count; i++)
+            put_process(detect, " ", detect->served[i]);
     }
     if (step->message) {
         output_text(out, ": ");
@@ -137,7 +120,7 @@ static void write_event_line(struct detect *detect, const gordian_step *step)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-/* "FILE:12: " before what happened there. */
+/* Prints the position of an event, "FILE:12: ". */
 static void write_place(struct detect *detect, const gordian_step *step)
 {
     struct output *out = out_of(detect);
@@ -150,7 +133,7 @@ static void write_place(struct detect *detect, const gordian_step *step)
 
 static void write_action(struct detect *detect, const gordian_step *step)
 {
-    write_process(detect, step->process);
+    put_name(detect, "", COLOR_PROCESS, step->process);
     output_text(out_of(detect), step->event.op == GORDIAN_OP_AWAIT  ? " awaits"
                                 : step->event.op == GORDIAN_OP_WAIT ? " waits for"
                                                                     : " requests");
@@ -198,7 +181,7 @@ static gordian_status draw_deadlock(struct detect *detect, const gordian_step *s
     TRY(gordian_explain(detect->system, step->event.process, &witness, error));
     TRY(followers_find(&detect->followers, detect->system, &witness, error));
     progress_clear(&detect->cli->progress);
-    /* The search has asked the system other questions since. */
+    /* the search for followers has invalidated the first witness */
     TRY(gordian_explain(detect->system, step->event.process, &witness, error));
     write_heading(detect, step, &witness, detect->followers.members);
     if (!draw_witness(&detect->drawing, &witness, step->event.process))
@@ -218,7 +201,7 @@ static void write_doomed(struct detect *detect, const gordian_step *step)
 
 /* ------------------------------------------------------------------ recovery */
 
-/* What the policy went by: "cost 2". */
+/* Prints the value that the policy compared: "cost 2". */
 static void write_reason(struct output *out, gordian_policy policy, int64_t weight)
 {
     const char *plural = weight == 1 ? "" : "s";
@@ -239,12 +222,11 @@ static void write_reason(struct output *out, gordian_policy policy, int64_t weig
     }
 }
 
-/* "  ends p3: cheapest, cost 2, frees q1 q4, lets p1 p5 go on". */
+/* Prints "  ends p3: cheapest, cost 2, frees q1 q4, lets p1 p5 go on". */
 static void write_victim(struct detect *detect, const gordian_victim *victim)
 {
     struct output *out = out_of(detect);
-    output_text(out, "  ends ");
-    write_process(detect, process_label(&detect->labels, victim->process));
+    put_process(detect, "  ends ", victim->process);
     output_format(out, ": %s, ", gordian_policy_text(detect->policy));
     write_reason(out, detect->policy, victim->weight);
     output_text(out, victim->frees_count ? ", frees" : ", frees nothing");
@@ -252,7 +234,8 @@ static void write_victim(struct detect *detect, const gordian_victim *victim)
         write_want(detect, victim->frees[i].resource, victim->frees[i].units);
     if (victim->served_count) {
         output_text(out, ", lets");
-        write_processes(detect, victim->served, victim->served_count);
+        for (size_t i = 0; i < victim->served_count; i++)
+            put_process(detect, " ", victim->served[i]);
         output_text(out, " go on");
     }
     output_char(out, '\n');

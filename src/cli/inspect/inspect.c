@@ -1,4 +1,4 @@
-/* gordian inspect: names the deadlock of a process that hangs already, or of a core. */
+/* gordian inspect: finds the deadlock of a process that hangs already, or of a core dump. */
 #include "cli/inspect/inspect.h"
 
 #include "cli/base/commands.h"
@@ -16,7 +16,7 @@ static int check_options(struct cli *cli, const struct inspect_settings *setting
     return EXIT_NOTHING;
 }
 
-/* One look, or until something is found. */
+/* Inspects once, or repeatedly until something is found. */
 static int look_on(struct cli *cli, const struct inspect_settings *settings,
                    struct process_snapshot *snapshot)
 {

@@ -1,4 +1,4 @@
-/* gordian inspect, where it was not built. */
+/* gordian inspect in a build without it. */
 #include "cli/base/commands.h"
 
 const struct command command_inspect = {

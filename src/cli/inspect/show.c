@@ -1,4 +1,4 @@
-/* What one look came to: a report of each finding, or what everybody does. */
+/* Prints the result of one scan: a report of each finding, or what the threads do. */
 #include "cli/inspect/inspect.h"
 
 #include "cli/base/write_finding.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES_MOST 16 /* of which nothing was found, a line each */
-#define FINDINGS_MOST  10 /* shown without --verbose */
+#define PROCESSES_MOST 16 /* without a finding, processes printed on lines of their own */
+#define FINDINGS_MOST  10 /* findings printed without --verbose */
 
 /* ------------------------------------------------------------------ files */
 
@@ -74,82 +74,74 @@ static int show_one(struct cli *cli, const struct inspect_settings *settings,
 
 /* ------------------------------------------------------------------ nothing found */
 
-/* How many do what. */
-struct crowd {
+/* How many threads do what. */
+struct activity {
     uint32_t threads, waits, timed, sleeps, stopped, runs;
 };
 
-/* Stopped from outside, by SIGSTOP or a debugger: what it would do cannot be read. */
+/* Is the thread stopped by SIGSTOP or a debugger? Then its next action is unknown. */
 static bool is_stopped(const struct snapshot_thread *thread)
 {
     return thread->is.state == 'T' || thread->is.state == 't';
 }
 
-static void count_crowd(const struct process_snapshot *snapshot, uint32_t process,
-                        struct crowd *crowd)
+static struct activity count_activity(const struct process_snapshot *snapshot, uint32_t first,
+                                      uint32_t end)
 {
-    uint32_t first = snapshot_first_thread(snapshot, process),
-             end = snapshot_first_thread(snapshot, process + 1);
-    crowd->threads += end - first;
+    struct activity activity = {.threads = end - first};
     for (uint32_t i = first; i < end; i++) {
         const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
-        if (is_stopped(thread))
-            crowd->stopped++;
-        else if (!thread->is.steady || !thread->sleeps)
-            crowd->runs++;
-        else if (thread->call.timed)
-            crowd->timed++;
-        else if (thread->wait != SNAPSHOT_NONE)
-            crowd->waits++;
-        else
-            crowd->sleeps++;
+        (*(is_stopped(thread)                      ? &activity.stopped
+           : !thread->is.steady || !thread->sleeps ? &activity.runs
+           : thread->call.timed                    ? &activity.timed
+           : thread->wait != SNAPSHOT_NONE         ? &activity.waits
+                                                   : &activity.sleeps))++;
     }
+    return activity;
 }
 
-static void show_crowd(struct cli *cli, const struct crowd *crowd)
+static void show_activity(struct cli *cli, const struct activity *activity)
 {
     output_format(&cli->out,
                   ": of %u thread%s %u wait%s for a lock, a condition, a thread or a process, %u "
                   "sleep%s in other calls, %u for a limited time, %u %s",
-                  crowd->threads, crowd->threads == 1 ? "" : "s", crowd->waits,
-                  crowd->waits == 1 ? "s" : "", crowd->sleeps, crowd->sleeps == 1 ? "s" : "",
-                  crowd->timed, crowd->runs, crowd->runs == 1 ? "runs" : "run");
-    if (crowd->stopped)
-        output_format(&cli->out, ", %u %s stopped", crowd->stopped,
-                      crowd->stopped == 1 ? "is" : "are");
+                  activity->threads, activity->threads == 1 ? "" : "s", activity->waits,
+                  activity->waits == 1 ? "s" : "", activity->sleeps,
+                  activity->sleeps == 1 ? "s" : "", activity->timed, activity->runs,
+                  activity->runs == 1 ? "runs" : "run");
+    if (activity->stopped)
+        output_format(&cli->out, ", %u %s stopped", activity->stopped,
+                      activity->stopped == 1 ? "is" : "are");
     output_char(&cli->out, '\n');
 }
 
-/* A line each, or one for all where they are many. */
-static void show_crowds(struct cli *cli, const struct process_snapshot *snapshot)
+/* Prints a line for each process, or one line for many. */
+static void show_activities(struct cli *cli, const struct process_snapshot *snapshot)
 {
-    struct crowd all = {0};
     bool many = snapshot->target_count > PROCESSES_MOST;
-    for (uint32_t i = 0; i < snapshot->target_count; i++) {
-        const struct target *target = snapshot->targets[i];
-        struct crowd crowd = {0};
-        count_crowd(snapshot, i, many ? &all : &crowd);
-        if (many)
-            continue;
-        output_format(&cli->out, "gordian: nothing found in process %u (%s)", target->seen_pid,
-                      path_tail(target->program));
-        show_crowd(cli, &crowd);
-    }
-    if (many) {
+    if (many)
         output_format(&cli->out, "gordian: nothing found in %zu processes",
                       (size_t)snapshot->target_count);
-        show_crowd(cli, &all);
+    for (uint32_t i = 0; i < (many ? 1 : snapshot->target_count); i++) {
+        const struct target *target = snapshot->targets[i];
+        struct activity activity =
+            count_activity(snapshot, snapshot_first_thread(snapshot, i),
+                           snapshot_first_thread(snapshot, many ? snapshot->target_count : i + 1));
+        if (!many)
+            output_format(&cli->out, "gordian: nothing found in process %u (%s)", target->seen_pid,
+                          path_tail(target->program));
+        show_activity(cli, &activity);
     }
 }
 
-/* Are its locks those of another run-time system, which were not looked at? */
+/* Does the process use another run-time system, whose locks were not examined? */
 static bool is_foreign(const struct process_snapshot *snapshot,
                        const struct snapshot_thread *thread)
 {
     return snapshot->targets[thread->process]->runtime != TARGET_PLAIN;
 }
 
-/* Threads whose locks, or the process that could end their wait, were not looked at. */
+/* Counts the threads whose locks, or whose waking process, were not examined. */
 static size_t count_unseen(const struct process_snapshot *snapshot)
 {
     size_t unseen = 0;
@@ -160,7 +152,7 @@ static size_t count_unseen(const struct process_snapshot *snapshot)
     return unseen;
 }
 
-/* What cannot be known, each sentence once. */
+/* Prints what could not be determined, each sentence once. */
 static void show_unknown(struct cli *cli, const struct process_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot_thread_count(snapshot); i++) {
@@ -183,17 +175,7 @@ static size_t count_stopped(const struct process_snapshot *snapshot)
     return stopped;
 }
 
-/* Was there something that could not be read, and that might be part of a deadlock? */
-static bool is_incomplete(const struct inspect_settings *settings,
-                          const struct process_snapshot *snapshot)
-{
-    bool missed = settings->unread > 0 || count_stopped(snapshot) > 0 || count_unseen(snapshot) > 0;
-    for (size_t i = 0; i < snapshot->target_count; i++)
-        missed = missed || snapshot->targets[i]->truncated;
-    return missed;
-}
-
-/* The same for programs, as `gordian run --json` has it: a line of its own. */
+/* Writes the line "incomplete" as `gordian run --json` does. */
 static void write_incomplete(struct cli *cli, const struct inspect_settings *settings,
                              const struct process_snapshot *snapshot)
 {
@@ -212,7 +194,7 @@ static void write_incomplete(struct cli *cli, const struct inspect_settings *set
     json_end(&json);
 }
 
-/* Whoever is stopped from outside does not say what it would do. */
+/* Reports stopped threads, whose next action is unknown. */
 static void show_stopped(struct cli *cli, const struct process_snapshot *snapshot)
 {
     size_t stopped = count_stopped(snapshot);
@@ -226,8 +208,12 @@ static void show_stopped(struct cli *cli, const struct process_snapshot *snapsho
 static int show_nothing(struct cli *cli, const struct inspect_settings *settings,
                         struct process_snapshot *snapshot, const struct inspect_findings *findings)
 {
-    int code = is_incomplete(settings, snapshot) ? EXIT_INCOMPLETE : EXIT_NOTHING;
-    /* What was not seen, where nothing was found. */
+    /* What could not be read may be part of a deadlock. */
+    bool missed = settings->unread > 0 || count_stopped(snapshot) > 0 || count_unseen(snapshot) > 0;
+    for (size_t i = 0; i < snapshot->target_count; i++)
+        missed = missed || snapshot->targets[i]->truncated;
+    int code = missed ? EXIT_INCOMPLETE : EXIT_NOTHING;
+    /* report what was not seen */
     if (settings->unread)
         cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",
                 settings->unread, settings->unread == 1 ? "" : "es", settings->why);
@@ -238,14 +224,14 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
         return shown != EXIT_NOTHING ? shown : code;
     }
     if (!cli->quiet) {
-        show_crowds(cli, snapshot);
+        show_activities(cli, snapshot);
         show_unknown(cli, snapshot);
         show_stopped(cli, snapshot);
     }
     return code;
 }
 
-/* ------------------------------------------------------------------ what was done for it */
+/* ------------------------------------------------------------------ notes */
 
 static void show_notes(struct cli *cli, const struct inspect_settings *settings,
                        const struct process_snapshot *snapshot)
@@ -267,7 +253,7 @@ static void show_notes(struct cli *cli, const struct inspect_settings *settings,
     }
 }
 
-/* --core: of every process in which something was found; the first under the name itself. */
+/* --core: writes a core dump of each process with a finding; the first under the given name. */
 static int write_cores(struct cli *cli, const struct inspect_settings *settings,
                        struct process_snapshot *snapshot, const struct inspect_findings *findings)
 {

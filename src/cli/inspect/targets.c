@@ -1,3 +1,4 @@
+/* Opens the processes and core dumps to inspect. */
 #define _GNU_SOURCE
 #include "cli/inspect/inspect.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Targets being gathered. */
+/* The opened processes and core dumps. */
 struct crowd {
     struct cli *cli;
     struct target **list;
@@ -30,24 +31,17 @@ static gordian_status add_target(struct crowd *crowd, struct target *target, gor
     return GORDIAN_OK;
 }
 
-static bool is_there(const struct crowd *crowd, uint32_t pid)
-{
-    for (size_t i = 0; i < crowd->count; i++)
-        if (!crowd->list[i]->core && crowd->list[i]->seen_pid == pid)
-            return true;
-    return false;
-}
-
 static gordian_status add_live(struct crowd *crowd, uint32_t pid, gordian_error *error)
 {
     struct target *target;
-    if (is_there(crowd, pid))
-        return GORDIAN_OK;
+    for (size_t i = 0; i < crowd->count; i++)
+        if (!crowd->list[i]->core && crowd->list[i]->seen_pid == pid)
+            return GORDIAN_OK;
     gordian_status status = target_open_live(&target, pid, error);
     return status == GORDIAN_OK ? add_target(crowd, target, error) : status;
 }
 
-/* A number is a process, anything else a core. */
+/* A number is a process, anything else a core dump. */
 static gordian_status add_operand(struct crowd *crowd, const struct inspect_settings *settings,
                                   const char *operand, gordian_error *error)
 {
@@ -87,7 +81,7 @@ static bool list_kin(const gordian_allocator *memory, struct kin **list, size_t 
     return done;
 }
 
-/* Children of the wanted are wanted; parents may be listed behind their children. */
+/* Marks the descendants of marked processes. Parents may be listed after their children. */
 static void mark_descendants(struct kin *list, size_t count, uint32_t root)
 {
     bool more = true;
@@ -103,15 +97,8 @@ static void mark_descendants(struct kin *list, size_t count, uint32_t root)
     }
 }
 
-/* Is it there, and a program of its own? Zombies and threads of the kernel hold nothing. */
-static bool lives_on(uint32_t pid)
-{
-    char text[PROC_STAT];
-    return proc_stat(pid, text) && proc_living(pid) && !proc_is_kernel(pid);
-}
-
-/* Those that cannot be opened are passed over, except the one named by --tree. Programs among them
- * are counted: nothing is known about them. */
+/* Skips processes that cannot be opened, except the one of --tree, and counts the programs among
+ * them. */
 static gordian_status add_many(struct crowd *crowd, struct inspect_settings *settings,
                                gordian_error *error)
 {
@@ -124,17 +111,18 @@ static gordian_status add_many(struct crowd *crowd, struct inspect_settings *set
         mark_descendants(list, count, settings->tree);
         status = add_live(crowd, settings->tree, error);
     }
-    size_t named = crowd->count; /* those must be there, or it is an error */
+    size_t named = crowd->count; /* targets that must exist */
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         gordian_error refused = {0};
+        char text[PROC_STAT];
         if ((!settings->all && !list[i].wanted) || list[i].pid == (uint32_t)getpid())
             continue;
         gordian_status opened = add_live(crowd, list[i].pid, &refused);
         if (opened == GORDIAN_STATUS_MEMORY)
             status = fail_memory(error);
-        else if (opened != GORDIAN_OK && lives_on(list[i].pid)) {
-            /* One that lives and may not be read could be part of a deadlock, or be the one that
-             * acts. */
+        else if (opened != GORDIAN_OK && proc_stat(list[i].pid, text) && proc_living(list[i].pid) &&
+                 !proc_is_kernel(list[i].pid)) {
+            /* A living process that cannot be read may be part of a deadlock, or act. */
             if (settings->unread++ == 0)
                 snprintf(settings->why, sizeof settings->why, "%.290s", refused.message);
         }

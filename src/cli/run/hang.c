@@ -1,3 +1,4 @@
+/* Polls and scans the process tree for hangs. */
 #include "cli/run/hang.h"
 
 #include "cli/run/report_print.h"
@@ -17,17 +18,17 @@
 
 #define GLANCE_FIRST   (20 * MS)
 #define GLANCE_MOST    (1000 * (uint64_t)MS)
-#define GLANCE_SHARE   200        /* a glance takes at most one part in so many of the time */
-#define STILL_ENOUGH   (250 * MS) /* before a look */
-#define STILL_RESTING  (1000 * (uint64_t)MS) /* where everybody pauses, or waits for events */
-#define STILL_FIRST    (100 * MS)            /* between looks at a tree that stands still */
+#define GLANCE_SHARE   200 /* polls of the process tree may use one part in 200 of the time */
+#define STILL_ENOUGH   (250 * MS)            /* idle time before a scan */
+#define STILL_RESTING  (1000 * (uint64_t)MS) /* if all threads pause or wait for events */
+#define STILL_FIRST    (100 * MS)            /* between scans of an idle tree */
 #define STILL_MOST     (8000 * (uint64_t)MS)
-#define MOVING_FIRST   (2000 * (uint64_t)MS) /* at one that moves */
+#define MOVING_FIRST   (2000 * (uint64_t)MS) /* between scans of an active tree */
 #define MOVING_MOST    (64000 * (uint64_t)MS)
 #define LOOK_SHARE     100
 #define CONFIRM_PROVED (200 * MS)
-#define CONFIRM_LIKELY (3000 * (uint64_t)MS) /* the library inside comes first */
-#define CONFIRM_RANKS  (1000 * (uint64_t)MS) /* what is on its way gets there meanwhile */
+#define CONFIRM_LIKELY (3000 * (uint64_t)MS) /* the preloaded library reports first */
+#define CONFIRM_RANKS  (1000 * (uint64_t)MS) /* messages in transit arrive in this time */
 #define RANKS_PAUSE    (250 * MS)
 #define RAN_ENOUGH     (20 * MS)
 #define STOP_MS        50
@@ -56,9 +57,9 @@ void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *se
 
 static void forget_snapshot(struct hang *hang)
 {
-    if (hang->snapshot_opened)
+    if (hang->snapshot_is_open)
         snapshot_close(&hang->snapshot);
-    hang->snapshot_opened = false;
+    hang->snapshot_is_open = false;
 }
 
 void hang_close(struct hang *hang)
@@ -71,11 +72,11 @@ void hang_close(struct hang *hang)
     output_close(&hang->picture);
 }
 
-/* ------------------------------------------------------------------ the look */
+/* ------------------------------------------------------------------ scans */
 
 static bool same_processes(const struct hang *hang, const struct tree *tree)
 {
-    if (!hang->snapshot_opened || hang->snapshot.target_count != tree->count)
+    if (!hang->snapshot_is_open || hang->snapshot.target_count != tree->count)
         return false;
     for (size_t i = 0; i < tree->count; i++)
         if (hang->snapshot.targets[i]->seen_pid != tree->pids[i])
@@ -83,8 +84,8 @@ static bool same_processes(const struct hang *hang, const struct tree *tree)
     return true;
 }
 
-/* Opens all of them. One that may not be looked at could be the one that acts: then nothing is
- * known, unless it has just ended. */
+/* Opens all processes of the tree. A process that may not be inspected could be the one that acts,
+ * so nothing is known then, unless it has just ended. */
 static gordian_status open_targets(struct hang *hang, const struct tree *tree, gordian_error *error)
 {
     const gordian_allocator *memory = &hang->findings.memory;
@@ -97,15 +98,15 @@ static gordian_status open_targets(struct hang *hang, const struct tree *tree, g
             targets[count++]->passing = true;
     }
     THEN(status, snapshot_open(&hang->snapshot, targets, count, error));
-    hang->snapshot_opened = status == GORDIAN_OK;
+    hang->snapshot_is_open = status == GORDIAN_OK;
     for (size_t i = 0; i < count && status != GORDIAN_OK; i++)
         target_close(targets[i]);
     memory_free(memory, targets);
     return status;
 }
 
-/* Does anybody sleep without end in what another could end? Nobody does in a pause, or in front of
- * a terminal's events. */
+/* Does a thread sleep without a limit in a wait that another thread could end? Pauses and waits for
+ * terminal events do not count. */
 static bool is_worth_looking(const struct process_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->target_count; i++)
@@ -119,7 +120,7 @@ static bool is_worth_looking(const struct process_snapshot *snapshot)
     return false;
 }
 
-/* Opens all of them, unless they are the same as before. */
+/* Opens all processes, unless they are the same as before. */
 static gordian_status open_tree(struct hang *hang, gordian_error *error)
 {
     struct tree tree;
@@ -132,13 +133,13 @@ static gordian_status open_tree(struct hang *hang, gordian_error *error)
     return status;
 }
 
-/* A look at all of them together; `still`: nobody moves, so a stop disturbs nobody. */
+/* Scans all processes together. `still`: no thread moves, so stopping one disturbs nothing. */
 static gordian_status inspect_tree(struct hang *hang, bool still, gordian_error *error)
 {
     gordian_status status = open_tree(hang, error);
     if (status == GORDIAN_OK) {
         hang->snapshot.stop_ms = still ? STOP_MS : 0;
-        hang->snapshot.ask_ms = ASK_MS; /* who is asked is stuck, as far as is known */
+        hang->snapshot.ask_ms = ASK_MS; /* a process that is asked about is assumed to be stuck */
         hang->snapshot.for_run = true;
         status = inspect_look(&hang->snapshot, &hang->findings, error);
     }
@@ -147,22 +148,23 @@ static gordian_status inspect_tree(struct hang *hang, bool still, gordian_error 
     return status;
 }
 
-/* Do all threads pause, or wait for events? A short rest is not worth a look. */
+/* Do all threads pause or wait for events? A short rest is not worth a scan. */
 static bool is_resting(struct hang *hang)
 {
     gordian_error ignored;
     if (open_tree(hang, &ignored) != GORDIAN_OK)
         return false;
-    /* Lists what each thread sleeps in, which needs no symbols. */
+    /* lists the system call of each thread, which needs no symbols */
     for (size_t i = 0; i < hang->snapshot.target_count; i++)
         if (target_list(hang->snapshot.targets[i], &ignored) != GORDIAN_OK)
             return false;
     return !is_worth_looking(&hang->snapshot);
 }
 
-/* ------------------------------------------------------------------ what was found before */
+/* ------------------------------------------------------------------ suspects */
 
-/* Who, in what wait, having moved how often: the same twice, and it has stood still. */
+/* Returns a fingerprint of the members, their waits and their context switches. If it is equal in
+ * two scans, no member has moved. */
 static uint64_t mark_of(const struct process_snapshot *snapshot,
                         const struct inspect_finding *finding)
 {
@@ -171,7 +173,7 @@ static uint64_t mark_of(const struct process_snapshot *snapshot,
         const struct snapshot_thread *thread = snapshot_thread(snapshot, finding->members[i]);
         const struct snapshot_lock *lock =
             snapshot_lock(snapshot, snapshot_edge(snapshot, thread->wait)->lock);
-        /* Who waits for the GIL, or spins, runs all the time. */
+        /* a thread that waits for the GIL or spins is always switched */
         bool restless = lock->kind == INCIDENT_GIL || thread->spins;
         uint64_t moved = restless ? 0 : thread->is.switches;
         mark += hash_word(hash_word(thread->is.seen_tid) + hash_word(moved) * 3 +
@@ -185,7 +187,7 @@ static uint32_t waits_for_what(const struct process_snapshot *snapshot, uint32_t
     return snapshot_awaited_lock(snapshot, member)->kind;
 }
 
-/* Is a rank of an MPI program part of it? */
+/* Is a rank of an MPI program a member? */
 static bool has_ranks(const struct process_snapshot *snapshot,
                       const struct inspect_finding *finding)
 {
@@ -197,7 +199,7 @@ static bool has_ranks(const struct process_snapshot *snapshot,
     return false;
 }
 
-/* How long a thread has had a processor, ever, in ns. */
+/* Returns the total processor time of a thread in ns. */
 static uint64_t ran_ns(uint32_t tid)
 {
     char path[64];
@@ -211,8 +213,8 @@ static uint64_t ran_ns(uint32_t tid)
     return ns;
 }
 
-/* A send that waits, as far as its rank has written down, may only have got no processor yet to
- * find that it can be buffered. So the ranks must have run. */
+/* Is a member waiting in a send? Its rank may not have run since and not have seen that the send
+ * can be buffered, so the ranks must have run before a report. */
 static bool waits_in_send(const struct process_snapshot *snapshot,
                           const struct inspect_finding *finding)
 {
@@ -234,13 +236,13 @@ static uint64_t *list_runs(const struct hang *hang, const struct inspect_finding
     return ran;
 }
 
-/* Have all who poll for messages run since? */
+/* Have all members that poll for messages run since? */
 static bool have_run(const struct hang *hang, const struct inspect_finding *finding,
                      const struct suspect *suspect)
 {
     for (size_t i = 0; suspect->ran && i < finding->member_count; i++) {
         uint32_t tid = snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
-        uint64_t before = 0; /* when the suspicion came up */
+        uint64_t before = 0; /* value when the suspect was recorded */
         for (size_t k = finding->member_count; k-- > 0;)
             if (suspect->ran[2 * k] == tid)
                 before = suspect->ran[2 * k + 1];
@@ -251,7 +253,7 @@ static bool have_run(const struct hang *hang, const struct inspect_finding *find
     return true;
 }
 
-/* Was it seen long enough ago? If it is new, it is remembered. */
+/* Was the finding first seen long enough ago? Records it if it is new. */
 static bool is_second_time(struct hang *hang, const struct inspect_finding *finding, uint64_t now)
 {
     uint64_t mark = mark_of(&hang->snapshot, finding);
@@ -269,7 +271,7 @@ static bool is_second_time(struct hang *hang, const struct inspect_finding *find
     return false;
 }
 
-/* Those that this look did not find again are no suspects any more. */
+/* Drops suspects that the latest scan did not find again. */
 static void drop_suspects(struct hang *hang)
 {
     size_t kept = 0;
@@ -285,7 +287,7 @@ static void drop_suspects(struct hang *hang)
     hang->suspect_count = kept;
 }
 
-/* Told already, by this process or by the library in the program. */
+/* Was it reported already, by this process or by the preloaded library? */
 static bool is_reported(const struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
@@ -300,9 +302,9 @@ static bool is_reported(const struct hang *hang, const struct inspect_finding *f
     return false;
 }
 
-/* ------------------------------------------------------------------ what is done about it */
+/* ------------------------------------------------------------------ reports */
 
-/* The processes that are part of it. */
+/* Ends the processes of the members. */
 static void end_members(struct hang *hang, const struct inspect_finding *finding)
 {
     const struct process_snapshot *snapshot = &hang->snapshot;
@@ -335,8 +337,8 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
                         sizeof *hang->told))
             hang->told[hang->told_count++] =
                 snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
-    /* What is about to be ended, or only polls, may be stopped for its stack for a long time: it is
-     * reported only once. */
+    /* A process that will be ended, or that only polls, may be stopped for long: it is reported
+     * only once. */
     if (ends || has_ranks(&hang->snapshot, finding)) {
         for (size_t i = 0; i < finding->member_count; i++)
             hang->snapshot.targets[snapshot_thread(&hang->snapshot, finding->members[i])->process]
@@ -348,7 +350,8 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
         return;
     }
     report.head.action = ends ? INCIDENT_ABORT : INCIDENT_GO_ON;
-    /* Proved, but something could still act: sources/run/judge/verdict_policy.h. */
+    /* The finding is proved, but a handler or timer could still act:
+     * sources/run/judge/verdict_policy.h. */
     if (hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED && !ends)
         report.note = report_format(&report, "%s Proved, but %s.", report.note, policy_spares);
     session_open(&session, hang->folder);
@@ -365,7 +368,7 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
         end_members(hang, finding);
 }
 
-/* Everybody as they are now, for the case that they are never seen to move again. */
+/* Keeps a report of all threads, in case they never move again. */
 static void take_picture(struct hang *hang)
 {
     struct report report;
@@ -382,21 +385,21 @@ static void take_picture(struct hang *hang)
     hang->pictured = clock_ns();
 }
 
-/* ------------------------------------------------------------------ when */
+/* ------------------------------------------------------------------ schedule */
 
-/* Looking is not allowed, or could not be done this time. */
+/* Reports that scans are not permitted, or failed this time. */
 static void say_blind(struct hang *hang, const gordian_error *error)
 {
     struct tree_glance now;
     tree_look(hang->root, &now);
     if (now.threads == 0 || tree_moved(&hang->last, &now))
-        return; /* somebody has ended meanwhile: that is no reason */
+        return; /* a process has just ended: that explains the failure */
     hang->blind = true;
     if (hang->cli->verbose)
         cli_say(hang->cli, "hangs are not looked for from outside: %s", error->message);
 }
 
-/* When to look again: later each time, and never so that looking takes a good part of the time. */
+/* Plans the next scan: later each time, and never so soon that scans use much of the time. */
 static void plan_look(struct hang *hang, bool still, bool pending, uint64_t cost)
 {
     uint64_t now = clock_ns(), most = still ? STILL_MOST : MOVING_MOST;
@@ -410,7 +413,7 @@ static void plan_look(struct hang *hang, bool still, bool pending, uint64_t cost
         hang->next_moving = next;
 }
 
-/* Tells what is confirmed; true: something waits for that. */
+/* Reports what is confirmed. True: something still waits for confirmation. */
 static bool report_confirmed(struct hang *hang, uint64_t now)
 {
     bool pending = false;
@@ -442,17 +445,17 @@ static void look_closely(struct hang *hang, bool still)
     bool pending = report_confirmed(hang, now);
     if (status == GORDIAN_OK && !pending)
         take_picture(hang);
-    /* A busy machine or a debugger may have hidden something: then the tree is looked at again. */
+    /* A busy machine or a debugger may have hidden something: scan again. */
     bool clear = status != GORDIAN_OK || !hang->snapshot.missed;
     for (size_t i = 0; status == GORDIAN_OK && i < snapshot_thread_count(&hang->snapshot); i++)
         clear = clear && snapshot_thread(&hang->snapshot, i)->is.steady;
     hang->looked_still = still && !pending && clear;
     plan_look(hang, still, pending, now - start);
     if (still)
-        tree_look(hang->root, &hang->last); /* the look made threads move that it stopped */
+        tree_look(hang->root, &hang->last); /* the scan itself moved the threads that it stopped */
 }
 
-/* --on-hang: nothing has moved for so long. */
+/* --on-hang: nothing moved for this long. */
 static void end_hang(struct hang *hang)
 {
     struct tree tree;
@@ -470,7 +473,7 @@ static void end_hang(struct hang *hang)
 
 static void note_glance(struct hang *hang, const struct tree_glance *now, uint64_t when)
 {
-    /* One who computes need not be switched for seconds, nor one who gets no processor. */
+    /* A computing thread may not be switched for seconds, nor one that gets no processor. */
     if (tree_moved(&hang->last, now) || now->stopped || now->running)
         hang->idle_since = 0;
     else if (!hang->idle_since)
@@ -503,7 +506,7 @@ void hang_look(struct hang *hang)
     tree_look(hang->root, &now);
     uint64_t cost = clock_ns() - start;
     note_glance(hang, &now, start);
-    /* Ranks that poll and make no progress: that is a tree that stands still, too. */
+    /* MPI ranks that poll without progress count as an idle tree */
     if (ranks_glance(&hang->ranks, hang->folder)) {
         hang->next_moving = start + RANKS_PAUSE;
         hang->moving_pause = RANKS_PAUSE;

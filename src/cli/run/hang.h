@@ -1,15 +1,14 @@
-/* Hangs that the library inside the program cannot see, found by the command that started it.
+/* Hangs that the preloaded library cannot see, found from outside by the command.
  *
- * The command glances at the tree of processes (process_tree.h) now and then, ever more rarely
- * while things move. Once nobody has moved for a moment, it looks as `gordian inspect` does, at all
- * of them together; a tree in which somebody always moves is looked at too, but seldom and without
- * stopping anybody. What is found must be found again by a later look, the same threads in the same
- * waits without having moved, before it is told: *proved* ends the processes that are part of it,
- * as the library would, *likely* is told and they go on (--on-likely).
+ * The command polls the process tree (process_tree.h), less and less often while threads move. When
+ * no thread has moved for a moment, it scans all processes together as `gordian inspect` does. It
+ * also scans a tree that keeps moving, but rarely and without stopping a thread. Before a report, a
+ * later scan must find the same threads in the same waits without having moved. *proved* ends the
+ * member processes, as the library does. *likely* is reported and the processes continue
+ * (--on-likely).
  *
- * Looking is done by this process itself, since it is the parent: the kernel lets parents look
- * (Yama's ptrace_scope 1) where it lets nobody else.
- */
+ * This process does the scans itself because it is the parent: with Yama's ptrace_scope 1 the
+ * kernel lets only parents inspect. */
 #pragma once
 
 #include "cli/run/mpi_ranks.h"
@@ -17,42 +16,42 @@
 #include "cli/run/run.h"
 #include "sources/inspect/inspect.h"
 
-/* A finding that waits for a second look. */
+/* A finding that waits for confirmation by a later scan. */
 struct suspect {
-    uint64_t mark;  /* of the finding: who, in what, moved how often */
+    uint64_t mark;  /* fingerprint of its members, their waits and switches */
     uint64_t since; /* when it was first seen */
-    uint64_t *ran;  /* number and time run so far of each member; NULL: that does not matter */
+    uint64_t *ran;  /* tid and processor time of each member; NULL: not needed */
 };
 
 struct hang {
     struct cli *cli;
     const struct run_settings *settings;
-    const char *folder; /* of the session */
+    const char *folder; /* directory of the session */
     pid_t root;
 
-    /* glancing */
+    /* polls of the process tree */
     struct tree_glance last;
-    uint64_t next, pause;   /* when to glance, and how far apart */
-    uint64_t still_since;   /* 0: something moves */
-    uint64_t idle_since;    /* the same, and nobody would; 0: somebody does */
-    struct run_ranks ranks; /* of MPI programs: they poll, and move all the time */
+    uint64_t next, pause;   /* time of the next poll, and the interval */
+    uint64_t still_since;   /* when threads stopped moving; 0: they move */
+    uint64_t idle_since;    /* the same, counting running threads as moving */
+    struct run_ranks ranks; /* MPI ranks, which poll and therefore always move */
 
-    /* looking */
-    bool blind;                         /* looking is not allowed: was said */
-    bool looked_still;                  /* nothing has moved since the last look */
-    uint64_t next_still, still_pause;   /* when to look at a tree that stands still, not before; */
-    uint64_t next_moving, moving_pause; /* at one that moves; they grow with looks in vain */
-    struct process_snapshot snapshot;   /* kept while the processes are the same */
-    bool snapshot_opened;
+    /* scans */
+    bool blind;                         /* scans are not permitted, which was reported */
+    bool looked_still;                  /* nothing has moved since the last scan */
+    uint64_t next_still, still_pause;   /* next scan of an idle tree, and the interval */
+    uint64_t next_moving, moving_pause; /* next scan of an active tree; intervals grow */
+    struct process_snapshot snapshot;   /* reused while the processes are the same */
+    bool snapshot_is_open;
     struct inspect_findings findings;
     struct suspect *suspects;
     size_t suspect_count, suspect_room;
-    uint32_t *told; /* threads that were told as stuck */
+    uint32_t *told; /* threads reported as stuck */
     size_t told_count, told_room;
 
-    /* what it came to */
-    struct output picture; /* everybody, at the last look that found nothing */
-    uint64_t pictured;     /* when; 0: never */
+    /* results */
+    struct output picture; /* report of all threads at the last scan without a finding */
+    uint64_t pictured;     /* its time; 0: none */
     uint64_t proved, likely;
     bool hung; /* ended by --on-hang */
 };
@@ -61,6 +60,6 @@ void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *se
                const char *folder, pid_t root);
 void hang_close(struct hang *hang);
 
-/* How long until hang_look has something to do, in ns. */
+/* Returns the time until hang_look has something to do, in ns. */
 uint64_t hang_pause(const struct hang *hang);
 void hang_look(struct hang *hang);

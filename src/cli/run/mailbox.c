@@ -1,5 +1,7 @@
+/* Delivers incidents that watched processes leave in the mailbox. */
 #define _GNU_SOURCE
 #include "cli/run/run.h"
+#include "foundation/base/io/output.h"
 #include "foundation/base/modules.h"
 #include "foundation/records/incident.h"
 
@@ -30,7 +32,7 @@ struct run_mailbox {
 
 /* ------------------------------------------------------------------ the reporter */
 
-/* The incident in a file that has no name; -1: not possible. */
+/* Writes the incident to an anonymous file. -1: not possible. */
 static int incident_file(const struct incident_mailbox *box)
 {
     struct incident header;
@@ -39,20 +41,14 @@ static int incident_file(const struct incident_mailbox *box)
     if (size < sizeof header || size > INCIDENT_MAILBOX_ROOM)
         return -1;
     int fd = memfd_create("gordian-incident", MFD_CLOEXEC);
-    for (size_t done = 0; fd >= 0 && done < size;) {
-        ssize_t written = pwrite(fd, box->data + done, size - done, (off_t)done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            close(fd);
-            return -1;
-        }
-        done += (size_t)written;
+    if (fd >= 0 && (!write_whole(fd, box->data, size) || lseek(fd, 0, SEEK_SET) != 0)) {
+        close(fd);
+        return -1;
     }
     return fd;
 }
 
-/* Without the library in it. To be freed; NULL: no memory. */
+/* Copies the environment without LD_PRELOAD. Free it. NULL: out of memory. */
 static char **reporter_environment(void)
 {
     size_t count = 0, kept = 0;
@@ -106,7 +102,7 @@ static uint32_t await_incident(int fd)
     return got > 0 && read(fd, &answer, 1) == 1 ? (uint32_t)answer : INCIDENT_FAILED;
 }
 
-/* Out of the way of the numbers the reporter has them under. */
+/* Moves a descriptor away from the numbers that the reporter expects. */
 static int moved_up(int fd)
 {
     int moved = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 10) : -1;
@@ -194,7 +190,7 @@ void run_mailbox_attend(struct run_mailbox *mailbox)
     if (!mailbox)
         return;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the other thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the main thread handles signals */
     mailbox->attended = pthread_create(&mailbox->thread, NULL, attend_mailbox, mailbox) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!mailbox->attended)
@@ -207,7 +203,7 @@ void run_mailbox_close(struct run_mailbox *mailbox)
         return;
     struct timespec soon;
     atomic_store(&mailbox->over, true);
-    while (mailbox->attended) { /* it may have been about to sleep */
+    while (mailbox->attended) { /* the thread may have been about to sleep */
         wake_all(mailbox->box);
         clock_gettime(CLOCK_MONOTONIC, &soon);
         soon.tv_nsec += 1000000;

@@ -1,3 +1,4 @@
+/* Polls the records of MPI ranks for progress. */
 #include "cli/run/mpi_ranks.h"
 
 #include "foundation/records/mpi_rank.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The calls that a rank has begun and ended so far; `waits`: it is in one, or tests in vain. */
+/* Counts the calls that a rank began and ended. `waits`: it is in a call, or tests in vain. */
 static uint64_t count_calls(const char *path, bool *waits)
 {
     uint64_t calls = 0;

@@ -1,14 +1,14 @@
-/* Ranks of MPI programs that `gordian run` has started: do they come further? They poll while they
- * wait, so processors do not tell; their records do (foundation/records/mpi_rank.h). */
+/* Progress of the MPI ranks that `gordian run` started. Ranks poll while they wait, so processor
+ * time shows nothing; their records do (foundation/records/mpi_rank.h). */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct run_ranks {
-    uint64_t calls; /* of all ranks together, as of the last glance */
-    bool quiet;     /* it was the same the time before, and somebody waits */
+    uint64_t calls; /* of all ranks, at the last poll */
+    bool quiet;     /* no progress since the last poll, and a rank waits */
 };
 
-/* True: they have just become quiet. */
+/* Polls the ranks. True: they have just stopped making progress. */
 bool ranks_glance(struct run_ranks *ranks, const char *folder);

@@ -1,4 +1,4 @@
-/* gordian run, where it was built without elfutils. */
+/* gordian run in a build without elfutils. */
 #include "cli/base/commands.h"
 #include "cli/run/run.h"
 #include "cli/run_library.h"

@@ -1,5 +1,5 @@
-/* Where the preloaded library is: beside the command when it runs in its build folder, in the
- * library folder when it is installed, wherever both have been moved to. */
+/* Finds the preloaded library: next to the command in its build directory, or in the library
+ * directory of an installation. Both can be moved. */
 #include "cli/run_library.h"
 #include "foundation/base/modules.h"
 
@@ -11,11 +11,11 @@
 
 #define LIBRARY "libgordian-run.so"
 
-/* Paths from the folder of the command. */
+/* Paths relative to the directory of the command. */
 static const char *const places[] = {
     LIBRARY,
     "src/sources/run/" LIBRARY,
-#ifdef RUN_LIBRARY_FOLDER /* where it is installed: mostly relative, too */
+#ifdef RUN_LIBRARY_FOLDER /* path in an installation, usually relative as well */
     RUN_LIBRARY_FOLDER "/" LIBRARY,
 #endif
     "../lib/gordian/" LIBRARY,

@@ -1,3 +1,4 @@
+/* Lists the process tree, detects progress and ends processes. */
 #define _GNU_SOURCE
 #include "cli/run/process_tree.h"
 
@@ -5,6 +6,7 @@
 #include "foundation/base/hash.h"
 #include "foundation/base/memory.h"
 #include "foundation/records/incident.h"
+#include "sources/inspect/target/proc.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,19 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CORE_PATIENCE_NS 5000000000u /* to write a core */
+#define CORE_PATIENCE_NS 5000000000u /* time limit for writing a core dump */
 
-static ssize_t read_proc_file(int folder, const char *path, char *text, size_t size)
-{
-    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-    ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
-    if (fd >= 0)
-        close(fd);
-    text[count > 0 ? count : 0] = '\0';
-    return count;
-}
-
-/* ------------------------------------------------------------------ who */
+/* ------------------------------------------------------------------ processes */
 
 static bool add_pid(struct tree *tree, uint32_t pid)
 {
@@ -44,9 +36,9 @@ static bool add_pid(struct tree *tree, uint32_t pid)
 static bool add_children(void *context, int task, const char *tid)
 {
     struct tree *tree = context;
-    char path[64], text[16384];
+    char path[64], text[16384] = "";
     snprintf(path, sizeof path, "%.20s/children", tid);
-    read_proc_file(task, path, text, sizeof text);
+    proc_read_at(task, path, text, sizeof text);
     unsigned long pid;
     for (char *at = text, *end; (pid = strtoul(at, &end, 10)) > 0 && end != at; at = end)
         if (!add_pid(tree, (uint32_t)pid))
@@ -54,7 +46,7 @@ static bool add_children(void *context, int task, const char *tid)
     return true;
 }
 
-/* Calls for each thread of a process; false: `each` wanted no more. */
+/* Calls `each` for every thread of a process. False: `each` returned false. */
 static bool each_thread(uint32_t pid, bool (*each)(void *context, int task, const char *tid),
                         void *context)
 {
@@ -86,24 +78,25 @@ void tree_free(struct tree *tree)
     *tree = (struct tree){0};
 }
 
-/* ------------------------------------------------------------------ whether anything moved */
+/* ------------------------------------------------------------------ progress */
 
 struct glancing {
     struct tree tree;
     struct tree_glance *glance;
 };
 
-/* "RAN-NS WAITED-NS TIMES"; a kernel without it counts switches elsewhere. */
+/* Reads the number of time slices, "RAN-NS WAITED-NS COUNT"; without schedstat, the number of
+ * context switches. */
 static uint64_t count_runs(int task, const char *tid)
 {
-    char path[64], text[4096];
+    char path[64], text[4096] = "";
     snprintf(path, sizeof path, "%.20s/schedstat", tid);
     unsigned long long times = 0;
-    if (read_proc_file(task, path, text, sizeof text) > 0 &&
+    if (proc_read_at(task, path, text, sizeof text) > 0 &&
         sscanf(text, "%*u %*u %llu", &times) == 1 && times)
         return times;
     snprintf(path, sizeof path, "%.20s/status", tid);
-    read_proc_file(task, path, text, sizeof text);
+    proc_read_at(task, path, text, sizeof text);
     for (const char *at = text; (at = strstr(at, "ctxt_switches:")); at++)
         times += strtoull(at + strlen("ctxt_switches:"), NULL, 10);
     return times;
@@ -112,9 +105,9 @@ static uint64_t count_runs(int task, const char *tid)
 static bool glance_thread(void *context, int task, const char *tid)
 {
     struct glancing *glancing = context;
-    char path[64], text[512];
+    char path[64], text[512] = "";
     snprintf(path, sizeof path, "%.20s/stat", tid);
-    read_proc_file(task, path, text, sizeof text);
+    proc_read_at(task, path, text, sizeof text);
     const char *name = strrchr(text, ')');
     char state = name && name[1] ? name[2] : 'X';
     if (state == 'Z' || state == 'X' || strstr(text, "(" INCIDENT_HELPER_NAME ")"))
@@ -147,30 +140,20 @@ bool tree_moved(const struct tree_glance *before, const struct tree_glance *now)
 
 /* ------------------------------------------------------------------ the end */
 
-static bool process_has_ended(uint32_t pid)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    if (read_proc_file(AT_FDCWD, path, text, sizeof text) <= 0)
-        return true;
-    const char *name = strrchr(text, ')');
-    return !name || !name[1] || name[2] == 'Z' || name[2] == 'X';
-}
-
-/* Would SIGABRT leave a core, and not run a handler of the program's? */
+/* Would SIGABRT write a core dump, and run no handler of the program? */
 static bool leaves_core(uint32_t pid)
 {
-    char path[64], text[4096];
+    char path[64], text[4096] = "";
     static const char *const lines[] = {"\nSigBlk:", "\nSigIgn:", "\nSigCgt:"};
     snprintf(path, sizeof path, "/proc/%u/limits", pid);
-    read_proc_file(AT_FDCWD, path, text, sizeof text);
+    proc_read_at(AT_FDCWD, path, text, sizeof text);
     const char *limit = strstr(text, "Max core file size");
     if (!limit || strtoull(limit + strlen("Max core file size"), NULL, 10) == 0)
         if (!limit || !strstr(limit, "unlimited") ||
             strstr(limit, "unlimited") > strchr(limit, '\n'))
             return false;
     snprintf(path, sizeof path, "/proc/%u/status", pid);
-    read_proc_file(AT_FDCWD, path, text, sizeof text);
+    proc_read_at(AT_FDCWD, path, text, sizeof text);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *line = strstr(text, lines[i]);
         if (!line || strtoull(line + strlen(lines[i]), NULL, 16) >> (SIGABRT - 1) & 1)
@@ -188,9 +171,13 @@ void tree_end(const uint32_t *pids, size_t count)
         else
             kill((pid_t)pids[i], SIGKILL);
     uint64_t until = clock_ns() + CORE_PATIENCE_NS;
-    for (size_t i = 0; i < count && any; i++)
-        while (!process_has_ended(pids[i]) && clock_ns() < until)
+    for (size_t i = 0; i < count && any; i++) {
+        char text[PROC_STAT];
+        const char *state;
+        while ((state = proc_stat(pids[i], text)) && *state != 'Z' && *state != 'X' &&
+               clock_ns() < until)
             nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
     for (size_t i = 0; i < count && any; i++)
         kill((pid_t)pids[i], SIGKILL);
 }

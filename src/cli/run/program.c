@@ -1,3 +1,4 @@
+/* Finds the program that is to be run. */
 #include "cli/run/program.h"
 
 #include <errno.h>

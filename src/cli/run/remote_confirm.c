@@ -1,3 +1,4 @@
+/* Confirms findings of reporters that may not inspect the program. */
 #define _GNU_SOURCE
 #include "cli/run/remote_confirm.h"
 
@@ -12,15 +13,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ANSWER_PATIENCE_MS 6000 /* the command may be looking at something else */
+#define ANSWER_PATIENCE_MS 6000 /* the command may be in the middle of a scan */
 
 struct answer {
     uint32_t verdict; /* enum confirm */
     char why[300];
 };
 
-/* By a name that is no file, so that nobody's rights to the folder matter: it has the folder's own
- * random letters. */
+/* Uses an abstract socket, so that permissions of the directory do not matter. Its name contains
+ * the random letters of the directory. */
 static socklen_t name_socket(const char *folder, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -43,7 +44,7 @@ int remote_confirm_listen(const char *folder)
     return -1;
 }
 
-/* The descriptor that comes with a question; -1: none does. */
+/* Receives the descriptor that comes with a request. -1: there is none. */
 static int receive_incident(int connection)
 {
     char byte;
@@ -65,7 +66,7 @@ static int receive_incident(int connection)
     return fd;
 }
 
-/* Others than those that the command has started are none of its business. */
+/* The command only confirms findings in processes that it started. */
 static bool is_in_tree(uint32_t pid, pid_t root)
 {
     struct tree tree;

@@ -1,6 +1,5 @@
-/* Telling a report everywhere it is to be told: text, files, a hook. What the options said is in
- * variables (cli/run/run.h), so that the command and the reporters it never started say the same.
- */
+/* Delivers a report: text, files, hook. The options are in environment variables (cli/run/run.h),
+ * so that the command and reporters started by the library do the same. */
 #define _GNU_SOURCE
 #include "cli/run/report_print.h"
 
@@ -20,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOOK_PATIENCE_MS 8000 /* while the program waits for the answer */
+#define HOOK_PATIENCE_MS 8000 /* time limit, because the program waits */
 
-/* ------------------------------------------------------------------ how it looks */
+/* ------------------------------------------------------------------ settings */
 
 void export_report_settings(struct cli *cli)
 {
@@ -47,7 +46,7 @@ struct finding_look report_look_of(const struct cli *cli, int fd, char *folder, 
 
 /* ------------------------------------------------------------------ files */
 
-/* "graph.svg", then "graph-2.svg", ...; without a count the first that is not there yet. */
+/* Opens "graph.svg", then "graph-2.svg", ...; without a number the first that does not exist. */
 static int open_numbered(const char *path, unsigned sequence)
 {
     const char *name = path_tail(path), *dot = strrchr(name, '.');
@@ -69,16 +68,7 @@ static int open_numbered(const char *path, unsigned sequence)
 
 static bool append_report(struct cli *cli, const char *path, int fd, struct output *text)
 {
-    size_t done = 0;
-    while (fd >= 0 && done < text->used) {
-        ssize_t count = write(fd, text->buffer + done, text->used - done);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            break;
-        done += (size_t)count;
-    }
-    if (fd >= 0 && done == text->used)
+    if (fd >= 0 && write_whole(fd, text->buffer, text->used))
         return true;
     cli_say(cli, "cannot write '%s': %s", path, strerror(errno));
     return false;
@@ -131,7 +121,7 @@ bool print_report_text(struct cli *cli, const struct report *report,
     if (fd < 0 || !output_open(&text, -1))
         return false;
     struct finding_look look = report_look_of(cli, fd, folder, sizeof folder);
-    if (!number->again) /* how often it came is said at the end */
+    if (!number->again) /* repetitions are counted in the summary */
         report_text(report, &look, number->ordinal, &text);
     bool done =
         append_report(cli, products->output ? products->output : "standard error", fd, &text);
@@ -143,7 +133,7 @@ bool print_report_text(struct cli *cli, const struct report *report,
 
 /* ------------------------------------------------------------------ the hook */
 
-/* Runs the hook with the report as JSON on its standard input; waits a while for its end. */
+/* Runs the hook with the report as JSON on its standard input, and waits for it up to a limit. */
 static void run_hook(struct cli *cli, const char *command, const struct report *report,
                      const struct session_number *number)
 {
@@ -179,7 +169,7 @@ static void run_hook(struct cli *cli, const char *command, const struct report *
         nanosleep(&(struct timespec){0, 2000000}, NULL);
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ delivery */
 
 static bool is_actual(const struct report *report)
 {

@@ -1,5 +1,5 @@
-/* The other side of gordian run: started by the library with an incident, it reports; and
- * --status, which asks a watched process for one. */
+/* The reporter of gordian run, started by the library with an incident; and --status, which
+ * requests one from a watched process. */
 #define _GNU_SOURCE
 #include "cli/run/remote_confirm.h"
 #include "cli/run/report_print.h"
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define STATUS_PATIENCE_MS 5000
-#define STATUS_MOST        (1u << 30) /* bytes of an answer */
+#define STATUS_MOST        (1u << 30) /* size limit of an answer */
 #define STATUS_STOP_MS     50
 
 /* ------------------------------------------------------------------ reporting */
@@ -42,12 +42,13 @@ static void answer_program(enum incident_answer what)
 {
     char byte = (char)what;
     if (!is_awaited())
-        return; /* started by hand */
+        return; /* started manually */
     (void)!write(INCIDENT_ANSWER_FD, &byte, 1);
     close(INCIDENT_ANSWER_FD);
 }
 
-/* At the program's end: what came back. The command says it if there is one. */
+/* Reports at a program's end how often incidents recurred. If there is a command, it prints
+ * them. */
 static int tell_folds(struct cli *cli, const struct report *report, struct session *session)
 {
     struct session_number number = {0};
@@ -60,8 +61,8 @@ static int tell_folds(struct cli *cli, const struct report *report, struct sessi
     return EXIT_NOTHING;
 }
 
-/* The second judge, before a program is ended or a call of it fails. What is left to be told is
- * told with INCIDENT_REPORTED or INCIDENT_DOUBTED. */
+/* Confirms the incident from outside before a program is ended or a call fails. INCIDENT_REPORTED
+ * and INCIDENT_DOUBTED: it is to be printed. */
 static enum incident_answer confirm_deadlock(struct report *report, int incident)
 {
     char why[300];
@@ -72,8 +73,8 @@ static enum incident_answer confirm_deadlock(struct report *report, int incident
     const char *folder = report_path("GORDIAN_SESSION");
     if (verdict == CONFIRM_BLIND && folder)
         verdict = remote_confirm_ask(folder, incident, why, sizeof why);
-    /* What was only likely has not hindered the program from coming to its end: some leave threads
-     * behind with locks of threads that have ended. */
+    /* A likely deadlock that did not keep the program from ending is no deadlock: some programs
+     * leave threads behind with locks of ended threads. */
     struct pollfd answer = {INCIDENT_ANSWER_FD, POLLOUT, 0};
     bool ended = poll(&answer, 1, 0) == 1 && answer.revents & POLLERR; /* no reader is left */
     if (report->head.word == INCIDENT_LIKELY && ended)
@@ -114,7 +115,7 @@ int run_report(struct cli *cli, int fd)
     gordian_error error = {0};
     int code;
     export_report_settings(cli);
-    unsetenv("DEBUGINFOD_URLS"); /* no server is asked: a report is due at once */
+    unsetenv("DEBUGINFOD_URLS"); /* debuginfod would delay the report */
     session_open(&session, report_path("GORDIAN_SESSION"));
     if (report_open(&report, fd, &error) != GORDIAN_OK) {
         answer_program(INCIDENT_FAILED);
@@ -136,11 +137,11 @@ int run_report(struct cli *cli, int fd)
 
 /* ------------------------------------------------------------------ --status */
 
-/* Where a watched process takes questions. */
+/* How a watched process receives requests. */
 struct ear {
-    bool watched; /* it is one */
-    int signal;   /* 0: none */
-    uint64_t at;  /* struct incident_status */
+    bool watched; /* the process is watched */
+    int signal;   /* its status signal; 0: none */
+    uint64_t at;  /* address of its struct incident_status */
 };
 
 static struct ear find_ear(uint32_t pid)
@@ -171,8 +172,8 @@ static bool read_asked_memory(uint32_t pid, uint64_t address, void *to, size_t s
     return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* An answer that was left in the program's memory, since it may not write into our file: into that.
- */
+/* Fetches an answer from the program's memory, where it is if the program may not write into our
+ * file. */
 static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, int fd)
 {
     struct incident_status status = {0};
@@ -180,16 +181,13 @@ static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, i
         status.size > STATUS_MOST)
         return;
     char *answer = malloc(status.size);
-    bool whole = answer && read_asked_memory(pid, status.address, answer, status.size);
-    for (size_t done = 0; whole && done < status.size;) {
-        ssize_t count = pwrite(fd, answer + done, status.size - done, (off_t)done);
-        whole = count > 0;
-        done += whole ? (size_t)count : 0;
-    }
+    if (answer && read_asked_memory(pid, status.address, answer, status.size) &&
+        lseek(fd, 0, SEEK_SET) == 0)
+        write_whole(fd, answer, status.size);
     free(answer);
 }
 
-/* Has all of it been written? */
+/* Was the whole answer written? */
 static bool is_complete(int fd)
 {
     struct incident head;
@@ -233,7 +231,7 @@ static void show_status(struct cli *cli, const struct run_settings *settings,
     write_report_files(cli, report, &products, &(struct session_number){.sequence = 1});
 }
 
-/* `told`: of how many threads the library knows what they wait for. */
+/* `told`: number of threads whose waits the library knows. */
 static int print_status_report(struct cli *cli, const struct run_settings *settings, int fd,
                                size_t *told)
 {
@@ -250,7 +248,7 @@ static int print_status_report(struct cli *cli, const struct run_settings *setti
     return EXIT_NOTHING;
 }
 
-/* From outside, as inspect does: every thread, watched or not. */
+/* Prints every thread, watched or not, as inspect does. */
 static int show_outside(struct cli *cli, const struct run_settings *settings, uint32_t pid)
 {
     struct target *target;
@@ -276,15 +274,6 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     findings_close(&findings);
     snapshot_close(&snapshot);
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(cli, NULL, &error);
-}
-
-/* How many threads the process has now. */
-static size_t count_threads(uint32_t pid)
-{
-    char path[64];
-    struct stat about;
-    snprintf(path, sizeof path, "/proc/%u/task", pid);
-    return stat(path, &about) == 0 && about.st_nlink > 2 ? about.st_nlink - 2 : 0;
 }
 
 int run_status(struct cli *cli, const struct run_settings *settings)
@@ -316,7 +305,10 @@ int run_status(struct cli *cli, const struct run_settings *settings)
     else if (code == EXIT_BROKEN)
         return close(fd), show_outside(cli, settings, pid);
     close(fd);
-    if (code == EXIT_NOTHING && told < count_threads(pid)) {
+    char path[64];
+    struct stat threads; /* the directory has a link for each thread, and two more */
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    if (code == EXIT_NOTHING && stat(path, &threads) == 0 && told + 2 < threads.st_nlink) {
         output_text(&cli->out, "Every thread, seen from outside:\n\n");
         code = show_outside(cli, &(const struct run_settings){0}, pid);
     }

@@ -1,4 +1,4 @@
-/* gordian run: runs a program and names its deadlocks. */
+/* gordian run: runs a program and reports its deadlocks. */
 #include "cli/run/run.h"
 
 #include "cli/base/commands.h"

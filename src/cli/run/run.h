@@ -1,30 +1,29 @@
-/* gordian run: what its files share.
+/* gordian run: shared declarations.
  *
  *     run.c                the options
- *     program.c            the program: where it is, whether it can be watched
- *     preload_library.c    the preloaded library: where it is
- *     seccomp_filters.c    whether a sandbox around this command lets the library work
+ *     program.c            the program: its path, and whether it can be watched
+ *     preload_library.c    the path of the preloaded library
+ *     seccomp_filters.c    whether a sandbox permits the system calls of the library
  *     start.c              the environment, the child, its signals and its end
- *     mailbox.c            incidents that watched processes cannot have reported themselves
+ *     mailbox.c            incidents that watched processes could not report themselves
  *     survivors.c          processes that outlive the program
- *     hang.c               hangs that the library does not see, looked for from outside
- *     remote_confirm.c     the confirmation from outside, where only the command may look
- *     mpi_ranks.c          ranks of MPI programs, which poll: do they make progress?
- *     process_tree.c       the processes that the child has started: do they move?
- *     unbuffered_replay.c  MPI programs that only buffering has saved
- *     report_print.c       a report, printed and written everywhere it was asked for
- *     reporter.c           the hidden side: started by the library to report an incident; --status
+ *     hang.c               hangs that the library does not see, found from outside
+ *     remote_confirm.c     confirmation from outside, if only the command may inspect
+ *     mpi_ranks.c          MPI ranks, which poll: do they make progress?
+ *     process_tree.c       the started processes: do they move?
+ *     unbuffered_replay.c  MPI programs that ended only because of buffering
+ *     report_print.c       delivers a report: text, files, hook
+ *     reporter.c           the reporter, started by the library; --status
  *
- * Everything the library and the reporter need to know travels in GORDIAN_* variables
- * (foundation/records/incident.h lists the library's), so that a service can set them without this
- * command.
- */
+ * The library and the reporter get their settings in GORDIAN_* variables
+ * (foundation/records/incident.h lists those of the library), so that a service can set them
+ * without this command. */
 #pragma once
 
 #include "cli/base/cli.h"
 
 enum run_exit {
-    RUN_HUNG = 87, /* --on-hang: nothing moved for so long */
+    RUN_HUNG = 87, /* --on-hang: nothing moved for this long */
     RUN_NOT_EXECUTABLE = 126,
     RUN_NOT_FOUND = 127,
 };
@@ -38,26 +37,27 @@ struct run_settings {
     const char *exec;
     const char *stall; /* seconds */
     const char *on_hang;
-    uint64_t on_hang_ns; /* the same as a number; 0: never */
+    uint64_t on_hang_ns; /* on_hang as a number; 0: never */
     const char *json, *dot, *svg, *trace, *output, *suppress;
-    uint32_t status; /* of this process; 0: run something */
+    uint32_t status; /* --status: this process; 0: run a program */
     uint32_t report; /* descriptor of an incident; 0: none */
 };
 
 extern const char *const run_deadlock_choices[], *const run_likely_choices[];
 
-/* Runs the program: the exit code. Does not come back if the program was not to be watched. */
+/* Runs the program and returns the exit status. */
 int run_start(struct cli *cli, const struct run_settings *settings, char **command);
 
-/* Reports what watched processes leave in the mailbox (foundation/records/incident.h) of the
- * session; a thread does it. NULL: there is none, which costs those reports that need it. */
+/* Delivers the incidents that watched processes leave in the mailbox of the session
+ * (foundation/records/incident.h), in a thread. NULL: not possible; those reports are lost. */
 struct run_mailbox;
 struct run_mailbox *run_mailbox_open(const char *folder);
-/* Starts the thread that does it: after the fork. */
+/* Starts the thread; call it after the fork. */
 void run_mailbox_attend(struct run_mailbox *mailbox);
 void run_mailbox_close(struct run_mailbox *mailbox);
 
-/* How many seccomp filters there are, provided that they let the library do what it does. */
+/* Returns the number of seccomp filters if they permit the system calls of the library, or else
+ * 0. */
 unsigned run_filters(void);
 
 /* --report-incident, --status. */

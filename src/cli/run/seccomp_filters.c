@@ -1,5 +1,5 @@
-/* A container, or a service manager, may have put this command behind a seccomp filter. Whether
- * that ends processes for what the library does is found out by a child that does it all. */
+/* A container or service manager may run this command with a seccomp filter. A child process makes
+ * all system calls of the library to find out whether the filter kills it. */
 #define _GNU_SOURCE
 #include "cli/run/run.h"
 
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the kernel says; without the number of filters, one. */
+/* Reads the number of filters; 1 if the kernel does not report it. */
 static unsigned count_filters(void)
 {
     char line[200];
@@ -33,7 +33,7 @@ static unsigned count_filters(void)
     return mode == 0 ? 0 : told ? count : 1;
 }
 
-/* Refusals are fine; being killed is not. */
+/* Makes all system calls of the library. Errors are fine; being killed is not. */
 static _Noreturn void do_it_all(void)
 {
     char byte = 0, other = 0, name[16];

@@ -1,4 +1,4 @@
-/* The child of gordian run: its environment, its signals, its end. */
+/* The child of gordian run: its environment, its signals and its end. */
 #define _GNU_SOURCE
 #include "cli/run/hang.h"
 #include "cli/run/program.h"
@@ -13,6 +13,7 @@
 #include "foundation/base/modules.h"
 #include "output/report/session.h"
 #include "output/report/suppress.h"
+#include "sources/inspect/target/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,20 +28,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 12000 /* for reporters that are still at work when the program has ended */
+#define PATIENCE_MS 12000 /* time limit for reporters after the program has ended */
 
 struct start {
     struct cli *cli;
     const struct run_settings *settings;
     struct run_target target;
     char library[PATH_MAX];
-    char folder[PATH_MAX]; /* of the session; "": none */
+    char folder[PATH_MAX]; /* directory of the session; "": none */
     struct run_mailbox *mailbox;
 };
 
 /* ------------------------------------------------------------------ the environment */
 
-/* A path that stays good when the program changes its folder. */
+/* Makes a path absolute, so that it stays valid when the program changes its directory. */
 static void set_path(const char *name, const char *path)
 {
     char folder[PATH_MAX], whole[2 * PATH_MAX];
@@ -119,7 +120,7 @@ static void set_session_environment(const struct start *start)
         setenv("GORDIAN_TALLY", text, 1);
 }
 
-/* Files that are to be written: now is the time to say that they cannot be. */
+/* Creates the output files, so that errors are reported before the program starts. */
 static int prepare_files(struct cli *cli, const struct run_settings *run)
 {
     const char *const paths[] = {run->output, run->json, run->dot, run->svg, run->trace};
@@ -146,10 +147,10 @@ static int prepare_files(struct cli *cli, const struct run_settings *run)
 /* ------------------------------------------------------------------ signals */
 
 static volatile pid_t child;
-static volatile sig_atomic_t asked_to_end; /* somebody sent a signal that ends most programs */
+static volatile sig_atomic_t asked_to_end; /* a signal arrived that ends most programs */
 
-/* Whoever signals this command means the program. What a terminal sends (Ctrl-C) has reached the
- * program already: it is in the same process group. */
+/* Forwards a signal to the program. Signals of the terminal (Ctrl-C) have already reached it,
+ * because it is in the same process group. */
 static void forward_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -165,27 +166,16 @@ static void forward_signal(int number, siginfo_t *info, void *context)
 
 static bool is_forwarded(int number)
 {
-    switch (number) {
-    case SIGKILL:
-    case SIGSTOP:
-    case SIGCHLD:
-    case SIGCONT:
-    case SIGTSTP:
-    case SIGTTIN:
-    case SIGTTOU:
-    case SIGSEGV:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGPIPE:
-        return false;
-    default:
-        return number < 32 || (number >= SIGRTMIN && number <= SIGRTMAX);
-    }
+    static const int kept[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN,
+                               SIGTTOU, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGPIPE};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (number == kept[i])
+            return false;
+    return number < 32 || (number >= SIGRTMIN && number <= SIGRTMAX);
 }
 
-/* Also what was ignored or blocked when this command started: the program has that from it, and
- * may want the signal all the same. One that ignores it (nohup) goes on ignoring it. */
+/* Forwards signals that this command ignores or blocks as well: the program inherits that and may
+ * still want them. A program that ignores one (nohup) still ignores it. */
 static void forward_signals(sigset_t mask)
 {
     for (int number = 1; number <= SIGRTMAX; number++) {
@@ -202,7 +192,7 @@ static void forward_signals(sigset_t mask)
 
 /* ------------------------------------------------------------------ the child */
 
-/* As if this command had not been in between. */
+/* Restores what this command changed and executes the program. */
 static void become_program(const struct start *start, char **command)
 {
     struct cli *cli = start->cli;
@@ -211,7 +201,7 @@ static void become_program(const struct start *start, char **command)
         if (cli->streams_filled >> fd & 1)
             close(fd);
     execv(start->target.path, command);
-    if (errno == ENOEXEC) { /* a script without a first line, as execvp takes it */
+    if (errno == ENOEXEC) { /* a script without an interpreter line, run as execvp does */
         size_t count = 0;
         while (command[count])
             count++;
@@ -237,11 +227,11 @@ static int not_executable(const struct start *start, const char *name, int why)
     return why == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
-/* The child's side of the fork. `failure` tells the parent, and closes by itself at exec. */
+/* The child's side of the fork. `failure` reports errors to the parent and is closed by exec. */
 static _Noreturn void child_side(const struct start *start, char **command, const sigset_t *mask,
                                  int failure)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* `kill -9` of this command means the program */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* SIGKILL of this command also kills the program */
     sigprocmask(SIG_SETMASK, mask, NULL);
     errno = ENOMEM;
     if (set_preload(start))
@@ -251,32 +241,23 @@ static _Noreturn void child_side(const struct start *start, char **command, cons
     _exit(RUN_NOT_EXECUTABLE);
 }
 
-/* A program stopped alone stops this command too, so that a shell sees it. */
+/* Stops this command when only the program was stopped, so that a shell notices. */
 static void stop_with(pid_t pid)
 {
-    char path[64], text[512], state = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    if (length > 0) {
-        text[length] = '\0';
-        const char *end = strrchr(text, ')');
-        state = end && end[1] ? end[2] : 0;
-    }
-    if (state != 'T')
-        return; /* it goes on already */
+    char text[PROC_STAT];
+    const char *state = proc_stat((uint32_t)pid, text);
+    if (!state || *state != 'T')
+        return; /* it has continued already */
     raise(SIGSTOP);
     kill(pid, SIGCONT);
 }
 
 static void note_started_child(int number)
 {
-    (void)number; /* it is enough that it interrupts */
+    (void)number; /* the interruption is all that is needed */
 }
 
-/* SIGCHLD comes only while wait_for_program waits; `waiting` is the mask for that. */
+/* Blocks SIGCHLD outside of wait_for_program; `waiting` is the mask for it. */
 static void await_children(sigset_t *waiting)
 {
     struct sigaction action = {.sa_handler = note_started_child};
@@ -288,8 +269,8 @@ static void await_children(sigset_t *waiting)
     sigdelset(waiting, SIGCHLD);
 }
 
-/* Until the program has ended. Meanwhile it is looked at, now and then, and reporters that may not
- * look are answered (`second`, -1: none). */
+/* Waits until the program has ended. Meanwhile it looks for hangs and answers reporters that may
+ * not inspect (`second`, -1: none). */
 static int wait_for_program(pid_t pid, struct hang *hang, int second, const sigset_t *waiting)
 {
     int status = 0;
@@ -312,7 +293,7 @@ static int wait_for_program(pid_t pid, struct hang *hang, int second, const sigs
     }
 }
 
-/* Ends as the program did: by the same signal, but without another core dump. */
+/* Ends like the program: by the same signal, but without a core dump. */
 static int end_like(int status)
 {
     if (WIFEXITED(status))
@@ -326,10 +307,10 @@ static int end_like(int status)
     sigaddset(&set, number);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     raise(number);
-    return 128 + number; /* one that does not end us: as a shell would say it */
+    return 128 + number; /* the signal did not end this process: return what a shell would */
 }
 
-/* ------------------------------------------------------------------ what it came to */
+/* ------------------------------------------------------------------ results */
 
 static const char *plural_s(uint64_t count)
 {
@@ -353,14 +334,14 @@ static void tell_ignored(void *context, unsigned line, uint64_t count)
             (unsigned long long)count, plural_s(count));
 }
 
-/* How it ended, what was found from outside, and what lives on. */
+/* How the program ended, what was found from outside, and what survived. */
 struct ending {
-    int status; /* of waitpid */
+    int status; /* status of waitpid */
     const struct hang *hang;
     struct survivors survivors;
 };
 
-/* "2 deadlocks, 1 likely deadlock"; "": nothing. */
+/* Writes "2 deadlocks, 1 likely deadlock", or "". */
 static void list_found(const struct incident_tally *tally, const struct hang *hang, char *found,
                        size_t size)
 {
@@ -380,20 +361,20 @@ static void list_found(const struct incident_tally *tally, const struct hang *ha
                                      plural_s(parts[i].count));
 }
 
-/* It came to its own end, and was not made to by a signal. */
+/* Did the program end by itself, not because of a signal? */
 static bool is_own_end(const struct ending *ending)
 {
     bool signal = asked_to_end && WIFEXITED(ending->status) && WEXITSTATUS(ending->status) >= 128;
     return WIFEXITED(ending->status) && !signal && !ending->hang->hung;
 }
 
-/* Was something not seen? */
+/* Was a part of the program not watched? */
 static bool is_partly_unwatched(const struct incident_tally *tally, const struct ending *ending)
 {
     return tally->off || tally->unwatched || tally->sandboxed || ending->survivors.count;
 }
 
-/* Who stood still when it was ended, if nobody was found to blame. */
+/* Prints the threads that did not move before the end, if no deadlock was found. */
 static void tell_picture(const struct start *start, const struct ending *ending)
 {
     const struct hang *hang = ending->hang;
@@ -407,16 +388,10 @@ static void tell_picture(const struct start *start, const struct ending *ending)
         cli_say(start->cli, "these did not end:");
     else
         cli_say(start->cli, "these did not end, as they were %.1f s before:", ago);
-    const char *text = hang->picture.buffer;
-    for (size_t done = 0; done < hang->picture.used;) {
-        ssize_t count = write(STDERR_FILENO, text + done, hang->picture.used - done);
-        if (count < 0 && errno != EINTR)
-            break;
-        done += count > 0 ? (size_t)count : 0;
-    }
+    write_whole(STDERR_FILENO, hang->picture.buffer, hang->picture.used);
 }
 
-/* Programs it started that ran without the library. */
+/* Reports programs that it started without the library. */
 static void tell_unwatched(const struct start *start, const struct incident_tally *tally)
 {
     if (tally->unwatched)
@@ -444,7 +419,7 @@ static void say_survivors(const struct start *start, const struct survivors *sur
                                            : ": it is not watched");
 }
 
-/* What was not seen, as a line of the reports. */
+/* Writes what was not seen as a line of the JSON file. */
 static void write_unwatched(const struct start *start, const struct incident_tally *tally,
                             const struct ending *ending)
 {
@@ -472,7 +447,7 @@ static void write_unwatched(const struct start *start, const struct incident_tal
     output_close(&text);
 }
 
-/* Never a bare "no deadlock": what was watched is part of the answer. */
+/* Prints the totals. "no deadlock" always comes with what was watched. */
 static void tell_totals(const struct start *start, const struct incident_tally *tally,
                         const struct ending *ending)
 {
@@ -487,14 +462,13 @@ static void tell_totals(const struct start *start, const struct incident_tally *
     if (tally->broken)
         snprintf(broken, sizeof broken, ", %llu broken", (unsigned long long)tally->broken);
     if (tally->processes == 0 && !start->library[0] && !found[0])
-        return; /* it was said that it is not watched */
+        return; /* a message said already that it is not watched */
     if (tally->processes == 0) {
         cli_say(start->cli, "%s%snothing was watched%s", found, found[0] ? "; " : "",
                 start->library[0] ? ": the library did not start in the program" : "");
         return;
     }
-    /* "no deadlock" is said only of a program that was watched whole and came to its own end, as
-     * did all that it started. */
+    /* "no deadlock" is only printed if everything was watched and ended by itself. */
     if (!found[0] && !(is_own_end(ending) && !is_partly_unwatched(tally, ending)))
         snprintf(found, sizeof found, "nothing found among %s%llu lock%s", about, locks,
                  plural_s(locks));
@@ -512,7 +486,7 @@ static void tell_totals(const struct start *start, const struct incident_tally *
     say_survivors(start, &ending->survivors);
 }
 
-/* What it came to: the exit code, or -1: the program's own. */
+/* Prints the results. Returns the exit status, or -1 for that of the program. */
 static int conclude_run(const struct start *start, const struct hang *hang, int status)
 {
     struct session_totals totals = {0};
@@ -539,12 +513,12 @@ static int conclude_run(const struct start *start, const struct hang *hang, int 
 
 /* ------------------------------------------------------------------ running */
 
-/* Watches the program until its end: the exit code. */
+/* Watches the program until its end and returns the exit status. */
 static int attend_program(const struct start *start)
 {
     struct hang hang;
     sigset_t waiting;
-    unsetenv("DEBUGINFOD_URLS"); /* the program has it; looks are to be quick */
+    unsetenv("DEBUGINFOD_URLS"); /* the program keeps the variable; scans have to be fast */
     await_children(&waiting);
     hang_open(&hang, start->cli, start->settings, start->folder, child);
     int second = remote_confirm_listen(start->folder);
@@ -558,7 +532,7 @@ static int attend_program(const struct start *start)
     return code < 0 ? end_like(status) : code;
 }
 
-/* What was made for a program that does not run after all. */
+/* Removes the session of a program that could not be started. */
 static void remove_session(const struct start *start)
 {
     run_mailbox_close(start->mailbox);
@@ -582,7 +556,8 @@ static int supervise_program(const struct start *start, char **command)
     output_flush(&start->cli->out);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    bool ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN; /* its end could not be told */
+    bool ignored =
+        signal(SIGCHLD, SIG_DFL) == SIG_IGN; /* otherwise its end could not be observed */
     child = fork();
     if (child == 0) {
         if (ignored)
@@ -610,7 +585,7 @@ static int supervise_program(const struct start *start, char **command)
     return not_executable(start, command[0], why);
 }
 
-/* It is run without the library; hangs are looked for from outside. */
+/* Runs the program without the library; hangs are still found from outside. */
 static int cannot_watch(struct start *start, const char *subject, const char *reason,
                         char **command)
 {

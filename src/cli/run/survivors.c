@@ -1,8 +1,10 @@
+/* Finds processes that outlive the program. */
 #define _GNU_SOURCE
 #include "cli/run/survivors.h"
 
 #include "foundation/base/clock.h"
 #include "foundation/base/memory.h"
+#include "sources/inspect/target/proc.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -12,58 +14,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOMENT_NS 200000000u /* for those that end at about the same time as the program */
+#define MOMENT_NS 200000000u /* grace period for processes that end with the program */
 
 /* ------------------------------------------------------------------ one process */
 
-/* From /proc/PID/stat. */
-struct vital {
-    char state;
-    unsigned long long threads, started;
-};
-
-static bool read_vital(const char *folder, struct vital *vital)
+/* Returns the start time of a process in clock ticks since boot; 0: it has ended. */
+static unsigned long long started_at(uint32_t pid)
 {
-    char path[PATH_MAX], text[1024];
-    snprintf(path, sizeof path, "%.200s/stat", folder);
-    FILE *file = fopen(path, "re");
-    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[size] = '\0';
-    const char *name = strrchr(text, ')');
-    return name && sscanf(name + 1,
-                          " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-                          "%llu %*d %llu",
-                          &vital->state, &vital->threads, &vital->started) == 3;
+    char text[PROC_STAT];
+    unsigned long long started;
+    const char *state = proc_stat(pid, text);
+    return state && sscanf(state,
+                           "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                           "%*d %*d %llu",
+                           &started) == 1
+               ? started
+               : 0;
 }
 
-/* A process lives on when its first thread has ended and others have not; what it has is seen
- * through one of those. False: it has ended. */
-static bool living_folder(uint32_t pid, unsigned long long since, char *folder, size_t size)
-{
-    struct vital vital;
-    char tasks[64];
-    snprintf(folder, size, "/proc/%u", pid);
-    if (!read_vital(folder, &vital) || vital.started < since)
-        return false;
-    bool ended = vital.state == 'Z' || vital.state == 'X';
-    if (!ended || vital.threads < 2)
-        return !ended;
-    snprintf(tasks, sizeof tasks, "/proc/%u/task", pid);
-    DIR *list = opendir(tasks);
-    bool found = false;
-    for (struct dirent *entry; list && !found && (entry = readdir(list));) {
-        snprintf(folder, size, "%s/%.20s", tasks, entry->d_name);
-        found = entry->d_name[0] != '.' && read_vital(folder, &vital) && vital.state != 'Z' &&
-                vital.state != 'X';
-    }
-    if (list)
-        closedir(list);
-    return found;
-}
-
-/* Is there a piece of the file, up to `end`, that has `text` in it? */
+/* Does a piece of the file, up to the character `end`, contain `text`? */
 static bool has_piece(const char *folder, const char *name, int end, const char *text)
 {
     char path[PATH_MAX], *piece = NULL;
@@ -98,7 +67,7 @@ static void read_command(const char *folder, char *command, size_t size)
     command[used] = '\0';
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all processes */
 
 static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned long long since,
                             const char *session)
@@ -107,8 +76,11 @@ static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned 
     char folder[128], variable[PATH_MAX + 32], tally[PATH_MAX + 32];
     snprintf(variable, sizeof variable, "GORDIAN_SESSION=%s", session);
     snprintf(tally, sizeof tally, "%s/tally", session);
-    if (!living_folder(pid, since, folder, sizeof folder))
+    /* if the first thread has ended, use another one */
+    uint32_t through = started_at(pid) >= since ? proc_living(pid) : 0;
+    if (!through)
         return;
+    snprintf(folder, sizeof folder, "/proc/%u/task/%u", pid, through);
     bool watched = has_piece(folder, "maps", '\n', tally);
     bool ours = watched || has_piece(folder, "environ", '\0', variable);
     /* Reporters and hooks of this session belong to the command. */
@@ -123,18 +95,18 @@ static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned 
     read_command(folder, survivor->command, sizeof survivor->command);
 }
 
-/* Only processes that were started after this one. */
+/* Lists survivors among the processes that were started after this one. */
 static void list_survivors(struct survivors *survivors, const char *session)
 {
-    struct vital own;
-    if (!read_vital("/proc/self", &own))
+    unsigned long long since = started_at((uint32_t)getpid());
+    if (!since)
         return;
     survivors->count = 0;
     DIR *list = opendir("/proc");
     for (struct dirent *entry; list && (entry = readdir(list));) {
         unsigned long pid = strtoul(entry->d_name, NULL, 10);
         if (pid > 0 && (pid_t)pid != getpid())
-            look_at_process(survivors, (uint32_t)pid, own.started, session);
+            look_at_process(survivors, (uint32_t)pid, since, session);
     }
     if (list)
         closedir(list);

@@ -1,3 +1,4 @@
+/* Replays MPI programs without buffering of sends. */
 #include "cli/run/unbuffered_replay.h"
 
 #include "foundation/base/memory.h"
@@ -14,18 +15,18 @@
 #define RANKS_MOST 256
 #define CHANNELS   (1u << 16) /* a power of two */
 
-/* A rank being played: it is at `at`, and what it does there is counted already or not. */
+/* A replayed rank: its position, and whether the event there was posted. */
 struct player {
     const struct mpi_record *record;
     uint64_t at;
     bool posted;
-    uint64_t index;               /* of its message on its channel */
-    uint64_t *index_of;           /* by event: the same, of what was begun there */
-    uint64_t *begun_by;           /* by event that ends a request: the one that began it, from 1 */
+    uint64_t index;     /* of its message in its channel */
+    uint64_t *index_of; /* by event: the index of the operation that began there */
+    uint64_t *begun_by; /* by event that completes a request: 1 + the event that began it */
     uint64_t reached[MPI_GROUPS]; /* by communicator: the last collective */
 };
 
-/* Messages of one sender to one receiver, in one communicator, with one tag. */
+/* Messages from one sender to one receiver, in one communicator, with one tag. */
 struct lane {
     uint64_t key; /* 0: free */
     uint64_t sends, receives;
@@ -39,10 +40,10 @@ struct play {
     bool full;
 };
 
-/* ------------------------------------------------------------------ the cast */
+/* ------------------------------------------------------------------ reading logs */
 
-/* Can its log be played? It must be whole, of one thread, and without a choice: who receives from
- * anybody might have received in another order. */
+/* Can the log be replayed? It must be complete and of one thread, and without receives from any
+ * source, whose order may have been another. */
 static bool is_playable(const struct mpi_record *record)
 {
     if (memcmp(record->magic, MPI_RECORD_MAGIC, sizeof record->magic) != 0 ||
@@ -56,7 +57,7 @@ static bool is_playable(const struct mpi_record *record)
     return true;
 }
 
-/* Which event completes which. Requests have numbers that do not come again. */
+/* Finds the event that completes each request. Request numbers are unique. */
 static bool pair_events(struct play *play, struct player *player)
 {
     const struct mpi_record *record = player->record;
@@ -78,7 +79,7 @@ static bool pair_events(struct play *play, struct player *player)
     return done;
 }
 
-/* ------------------------------------------------------------------ the play */
+/* ------------------------------------------------------------------ replay */
 
 static struct lane *find_lane(struct play *play, uint64_t group, uint32_t from, uint32_t to,
                               int32_t tag)
@@ -101,7 +102,7 @@ static bool is_send(const struct mpi_event *event)
            event->kind == MPI_EVENT_BEGIN_SEND;
 }
 
-/* Where the message of an event travels. */
+/* Returns the channel of an event's message. */
 static struct lane *lane_of(struct play *play, const struct player *player,
                             const struct mpi_event *event)
 {
@@ -110,7 +111,7 @@ static struct lane *lane_of(struct play *play, const struct player *player,
     return find_lane(play, event->number, sends ? own : peer, sends ? peer : own, event->tag);
 }
 
-/* A communicator by its id: its index in the record, or MPI_GROUPS. */
+/* Returns the index of a communicator in the record, or MPI_GROUPS. */
 static uint32_t find_communicator(const struct mpi_record *record, uint64_t id)
 {
     for (uint32_t i = 0; i < record->group_count && i < MPI_GROUPS; i++)
@@ -119,7 +120,7 @@ static uint32_t find_communicator(const struct mpi_record *record, uint64_t id)
     return MPI_GROUPS;
 }
 
-/* The event is begun: its message, or that it has come, is counted. */
+/* Posts an event: counts its message, or the arrival at a collective. */
 static void post_event(struct play *play, struct player *player, const struct mpi_event *event)
 {
     player->posted = true;
@@ -152,7 +153,7 @@ static bool is_met(const struct play *play, const struct player *player,
     return true;
 }
 
-/* May the rank go on behind its event? */
+/* Has the current event completed, so that the rank can continue? */
 static bool event_has_ended(struct play *play, const struct player *player,
                             const struct mpi_event *event)
 {
@@ -173,7 +174,7 @@ static bool event_has_ended(struct play *play, const struct player *player,
     return (is_send(begun) ? lane->receives : lane->sends) >= index;
 }
 
-/* One step of one rank, if it can do one. */
+/* Replays one step of a rank, if possible. */
 static bool step_player(struct play *play, struct player *player)
 {
     if (player->at >= player->record->event_count)
@@ -199,7 +200,7 @@ static void play_all(struct play *play)
     }
 }
 
-/* ------------------------------------------------------------------ what it came to */
+/* ------------------------------------------------------------------ results */
 
 static const char *const call_names[] = {
 #define CALL_NAME(name) "MPI_" #name,
@@ -207,7 +208,7 @@ static const char *const call_names[] = {
 #undef CALL_NAME
 };
 
-/* Stuck, in something that waits for a send to be received. */
+/* Is the rank stuck in an operation that waits for a send to be received? */
 static bool cannot_proceed(const struct player *player)
 {
     if (player->at >= player->record->event_count)
@@ -240,7 +241,7 @@ static void tell_stuck(struct cli *cli, const struct play *play)
                 text, stuck > 4 ? "; ..." : "");
 }
 
-/* ------------------------------------------------------------------ from the files */
+/* ------------------------------------------------------------------ records */
 
 static void close_play(struct play *play)
 {
@@ -251,7 +252,7 @@ static void close_play(struct play *play)
     memory_free_all(&play->memory, play->players, play->lanes);
 }
 
-/* All ranks of one world, if they are all here. */
+/* Replays all ranks of an MPI_COMM_WORLD, if all records exist. */
 static void play_world(struct cli *cli, const struct mpi_record *const *records, size_t count,
                        uint64_t world)
 {
@@ -282,7 +283,7 @@ static void play_world(struct cli *cli, const struct mpi_record *const *records,
     close_play(&play);
 }
 
-/* NULL: it is no record, or cannot be played. */
+/* Maps a record. NULL: not a record, or it cannot be replayed. */
 static const struct mpi_record *map_record(const char *folder, const char *name)
 {
     char path[PATH_MAX];

@@ -1,10 +1,9 @@
-/* Programs that only buffering has saved: played again from what the ranks wrote down (the log of
- * foundation/records/mpi_rank.h), with sends that end only once they are received. If that gets
- * stuck, the program may hang with larger messages, or another MPI, although it came to its end
- * here. */
+/* MPI programs that ended only because sends were buffered: replays the logs of their ranks
+ * (foundation/records/mpi_rank.h) with sends that complete only when they are received. If the
+ * replay gets stuck, the program may hang with larger messages or another MPI. */
 #pragma once
 
 #include "cli/base/cli.h"
 
-/* Tells of the programs of a session that came to their end and would not have. */
+/* Reports the programs of a session that would have deadlocked without buffering. */
 void replay_unbuffered(struct cli *cli, const char *folder);

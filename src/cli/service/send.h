@@ -4,8 +4,8 @@
 
 #include "cli/base/input.h"
 #include "cli/service/reach.h"
-#include "output/show/answer_json.h"
 #include "foundation/base/fifo.h"
+#include "output/show/answer_json.h"
 #include "output/show/draw.h"
 
 /* Possible results of a line. */

@@ -3,12 +3,12 @@
 #include "cli/base/commands.h"
 #include "cli/base/interrupt.h"
 #include "cli/service/reach.h"
-#include "output/show/answer_json.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/fifo.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/memory.h"
+#include "output/show/answer_json.h"
 #include "output/show/draw.h"
 #include "service/wire/wire.h"
 

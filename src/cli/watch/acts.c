@@ -1,5 +1,4 @@
-/* --act: ends deadlocks, and reports what came of it, as the server answered and as later looks
- * show it. */
+/* --act: ends deadlocks, and reports the result by the server's answer and by later polls. */
 #include "cli/watch/watch.h"
 
 #include "foundation/base/clock.h"
@@ -11,7 +10,7 @@ static const char *signal_name(const struct act *act)
     return act->remedy == REMEDY_CANCEL ? "cancel" : "terminate";
 }
 
-/* What was released is what later looks show. */
+/* Later polls show what was released. */
 static void report_gone(struct cli *cli, const struct act *act, const char *name)
 {
     size_t freed = act->waiter_count - act->held;

@@ -1,4 +1,4 @@
-/* What is told once and not again. */
+/* Reports each deadlock, stall and server event once. */
 #include "cli/watch/watch.h"
 
 #include "cli/base/write_finding.h"
@@ -41,7 +41,7 @@ static uint64_t arrow_key(const struct watching *watching, const struct arrow_be
     return arrow->edge == SCAN_NONE ? 0 : scan->edges[arrow->edge].key;
 }
 
-/* The one that has been told of, if they have an edge in common. */
+/* Returns the reported deadlock that shares an edge with this one, or NULL. */
 static struct told_deadlock *find_told(const struct watching *watching,
                                        const struct deadlock *deadlock)
 {

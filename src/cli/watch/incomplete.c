@@ -1,10 +1,10 @@
-/* What could not be seen, and the exit code for it. */
+/* Reports what could not be seen, and the exit status for it. */
 #include "cli/watch/watch.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* "shop/4711 (and 2 more) ", "shop: " */
+/* Writes "shop/4711 (and 2 more) " or "shop: ". */
 static void name_unseen(const struct watching *watching, const struct unseen *unseen, char *text,
                         size_t size)
 {
@@ -45,7 +45,7 @@ void tell_unseen_once(struct watching *watching)
         write_unseen(watching, &watching->unseen.list[i], &watching->cli->out);
 }
 
-/* Has this been told of? Otherwise it is from now on. */
+/* Was this reported before? Remembers it otherwise. */
 static bool is_told(struct watching *watching, uint64_t key)
 {
     for (size_t i = 0; i < watching->unseen_told_count; i++)
@@ -59,18 +59,18 @@ static bool is_told(struct watching *watching, uint64_t key)
     return false;
 }
 
-/* Is it missed, and for a reason that has not been reported for its server yet? */
+/* Is it missing, for a reason that was not yet reported for its server? */
 static bool is_news(struct watching *watching, const struct unseen *unseen)
 {
     const struct source *source = watching->servers.sources[unseen->source];
     if (!source->scan.whole && !*source->trouble)
-        return false; /* it is about to be looked at for the first time */
+        return false; /* the first poll is still outstanding */
     watching->incomplete = true;
     return !is_told(watching,
                     hash_stir(hash_bytes(unseen->reason, strlen(unseen->reason)), unseen->source));
 }
 
-/* Each reason once for a server. What concerns a whole server is told elsewhere. */
+/* Reports each reason once per server. tell_servers reports what concerns a whole server. */
 void tell_unseen(struct watching *watching)
 {
     char text[256];

@@ -1,4 +1,4 @@
-/* Looks, judges, tells, acts: once, or until it is interrupted. */
+/* Polls, judges, reports and acts: once, or until it is interrupted. */
 #include "cli/watch/watch.h"
 #include "foundation/base/error.h"
 
@@ -9,26 +9,21 @@
 #include <stdio.h>
 
 #define ONCE_MOST_NS UINT64_C(10000000000)
-#define LOOKS_MOST   4 /* at each server, once all of them have been looked at */
+#define LOOKS_MOST   4 /* polls of each server after all have been polled */
 
-/* ------------------------------------------------------------------ turns */
-
-/* A service that cannot be reached is no reason to stop watching. */
-static void feed_service(struct watching *watching)
-{
-    gordian_error error = {0};
-    struct telling telling = watching_telling(watching);
-    if (feed_update(&watching->feed, &watching->servers, &telling, &error) != GORDIAN_OK)
-        cli_say(watching->cli, "the service: %s", error.message);
-}
+/* ------------------------------------------------------------------ event loop */
 
 static gordian_status judge_news(struct watching *watching, gordian_error *error)
 {
     if (!servers_have_news(&watching->servers))
         return GORDIAN_OK;
     TRY(servers_judge(&watching->servers, error));
-    if (watching->settings->reach.to)
-        feed_service(watching);
+    struct telling telling = watching_telling(watching);
+    gordian_error refused = {0};
+    /* a failing service does not end the watch */
+    if (watching->settings->reach.to &&
+        feed_update(&watching->feed, &watching->servers, &telling, &refused) != GORDIAN_OK)
+        cli_say(watching->cli, "the service: %s", refused.message);
     if (!watching->settings->once) {
         tell_deadlocks(watching);
         tell_stalls(watching);
@@ -61,17 +56,8 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
 
 /* ------------------------------------------------------------------ once */
 
-/* Clients of this machine must be seen asleep before the second look. Some may always be new: after
- * a while that is enough. */
-static bool has_clients(const struct sleepers *sleepers, uint64_t first, uint64_t last)
-{
-    if (last - first >= ONCE_MOST_NS)
-        return true;
-    return last >= sleepers->latest && !sleepers_pending(sleepers);
-}
-
-/* Looks that a server had before the last of the others had its first do not count: what a link
- * between the servers adds, a place in a queue, is only asked for after that. */
+/* Polls of a server before the first poll of the last server do not count: edges between servers
+ * and queue positions are only requested after that. */
 static bool looked_enough(const struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++) {
@@ -82,7 +68,7 @@ static bool looked_enough(const struct servers *servers)
     return true;
 }
 
-/* Is there something that only the latest look has, and that one more could confirm? */
+/* Is there an edge that only the latest poll has, and that another poll could confirm? */
 static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t last)
 {
     if (looked_enough(servers) || last - first >= ONCE_MOST_NS)
@@ -101,15 +87,8 @@ static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t la
     return false;
 }
 
-/* Some server has not been looked at yet. */
-static void count_looks_alone(const struct servers *servers)
-{
-    for (size_t i = 0; i < servers->count; i++)
-        servers->sources[i]->scans_alone = servers->sources[i]->looks;
-}
-
-/* Have all servers been looked at twice, with a moment between the looks that they share? Those
- * that cannot be reached are left out. */
+/* Were all servers polled twice, with some time between their common polls? Servers that cannot be
+ * reached are ignored. */
 static bool is_confirmed(const struct servers *servers)
 {
     uint64_t first = 0, last = UINT64_MAX;
@@ -118,22 +97,20 @@ static bool is_confirmed(const struct servers *servers)
         if (source->state == SOURCE_AWAY && source->attempts)
             continue;
         if (!source->first) {
-            count_looks_alone(servers);
+            for (size_t k = 0; k < servers->count; k++)
+                servers->sources[k]->scans_alone = servers->sources[k]->looks;
             return false;
         }
         first = source->first > first ? source->first : first;
         last = source->scan.asked < last ? source->scan.asked : last;
     }
-    return last >= first && has_clients(&servers->links.sleepers, first, last) &&
+    /* Clients of this machine must be seen asleep before the second poll. New clients may keep
+     * coming, so there is a time limit. */
+    const struct sleepers *sleepers = &servers->links.sleepers;
+    return last >= first &&
+           (last - first >= ONCE_MOST_NS ||
+            (last >= sleepers->latest && !sleepers_pending(sleepers))) &&
            !has_fresh(servers, first, last);
-}
-
-static size_t count_seen(const struct servers *servers)
-{
-    size_t seen = 0;
-    for (size_t i = 0; i < servers->count; i++)
-        seen += servers->sources[i]->scan.whole && !servers->sources[i]->parked;
-    return seen;
 }
 
 static void tell_verdict(struct watching *watching, size_t seen)
@@ -158,7 +135,9 @@ static void tell_nothing(struct watching *watching)
     const struct overview *overview = &watching->overview;
     const struct verdict *verdict = &watching->servers.verdict;
     size_t all = duplicates_distinct(watching->servers.sources, watching->servers.count);
-    size_t seen = count_seen(&watching->servers);
+    size_t seen = 0;
+    for (size_t i = 0; i < watching->servers.count; i++)
+        seen += watching->servers.sources[i]->scan.whole && !watching->servers.sources[i]->parked;
     tell_verdict(watching, seen);
     output_format(telling.out, "; %zu %s for a lock on ", overview->waiting,
                   overview->waiting == 1 ? "session waits" : "sessions wait");
@@ -203,7 +182,7 @@ static int watch_once(struct watching *watching)
     return status == GORDIAN_OK ? code : cli_fail(watching->cli, NULL, &error);
 }
 
-/* ------------------------------------------------------------------ until it is interrupted */
+/* ------------------------------------------------------------------ continuously */
 
 static volatile sig_atomic_t stopped;
 
@@ -213,7 +192,7 @@ static void on_stop(int number)
     stopped = 1;
 }
 
-/* poll(2) is to end, so nothing restarts. One that is ignored stays so. */
+/* Signals end poll(2): no SA_RESTART. An ignored signal stays ignored. */
 static void catch_signal(int number)
 {
     struct sigaction before, action = {.sa_handler = on_stop};

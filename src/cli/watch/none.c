@@ -1,4 +1,4 @@
-/* gordian watch, where it was not built. */
+/* gordian watch in a build without it. */
 #include "cli/base/commands.h"
 
 const struct command command_watch = {

@@ -1,3 +1,4 @@
+/* The alternate screen, single keys, and restoring the terminal. */
 #define _GNU_SOURCE
 #include "cli/watch/terminal.h"
 
@@ -18,7 +19,7 @@ static volatile sig_atomic_t is_open;
 static int guard_pipe = -1;
 static pid_t guard = -1;
 
-/* Only what a handler may call. */
+/* calls only async-signal-safe functions */
 static void give_back(void)
 {
     ssize_t ignored = write(STDOUT_FILENO, LEAVE_SCREEN, sizeof LEAVE_SCREEN - 1);
@@ -33,7 +34,7 @@ static void take_over(void)
     tcsetattr(STDIN_FILENO, TCSANOW, &during);
 }
 
-/* A crash: the terminal first, then what would have happened. */
+/* After a crash, restores the terminal and repeats the signal. */
 static void on_end(int number)
 {
     if (is_open)
@@ -42,8 +43,8 @@ static void on_end(int number)
     raise(number);
 }
 
-/* Ctrl-Z. Where nobody could continue it, the kernel does not stop it: so the terminal is taken
- * back here, and poll(2) ends and everything is drawn again. */
+/* Ctrl-Z. The kernel does not stop a process that no shell could continue, so the terminal is taken
+ * over again here; poll(2) returns and the screen is redrawn. */
 static void on_stop(int number)
 {
     sigset_t stop;
@@ -59,23 +60,17 @@ static void on_stop(int number)
         take_over();
 }
 
-/* After a stop that nobody was told of. */
+/* After SIGCONT or a new size, poll(2) returns and the screen is redrawn. */
 static void on_continue(int number)
 {
-    (void)number;
-    if (is_open)
+    if (is_open && number == SIGCONT)
         take_over();
-}
-
-static void on_resize(int number)
-{
-    (void)number; /* poll(2) ends, and everything is drawn again */
 }
 
 static void catch_signals(void)
 {
     static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
-    struct sigaction resize = {.sa_handler = on_resize};
+    struct sigaction resize = {.sa_handler = on_continue};
     for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
         signal(ends[i], on_end);
     signal(SIGTSTP, on_stop);
@@ -83,8 +78,9 @@ static void catch_signals(void)
     sigaction(SIGWINCH, &resize, NULL);
 }
 
-/* A byte: all is well. The end of the pipe without one: the parent was killed. A process of its own
- * group would be stopped when it writes to the terminal, if it were not for the ignored signal. */
+/* Waits for a byte: the parent ended normally. End of file without a byte: the parent was
+ * killed. In its own process group, it would be stopped by writing to the terminal, so it
+ * ignores SIGTTOU. */
 static _Noreturn void guard_terminal(int fd)
 {
     char byte;
@@ -153,7 +149,7 @@ void terminal_size(unsigned *columns, unsigned *rows)
     }
 }
 
-/* Arrows come as three bytes at once. */
+/* Arrow keys arrive as three bytes at once. */
 int terminal_read(void)
 {
     char bytes[3];

@@ -1,6 +1,6 @@
-/* The terminal while a program draws on it: keys one by one, a screen of its own. It is given back
- * whatever happens: at the end, by signals that end the program or stop it, and, should it be
- * killed, by a child that does nothing but wait for that. */
+/* The terminal of a full-screen program: single keys and the alternate screen. It is restored in
+ * all cases: at the end, by handlers of signals that end or stop the program, and after SIGKILL by
+ * a waiting child. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,10 +13,10 @@ enum terminal_key {
     KEY_ESCAPE,
 };
 
-/* False: standard input or output is no terminal. */
+/* False: standard input or output is not a terminal. */
 bool terminal_open(void);
 void terminal_close(void);
-/* How large it is now. */
+/* Returns the current size. */
 void terminal_size(unsigned *columns, unsigned *rows);
-/* The next key, or KEY_NONE; letters are themselves. */
+/* Returns the next key, or KEY_NONE; letters are themselves. */
 int terminal_read(void);

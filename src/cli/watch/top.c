@@ -1,4 +1,5 @@
-/* gordian watch --top: everybody who waits, folded under who holds them up, refreshed in place. */
+/* gordian watch --top: a table of all waiting sessions, grouped under their blockers and refreshed
+ * in place. */
 #include "cli/watch/watch.h"
 
 #include "cli/watch/terminal.h"
@@ -17,20 +18,20 @@ struct top {
     struct tree tree;
     struct output *out;
     struct style style;
-    unsigned columns, rows; /* the last column stays free: terminals differ about what follows it */
-    unsigned used;          /* columns of this line */
+    unsigned columns, rows; /* the last column stays empty: terminals differ in how they wrap */
+    unsigned used;          /* columns used on this line */
     enum tree_order order;
-    size_t selected, first; /* lines of the tree: chosen, and the first that is shown */
-    int64_t chosen_pid;     /* whose line is chosen */
-    bool inside;            /* one session, whole */
-    int asks;               /* 'c' or 't': shall it be done? 0: nothing is asked */
-    uint32_t asked_source;  /* and of whom */
+    size_t selected, first; /* lines of the tree: the selected one, and the first one shown */
+    int64_t chosen_pid;     /* pid of the selected session */
+    bool inside;            /* shows one session in full */
+    int asks;               /* 'c' or 't': asks for confirmation; 0: no question */
+    uint32_t asked_source;  /* the session in question */
     int64_t asked_pid;
     char asked_started[48];
     char asked_statement[48];
-    bool ordered; /* the answer of asked_source is awaited */
+    bool ordered; /* asked_source has not answered yet */
     char message[200];
-    struct output missed; /* what was not seen: shown when the terminal is given back */
+    struct output missed; /* what was not seen; printed after the terminal is restored */
     bool over;
 };
 
@@ -38,8 +39,7 @@ static const char *const order_names[TREE_ORDERS] = {"most behind", "oldest", "p
 
 /* ------------------------------------------------------------------ lines */
 
-/* How many bytes the character here has, if it is one of UTF-8 that a terminal may be shown; 0:
- * not. */
+/* Returns the bytes of a UTF-8 character that may be printed; 0: it may not. */
 static size_t character_size(const unsigned char *at)
 {
     size_t size = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc2 ? 2 : 0;
@@ -49,8 +49,8 @@ static size_t character_size(const unsigned char *at)
     return size == 2 && *at == 0xc2 && at[1] < 0xa0 ? 0 : size; /* no control characters */
 }
 
-/* A text in at most so many columns, padded to `least`. What is not printable is a question mark.
- */
+/* Prints a text in at most `most` columns, padded to `least`. Characters that cannot be printed
+ * become question marks. */
 static void put_cell(struct top *top, const char *text, unsigned most, unsigned least)
 {
     unsigned used = 0, room = top->columns - top->used;
@@ -95,7 +95,7 @@ static void put_head(struct top *top)
     end_line(top);
 }
 
-/* What a session does, in words. */
+/* Describes what a session does. */
 static void describe(const struct scan *scan, const struct session *session, char *text,
                      size_t size)
 {
@@ -239,7 +239,7 @@ static void ask_first(struct top *top, int key)
     snprintf(top->asked_statement, sizeof top->asked_statement, "%s", session->statement);
 }
 
-/* Only the session that was asked about, and for a cancel only its statement of then. */
+/* Ends only the confirmed session; a cancel only ends the statement that was shown. */
 static bool order_asked(struct top *top, struct source *source)
 {
     const struct scan *scan = &source->scan;
@@ -336,7 +336,7 @@ static bool renew_tree(struct top *top)
     if (!tree_take(&top->tree, servers, top->order))
         return false;
     if (any) {
-        /* It stays with the session, wherever its line goes. */
+        /* the selection follows the session to its new line */
         int64_t pid = top->chosen_pid;
         for (size_t i = 0; i < top->tree.count; i++) {
             const struct member member = top->tree.lines[i].member;
@@ -360,7 +360,7 @@ static gordian_status judge_top(struct top *top, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* One more poll of servers and keys, and the view of it. */
+/* Polls the servers and keys once and redraws the view. */
 static gordian_status renew_top(struct top *top, gordian_error *error)
 {
     struct watching *watching = top->watching;
@@ -384,7 +384,7 @@ static gordian_status renew_top(struct top *top, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* The screen is gone: what it could not show is named, and the exit code says so. */
+/* After the screen is gone, prints what was not seen and returns the exit status. */
 static int end_top(struct top *top)
 {
     struct watching *watching = top->watching;
@@ -395,7 +395,7 @@ static int end_top(struct top *top)
     if (top->missed.used)
         output_bytes(top->out, top->missed.buffer, top->missed.used);
     else
-        tell_unseen_once(watching); /* left before the servers had answered */
+        tell_unseen_once(watching); /* ended before the servers answered */
     return code;
 }
 

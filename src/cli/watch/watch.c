@@ -1,4 +1,4 @@
-/* gordian watch: lock waits of databases, live. */
+/* gordian watch: shows lock waits of databases live. */
 #include "cli/watch/watch.h"
 #include "cli/base/hide_passwords.h"
 
@@ -35,7 +35,7 @@ static int check_options(struct cli *cli, struct watch_settings *settings, int o
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_misuse(cli, "%s", error.message);
 }
 
-/* The addresses go to the watch; what is left in argv has no passwords. */
+/* Passes the addresses to the watch and hides the passwords in argv. */
 static gordian_status add_servers(struct servers *servers, char **operands, int count,
                                   gordian_error *error)
 {

@@ -1,12 +1,11 @@
-/* gordian watch: what its files share.
+/* gordian watch: shared declarations.
  *
- *     watch.c     the options
- *     top.c       the live view (terminal.c)
- *     loop.c      looks, judges, tells, acts: once, or until it is interrupted
- *     incomplete.c  what could not be seen
- *     acts.c      ends deadlocks, and reports what came of it
- *     events.c    what is told once and not again: deadlocks, stalls, servers that come and go
- */
+ *     watch.c       the options
+ *     top.c         the live view (terminal.c)
+ *     loop.c        polls, judges, reports and acts: once, or until it is interrupted
+ *     incomplete.c  reports what could not be seen
+ *     acts.c        ends deadlocks, and reports the result
+ *     events.c      reports each deadlock, stall and server event once */
 #pragma once
 
 #include "cli/base/cli.h"
@@ -24,7 +23,7 @@
 enum act_choice {
     ACT_CHOICE_NONE,
     ACT_CHOICE_CANCEL,
-    ACT_CHOICE_TERMINATE, /* unused: whatever is not the others */
+    ACT_CHOICE_TERMINATE, /* unused: the default of a switch */
 };
 
 struct watch_settings {
@@ -36,26 +35,26 @@ struct watch_settings {
     unsigned act;     /* enum act_choice */
     uint32_t inspect; /* a process; 0: none */
     const char *listen;
-    struct reach reach; /* --to: a service, and its system */
+    struct reach reach; /* --to: a service and a system of it */
     const char *dot, *svg;
     struct advice_settings advice;
 };
 
-/* A deadlock that has been told of. */
+/* A reported deadlock. */
 struct told_deadlock {
     uint64_t number;
-    uint64_t *keys; /* of the edges of its cycle */
+    uint64_t *keys; /* keys of the edges of its cycle */
     size_t key_count;
-    bool alive; /* in the latest judgement */
+    bool alive; /* still in the latest judgement */
 };
 
-/* A wait that has been told of. */
+/* A reported wait. */
 struct told_stall {
     uint64_t key;
     bool alive;
 };
 
-/* A server, as it was last told of. */
+/* The last reported state of a server. */
 struct told_server {
     uint64_t trouble_no;
     bool away, lacks, parked;
@@ -75,10 +74,10 @@ struct watching {
     struct listener listener; /* if settings->listen */
     struct feed feed;         /* if settings->reach.to */
     struct unseen_list unseen;
-    uint64_t *unseen_told; /* keys of reasons */
+    uint64_t *unseen_told; /* keys of reported reasons */
     size_t unseen_told_count, unseen_told_room;
     bool incomplete; /* at some time not everything was seen */
-    uint64_t found;  /* deadlocks so far */
+    uint64_t found;  /* number of deadlocks */
     uint64_t ended;  /* statements cancelled and sessions terminated */
     bool failed;     /* out of memory, or a file could not be written */
     gordian_allocator memory;
@@ -91,21 +90,21 @@ void tell_stalls(struct watching *watching);
 void tell_servers(struct watching *watching);
 void watching_free(struct watching *watching);
 
-/* incomplete.c. What cannot be seen now; false: out of memory. */
+/* incomplete.c. Updates what cannot be seen now. False: out of memory. */
 bool take_unseen(struct watching *watching);
-/* All of it, with --once; what is new, otherwise. */
+/* Reports all of it with --once; otherwise what is new. */
 void tell_unseen_once(struct watching *watching);
 void tell_unseen(struct watching *watching);
-/* Writes what is new to `missed`, for a view that can show it only when it is left. */
+/* Writes what is new to `missed`, for a view that can only show it at its end. */
 void note_unseen(struct watching *watching, struct output *missed);
-/* The exit code, by what was found and what was not seen. */
+/* Returns the exit status for what was found and what was not seen. */
 int watching_code(struct watching *watching);
 
-/* acts.c: goes on with what --act asks for, by the latest judgement. `begin`: acts on deadlocks
- * that are new. */
+/* acts.c: continues what --act requests, by the latest judgement. `begin`: also starts on new
+ * deadlocks. */
 void act_on_deadlocks(struct watching *watching, bool begin);
 
-/* loop.c: the exit code. */
+/* loop.c. Returns the exit status. */
 int watch_loop(struct watching *watching);
-/* top.c: the live view, until it is left or `stopped` is set. */
+/* top.c: the live view, until the user quits or `stopped` is set. */
 int watch_top(struct watching *watching, const volatile sig_atomic_t *stopped);

@@ -1,3 +1,4 @@
+/* Builds findings: parties, resources, edges and texts. */
 #include "output/finding/finding.h"
 
 #include <string.h>

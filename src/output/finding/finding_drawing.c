@@ -1,4 +1,4 @@
-/* The wait-for graph of a finding in text. */
+/* Draws the wait-for graph of a finding as text. */
 #include "output/finding/finding_graph.h"
 #include "output/show/draw.h"
 

@@ -1,3 +1,4 @@
+/* Selects the edges of the wait-for graph that are drawn. */
 #include "output/finding/finding_graph.h"
 
 bool finding_graph_open(struct finding_graph *graph, const struct finding *finding)
@@ -23,7 +24,7 @@ bool finding_graph_waits(const struct finding_graph *graph, const struct finding
     return edge->waiter != FINDING_NONE && (edge->witness || !graph->proof);
 }
 
-/* A resource that no party waits for explains nothing. */
+/* A resource that no party waits for is not part of the explanation. */
 bool finding_graph_holds(const struct finding_graph *graph, const struct finding_edge *edge)
 {
     return edge->holder != FINDING_NONE && (edge->witness || !graph->proof) &&

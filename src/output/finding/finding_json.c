@@ -1,4 +1,4 @@
-/* A finding as JSON: docs/reference/findings.md, docs/reference/finding.schema.json. */
+/* Writes a finding as JSON: docs/reference/findings.md, docs/reference/finding.schema.json. */
 #include "output/finding/finding.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void write_count(struct json *json, const char *key, uint64_t value)
         json_key_u64(json, key, value);
 }
 
-/* What is not known is below 0. */
+/* A negative value is unknown and is not written. */
 static void write_number(struct json *json, const char *key, double value)
 {
     if (value >= 0)
@@ -211,7 +211,7 @@ static void write_edge(struct json *json, const struct finding *finding,
     json_shut(json);
 }
 
-/* [party, resource, party, resource, ...], each waiting for the resource behind it. */
+/* Writes [party, resource, party, resource, ...]: each party waits for the resource after it. */
 static void write_cycle(struct json *json, const struct finding *finding)
 {
     if (!finding->cycle)
@@ -227,7 +227,7 @@ static void write_cycle(struct json *json, const struct finding *finding)
     json_shut(json);
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the finding */
 
 static void write_advice(struct json *json, const struct finding *finding)
 {

@@ -1,5 +1,5 @@
-/* The wait-for graph of a finding as a picture: parties and resources as nodes, waits and holds as
- * arrows. */
+/* Writes the wait-for graph of a finding as a picture: parties and resources are nodes, waits and
+ * holds are arrows. */
 #include "output/finding/finding_graph.h"
 #include "output/show/picture.h"
 

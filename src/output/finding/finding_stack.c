@@ -1,4 +1,4 @@
-/* A call stack as text: one frame a line, with the source line of the frame that matters. */
+/* Prints call stacks: one frame per line, with the source line of the most relevant frame. */
 #include "output/finding/finding_stack.h"
 
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FUNCTION_WIDE 40  /* longer names push what follows to the right */
-#define FUNCTION_MOST 100 /* and longer ones are cut */
+#define FUNCTION_WIDE 40  /* longer names shift the rest of the line */
+#define FUNCTION_MOST 100 /* longer names are cut */
 #define SOURCE_MOST   110
 #define INDENT        "      "
 
@@ -52,9 +52,9 @@ bool frame_is_noise(const struct frame *frame)
                                          "libstdc++.", "libc++.",  NULL};
     static const char *const interpreters[] = {"python3", "libpython3", NULL};
     if (frame->module && starts_with_any(path_tail(frame->module), interpreters))
-        return true; /* its scripts' lines are there instead */
+        return true; /* the frames of the script are listed instead */
     if (frame->module && starts_with(path_tail(frame->module), "libgordian-run.so"))
-        return true; /* every watched thread starts there */
+        return true; /* every watched thread starts in it */
     if (!frame->function)
         return frame->module && starts_with_any(path_tail(frame->module), system);
     static const char *const threading[] = {"Thread.run", "Thread._bootstrap", "run", "_bootstrap",
@@ -68,20 +68,15 @@ bool frame_is_noise(const struct frame *frame)
            strstr(frame->function, "std::thread::_State_impl<");
 }
 
-/* Of the C library itself, by file. */
-static bool is_libc(const struct frame *frame)
-{
-    static const char *const files[] = {"libc.so", "libc-", "libpthread", "ld-linux", NULL};
-    return frame->module && starts_with_any(path_tail(frame->module), files);
-}
-
 bool frame_is_wrapper(const struct frame *frame)
 {
     static const char *const wrappers[] = {
         "std::",     "__gthread",  "mtx_",      "cnd_",    "thrd_",  "pthread_", "sem_",
         "__pthread", "___pthread", "__new_sem", "__futex", "futex_", "__lll_",   "lll_",
         "__GI_",     "__cxa_",     "syscall",   "__sem_",  NULL};
-    return !frame->function || starts_with_any(frame->function, wrappers) || is_libc(frame) ||
+    static const char *const libc[] = {"libc.so", "libc-", "libpthread", "ld-linux", NULL};
+    return !frame->function || starts_with_any(frame->function, wrappers) ||
+           (frame->module && starts_with_any(path_tail(frame->module), libc)) ||
            (frame->file && starts_with(frame->file, "/usr/include/"));
 }
 
@@ -107,25 +102,16 @@ static void write_plain(const struct page *page, const char *text)
     style_name(&page->look->style, page->out, COLOR_PLAIN, text);
 }
 
-static void write_faint(const struct page *page, const char *text)
-{
-    style_text(&page->look->style, page->out, COLOR_FAINT, text);
-}
-
-/* The path as a person who stands in `folder` would write it. */
-static const char *near_path(const struct page *page, const char *path)
-{
-    const char *folder = page->look->folder;
-    size_t length = folder ? strlen(folder) : 0;
-    bool below = length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/';
-    return below ? path + length + 1 : path;
-}
-
-/* "bank.c:31", or "libfoo.so+0x1234". */
+/* Prints "bank.c:31", or "libfoo.so+0x1234". */
 static void page_location(const struct page *page, const struct frame *frame)
 {
     if (frame->file && frame->line) {
-        write_plain(page, near_path(page, frame->file));
+        /* Paths below the current directory are printed relative to it. */
+        const char *folder = page->look->folder;
+        size_t length = folder ? strlen(folder) : 0;
+        bool below =
+            length > 1 && strncmp(frame->file, folder, length) == 0 && frame->file[length] == '/';
+        write_plain(page, frame->file + (below ? length + 1 : 0));
         output_format(page->out, ":%u", frame->line);
     } else if (frame->module) {
         write_plain(page, path_tail(frame->module));
@@ -180,14 +166,6 @@ static FILE *open_source(const struct frame *frame)
     return source;
 }
 
-/* Is the file younger than the program? Then its lines have moved. */
-static bool source_is_newer(FILE *source, const struct frame *frame)
-{
-    struct stat text, binary;
-    return fstat(fileno(source), &text) == 0 && frame->module &&
-           stat(frame->module, &binary) == 0 && text.st_mtime > binary.st_mtime;
-}
-
 static void source_line(const struct page *page, const struct frame *frame)
 {
     FILE *source = frame->file && frame->line ? open_source(frame) : NULL;
@@ -208,8 +186,12 @@ static void source_line(const struct page *page, const struct frame *frame)
             text[SOURCE_MOST] = '\0';
         output_format(page->out, INDENT "    %5u | ", frame->line);
         style_name(&page->look->style, page->out, COLOR_STRONG, text);
-        if (source_is_newer(source, frame))
-            write_faint(page, "   (the file has changed since)");
+        /* If the source is newer than the program, its lines may have moved. */
+        struct stat written, built;
+        if (fstat(fileno(source), &written) == 0 && frame->module &&
+            stat(frame->module, &built) == 0 && written.st_mtime > built.st_mtime)
+            style_text(&page->look->style, page->out, COLOR_FAINT,
+                       "   (the file has changed since)");
         output_char(page->out, '\n');
     }
     free(line);
@@ -218,7 +200,7 @@ static void source_line(const struct page *page, const struct frame *frame)
 
 /* ------------------------------------------------------------------ stacks */
 
-/* The system's own frames are left out, and those between the lock and who wanted it. */
+/* Hides frames of the system, and frames between the program's code and the lock. */
 static bool shows_frame(const struct page *page, const struct stack *stack, size_t i)
 {
     const struct frame *frame = &stack->frames[i], *interesting = frame_of_interest(stack);

@@ -1,4 +1,4 @@
-/* Stacks in the text of a finding; used by the text writer only. */
+/* Prints stacks for the text of a finding; used only by the text writer. */
 #pragma once
 
 #include "output/finding/finding.h"
@@ -9,7 +9,7 @@ struct page {
     struct output *out;
 };
 
-/* Prints a stack, one frame a line, with the source line of the frame that matters. */
+/* Prints a stack, one frame per line, with the source line of the most relevant frame. */
 void page_stack(const struct page *page, const struct stack *stack);
-/* Prints "transfer (bank.c:31)": the frame that matters, in a sentence. */
+/* Prints the most relevant frame as "transfer (bank.c:31)". */
 void page_place(const struct page *page, const struct stack *stack);

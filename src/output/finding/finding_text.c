@@ -1,12 +1,12 @@
-/* A finding as text: the title with the verdict, the drawn wait-for graph, each party with what it
- * waits for and holds and where, the locks, and what to do. */
+/* Prints a finding as text: the title with the verdict, the wait-for graph, each party with what it
+ * waits for and holds and where, the locks, and the advice. */
 #include "output/finding/finding_stack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define PARTIES_MOST 12 /* of more only the first and the last few are shown */
+#define PARTIES_MOST 12 /* longer lists show only the first and last few */
 #define PARTIES_HEAD 5
 #define PARTIES_TAIL 3
 #define BEHIND_MOST  20
@@ -29,7 +29,7 @@ static void write_resource(const struct page *page, uint32_t resource)
     write_name(page, COLOR_RESOURCE, page->finding->resources[resource].name);
 }
 
-/* The edge by which the party waits, or NULL. */
+/* Returns the edge by which the party waits, or NULL. */
 static const struct finding_edge *wait_of(const struct finding *finding, uint32_t party)
 {
     for (size_t i = 0; i < finding->edge_count; i++)
@@ -156,7 +156,7 @@ static void write_wait(const struct page *page, const struct finding_thread *thr
     page_stack(page, thread->stack);
 }
 
-/* Prints what a thread holds, or else owes: a signal, an arrival. */
+/* Prints a lock that a thread holds, or an action that others wait for: a signal, an arrival. */
 static void write_hold(const struct page *page, const struct finding_edge *hold)
 {
     struct output *out = page->out;
@@ -220,7 +220,7 @@ static void write_thread(const struct page *page, uint32_t party)
     output_char(out, '\n');
 }
 
-/* Prints a thread that took a lock while it held the one of the edge before. */
+/* Prints a thread that acquired a lock while it held the lock of the previous edge. */
 static void write_order(const struct page *page, size_t number)
 {
     const struct finding *finding = page->finding;
@@ -280,7 +280,7 @@ static void write_session_name(const struct page *page, const char *name,
     output_text(out, ")\n");
 }
 
-/* Prints the query in one line, abbreviated unless verbose. */
+/* Prints the query on one line, abbreviated unless --verbose was given. */
 static void write_query(const struct page *page, const struct finding_session *session)
 {
     char text[QUERY_WIDTH + 4];
@@ -308,7 +308,7 @@ void finding_session_text(const char *name, const struct finding_session *sessio
     write_query(&page, session);
 }
 
-/* Prints who holds what the session waits for, and in which mode. */
+/* Prints the holders of the awaited resource and their modes. */
 static void write_holders(const struct page *page, const struct finding_edge *wait)
 {
     const struct finding *finding = page->finding;
@@ -365,8 +365,8 @@ static void write_session(const struct page *page, uint32_t number)
 
 /* ------------------------------------------------------------------ parties */
 
-/* Lists the parties of the proof, or else of all edges, each once, in order of appearance; of a
- * status all. `members` says the same by party. */
+/* Lists each party of the proof once, in order of appearance; without a proof, those of all edges;
+ * for a status, all parties. Sets their `members`. */
 static size_t list_parties(const struct finding *finding, uint32_t *list, bool *members)
 {
     size_t count = 0;
@@ -390,8 +390,8 @@ static size_t list_parties(const struct finding *finding, uint32_t *list, bool *
     return count;
 }
 
-/* Prints the listed parties; of many the first and the last few, which are moved together. Returns
- * how many. */
+/* Prints the listed parties. Of a long list it prints the first and last few and moves them
+ * together. Returns how many were printed. */
 static size_t write_parties(const struct page *page, uint32_t *list, size_t count)
 {
     size_t left = 0;
@@ -413,8 +413,8 @@ static size_t write_parties(const struct page *page, uint32_t *list, size_t coun
     return count;
 }
 
-/* Prints a line for each thread that is blocked behind the members, and how many sessions are
- * members without being part of the cycle. */
+/* Prints a line for each thread blocked behind the members, and the number of members outside the
+ * cycle. */
 static void write_behind(const struct page *page, const bool *members)
 {
     const struct finding *finding = page->finding;
@@ -455,7 +455,7 @@ static void write_lock(const struct page *page, uint32_t number)
     output_text(out, "    ");
     write_resource(page, number);
     output_format(out, ": %s", resource->kind);
-    if (lock->address) /* locks of the kernel have none */
+    if (lock->address) /* locks in the kernel have no address */
         output_format(out, " at 0x%llx", (unsigned long long)lock->address);
     if (*lock->place)
         output_format(out, ", %s", lock->place);
@@ -471,7 +471,7 @@ static void write_lock(const struct page *page, uint32_t number)
     output_char(out, '\n');
 }
 
-/* Prints every lock that one of the parties waits for or holds. */
+/* Prints every lock that one of the parties holds or waits for. */
 static void write_locks(const struct page *page, const uint32_t *parties, size_t count)
 {
     const struct finding *finding = page->finding;
@@ -536,7 +536,7 @@ void finding_ranges(struct output *out, const uint32_t *numbers, size_t count, s
     }
 }
 
-/* Prints "    in flight  8, 10-13, 15": the ranks that stand so to the operation. */
+/* Prints the ranks with this relation to the operation, "    in flight  8, 10-13, 15". */
 static void write_ranks(const struct page *page, const char *word, enum finding_relation relation,
                         uint32_t *ranks)
 {
@@ -555,7 +555,7 @@ static void write_ranks(const struct page *page, const char *word, enum finding_
     output_char(page->out, '\n');
 }
 
-/* Prints which ranks have come to an operation, and the operation. */
+/* Prints which ranks are in an operation, and its details. */
 static void write_operation(const struct page *page, const struct finding_operation *operation)
 {
     struct output *out = page->out;
@@ -584,7 +584,7 @@ static void write_operation(const struct page *page, const struct finding_operat
     output_char(out, '\n');
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the finding */
 
 bool finding_text(const struct finding *finding, const struct finding_look *look,
                   struct output *out)

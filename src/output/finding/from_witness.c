@@ -1,3 +1,4 @@
+/* Converts the witness of an engine to a finding. */
 #include "output/finding/from_witness.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@ static int compare_keys(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Numbers what the edges name, in the order of appearance: numbers[i] is that of edge i. */
+/* Numbers the processes or resources of the edges in order of appearance: numbers[i] belongs to
+ * edge i. */
 static bool number_names(struct finding *finding, const struct labels *labels,
                          const gordian_witness *witness, bool processes, uint32_t *numbers)
 {
@@ -40,7 +42,7 @@ static bool number_names(struct finding *finding, const struct labels *labels,
     return true;
 }
 
-/* What an await waits for are acts of its holders; it has no name of its own. */
+/* An await waits for actions of its holders and has no name of its own. */
 static void name_acts(struct finding *finding, const struct labels *labels,
                       const gordian_witness *witness, const uint32_t *parties,
                       const uint32_t *resources)

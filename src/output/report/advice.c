@@ -1,4 +1,4 @@
-/* What to do about it: by what the threads hold and wait for. */
+/* Chooses the advice of a report from what the threads hold and wait for. */
 #include "output/report/report.h"
 
 static const char order_advice[] =
@@ -79,12 +79,44 @@ static const char stall_advice[] =
     "    The wait takes longer than --stall allows; whether it will end is not known. Look at\n"
     "    what the holder does meanwhile, and whether it needs the lock for so long.\n";
 
-struct sort {
-    bool self, upgrade, condition, join, barrier, semaphore, lock;
-    bool full, stream, file, child, gil, guard, internal, held_semaphore;
-    bool message, collective, inherit;
-    uint32_t condition_lock; /* the first that is waited for */
-    bool conditions;         /* several of them are */
+/* The waits of a witness as bits: one bit for each kind of lock, and these. */
+#define WAITS(kind)      (UINT64_C(1) << INCIDENT_##kind)
+#define WAITS_LOCK       (UINT64_C(1) << 40) /* a lock that one thread locks and unlocks */
+#define WAITS_ITSELF     (UINT64_C(1) << 41) /* a lock that the thread already holds */
+#define WAITS_UPGRADE    (UINT64_C(1) << 42) /* a lock that the thread holds for reading */
+#define WAITS_FULL       (UINT64_C(1) << 43) /* space in a pipe or socket */
+#define WAITS_CONDITIONS (UINT64_C(1) << 44) /* several conditions */
+#define WAITS_INHERIT    (UINT64_C(1) << 45) /* a priority-inheritance mutex */
+#define HELD_SEMAPHORE   (UINT64_C(1) << 46) /* the semaphore has a holder */
+
+/* The first rule applies of which all bits of `all` are set and no bit of `none`. */
+static const struct {
+    uint64_t all, none;
+    const char *advice;
+} rules[] = {
+    {WAITS(MESSAGE), 0, message_advice},
+    {WAITS(COLLECTIVE), 0, collective_advice},
+    {WAITS(GIL), 0, gil_advice},
+    {WAITS(ONCE), 0, guard_advice},
+    {WAITS(GUARD), 0, guard_advice},
+    {WAITS(INTERNAL), 0, malloc_advice},
+    {WAITS(CHILD), 0, child_advice},
+    {WAITS(CONDITION) | WAITS_LOCK, 0, condition_advice},
+    {WAITS_CONDITIONS, 0, each_other_advice},
+    {WAITS(CONDITION), 0, signal_advice},
+    {WAITS(BARRIER), 0, barrier_advice},
+    {WAITS_UPGRADE, 0, upgrade_advice},
+    {WAITS_ITSELF, 0, self_advice},
+    {WAITS_FULL, 0, full_advice},
+    {WAITS(PIPE), 0, stream_advice},
+    {WAITS(SOCKET), 0, stream_advice},
+    {WAITS(FILE_LOCK), 0, file_advice},
+    {WAITS(SEMAPHORE), HELD_SEMAPHORE | WAITS_LOCK, post_advice},
+    {WAITS_INHERIT, 0, inherit_advice},
+    /* Joining comes last: main threads often join the deadlocked threads. */
+    {WAITS(THREAD_END), 0, join_advice},
+    {WAITS(SEMAPHORE), 0, semaphore_advice},
+    {0, 0, order_advice},
 };
 
 static bool thread_holds(const struct report *report, uint32_t thread, uint32_t lock, unsigned mode)
@@ -98,7 +130,7 @@ static bool thread_holds(const struct report *report, uint32_t thread, uint32_t 
     return false;
 }
 
-/* Somebody holds it, and does not only happen to be able to give it. */
+/* Does a thread hold it, not only a thread that could release it? */
 static bool somebody_holds(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
@@ -109,66 +141,50 @@ static bool somebody_holds(const struct report *report, uint32_t lock)
     return false;
 }
 
-static void sort_wait(const struct report *report, const struct incident_edge *wait,
-                      struct sort *sort)
+/* Returns the bits of a wait. `condition` receives the awaited condition. */
+static uint64_t sort_wait(const struct report *report, const struct incident_edge *wait,
+                          uint32_t *condition)
 {
-    switch (report->locks[wait->lock].raw.kind) {
+    const struct incident_lock *lock = &report->locks[wait->lock].raw;
+    uint64_t bits = lock->kind < INCIDENT_LOCK_KINDS ? UINT64_C(1) << lock->kind : 0;
+    switch (lock->kind) {
     case INCIDENT_CONDITION:
-        sort->conditions =
-            sort->conditions || (sort->condition && sort->condition_lock != wait->lock);
-        sort->condition_lock = wait->lock;
-        sort->condition = true;
-        break;
-    case INCIDENT_THREAD_END:
-        sort->join = true;
-        break;
-    case INCIDENT_BARRIER:
-        sort->barrier = true;
-        break;
+        if (*condition != INCIDENT_NONE && *condition != wait->lock)
+            bits |= WAITS_CONDITIONS;
+        *condition = wait->lock;
+        return bits;
     case INCIDENT_SEMAPHORE:
-        sort->semaphore = true;
-        sort->held_semaphore = sort->held_semaphore || somebody_holds(report, wait->lock);
-        break;
+        return bits | (somebody_holds(report, wait->lock) ? HELD_SEMAPHORE : 0);
     case INCIDENT_PIPE:
     case INCIDENT_SOCKET:
-        sort->full = sort->full || wait->mode == INCIDENT_EXCLUSIVE;
-        sort->stream = true;
-        break;
+        return bits | (wait->mode == INCIDENT_EXCLUSIVE ? WAITS_FULL : 0);
     case INCIDENT_FILE_LOCK:
-        sort->file = sort->lock = true;
-        break;
+        return bits | WAITS_LOCK;
+    case INCIDENT_THREAD_END:
+    case INCIDENT_BARRIER:
     case INCIDENT_CHILD:
-        sort->child = true;
-        break;
     case INCIDENT_GIL:
-        sort->gil = true;
-        break;
     case INCIDENT_ONCE:
     case INCIDENT_GUARD:
-        sort->guard = true;
-        break;
     case INCIDENT_INTERNAL:
-        sort->internal = true;
-        break;
     case INCIDENT_MESSAGE:
-        sort->message = true;
-        break;
     case INCIDENT_COLLECTIVE:
-        sort->collective = true;
-        break;
+        return bits;
     default:
-        sort->lock = true;
-        sort->inherit = sort->inherit || report->locks[wait->lock].raw.flags & INCIDENT_INHERIT;
-        sort->self =
-            sort->self || thread_holds(report, wait->thread, wait->lock, INCIDENT_EXCLUSIVE);
-        sort->upgrade =
-            sort->upgrade || thread_holds(report, wait->thread, wait->lock, INCIDENT_READ);
+        bits |= WAITS_LOCK | (lock->flags & INCIDENT_INHERIT ? WAITS_INHERIT : 0);
+        if (thread_holds(report, wait->thread, wait->lock, INCIDENT_EXCLUSIVE))
+            bits |= WAITS_ITSELF;
+        if (thread_holds(report, wait->thread, wait->lock, INCIDENT_READ))
+            bits |= WAITS_UPGRADE;
+        return bits;
     }
 }
 
 const char *report_advice(const struct report *report)
 {
-    struct sort sort = {0};
+    uint64_t bits = 0;
+    uint32_t condition = INCIDENT_NONE;
+    size_t rule = 0;
     if (report->head.kind == INCIDENT_POTENTIAL)
         return order_advice;
     if (report->head.kind == INCIDENT_STALL)
@@ -177,28 +193,10 @@ const char *report_advice(const struct report *report)
         return NULL;
     for (size_t i = 0; i < report->witness_count; i++)
         if (report->edges[i].raw.flags & INCIDENT_WAITS)
-            sort_wait(report, &report->edges[i].raw, &sort);
+            bits |= sort_wait(report, &report->edges[i].raw, &condition);
     if (report->head.kind == INCIDENT_OWNER_GONE)
-        return sort.message || sort.collective ? left_advice : gone_advice;
-    /* What a main thread that joins the others has to do with it comes last. */
-    return sort.message                                           ? message_advice
-           : sort.collective                                      ? collective_advice
-           : sort.gil                                             ? gil_advice
-           : sort.guard                                           ? guard_advice
-           : sort.internal                                        ? malloc_advice
-           : sort.child                                           ? child_advice
-           : sort.condition && sort.lock                          ? condition_advice
-           : sort.conditions                                      ? each_other_advice
-           : sort.condition                                       ? signal_advice
-           : sort.barrier                                         ? barrier_advice
-           : sort.upgrade                                         ? upgrade_advice
-           : sort.self                                            ? self_advice
-           : sort.full                                            ? full_advice
-           : sort.stream                                          ? stream_advice
-           : sort.file                                            ? file_advice
-           : sort.semaphore && !sort.held_semaphore && !sort.lock ? post_advice
-           : sort.inherit                                         ? inherit_advice
-           : sort.join                                            ? join_advice
-           : sort.semaphore                                       ? semaphore_advice
-                                                                  : order_advice;
+        return bits & (WAITS(MESSAGE) | WAITS(COLLECTIVE)) ? left_advice : gone_advice;
+    while ((bits & rules[rule].all) != rules[rule].all || bits & rules[rule].none)
+        rule++;
+    return rules[rule].advice;
 }

@@ -1,4 +1,4 @@
-/* The report as a finding. */
+/* Turns a report into a finding. */
 #include "output/report/report.h"
 
 #include <ctype.h>
@@ -74,7 +74,7 @@ static void add_lock(struct finding *finding, const struct report *report, uint3
 
 /* ------------------------------------------------------------------ edges */
 
-/* "transfer, bank.c:31" or "": what an arrow is labelled with. */
+/* Returns the label of an arrow, "transfer, bank.c:31", or "". */
 static const char *site_text(struct finding *finding, const struct stack *site)
 {
     const struct frame *frame = frame_of_interest(site);
@@ -100,7 +100,8 @@ static void fill_wait(struct finding *finding, struct finding_edge *to,
     to->how = from->evidence;
 }
 
-/* What a thread does for a lock without holding it, as text; NULL: it holds it. */
+/* Returns the text for an edge that is not a hold, such as "could have signalled"; NULL: it is a
+ * hold. */
 static const char *owes_text(const struct report *report, const struct incident_edge *edge)
 {
     unsigned kind = report->locks[edge->lock].raw.kind;
@@ -143,7 +144,7 @@ static void fill_hold(struct finding *finding, const struct report *report, stru
         to->how = finding_format(finding, "%s; %s", to->how, from->evidence);
 }
 
-/* A cycle's waits together with the holds behind them, everything else on its own. */
+/* In a cycle, a wait and the hold behind it become one edge. All others are edges of their own. */
 static void add_edges(struct finding *finding, const struct report *report)
 {
     finding->cycle = report->cycle;
@@ -166,7 +167,8 @@ static void add_edges(struct finding *finding, const struct report *report)
     }
 }
 
-/* Each thread can wait for what it took second, which the thread of the next order took first. */
+/* Each thread can wait for the lock that it acquired second, which the next thread acquired
+ * first. */
 static void add_orders(struct finding *finding, const struct report *report)
 {
     finding->cycle = report->order_count > 0;
@@ -186,9 +188,9 @@ static void add_orders(struct finding *finding, const struct report *report)
     }
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the finding */
 
-/* Paragraphs without the indentation that the text has. */
+/* Returns the paragraphs without indentation and line breaks. */
 static const char *plain_advice(struct finding *finding, const char *text)
 {
     char *plain = text ? finding_alloc(finding, strlen(text) + 1) : NULL;
@@ -218,14 +220,6 @@ static enum finding_kind kind_of(const struct report *report)
     return report->head.kind >= INCIDENT_DEADLOCK && report->head.kind <= INCIDENT_STALL
                ? kinds[report->head.kind]
                : FINDING_STATUS;
-}
-
-static enum finding_verdict verdict_of(const struct report *report)
-{
-    bool claims = kind_of(report) != FINDING_STATUS;
-    return report->head.word == INCIDENT_LIKELY              ? FINDING_LIKELY
-           : claims && report->head.word != INCIDENT_UNKNOWN ? FINDING_PROVED
-                                                             : FINDING_UNKNOWN;
 }
 
 static void fill_head(struct finding *finding, const struct report *report)
@@ -266,7 +260,12 @@ static void fill_head(struct finding *finding, const struct report *report)
 
 void report_finding(struct finding *finding, const struct report *report, unsigned ordinal)
 {
-    finding_open(finding, report->source, kind_of(report), verdict_of(report));
+    enum finding_kind kind = kind_of(report);
+    bool claims = kind != FINDING_STATUS && report->head.word != INCIDENT_UNKNOWN;
+    finding_open(finding, report->source, kind,
+                 report->head.word == INCIDENT_LIKELY ? FINDING_LIKELY
+                 : claims                             ? FINDING_PROVED
+                                                      : FINDING_UNKNOWN);
     finding->number = ordinal;
     fill_head(finding, report);
     for (uint32_t i = 0; i < report->thread_count; i++)

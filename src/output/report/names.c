@@ -1,17 +1,17 @@
-/* Names that a person can tell apart: for threads that mostly are all called like the program,
- * and for locks that mostly have no name at all. */
+/* Gives threads and locks distinct names. Most threads have the name of the program, and most locks
+ * have no name. */
 #include "output/report/report.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#define COMM_MOST  15 /* the kernel keeps so much of a name */
+#define COMM_MOST  15 /* the kernel keeps this many characters of a name */
 #define ENTRY_MOST 32
 
 /* ------------------------------------------------------------------ threads */
 
-/* "teller" of "bank::teller(int)": fit for a name, or NULL. */
+/* Returns "teller" for "bank::teller(int)" if that is suitable as a name, or NULL. */
 static const char *plain_name(struct report *report, const char *function)
 {
     size_t length = strcspn(function, "(<");
@@ -22,20 +22,16 @@ static const char *plain_name(struct report *report, const char *function)
     return fits ? report_format(report, "%.*s", (int)length, function) : NULL;
 }
 
-/* "worker" of "serve.<locals>.worker". */
-static const char *script_function(const char *function)
-{
-    const char *dot = strrchr(function, '.');
-    return dot ? dot + 1 : function;
-}
-
-/* The function a thread was started with: the last one before those of the C library. */
+/* Returns the function that the thread started with: the last one before the frames of libc. */
 static const char *entry_of(struct report *report, const struct stack *stack)
 {
     const struct frame *last = NULL;
-    for (size_t i = stack->count; i-- > 0;) /* a script's comes first */
-        if (!stack->frames[i].module && stack->frames[i].file && !frame_is_noise(&stack->frames[i]))
-            return plain_name(report, script_function(stack->frames[i].function));
+    for (size_t i = stack->count; i-- > 0;) /* frames of a script take precedence */
+        if (!stack->frames[i].module && stack->frames[i].file &&
+            !frame_is_noise(&stack->frames[i])) { /* "worker" of "serve.<locals>.worker" */
+            const char *dot = strrchr(stack->frames[i].function, '.');
+            return plain_name(report, dot ? dot + 1 : stack->frames[i].function);
+        }
     for (size_t i = 0; i < stack->count; i++) {
         if (!frame_is_noise(&stack->frames[i]))
             last = &stack->frames[i];
@@ -51,7 +47,7 @@ static const char *last_function(struct report *report, const struct stack *stac
     return function ? plain_name(report, function) : NULL;
 }
 
-/* The outermost function that was recorded, of a thread of which nothing else is known. */
+/* Returns the outermost recorded function, for a thread without other information. */
 static const char *outermost_function(struct report *report, uint32_t thread)
 {
     const char *name = NULL;
@@ -87,7 +83,7 @@ static bool several_processes(const struct report *report)
     return false;
 }
 
-/* What it would be called if it were the only one: its own name, or what it does. */
+/* Returns the preferred name, before it is made unique: its own name, or what the thread does. */
 static const char *first_choice(const struct report *report, const struct report_thread *thread)
 {
     char program[COMM_MOST + 1];
@@ -111,7 +107,7 @@ static bool thread_name_taken(const struct report *report, size_t but, const cha
 
 /* ------------------------------------------------------------------ locks */
 
-/* Whose stack an address is on, or NULL. */
+/* Returns the name of the thread whose stack contains the address, or NULL. */
 static const char *stack_owner(const struct report *report, uint32_t process, uint64_t address)
 {
     for (size_t i = 0; i < report->thread_count; i++) {
@@ -123,7 +119,7 @@ static const char *stack_owner(const struct report *report, uint32_t process, ui
     return NULL;
 }
 
-/* Where it is, and the name that follows from that, or "". */
+/* Sets the description of the lock's location, and a name derived from it, or "". */
 static void place_lock(struct report *report, struct report_lock *lock, char *name, size_t size)
 {
     uint64_t address = lock->raw.address;
@@ -184,7 +180,7 @@ static void name_locks(struct report *report)
 
 void report_names(struct report *report)
 {
-    bool many = report->thread_count > 256; /* whoever is one of so many needs a number anyway */
+    bool many = report->thread_count > 256; /* with this many threads every name needs a number */
     for (size_t i = 0; i < report->thread_count; i++)
         report->threads[i].entry = find_entry(report, (uint32_t)i);
     for (size_t i = 0; i < report->thread_count; i++) {

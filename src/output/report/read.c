@@ -1,4 +1,4 @@
-/* The incident's sections, copied out and checked: from here on every index is good. */
+/* Reads the sections of an incident and checks them. After that all indices are valid. */
 #include "output/report/report.h"
 
 #include "foundation/base/error.h"
@@ -55,7 +55,7 @@ static gordian_status read_head(struct report *report, gordian_error *error)
 
 /* ------------------------------------------------------------------ sections */
 
-/* Where a section starts, with as many elements as are really there. */
+/* Finds the start of a section. `count`: the elements that are within the file. */
 static const char *find_section(const struct report *report, unsigned id, size_t *count,
                                 size_t *step)
 {
@@ -69,8 +69,8 @@ static const char *find_section(const struct report *report, unsigned id, size_t
     return report->data + given->offset;
 }
 
-/* The elements of a section in an array of `size` bytes each, the raw element at their start; what
- * an older writer did not know is zero. */
+/* Copies the elements of a section to an array of elements of `size` bytes, each with the raw
+ * element at its start. Fields that an older writer does not write are zero. */
 static void *copy_section(struct report *report, unsigned id, size_t raw_size, size_t size,
                           size_t *count)
 {
@@ -103,7 +103,7 @@ const uint64_t *report_words(const struct report *report, uint32_t first, uint32
         *count = 0;
     else if (*count > found - first)
         *count = (uint32_t)(found - first);
-    /* Sections lie at multiples of 8 of memory that is aligned for anything. */
+    /* Sections are at multiples of 8 in memory that is aligned for any type. */
     return *count ? (const uint64_t *)(const void *)words + first : NULL;
 }
 
@@ -143,7 +143,7 @@ static void check_locks(struct report *report)
 static void check_edges(struct report *report)
 {
     size_t kept = 0, witness = 0;
-    /* Indices of edges must stay: one that points nowhere makes the rest worthless too. */
+    /* Other elements refer to edges by index, so an invalid edge invalidates all edges after it. */
     for (size_t i = 0; i < report->edge_count; i++) {
         struct incident_edge *edge = &report->edges[i].raw;
         if (edge->thread >= report->thread_count || edge->lock >= report->lock_count)
@@ -171,7 +171,8 @@ static void check_orders(struct report *report)
     report->order_count = kept;
 }
 
-/* Do the witness edges alternate, each where the last one ended? */
+/* Do the witness edges alternate between waits and holds, each starting where the last one
+ * ended? */
 static bool is_cycle(const struct report *report)
 {
     size_t count = report->witness_count;
@@ -188,7 +189,7 @@ static bool is_cycle(const struct report *report)
     return true;
 }
 
-/* The processes; where none is listed, the one of the header. */
+/* Reads the processes; if none is listed, uses the one of the header. */
 static void read_processes(struct report *report)
 {
     report->processes = copy_section(report, INCIDENT_PROCESSES, sizeof(struct incident_process),

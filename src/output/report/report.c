@@ -1,3 +1,4 @@
+/* Opens reports, and words for titles, kinds and locks. */
 #include "output/report/report.h"
 
 #include "foundation/base/error.h"
@@ -26,7 +27,7 @@ const char *report_format(struct report *report, const char *format, ...)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Each process's symbols: those that are given, or its own from its part of the maps. */
+/* Opens the symbols of each process: the given ones, or those of its part of the memory map. */
 static void open_symbols(struct report *report, struct symbols *const *symbols, size_t count)
 {
     const struct incident_section *maps = &report->head.sections[INCIDENT_MAPS];
@@ -87,22 +88,13 @@ void report_close(struct report *report)
 
 const char *report_kind(const struct report *report)
 {
-    switch (report->head.kind) {
-    case INCIDENT_DEADLOCK:
-        return "deadlock";
-    case INCIDENT_OWNER_GONE:
-        return "owner-gone";
-    case INCIDENT_POTENTIAL:
-        return "potential";
-    case INCIDENT_STALL:
-        return "stall";
-    case INCIDENT_STATUS:
-        return "status";
-    case INCIDENT_SUMMARY:
-        return "summary";
-    default:
-        return "unknown";
-    }
+    static const char *const kinds[] = {
+        [INCIDENT_DEADLOCK] = "deadlock",   [INCIDENT_OWNER_GONE] = "owner-gone",
+        [INCIDENT_POTENTIAL] = "potential", [INCIDENT_STALL] = "stall",
+        [INCIDENT_STATUS] = "status",       [INCIDENT_SUMMARY] = "summary",
+    };
+    unsigned kind = report->head.kind;
+    return kind >= INCIDENT_DEADLOCK && kind <= INCIDENT_SUMMARY ? kinds[kind] : "unknown";
 }
 
 const char *report_word(const struct report *report)
@@ -139,7 +131,8 @@ bool report_has_open_wait(const struct report *report)
     return false;
 }
 
-/* What all members wait for, beside each other's ends, if it is one kind of thing; else 0. */
+/* Returns the kind that all members wait for, apart from the ends of threads; 0 if there are
+ * several. */
 static unsigned awaited_kind(const struct report *report)
 {
     unsigned found = 0;
@@ -155,7 +148,7 @@ static unsigned awaited_kind(const struct report *report)
     return found;
 }
 
-/* The first of them that waits for such a thing. */
+/* Returns the first wait for this kind. */
 static const struct incident_edge *awaited_edge(const struct report *report, unsigned kind)
 {
     for (size_t i = 0; i < report->witness_count; i++) {
@@ -166,7 +159,7 @@ static const struct incident_edge *awaited_edge(const struct report *report, uns
     return NULL;
 }
 
-/* How many different things of a kind are waited for. */
+/* Counts the distinct locks of a kind that are waited for. */
 static size_t count_awaited(const struct report *report, unsigned kind)
 {
     size_t count = 0;
@@ -189,8 +182,8 @@ bool report_is_unsignalled(const struct report *report)
             (kind == INCIDENT_CONDITION && count_awaited(report, kind) == 1));
 }
 
-/* No thread is left that could give what is waited for. Whether a signal was lost, or never sent,
- * is not known. False: it is something else. */
+/* Writes the title if no remaining thread could release the awaited lock. Whether a signal was lost
+ * or never sent is not known. False: the title does not apply. */
 static bool open_title(const struct report *report, size_t members, const char *more, char *text,
                        size_t size)
 {
@@ -280,25 +273,25 @@ const struct lock_words *lock_words(const struct incident_lock *lock)
         [INCIDENT_RWLOCK] = {"rwlock", "rwlock"},
         [INCIDENT_SPIN] = {"spin lock", "spinlock"},
         [INCIDENT_SEMAPHORE] = {"semaphore", "semaphore"},
-        [INCIDENT_CONDITION] = {"condition variable", "condition"},
-        [INCIDENT_BARRIER] = {"barrier", "barrier"},
-        [INCIDENT_THREAD_END] = {"thread", "lock"},
-        [INCIDENT_FUTEX] = {"futex", "futex"},
-        [INCIDENT_ONCE] = {"pthread_once", "once"},
-        [INCIDENT_GUARD] = {"guard of a static variable", "guard"},
+        [INCIDENT_CONDITION] = {"condition variable", "condition", "could be signalled by"},
+        [INCIDENT_BARRIER] = {"barrier", "barrier", "not reached by"},
+        [INCIDENT_THREAD_END] = {"thread", "lock", "is up to"},
+        [INCIDENT_FUTEX] = {"futex", "futex", "could be woken by"},
+        [INCIDENT_ONCE] = {"pthread_once", "once", "being initialised by"},
+        [INCIDENT_GUARD] = {"guard of a static variable", "guard", "being initialised by"},
         [INCIDENT_STREAM] = {"stdio stream", "stream"},
         [INCIDENT_INTERNAL] = {"lock of the C library", "lock"},
         [INCIDENT_RUST] = {"Rust lock", "rust-lock"},
         [INCIDENT_GIL] = {"interpreter lock of Python", "gil"},
         [INCIDENT_PYTHON] = {"Python lock", "python-lock"},
         [INCIDENT_FILE_LOCK] = {"file lock", "file-lock"},
-        [INCIDENT_PIPE] = {"pipe", "pipe"},
-        [INCIDENT_SOCKET] = {"socket", "socket"},
-        [INCIDENT_CHILD] = {"process", "process"},
-        [INCIDENT_MESSAGE] = {"MPI message", "message"},
-        [INCIDENT_COLLECTIVE] = {"MPI collective", "collective"},
+        [INCIDENT_PIPE] = {"pipe", "pipe", "other end at"},
+        [INCIDENT_SOCKET] = {"socket", "socket", "other end at"},
+        [INCIDENT_CHILD] = {"process", "process", "is up to"},
+        [INCIDENT_MESSAGE] = {"MPI message", "message", "is up to"},
+        [INCIDENT_COLLECTIVE] = {"MPI collective", "collective", "not reached by"},
     };
-    static const struct lock_words unknown = {"lock", "lock"};
+    static const struct lock_words unknown = {"lock", "lock", NULL};
     bool known = lock->kind < INCIDENT_LOCK_KINDS && words[lock->kind].kind;
     return known ? &words[lock->kind] : &unknown;
 }
@@ -328,7 +321,7 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
     return text;
 }
 
-/* Does somebody hold it only by queueing for it? */
+/* Is a thread only queued for it, without holding it? */
 static bool held_by_queue(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
@@ -339,7 +332,7 @@ static bool held_by_queue(const struct report *report, uint32_t lock)
     return false;
 }
 
-/* Nobody is known to hold it: those named could have ended the wait. */
+/* Is no holder known, only threads that could release it? */
 static bool held_by_nobody(const struct report *report, uint32_t lock)
 {
     bool could = false;
@@ -356,29 +349,13 @@ static bool held_by_nobody(const struct report *report, uint32_t lock)
 
 const char *held_text(const struct report *report, uint32_t lock)
 {
-    switch (report->locks[lock].raw.kind) {
-    case INCIDENT_CONDITION:
-        return "could be signalled by";
-    case INCIDENT_SEMAPHORE:
-        return held_by_nobody(report, lock) ? "could be posted by" : "held by";
-    case INCIDENT_BARRIER:
-    case INCIDENT_COLLECTIVE:
-        return "not reached by";
-    case INCIDENT_THREAD_END:
-    case INCIDENT_CHILD:
-    case INCIDENT_MESSAGE:
-        return "is up to";
-    case INCIDENT_FUTEX:
-        return "could be woken by";
-    case INCIDENT_PIPE:
-    case INCIDENT_SOCKET:
-        return "other end at";
-    case INCIDENT_ONCE:
-    case INCIDENT_GUARD:
-        return "being initialised by";
-    case INCIDENT_RWLOCK:
+    const char *holding = lock_words(&report->locks[lock].raw)->holding;
+    unsigned kind = report->locks[lock].raw.kind;
+    if (holding)
+        return holding;
+    if (kind == INCIDENT_RWLOCK)
         return held_by_queue(report, lock) ? "held or queued for by" : "held by";
-    default:
-        return held_by_nobody(report, lock) ? "could be freed by" : "held by";
-    }
+    if (held_by_nobody(report, lock))
+        return kind == INCIDENT_SEMAPHORE ? "could be posted by" : "could be freed by";
+    return "held by";
 }

@@ -1,3 +1,4 @@
+/* The directory, the tally and the log of a session. */
 #include "output/report/session.h"
 
 #include "foundation/base/io/temporary.h"
@@ -31,7 +32,7 @@ static int open_in(const char *folder, const char *name, int flags)
     return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* ------------------------------------------------------------------ the folder */
+/* ------------------------------------------------------------------ the directory */
 
 static bool create_files(const char *folder)
 {
@@ -53,8 +54,8 @@ static bool create_files(const char *folder)
     return true;
 }
 
-/* Programs started by root may become somebody else, and still have to count what they find: who
- * knows the name can reach the files, and the name cannot be guessed. */
+/* A program started by root may change its user and must still count its findings. Any process that
+ * knows the name can open the files; the name is random. */
 static bool open_to_others(char *folder, size_t size)
 {
     unsigned char bytes[16];
@@ -87,7 +88,7 @@ bool session_create(char *folder, size_t size)
     return false;
 }
 
-/* What ranks of MPI programs have written down. */
+/* Removes the records of MPI ranks. */
 static void remove_records(const char *folder)
 {
     DIR *open_folder = opendir(folder);
@@ -160,7 +161,7 @@ struct entry {
     uint64_t hash, count;
 };
 
-/* The entry at *at; steps behind it. False at the end. */
+/* Parses the entry at *at and advances to the next one. False: end of the log. */
 static bool next_entry(const char **at, struct entry *entry)
 {
     const char *text = *at;
@@ -181,7 +182,7 @@ static bool next_entry(const char **at, struct entry *entry)
     return true;
 }
 
-/* Appending a short line is one write: nobody's is torn. */
+/* Appends a line with one write, so that lines of several processes do not mix. */
 __attribute__((format(printf, 2, 3))) static void append_text(const struct session *session,
                                                               const char *format, ...)
 {
@@ -194,7 +195,7 @@ __attribute__((format(printf, 2, 3))) static void append_text(const struct sessi
         (void)!write(session->log, line, (size_t)length);
 }
 
-/* ------------------------------------------------------------------ reporters */
+/* ------------------------------------------------------------------ reporter side */
 
 void session_open(struct session *session, const char *folder)
 {
@@ -234,8 +235,8 @@ static uint64_t hash_site(const struct stack *stack)
     return hash;
 }
 
-/* The same mistake in another process has other addresses, but the same places in the same files;
- * whoever comes first in the cycle does not matter. */
+/* In another process the same defect has other addresses, but the same locations in the same files.
+ * The hash does not depend on the first thread of the cycle. */
 static uint64_t hash_report(const struct report *report)
 {
     uint64_t hash = report->head.kind;
@@ -247,7 +248,7 @@ static uint64_t hash_report(const struct report *report)
     return hash;
 }
 
-/* Those who can never go on, so that nobody tells them again who looks from elsewhere. */
+/* Records the threads that can never continue, so that no other reporter reports them again. */
 static void append_stuck(const struct session *session, const struct report *report)
 {
     bool actual =
@@ -263,7 +264,7 @@ struct session_number session_told(struct session *session, const struct report 
     struct session_number number = {0};
     if (session->log < 0 || report->head.kind == INCIDENT_STATUS)
         return number;
-    /* "deadlock 2": owners that are gone count with the deadlocks. */
+    /* Findings of the kind "owner gone" are counted as deadlocks. */
     unsigned kind =
         report->head.kind == INCIDENT_OWNER_GONE ? INCIDENT_DEADLOCK : report->head.kind;
     uint64_t hash = hash_report(report);

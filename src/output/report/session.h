@@ -1,10 +1,10 @@
-/* What one `gordian run` and all its reporters know together: a folder with the tally that the
- * watched processes add to, and a log of what was told, counted and suppressed. Without one (a
- * service that sets the variables itself) every report stands for itself.
+/* The session of one `gordian run`: a directory with the tally that watched processes update, and a
+ * log of the reports that were printed, counted and suppressed. All reporters of the run share it.
+ * Without a session (a service that sets the variables itself) reports are independent.
  *
- * The log is text, a line an entry: "told KIND HASH PID INCIDENT", "again KIND HASH COUNT",
- * "suppressed LINE COUNT PID INCIDENT", "stuck TID", "likely TID". Reporters hold it locked while
- * they work, so that the command can wait for the last one. */
+ * The log is text with one entry per line: "told KIND HASH PID INCIDENT", "again KIND HASH COUNT",
+ * "suppressed LINE COUNT PID INCIDENT", "stuck TID", "likely TID". A reporter holds a lock while it
+ * works, so that the command can wait for the last one. */
 #pragma once
 
 #include "output/report/report.h"
@@ -12,7 +12,7 @@
 
 struct session {
     int log;     /* -1: none */
-    int working; /* held while a reporter is at work; -1 */
+    int working; /* locked while a reporter works; -1: none */
 };
 
 struct session_totals {
@@ -22,14 +22,14 @@ struct session_totals {
 
 /* ---- the command's side */
 
-/* Makes the folder: its path, from the template of mkdtemp. False: errno says why. */
+/* Creates the directory; `folder` receives its path. False: see errno. */
 bool session_create(char *folder, size_t size);
 void session_remove(const char *folder);
-/* Waits until no reporter is at work, `patience_ms` at most. */
+/* Waits until no reporter works, at most `patience_ms`. */
 void session_settle(const char *folder, unsigned patience_ms);
-/* What it came to. */
+/* Reads the totals of the session. */
 void session_totals(const char *folder, struct session_totals *totals);
-/* Calls for every told report that came back, and every suppression that was hit. */
+/* Called for each report that recurred, and for each suppression that matched. */
 struct session_reader {
     void (*again)(void *context, unsigned kind, unsigned ordinal, uint64_t count);
     void (*suppressed)(void *context, unsigned line, uint64_t count);
@@ -37,21 +37,21 @@ struct session_reader {
 };
 void session_read(const char *folder, const struct session_reader *reader);
 
-/* Was this thread told as one that can never go on? */
+/* Was the thread reported as one that can never continue? */
 bool session_is_stuck(const char *folder, uint32_t tid, bool likely);
 
 /* ---- a reporter's side */
 
-/* `folder` NULL or gone: a session that remembers nothing. */
+/* `folder` NULL or missing: opens a session without memory. */
 void session_open(struct session *session, const char *folder);
 void session_close(struct session *session);
-/* A report that is about to be told: its number among those of its kind, and among all; 0 where
- * nobody counts. `again`: another process had the same one, and it was told as that number. */
+/* The number of a report among those of its kind (`ordinal`) and among all; 0: not counted.
+ * `again`: another process had the same report, which was printed under that number. */
 struct session_number {
     unsigned ordinal, sequence;
     bool again;
 };
 struct session_number session_told(struct session *session, const struct report *report);
 void session_suppressed(struct session *session, const struct report *report, unsigned line);
-/* At a program's end: how often each came back. */
+/* Records at a program's end how often each report recurred. */
 void session_folds(struct session *session, const struct report *report);

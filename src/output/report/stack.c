@@ -1,5 +1,5 @@
-/* Every stack of a report made readable: unwound from its copy where there is one, otherwise as
- * it was recorded. */
+/* Symbolizes every stack of a report: unwinds the copy of the stack if there is one, and otherwise
+ * uses the recorded addresses. */
 #include "output/report/report.h"
 
 #include <string.h>
@@ -7,10 +7,10 @@
 #define FRAMES_MOST  64 /* of one stack */
 #define INLINED_MOST 16 /* of one address */
 
-/* A stack being put together. */
+/* A stack under construction. */
 struct builder {
     struct report *report;
-    struct symbols *symbols; /* of its process; NULL: none */
+    struct symbols *symbols; /* symbols of its process; NULL: none */
     size_t count;
     struct frame frames[FRAMES_MOST];
 };
@@ -26,7 +26,7 @@ static void add_counter(struct builder *builder, uint64_t counter)
     if (builder->count == FRAMES_MOST)
         return;
     if (INCIDENT_TEXT_FRAME - counter < builder->report->text_frame_count) {
-        /* A line of a script. */
+        /* A source line of a script. */
         const struct report *report = builder->report;
         const struct incident_text_frame *text =
             &report->text_frames[INCIDENT_TEXT_FRAME - counter];
@@ -50,7 +50,7 @@ static void finish_stack(const struct builder *builder, struct stack *stack)
         memcpy(stack->frames, builder->frames, bytes);
 }
 
-/* A list of return addresses, as recorded. */
+/* Symbolizes a recorded list of return addresses. */
 static void recorded_stack(struct report *report, uint32_t process, struct stack *stack,
                            uint32_t first, uint32_t count)
 {
@@ -65,7 +65,7 @@ static void recorded_stack(struct report *report, uint32_t process, struct stack
     finish_stack(&builder, stack);
 }
 
-/* A function that locks, without what libc's inner names have in front; NULL: it is none. */
+/* Returns the name of a locking function without libc's leading underscores; NULL: it is none. */
 static const char *locking_call(const char *name)
 {
     static const char *const calls[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", NULL};
@@ -75,16 +75,7 @@ static const char *locking_call(const char *name)
     return starts_with_any(name, calls) ? name : NULL;
 }
 
-/* The watched call is the outermost frame inside the watcher, if it is still there: a wrapper may
- * have jumped on into what it calls, whose name is nobody's business. */
-static const char *call_name(struct symbols *symbols, uint64_t counter)
-{
-    struct frame frames[INLINED_MOST];
-    size_t count = symbols_frames(symbols, counter, frames, INLINED_MOST);
-    return locking_call(frames[count - 1].function);
-}
-
-/* From the copy of the stack: how many frames. */
+/* Unwinds the copy of the stack and returns the number of frames. */
 static size_t unwind_copy(const struct builder *builder, const struct report_thread *thread,
                           struct unwound *frames)
 {
@@ -114,14 +105,20 @@ static void unwound_stack(struct report *report, const struct report_thread *thr
     *stack = (struct stack){0};
     while (first < count && symbols_is_watcher(builder.symbols, frames[first].counter))
         first++;
-    if (first > 0)
-        stack->call = call_name(builder.symbols, frames[first - 1].counter);
+    /* The watched call is the outermost frame inside the watcher, if it is still there: a wrapper
+     * may have jumped to the function it calls. */
+    if (first > 0) {
+        struct frame inlined[INLINED_MOST];
+        size_t most =
+            symbols_frames(builder.symbols, frames[first - 1].counter, inlined, INLINED_MOST);
+        stack->call = locking_call(inlined[most - 1].function);
+    }
     for (size_t i = first; i < count; i++)
         add_counter(&builder, frames[i].counter);
     finish_stack(&builder, stack);
 }
 
-/* One that was unwound before it came here. */
+/* Symbolizes a stack that was unwound before. */
 static void given_stack(struct report *report, const struct report_thread *thread,
                         struct stack *stack)
 {
@@ -138,8 +135,8 @@ static void given_stack(struct report *report, const struct report_thread *threa
     finish_stack(&builder, stack);
 }
 
-/* Did the unwinder see at least what the walk saw? It may stop early in code without
- * call-frame information. */
+/* Uses the recorded stack if it has more frames than the unwound one: unwinding may stop early in
+ * code without call-frame information. */
 static void better_of(struct report *report, struct report_thread *thread)
 {
     struct stack walked = {0};

@@ -1,3 +1,4 @@
+/* Parses suppressions and matches them with reports. */
 #include "output/report/suppress.h"
 
 #include "foundation/base/error.h"
@@ -104,9 +105,9 @@ void suppressions_free(struct suppressions *suppressions)
     *suppressions = (struct suppressions){0};
 }
 
-/* ------------------------------------------------------------------ fitting */
+/* ------------------------------------------------------------------ matching */
 
-/* Where the line number of FILE:LINE starts, or NULL: it is a function. */
+/* Returns the line number of FILE:LINE, or NULL for a function. */
 static const char *line_part(const char *pattern)
 {
     const char *colon = strrchr(pattern, ':');
@@ -116,7 +117,7 @@ static const char *line_part(const char *pattern)
     return number || strcmp(colon + 1, "*") == 0 ? colon + 1 : NULL;
 }
 
-/* A path fits as a whole, or from any of its folders on. */
+/* Matches the whole path, or the path from any of its directories on. */
 static bool path_fits(const char *pattern, const char *path)
 {
     while (path) {
@@ -144,7 +145,7 @@ static bool place_fits(const char *pattern, const char *line, const struct frame
            path_fits(path, frame->file);
 }
 
-/* "name" fits "name(int) const" too. */
+/* "name" also matches "name(int) const". */
 static bool function_fits(const char *pattern, const char *function)
 {
     char name[512];
@@ -171,7 +172,8 @@ static bool stack_fits(const char *pattern, const struct stack *stack)
     return false;
 }
 
-/* Call site number i of a report: its witness edges, or both sides of every order. */
+/* Returns call site i of a report: its witness edges, or both sides of every order. NULL: there is
+ * none. */
 static const struct stack *site_at(const struct report *report, size_t i)
 {
     if (report->order_count)
@@ -182,7 +184,7 @@ static const struct stack *site_at(const struct report *report, size_t i)
     return i < count ? &report->edges[i].site : NULL;
 }
 
-/* Gives every pattern from `next` on a call site of its own. */
+/* Assigns a call site to every pattern from `next` on, each site once. */
 static bool assign_names(const struct suppression *line, size_t next, const struct report *report,
                          size_t used[PATTERNS_MOST])
 {

@@ -1,7 +1,7 @@
-/* The report as text. */
+/* Prints a report as text. */
 #include "output/report/report.h"
 
-/* Incidents that came back after they had been told. */
+/* Prints how often each incident recurred after it was reported. */
 static void write_summary(const struct report *report, struct output *out)
 {
     for (size_t i = 0; i < report->fold_count; i++) {

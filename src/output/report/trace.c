@@ -1,16 +1,19 @@
-/* The incident as a trace: holds and waits that `gordian detect` (and `check`) judge the same way.
+/* Writes an incident as a trace: holds and waits on which `gordian detect` and `check` reach the
+ * same verdict.
  *
- * A trace knows resources with units, nothing else; everything is said in these terms:
+ * A trace has only resources with units. Locks are mapped to them:
  *   mutex, spin lock   one unit
- *   rwlock             a unit for every thread; a reader takes one, a writer all of them. A writer
- *                      that waits in front of the readers holds the rwlock's queue, a second
- *                      resource that readers ask for too
- *   semaphore          its value and what is held; a waiter asks for one
- *   condition          a unit for everybody who could signal, a waiter asks for one: any will do
- *   barrier            a unit for everybody who could come, a waiter asks for as many as are
- * missing end of a thread    one unit, held by that thread Whoever has ended and still holds
- * something waits for its own return: a process that never gives back. What nobody can give is held
- * by those who wait for it. */
+ *   rwlock             a unit for each thread; a reader takes one, a writer all. A writer that
+ *                      waits before the readers holds the rwlock's queue, a second resource that
+ *                      readers request as well
+ *   semaphore          its value plus the held units; a waiter requests one
+ *   condition          a unit for each thread that could signal; a waiter requests one of them
+ *   barrier            a unit for each thread that could arrive; a waiter requests the missing
+ *   end of a thread    one unit, held by that thread
+ *
+ * A thread that ended while it held something waits for its own return: a process that never
+ * releases. A resource that no thread can release is held by its waiters.
+ */
 #include "output/report/report.h"
 
 #include <stdio.h>
@@ -19,23 +22,23 @@
 struct writer {
     const struct report *report;
     struct output *out;
-    uint32_t total;              /* units of the lock at hand */
-    uint32_t request;            /* and how many a waiter asks for */
-    bool odd_threads, odd_locks; /* some names have characters that a trace's cannot have */
+    uint32_t total;              /* units of the current lock */
+    uint32_t request;            /* units that a waiter requests */
+    bool odd_threads, odd_locks; /* some names contain characters that are not allowed in a trace */
 };
 
 /* ------------------------------------------------------------------ names */
 
 static void trace_name(struct output *out, const char *name)
 {
-    size_t most = GORDIAN_NAME_MAX - 16; /* room for what may follow */
+    size_t most = GORDIAN_NAME_MAX - 16; /* leaves space for a suffix */
     for (; *name && most > 0; name++, most--) {
         unsigned char c = (unsigned char)*name;
         output_char(out, c <= ' ' || c == '#' || c == '=' || c == 0x7f ? '-' : (char)c);
     }
 }
 
-/* Different names may look the same once their blanks are gone: the index tells them apart. */
+/* Compares names as the trace writes them. Names that become equal get an index. */
 static bool same_in_trace(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++) {
@@ -55,8 +58,8 @@ static bool is_odd(const char *name)
     return false;
 }
 
-/* Writes a name that is unique in the trace: those of the report are, and two can only come to look
- * the same if one of them is changed here. Most pairs need not be compared. */
+/* Writes a unique name. Names of the report are unique, so two can only become equal if one of them
+ * is changed here. */
 static void unique_word(const struct writer *writer, uint32_t index, bool locks)
 {
     const struct report *report = writer->report;
@@ -87,7 +90,7 @@ static void find_odd(struct writer *writer)
     const struct report *report = writer->report;
     for (uint32_t i = 0; i < report->thread_count && !writer->odd_threads; i++)
         writer->odd_threads = is_odd(report->threads[i].name);
-    /* "end of NAME" has blanks always, but only matters where a lock is called "end-of-NAME". */
+    /* "end of NAME" always has blanks, but that only matters if a lock is called "end-of-NAME". */
     for (uint32_t i = 0; i < report->lock_count && !writer->odd_locks; i++)
         writer->odd_locks =
             report->locks[i].raw.kind != INCIDENT_THREAD_END &&
@@ -123,8 +126,8 @@ static uint32_t held_units(const struct writer *writer, const struct incident_ed
     }
 }
 
-/* How many units a lock has in all, and how many a waiter asks for; and how many of them the
- * waiters themselves must hold, because nobody does. */
+/* Sets the number of units of a lock and of a waiter's request. Returns the units that the waiters
+ * themselves must hold because no thread does. */
 static uint32_t count_units(struct writer *writer, uint32_t index)
 {
     const struct report *report = writer->report;
@@ -139,7 +142,7 @@ static uint32_t count_units(struct writer *writer, uint32_t index)
         could = could || (edge->flags & INCIDENT_COULD);
     }
     writer->request = 1;
-    /* Found by that nobody is left to give it back: whoever has it waits. */
+    /* The proof was that no thread is left to release it: its waiters hold it. */
     bool unnamed = held == 0 && report->head.word != INCIDENT_CERTAIN &&
                    report->head.kind == INCIDENT_DEADLOCK;
     switch (lock->kind) {
@@ -162,10 +165,10 @@ static uint32_t count_units(struct writer *writer, uint32_t index)
     case INCIDENT_CHILD:
     case INCIDENT_FILE_LOCK:
     case INCIDENT_MESSAGE:
-        could = true; /* any thread of any process at the other end will do */
+        could = true; /* any thread of any process at the other end can release it */
         __attribute__((fallthrough));
     default:
-        /* Any of those who could give it back will do. */
+        /* Any thread that could release it is sufficient. */
         writer->total = could ? held : 1;
         return unnamed && lock->kind != INCIDENT_THREAD_END;
     }
@@ -214,7 +217,7 @@ static bool is_held(const struct report *report, uint32_t lock)
     return false;
 }
 
-/* A thread that is joined has its own end in its hands, said or not. */
+/* A thread that is joined holds its own end, even if no edge says so. */
 static void end_lines(struct writer *writer)
 {
     const struct report *report = writer->report;
@@ -272,7 +275,7 @@ static void wait_line(struct writer *writer, const struct incident_edge *edge)
     output_char(writer->out, '\n');
 }
 
-/* Those who ended and never gave back. */
+/* Writes the threads that ended without releasing a lock. */
 static void write_ended(struct writer *writer)
 {
     const struct report *report = writer->report;
@@ -295,7 +298,8 @@ static void write_ended(struct writer *writer)
     }
 }
 
-/* The one that closed it comes last, so that the replay finds it at the same moment. */
+/* Writes the wait that closed the cycle last, so that the replay finds the deadlock at the same
+ * point. */
 static void wait_lines(struct writer *writer)
 {
     const struct report *report = writer->report;
@@ -306,7 +310,7 @@ static void wait_lines(struct writer *writer)
             wait_line(writer, &report->edges[i].raw);
 }
 
-/* Potential: everybody has taken the first lock and wants the second. */
+/* Potential deadlock: each thread holds its first lock and waits for the second. */
 static void order_lines(struct writer *writer)
 {
     const struct report *report = writer->report;
@@ -335,7 +339,7 @@ bool report_trace(const struct report *report, struct output *out)
         return false;
     report_title(report, title, sizeof title);
     for (char *c = title; *c; c++)
-        *c = (unsigned char)*c < ' ' ? '?' : *c; /* a name must not end the comment */
+        *c = (unsigned char)*c < ' ' ? '?' : *c; /* a newline in a name would end the comment */
     output_format(out, "# gordian run: %s: %s\n", report_kind(report), title);
     if (report->order_count) {
         order_lines(&writer);

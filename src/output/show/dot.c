@@ -1,4 +1,4 @@
-/* The wait-for graph for Graphviz. */
+/* Writes the wait-for graph for Graphviz. */
 #include "output/show/picture.h"
 #include "output/show/style.h"
 

@@ -1,10 +1,11 @@
+/* Draws the wait-for graph of a deadlock with lines and letters. */
 #include "output/show/draw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is longer than `*_MOST` is drawn as its first and last few. */
+/* Longer ones show only their first and last few. */
 #define CYCLE_MOST 12
 #define CYCLE_HEAD 5
 #define CYCLE_TAIL 3
@@ -39,11 +40,6 @@ static void end_line(const struct drawing *drawing)
     style_color(&drawing->style, drawing->out, COLOR_PLAIN);
 }
 
-static void put_stroke(const struct drawing *drawing, const char *text)
-{
-    output_text(drawing->out, text);
-}
-
 static void put_dashes(const struct drawing *drawing, size_t count)
 {
     const char *dash = strokes_of(drawing)->dash;
@@ -51,20 +47,19 @@ static void put_dashes(const struct drawing *drawing, size_t count)
         output_text(drawing->out, dash);
 }
 
-/* A word on the line, in plain colour; the line goes on behind it. */
-static void put_word(const struct drawing *drawing, const char *text)
+/* Prints a phrase in plain colour with a blank on either side; the line continues. */
+static void put_phrase(const struct drawing *drawing, const char *text)
 {
     end_line(drawing);
-    output_text(drawing->out, text);
+    output_format(drawing->out, " %s ", text);
     begin_line(drawing);
 }
 
-/* The line's arrow to the right, and its end: a name follows. */
+/* Ends the line with an arrow to the right; a name follows. */
 static void put_arrow(const struct drawing *drawing, size_t length)
 {
     put_dashes(drawing, length);
-    put_stroke(drawing, strokes_of(drawing)->to_right);
-    put_stroke(drawing, " ");
+    output_format(drawing->out, "%s ", strokes_of(drawing)->to_right);
     end_line(drawing);
 }
 
@@ -103,14 +98,14 @@ static size_t larger_of(size_t a, size_t b)
 
 /* ------------------------------------------------------------------ cycles */
 
-/* Columns of " waits for ─▶ " before a resource's name and of the dash behind it. */
+/* Columns of " waits for ─▶ " before the name of a resource and of the dash after it. */
 #define RING_AROUND 16
 
 struct ring {
     const struct drawing *drawing;
     const gordian_edge *edges; /* wait, hold, wait, ... */
-    size_t length;             /* processes */
-    size_t head, tail;         /* how many of them are drawn at either end */
+    size_t length;             /* number of processes */
+    size_t head, tail;         /* how many are drawn at either end */
     size_t process_width, resource_width;
 };
 
@@ -125,7 +120,7 @@ static void measure_ring(struct ring *ring)
     ring->head = whole ? ring->length : CYCLE_HEAD;
     ring->tail = whole ? 0 : CYCLE_TAIL;
     for (size_t i = 0; i < ring->length; i++) {
-        if (i == ring->head + 1) /* its name is shown by who waits for it */
+        if (i == ring->head + 1) /* the waiter before it shows its name */
             i = ring->length - ring->tail;
         if (i >= ring->length)
             break;
@@ -142,60 +137,50 @@ static void measure_ring(struct ring *ring)
     }
 }
 
-/* From process i, whose name or corner stands there, to what it waits for. */
+/* Draws the wait of process i from its name or corner to the resource. */
 static void ring_wait(const struct ring *ring, size_t i)
 {
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     uint32_t resource = ring->edges[2 * i].resource;
-    put_word(drawing, " waits for ");
+    put_phrase(drawing, "waits for");
     put_arrow(drawing, 1);
     resource_name(drawing, resource);
     begin_line(drawing);
-    put_stroke(drawing, " ");
+    output_text(drawing->out, " ");
     put_dashes(drawing, ring->resource_width - resource_width(drawing, resource) + 1);
-    put_stroke(drawing, strokes->top_right);
+    output_text(drawing->out, strokes->top_right);
     end_line(drawing);
     output_char(drawing->out, '\n');
 }
 
-/* A phrase with a blank on either side. */
-static void put_phrase(const struct drawing *drawing, const char *text)
-{
-    end_line(drawing);
-    output_format(drawing->out, " %s ", text);
-    begin_line(drawing);
-}
-
-/* Back to the left from what process i waits for. */
+/* Draws the line back from the resource that process i waits for. */
 static void ring_held(const struct ring *ring, size_t i)
 {
     const struct drawing *drawing = ring->drawing;
     const char *text = holding_text(drawing, ring->edges[2 * i].resource);
     put_phrase(drawing, text);
     put_dashes(drawing, ring->resource_width + RING_AROUND - 2 - strlen(text));
-    put_stroke(drawing, strokes_of(drawing)->bottom_right);
+    output_text(drawing->out, strokes_of(drawing)->bottom_right);
     end_line(drawing);
     output_char(drawing->out, '\n');
 }
 
-/* The outer line on the left, then a process's name. */
+/* Draws the outer line on the left and the name of a process. */
 static void ring_name(const struct ring *ring, size_t i)
 {
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     begin_line(drawing);
-    put_stroke(drawing, INDENT);
-    put_stroke(drawing, i == 0 ? strokes->top_left : strokes->bar);
-    if (i == 0) {
-        put_dashes(drawing, 1);
-        put_stroke(drawing, strokes->to_right);
-    }
-    put_stroke(drawing, i == 0 ? " " : "   ");
+    if (i == 0)
+        output_format(drawing->out, INDENT "%s%s%s ", strokes->top_left, strokes->dash,
+                      strokes->to_right);
+    else
+        output_format(drawing->out, INDENT "%s   ", strokes->bar);
     end_line(drawing);
     process_name(drawing, ring->edges[2 * i].process);
     begin_line(drawing);
-    put_stroke(drawing, " ");
+    output_char(drawing->out, ' ');
 }
 
 static size_t ring_pad(const struct ring *ring, size_t i)
@@ -203,7 +188,7 @@ static size_t ring_pad(const struct ring *ring, size_t i)
     return ring->process_width - process_width(ring->drawing, ring->edges[2 * i].process);
 }
 
-/* Process i with its wait on the same line: the first one, and the first after a gap. */
+/* Draws process i and its wait on one line: the first process, and the first after a gap. */
 static void ring_start(const struct ring *ring, size_t i)
 {
     ring_name(ring, i);
@@ -211,16 +196,13 @@ static void ring_start(const struct ring *ring, size_t i)
     ring_wait(ring, i);
 }
 
-/* The wait of process i, whose name stands in the line above. */
+/* Draws the wait of process i, whose name is on the line above. */
 static void ring_next(const struct ring *ring)
 {
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     begin_line(drawing);
-    put_stroke(drawing, INDENT);
-    put_stroke(drawing, strokes->bar);
-    put_stroke(drawing, "   ");
-    put_stroke(drawing, strokes->bottom_left);
+    output_format(drawing->out, INDENT "%s   %s", strokes->bar, strokes->bottom_left);
     put_dashes(drawing, ring->process_width + 2);
 }
 
@@ -245,9 +227,9 @@ static void draw_cycle(const struct drawing *drawing, const gordian_witness *wit
     measure_ring(&ring);
     ring_start(&ring, 0);
     for (size_t i = 1; i < ring.length; i++) {
-        /* Process i as the holder of what process i - 1 waits for. */
+        /* process i holds the resource that process i - 1 waits for */
         ring_name(&ring, i);
-        put_stroke(ring.drawing, strokes_of(ring.drawing)->to_left);
+        output_text(drawing->out, strokes_of(ring.drawing)->to_left);
         put_dashes(ring.drawing, ring_pad(&ring, i) + 1);
         ring_held(&ring, i - 1);
         if (ring_shows(&ring, i)) {
@@ -260,15 +242,14 @@ static void draw_cycle(const struct drawing *drawing, const gordian_witness *wit
         }
     }
     begin_line(ring.drawing);
-    put_stroke(ring.drawing, INDENT);
-    put_stroke(ring.drawing, strokes_of(ring.drawing)->bottom_left);
+    output_format(drawing->out, INDENT "%s", strokes_of(drawing)->bottom_left);
     put_dashes(ring.drawing, ring.process_width + 6);
     ring_held(&ring, ring.length - 1);
 }
 
 /* ------------------------------------------------------------------ irreducible parts */
 
-/* The edges in two tables: waits by process, holds by resource. */
+/* The edges as two tables: waits by process, holds by resource. */
 struct part {
     const struct drawing *drawing;
     gordian_edge *waits, *holds;
@@ -293,7 +274,7 @@ static int by_resource(const void *left, const void *right)
     return a->process < b->process ? -1 : a->process > b->process;
 }
 
-/* Brings the waits of `first` to the front; the others keep their order. */
+/* Moves the waits of `first` to the front; the others keep their order. */
 static void put_first(struct part *part, gordian_edge *space, uint32_t first)
 {
     size_t count = 0;
@@ -316,7 +297,7 @@ static void split_edges(struct part *part, const gordian_witness *witness)
     qsort(part->holds, part->hold_count, sizeof *part->holds, by_resource);
 }
 
-/* " ×2", " ×2 (1 free)" behind a resource's name; returns its columns. */
+/* Writes the amount after the name of a resource, " ×2" or " ×2 (1 free)". Returns its columns. */
 static size_t amount_text(const struct drawing *drawing, const gordian_edge *edge, char *text,
                           size_t size)
 {
@@ -348,7 +329,7 @@ static void measure_part(struct part *part)
     }
 }
 
-/* Where the holds of a resource start. */
+/* Returns the index of the first hold of a resource. */
 static size_t find_holds(const struct part *part, uint32_t resource)
 {
     size_t low = 0, high = part->hold_count;
@@ -381,7 +362,7 @@ static void draw_holders(const struct part *part, uint32_t resource)
         output_format(drawing->out, " and %zu more", left);
 }
 
-/* Do its holders stand in the way? Not where enough is free for this one. */
+/* Do its holders block this wait? They do not if enough units are free. */
 static bool shows_holders(const struct part *part, const gordian_edge *wait)
 {
     const struct labels *labels = part->drawing->labels;
@@ -402,10 +383,10 @@ static void draw_row(const struct part *part, size_t i)
     if (!again)
         process_name(drawing, wait->process);
     begin_line(drawing);
-    put_stroke(drawing, again ? strokes->bottom_left : " ");
+    output_text(drawing->out, again ? strokes->bottom_left : " ");
     put_dashes(drawing,
                part->process_width + 2 - (again ? 0 : process_width(drawing, wait->process)));
-    put_word(drawing, again ? " and for " : " waits for ");
+    put_phrase(drawing, again ? "and for" : "waits for");
     put_arrow(drawing, again ? 3 : 1);
     resource_name(drawing, wait->resource);
     size_t width =
@@ -413,7 +394,7 @@ static void draw_row(const struct part *part, size_t i)
     output_text(drawing->out, text);
     if (shows_holders(part, wait)) {
         begin_line(drawing);
-        put_stroke(drawing, " ");
+        output_text(drawing->out, " ");
         put_dashes(drawing, part->label_width - width + 2);
         put_phrase(drawing, holding_text(drawing, wait->resource));
         put_arrow(drawing, 1);
@@ -432,7 +413,7 @@ static void draw_list(struct part *part)
                       strokes_of(part->drawing)->gap, part->wait_count - part->shown);
 }
 
-/* The one member that holds a resource, or NULL. */
+/* Returns the only hold of a resource, or NULL. */
 static const gordian_edge *only_holder(const struct part *part, uint32_t resource)
 {
     size_t i = find_holds(part, resource);
@@ -442,7 +423,7 @@ static const gordian_edge *only_holder(const struct part *part, uint32_t resourc
     return another ? NULL : &part->holds[i];
 }
 
-/* The one wait of a process among those sorted by process, or NULL. */
+/* Returns the only wait of a process among those sorted by process, or NULL. */
 static const gordian_edge *only_wait(const gordian_edge *waits, size_t count, uint32_t process)
 {
     size_t low = 0, high = count;
@@ -459,8 +440,8 @@ static const gordian_edge *only_wait(const gordian_edge *waits, size_t count, ui
     return another ? NULL : &waits[low];
 }
 
-/* In a system with larger requests a part may still be a plain cycle of single units: spells it
- * out from `first` on and returns true if it is one. `cycle` has room for twice the waits. */
+/* With larger requests a part may still be a plain cycle of single units. Lists its edges from
+ * `first` on in `cycle`, which has space for twice the waits, and returns true. */
 static bool trace_cycle(const struct part *part, uint32_t first, gordian_edge *cycle)
 {
     uint32_t process = first;
@@ -479,7 +460,7 @@ static bool trace_cycle(const struct part *part, uint32_t first, gordian_edge *c
 
 static bool draw_part(const struct drawing *drawing, const gordian_witness *witness, uint32_t first)
 {
-    /* Waits and holds, then room for either way of putting them in order. */
+    /* Waits and holds, and space to reorder them. */
     gordian_edge *edges = calloc(3 * witness->count + 1, sizeof *edges);
     if (!edges)
         return false;

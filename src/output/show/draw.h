@@ -21,13 +21,13 @@ struct drawing {
     struct style style;
     struct output *out;
     const struct labels *labels;
-    bool whole; /* long ones are not abbreviated */
+    bool whole; /* do not abbreviate */
 };
 
-/* `first`: whose waits come first. False: out of memory. */
+/* Draws the waits of `first` first. False: out of memory. */
 bool draw_witness(const struct drawing *drawing, const gordian_witness *witness, uint32_t first);
 
-/* "ann, bob, cal", or the first few "and 93 more". */
+/* Prints "ann, bob, cal", or the first few and " and 93 more". */
 void draw_names(const struct drawing *drawing, const struct name_list *list);
-/* How many of a list that shows at most. */
+/* Returns how many names draw_names prints at most. */
 size_t draw_names_most(const struct drawing *drawing);

@@ -1,3 +1,4 @@
+/* Names of processes and resources, and sorted lists of them. */
 #include "output/show/graph.h"
 
 #include "foundation/base/memory.h"
@@ -12,7 +13,7 @@ static const char *system_process(const void *context, uint32_t process)
     return gordian_process_name(context, process);
 }
 
-/* An await is a resource without a name: what is waited for are acts of its holders. */
+/* An await is a resource without a name: its holders could act for the waiter. */
 static const char *resource_or_act(const char *name)
 {
     return name && !*name ? "an act" : name;
@@ -99,7 +100,7 @@ bool name_list_sorted(struct name_list *list, const struct labels *labels, const
     return true;
 }
 
-/* Keeps the `most` least names, which are sorted and `kept` by now; how many there are then. */
+/* Inserts a name into the sorted list of the `most` smallest names and returns their number. */
 static size_t keep_least(const char **names, size_t kept, size_t most, const char *name)
 {
     if (kept == most && strcmp(name, names[kept - 1]) >= 0)

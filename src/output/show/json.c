@@ -1,3 +1,4 @@
+/* Writes witnesses, victims, answers and graphs as JSON. */
 #include "output/show/json.h"
 
 #include "foundation/base/memory.h"
@@ -26,28 +27,13 @@ void json_processes(struct json *json, const char *key, const struct labels *lab
 
 /* ------------------------------------------------------------------ deadlocks */
 
-static void write_witness_edge(struct json *json, bool cycle, bool waits, const char *process,
-                               const char *resource, uint64_t units)
-{
-    if (!cycle) {
-        json_open(json, NULL, '{');
-        json_key_text(json, "process", process);
-        json_key_text(json, waits ? "waits" : "holds", resource);
-        json_key_u64(json, "units", units);
-        json_shut(json);
-    } else if (waits) {
-        json_text(json, process);
-        json_text(json, resource);
-    }
-}
-
-/* Is this resource somebody's await: acts of those who hold it? */
+/* Is the resource an await, held by the processes that can act? */
 static bool is_await(const struct labels *labels, uint32_t resource)
 {
     return labels->holding && strcmp(labels->holding(labels->context, resource), "of") == 0;
 }
 
-/* The holds of awaits, by resource: its number above, the edge's below. */
+/* The holds of awaits, sorted by resource: resource number << 32 | edge number. */
 struct acts {
     uint64_t *list;
     size_t count;
@@ -84,7 +70,8 @@ static size_t first_act(const struct acts *acts, uint32_t resource)
     return low;
 }
 
-/* {"process":"ann","awaits":1,"of":["bob","cal"]}: those of the witness whose acts it lacks. */
+/* Writes {"process":"ann","awaits":1,"of":["bob","cal"]}, with the members whose acts it waits
+ * for. */
 static void write_await(struct json *json, const struct labels *labels, const struct acts *acts,
                         const gordian_witness *witness, const gordian_edge *wait)
 {
@@ -107,10 +94,14 @@ static void write_edges(struct json *json, const struct labels *labels,
     acts_open(&acts, labels, witness);
     for (size_t i = 0; i < witness->count; i++) {
         const gordian_edge *edge = &witness->edges[i];
-        if (!is_await(labels, edge->resource))
-            write_witness_edge(json, false, edge->waits, process_label(labels, edge->process),
-                               resource_label(labels, edge->resource), edge->units);
-        else if (edge->waits)
+        if (!is_await(labels, edge->resource)) {
+            json_open(json, NULL, '{');
+            json_key_text(json, "process", process_label(labels, edge->process));
+            json_key_text(json, edge->waits ? "waits" : "holds",
+                          resource_label(labels, edge->resource));
+            json_key_u64(json, "units", edge->units);
+            json_shut(json);
+        } else if (edge->waits)
             write_await(json, labels, &acts, witness, edge);
     }
     memory_free(&memory, acts.list);
@@ -120,10 +111,9 @@ void json_witness(struct json *json, const char *key, const struct labels *label
                   const gordian_witness *witness)
 {
     json_open(json, key, '[');
-    for (size_t i = 0; witness->cycle && i < witness->count; i++) {
-        const gordian_edge *edge = &witness->edges[i];
-        write_witness_edge(json, true, edge->waits, process_label(labels, edge->process),
-                           resource_label(labels, edge->resource), edge->units);
+    for (size_t i = 0; witness->cycle && i < witness->count; i += 2) {
+        json_text(json, process_label(labels, witness->edges[i].process));
+        json_text(json, resource_label(labels, witness->edges[i].resource));
     }
     if (!witness->cycle)
         write_edges(json, labels, witness);
@@ -147,7 +137,8 @@ void json_victim(struct json *json, const struct labels *labels, gordian_policy 
 
 /* ------------------------------------------------------------------ answers of a bank */
 
-/* {"r0":3,"r2":1}: the lacks of the first process among `count`; returns how many they are. */
+/* Writes the missing units of the first process among `count`, {"r0":3,"r2":1}, and returns their
+ * number. */
 static size_t write_lacks(struct json *json, const char *key, const struct labels *labels,
                           const gordian_lack *lacks, size_t count)
 {

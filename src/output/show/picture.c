@@ -1,3 +1,4 @@
+/* Collects the nodes and arrows of a wait-for graph. */
 #include "output/show/picture.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A wait-for graph as a picture, for Graphviz or as an SVG of its own: who waits and what is waited
- * for are nodes, waits and holds are arrows.
+/* The wait-for graph as a picture, for Graphviz or as an SVG: parties and resources are nodes,
+ * waits and holds are arrows.
  *
  *     struct picture picture;
  *     picture_open(&picture, "2 threads of bank wait for each other");
@@ -9,8 +9,7 @@
  *     picture_svg(&picture, out);
  *     picture_close(&picture);
  *
- * Texts are copied. Memory that runs out is remembered in `failed`; such a picture is not drawn.
- */
+ * Texts are copied. If memory runs out, `failed` is set and the picture is not written. */
 #pragma once
 
 #include "foundation/base/arena.h"
@@ -18,8 +17,8 @@
 
 struct picture_node {
     const char *name;
-    const char *kind; /* its second line: "thread 4711", "recursive mutex" */
-    bool lock;        /* something that is waited for */
+    const char *kind; /* second line: "thread 4711", "recursive mutex" */
+    bool lock;        /* a resource */
     bool drawn;       /* an arrow begins or ends there */
     bool blamed;      /* the cause: highlighted */
 };
@@ -28,7 +27,7 @@ struct picture_arrow {
     uint32_t from, to;
     bool waits;
     const char *word;  /* "waits for", "held by", ... */
-    const char *place; /* below it: "transfer, bank.c:31", or "" */
+    const char *place; /* second line: "transfer, bank.c:31", or "" */
 };
 
 struct picture {
@@ -37,7 +36,7 @@ struct picture {
     size_t node_count, node_room;
     struct picture_arrow *arrows;
     size_t arrow_count, arrow_room;
-    bool cycle; /* the arrows go around, one after the other */
+    bool cycle; /* the arrows form a cycle, in order */
     bool failed;
     struct arena arena;
     gordian_allocator memory;
@@ -46,7 +45,7 @@ struct picture {
 void picture_open(struct picture *picture, const char *title);
 void picture_close(struct picture *picture);
 
-/* Its number: 0, 1, ... */
+/* Adds a node and returns its number: 0, 1, ... */
 uint32_t picture_node(struct picture *picture, const char *name, const char *kind, bool lock);
 void picture_arrow(struct picture *picture, uint32_t from, uint32_t to, bool waits,
                    const char *word, const char *place);

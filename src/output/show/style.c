@@ -1,3 +1,4 @@
+/* Colours, character sets and escaping of names. */
 #include "output/show/style.h"
 
 #include <langinfo.h>
@@ -12,7 +13,7 @@ static const char *const codes[] = {
     [COLOR_STRONG] = "\033[1m",
 };
 
-/* The locale the user set, or NULL. */
+/* Returns the locale set by the user, or NULL. */
 static const char *locale_set(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -31,7 +32,7 @@ static bool locale_is_utf8(void)
         return false; /* the C locale */
     if (setlocale(LC_CTYPE, ""))
         return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    /* Not installed here: all there is to go by is its name. */
+    /* The locale is not installed; only its name is known. */
     const char *dot = strchr(set, '.');
     return dot && (strncasecmp(dot, ".utf-8", 6) == 0 || strncasecmp(dot, ".utf8", 5) == 0);
 }
@@ -66,7 +67,7 @@ void style_text(const struct style *style, struct output *out, enum color color,
     end_color(style, out, color);
 }
 
-/* Bytes of the well-formed, printable character that starts here; 0 if there is none. */
+/* Returns the length of the valid, printable character at the start, or 0. */
 static size_t printable_length(const char *text, bool utf8)
 {
     const unsigned char *c = (const unsigned char *)text;

@@ -1,4 +1,4 @@
-/* How text looks: colours, box-drawing characters or plain ASCII, and names made harmless. */
+/* Style of text: colours, box-drawing characters or ASCII, and escaping of names. */
 #pragma once
 
 #include "foundation/base/io/output.h"
@@ -12,7 +12,7 @@ enum color {
     COLOR_RESOURCE,
     COLOR_BAD,   /* a deadlock */
     COLOR_GOOD,  /* granted, no deadlock */
-    COLOR_FAINT, /* lines and words around what matters */
+    COLOR_FAINT, /* less important words */
     COLOR_STRONG,
 };
 
@@ -21,22 +21,23 @@ struct style {
     bool utf8;
 };
 
-/* With colours or without; UTF-8 unless the locale has another character set. */
+/* With or without colours. Uses UTF-8 unless the locale has another character set. */
 struct style style_make(bool color);
 
-/* Switches the colour; COLOR_PLAIN ends it. */
+/* Switches the colour; COLOR_PLAIN resets it. */
 void style_color(const struct style *style, struct output *out, enum color color);
 void style_text(const struct style *style, struct output *out, enum color color, const char *text);
 
-/* A name: what is not printable here becomes \xNN, so that no input can play with the terminal. */
+/* Prints a name. Characters that cannot be printed become \xNN, so that no input can send control
+ * sequences to the terminal. */
 void style_name(const struct style *style, struct output *out, enum color color, const char *name);
-/* How many columns style_name takes. */
+/* Returns the columns that style_name uses. */
 size_t style_width(const struct style *style, const char *name);
 
-/* The same for files, as UTF-8 and without colours; `escape` gives what stands for a character, or
- * NULL for itself. style_xml: in an SVG. */
+/* Prints a name for files, as UTF-8 and without colours. `escape` returns the replacement of a
+ * character, or NULL. style_xml: for an SVG. */
 void style_escaped(struct output *out, const char *text, const char *(*escape)(char c));
 void style_xml(struct output *out, const char *text);
 
-/* The same care for messages on stderr. */
+/* Prints a message on stderr with the same escaping. */
 void print_safely(FILE *to, const char *text);

@@ -1,5 +1,5 @@
-/* The wait-for graph as a picture of its own: a cycle is drawn as a ring, anything else as those
- * who wait on the left and what they wait for on the right. */
+/* Writes the wait-for graph as an SVG: a cycle as a ring, anything else as two columns with the
+ * parties on the left and the resources on the right. */
 #include "output/show/picture.h"
 #include "output/show/style.h"
 
@@ -10,11 +10,11 @@
 #define MARGIN     40
 #define TITLE      60
 #define NODE_HIGH  44
-#define LETTER     8.2 /* the width of one, about */
+#define LETTER     8.2 /* approximate width of a letter */
 #define NODE_LEAST 110
 #define COLUMN_GAP 420
 #define ROW_GAP    84
-/* Small letters in the middle of a line, kept readable on it. */
+/* Small letters on a line, with a halo that keeps them readable. */
 #define HALO                                                                                       \
     "text-anchor=\"middle\" font-size=\"11\" stroke=\"#fff\" stroke-width=\"4\" "                  \
     "paint-order=\"stroke\" "
@@ -25,7 +25,7 @@ struct place {
 
 struct canvas {
     const struct picture *picture;
-    struct place *places; /* of the nodes */
+    struct place *places; /* positions of the nodes */
     double width, height;
 };
 
@@ -51,7 +51,7 @@ static double widest_label(const struct canvas *canvas, bool locks)
     return most;
 }
 
-/* In the order of the arrows, clockwise from the top. */
+/* Places the nodes clockwise from the top, in the order of the arrows. */
 static void place_ring(struct canvas *canvas)
 {
     const struct picture *picture = canvas->picture;
@@ -88,7 +88,7 @@ static void place_columns(struct canvas *canvas)
 
 /* ------------------------------------------------------------------ drawing */
 
-/* Where the line from a node's middle to (x, y) leaves its box. */
+/* Returns the point where the line from a node's centre to (x, y) leaves its box. */
 static void leave_node(const struct place *node, double x, double y, double *at_x, double *at_y)
 {
     double dx = x - node->x, dy = y - node->y;
@@ -106,7 +106,7 @@ static void draw_arrow(const struct canvas *canvas, const struct picture_arrow *
     const char *colour = arrow->waits ? "#c0392b" : "#34495e";
     double dx = to->x - from->x, dy = to->y - from->y;
     double length = fmax(hypot(dx, dy), 1);
-    /* Bent a little to its left, so that two opposite arrows stay apart. */
+    /* A slight bend to the left separates two opposite arrows. */
     double bend = 26;
     double x = (from->x + to->x) / 2 + dy / length * bend;
     double y = (from->y + to->y) / 2 - dx / length * bend;

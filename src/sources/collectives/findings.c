@@ -1,14 +1,13 @@
-/* What was found in a training job as findings: for each the sentence, the ranks and the
- * operations. */
+/* Findings of a training job: the sentence, the ranks and the operation of each. */
 #include "sources/collectives/findings.h"
 
 #include "foundation/base/sort.h"
 
 #include <stdlib.h>
 
-#define NAMED_MOST 6 /* ranks named in a sentence */
+#define NAMED_MOST 6 /* most ranks listed in a sentence */
 
-/* Ranks that are to blame for the same at the same operation. */
+/* Ranks with the same fault at the same operation. */
 struct charge {
     enum blame blame;
     uint32_t meeting; /* NONE: none */
@@ -55,15 +54,6 @@ static const char *verb_form(size_t count, const char *one, const char *many)
     return count > 1 ? many : one;
 }
 
-/* Does one of them have something in flight? Of ranks that are absent, sends. */
-static bool has_sends(const struct training *job, const struct charge *charge)
-{
-    for (size_t i = 0; i < charge->count; i++)
-        if (job->ranks[charge->ranks[i]].flights)
-            return true;
-    return false;
-}
-
 static void write_absent(struct output *out, const struct training *job,
                          const struct charge *charge)
 {
@@ -74,7 +64,10 @@ static void write_absent(struct output *out, const struct training *job,
     if (meeting->peer == GORDIAN_NONE)
         output_format(out, ", where %u rank%s", meeting->count,
                       meeting->count > 1 ? "s wait" : " waits");
-    if (has_sends(job, charge))
+    bool sends = false; /* an absent rank may have sends in flight */
+    for (size_t i = 0; i < charge->count; i++)
+        sends = sends || job->ranks[charge->ranks[i]].flights;
+    if (sends)
         output_format(out, ", and %s only sends in flight",
                       verb_form(charge->count, "has", "have"));
     else
@@ -119,7 +112,7 @@ static void write_charge(struct output *out, const struct training *job,
     }
 }
 
-/* The first flight that is odd, or is not. */
+/* Returns the first operation that differs from the others, or that does not. */
 static const struct operation *example_of(const struct training *job, const struct meeting *meeting,
                                           bool odd)
 {
@@ -141,7 +134,7 @@ static void write_difference(struct output *out, const struct training *job,
         output_format(out, "%s ", training_name(job, operation->type));
 }
 
-/* The ranks of a meeting that are odd, or are not, as the subject of a sentence. */
+/* Writes the ranks whose operations differ, or do not, as the subject of a sentence. */
 static void write_side(struct output *out, const struct training *job,
                        const struct meeting *meeting, bool odd, bool capital)
 {
@@ -172,18 +165,10 @@ static void write_mismatch(struct output *out, const struct training *job,
     output_text(out, "there. Compare what the ranks call.");
 }
 
-static void write_stalled(struct output *out, const struct training *job, uint32_t meeting)
-{
-    output_text(out, "Everybody has come to ");
-    write_meeting(out, job, meeting);
-    output_text(out, ", and it does not complete: look at the network between the ranks, and at "
-                     "their GPUs; the dumps do not tell which.");
-}
-
 /* ------------------------------------------------------------------ cycles */
 
-/* Has this rank the first meeting before the second? 1: yes, -1: the other way round, 0: it is not
- * in both. */
+/* Returns 1 if the rank has the first operation before the second, -1 if after it, 0 if it is in
+ * neither. */
 static int rank_order(const struct training *job, uint32_t rank, const struct meeting *first,
                       const struct meeting *second)
 {
@@ -199,7 +184,7 @@ static int rank_order(const struct training *job, uint32_t rank, const struct me
     }
     if (!records[0] && !records[1])
         return 0;
-    /* What is not queued comes later. */
+    /* an operation that is not queued comes later */
     return !records[1] || (records[0] && records[0] < records[1]) ? 1 : -1;
 }
 
@@ -262,7 +247,7 @@ static uint32_t add_rank(struct finding *finding, uint32_t rank, enum finding_ro
     return number;
 }
 
-/* "all_reduce #12 of 7". */
+/* Adds a resource such as "all_reduce #12 of 7". */
 static uint32_t add_operation(struct finding *finding, const struct training *job, uint32_t index)
 {
     const struct meeting *meeting = &job->meetings[index];
@@ -293,10 +278,10 @@ static uint32_t add_operation(struct finding *finding, const struct training *jo
     return number;
 }
 
-/* The operation, the ranks in it, and those that they wait for: by rank and what it does there. */
+/* A rank of an operation: in flight or late. */
 struct attendance {
     uint32_t rank;
-    uint32_t late; /* 1 + its place among the late ones; 0: it is in flight */
+    uint32_t late; /* 1 + its index among the late ranks; 0: in flight */
 };
 
 static int compare_attendance(const void *left, const void *right)
@@ -355,7 +340,7 @@ static int compare_culprits(const void *left, const void *right, void *context)
     const struct training *job = context;
     uint32_t x = *(const uint32_t *)left, y = *(const uint32_t *)right;
     const struct rank *a = &job->ranks[x], *b = &job->ranks[y];
-    /* What explains most comes first: devices, then those that are not there. */
+    /* faults that explain the most come first: devices, then absent ranks */
     if (a->blame != b->blame)
         return a->blame > b->blame ? -1 : 1;
     if (a->meeting != b->meeting)
@@ -369,11 +354,11 @@ struct findings {
     const struct training *job;
     bool (*each)(void *context, const struct finding *finding);
     void *context;
-    struct output title; /* of the finding being made */
+    struct output title; /* title of the current finding */
     struct finding finding;
 };
 
-/* Hands the finding out; false: no more are wanted. */
+/* Passes the finding on. False: no more are wanted. */
 static bool hand_out(struct findings *findings)
 {
     struct finding *finding = &findings->finding;
@@ -386,7 +371,7 @@ static bool hand_out(struct findings *findings)
     return more;
 }
 
-/* Adds the operation; other ranks may be to blame for something else there. */
+/* Adds the operation. Ranks blamed for another fault there are not blamed in this finding. */
 static void add_blamed(struct findings *findings, uint32_t meeting, unsigned blame)
 {
     struct finding *finding = &findings->finding;
@@ -398,7 +383,7 @@ static void add_blamed(struct findings *findings, uint32_t meeting, unsigned bla
     }
 }
 
-/* Mismatches have findings of their own. */
+/* Mismatches are findings of their own. */
 static bool list_charges(struct findings *findings)
 {
     const struct training *job = findings->job;
@@ -479,7 +464,11 @@ void training_findings(const struct training *job,
         if (job->meetings[i].stalled) {
             finding_open(&findings.finding, "collectives", FINDING_STALLED_OPERATION,
                          FINDING_LIKELY);
-            write_stalled(&findings.title, job, i);
+            output_text(&findings.title, "Everybody has come to ");
+            write_meeting(&findings.title, job, i);
+            output_text(&findings.title,
+                        ", and it does not complete: look at the network between the ranks, and at "
+                        "their GPUs; the dumps do not tell which.");
             add_meeting(&findings.finding, job, i);
             more = hand_out(&findings);
         }

@@ -1,15 +1,16 @@
-/* The report of a training job as text: the findings, then the rest in few words. */
+/* Prints the report of a training job: the findings, then what was not seen and which ranks only
+ * wait. */
 #include "sources/collectives/findings.h"
 
-#define PIECES_MOST 12 /* of a list, unless everything is wanted */
+#define PIECES_MOST 12 /* most ranges or lines without --verbose */
 
 struct teller {
     const struct training *job;
     struct output *out;
     struct finding_look look;
-    uint32_t *ranks; /* room for all */
+    uint32_t *ranks; /* space for all ranks */
     size_t found, stalled;
-    bool gap; /* a blank line belongs before what follows */
+    bool gap; /* a blank line precedes the next paragraph */
 };
 
 static size_t pieces_most(const struct teller *teller)
@@ -23,7 +24,7 @@ static void begin_paragraph(struct teller *teller)
     teller->gap = true;
 }
 
-/* Operations that stall matter where nothing else explains the hang. */
+/* Stalled operations matter only if nothing else explains the hang. */
 static bool tell_finding(void *context, const struct finding *finding)
 {
     struct teller *teller = context;
@@ -40,18 +41,15 @@ static bool tell_finding(void *context, const struct finding *finding)
     return finding_text(finding, &teller->look, teller->out);
 }
 
-static bool waits_behind(const struct rank *rank)
-{
-    return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
-           !rank->unjudged && !rank->undecided && !rank->deadlocked;
-}
-
 static void tell_waiting(struct teller *teller)
 {
     size_t count = 0;
-    for (uint32_t r = 0; r < teller->job->rank_count; r++)
-        if (waits_behind(&teller->job->ranks[r]))
+    for (uint32_t r = 0; r < teller->job->rank_count; r++) {
+        const struct rank *rank = &teller->job->ranks[r];
+        if ((rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
+            !rank->unjudged && !rank->undecided && !rank->deadlocked)
             teller->ranks[count++] = r;
+    }
     if (count == 0)
         return;
     begin_paragraph(teller);
@@ -61,7 +59,7 @@ static void tell_waiting(struct teller *teller)
     output_char(teller->out, '\n');
 }
 
-/* What a rank is in first. */
+/* Prints the oldest operation of a rank. */
 static void tell_front(const struct teller *teller, uint32_t index)
 {
     const struct rank *rank = &teller->job->ranks[index];
@@ -79,7 +77,7 @@ static void tell_front(const struct teller *teller, uint32_t index)
     output_text(teller->out, rank->heard ? "nothing that holds it up\n" : "no dump\n");
 }
 
-/* ------------------------------------------------------------------ what was not seen */
+/* ------------------------------------------------------------------ not seen */
 
 static void tell_complaint(const struct teller *teller, const struct complaint *complaint)
 {
@@ -105,7 +103,7 @@ static void tell_unread(const struct teller *teller)
     }
 }
 
-/* Ranks without a dump. Those that are to blame for it are named already. */
+/* Lists ranks without a dump that were not named yet. */
 static size_t list_unseen(const struct teller *teller)
 {
     const struct training *job = teller->job;
@@ -171,7 +169,7 @@ static void tell_incomplete(struct teller *teller)
     tell_undecided(teller);
 }
 
-/* Nothing was found: in what was seen. */
+/* Reports that nothing was found in what was seen. */
 static void tell_nothing(struct teller *teller)
 {
     const struct training *job = teller->job;

@@ -1,4 +1,4 @@
-/* The same as JSON: an object a line, the summary last. */
+/* Writes the report of a training job as JSON: one object per line, and the summary last. */
 #include "sources/collectives/findings.h"
 
 #include "foundation/base/json/json_write.h"
@@ -24,7 +24,7 @@ static void write_complaints(const struct training *job, struct output *out)
     }
 }
 
-/* Groups by name. */
+/* Lists the groups whose collectives could not be compared. */
 static void list_unjudged(struct json *json, const struct training *job)
 {
     json_open(json, "unjudged", '[');
@@ -34,7 +34,7 @@ static void list_unjudged(struct json *json, const struct training *job)
     json_shut(json);
 }
 
-/* Ranks whose dumps do not tell whether they wait. */
+/* Lists ranks whose dumps do not show whether they wait. */
 static void list_undecided(struct json *json, const struct training *job)
 {
     json_open(json, "undecided", '[');
@@ -64,7 +64,7 @@ static void write_summary(const struct training *job, struct output *out)
     json_key_u64(&json, "waiting", verdict->waiting_count);
     json_key_u64(&json, "dumps", verdict->dump_count);
     json_key_u64(&json, "unreadable", verdict->unread_count);
-    /* Ranks without a dump. */
+    /* ranks without a dump */
     json_open(&json, "unseen", '[');
     for (uint32_t r = 0; r < job->rank_count; r++)
         if (is_unseen(&job->ranks[r]))

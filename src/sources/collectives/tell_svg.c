@@ -1,4 +1,5 @@
-/* Ranks x kinds of groups: how far each is in each, the culprits marked. */
+/* Draws a training job as a grid of ranks and kinds of groups: the current operation of each, with
+ * the blamed ranks highlighted. */
 #include "output/show/style.h"
 #include "sources/collectives/training.h"
 
@@ -6,14 +7,14 @@
 #define COLUMN     150
 #define LEFT       110
 #define TOP        96
-#define ROWS_MOST  1000 /* of ranks that are drawn; culprits are among them */
+#define ROWS_MOST  1000 /* most ranks drawn, all blamed ranks included */
 #define KINDS_MOST 64
 
-/* A column is a kind of group, by its description: ranks are in different groups of one kind. */
+/* A column is a kind of group, by its description: ranks belong to different groups of one kind. */
 struct grid {
     const struct training *job;
     struct output *out;
-    uint32_t kinds[KINDS_MOST]; /* texts */
+    uint32_t kinds[KINDS_MOST]; /* text ids */
     size_t kind_count;
 };
 
@@ -42,7 +43,7 @@ static void draw_kinds(const struct grid *grid)
     }
 }
 
-/* The front of a seat: its first operation in flight; NULL: none. */
+/* Returns the first operation in flight of a rank in a group, or NULL. */
 static const struct operation *seat_front(const struct rank *rank, const struct seat *seat)
 {
     const struct operation *front = NULL;
@@ -92,7 +93,7 @@ static void draw_rank(const struct grid *grid, uint32_t index, size_t row)
         draw_front(grid, rank, &rank->seats[i], y);
 }
 
-/* Everybody who is to blame, and others as far as there is room. */
+/* Draws all blamed ranks, and others up to the limit. */
 static bool is_drawn(const struct training *job, uint32_t rank, size_t *room)
 {
     if (!job->ranks[rank].listed)
@@ -108,7 +109,7 @@ void training_svg(const struct training *job, struct output *out)
     size_t culprits = job->verdict.culprit_count, ranks = job->verdict.rank_count;
     size_t room = culprits < ROWS_MOST ? ROWS_MOST - culprits : 0;
     size_t rows = ranks - culprits < room ? ranks : culprits + room;
-    /* Kinds of which something is in flight. */
+    /* list the kinds with operations in flight */
     for (size_t i = 0; i < grid.job->meeting_count; i++) {
         uint32_t kind = kind_of(grid.job, grid.job->meetings[i].group);
         if (grid.kind_count < KINDS_MOST && find_kind(&grid, kind) == grid.kind_count)

@@ -1,4 +1,4 @@
-/* The waits of a training job as a snapshot for `gordian check`. */
+/* Writes the waits of a training job as a snapshot for `gordian check`. */
 #include "sources/collectives/training.h"
 
 struct trace {
@@ -6,7 +6,7 @@ struct trace {
     struct output *out;
 };
 
-/* A word of a trace: blanks and the like, which names of groups may have, become '_'. */
+/* Writes a word of a trace: blanks and special characters in names become '_'. */
 static void write_word(struct output *out, const char *text)
 {
     for (; *text; text++)

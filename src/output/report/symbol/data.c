@@ -1,5 +1,5 @@
-/* Which variable, which element, which member: "accounts[3].lock", from the debugging information
- * of the module that an address lies in. */
+/* Names the variable, element and member at an address, "accounts[3].lock", from the debugging
+ * information of its module. */
 #include "output/report/symbol/inside.h"
 
 #include "foundation/base/clock.h"
@@ -13,13 +13,13 @@
 
 #define NESTING_MOST 16
 
-/* ------------------------------------------------------------------ what is at an offset */
+/* ------------------------------------------------------------------ types */
 
-/* Types that are locks: nobody wants to know which of their members has the address. Those of C++
- * and Rust that depend on others end with "<". */
+/* Types of locks, whose members are not named further. Those of C++ and Rust with parameters end
+ * with "<". */
 static const struct lock_type {
     const char *name;
-    uint32_t kind; /* that one of it is taken for, or 0 */
+    uint32_t kind; /* kind of lock that it is, or 0 */
 } lock_types[] = {
     {"sem_t", INCIDENT_SEMAPHORE},
     {"mtx_t", INCIDENT_MUTEX},
@@ -79,7 +79,7 @@ static bool is_lock_type(const char *name)
 struct description {
     char *text;
     size_t used, size;
-    uint32_t kind; /* of the lock, or 0 */
+    uint32_t kind; /* kind of the lock, or 0 */
 };
 
 __attribute__((format(printf, 2, 3))) static void append_part(struct description *to,
@@ -99,7 +99,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
     return dwarf_attr_integrate(die, DW_AT_type, &attribute) && dwarf_formref_die(&attribute, type);
 }
 
-/* Peels names and qualifiers off; false: it is a lock, look no further. */
+/* Removes typedefs and qualifiers. False: the type is a lock, and its members are not examined. */
 static bool peel_type(Dwarf_Die *type)
 {
     for (unsigned depth = 0; depth < NESTING_MOST; depth++) {
@@ -127,11 +127,11 @@ static bool member_offset(Dwarf_Die *member, Dwarf_Word *offset)
     Dwarf_Attribute attribute;
     *offset = 0;
     if (!dwarf_attr(member, DW_AT_data_member_location, &attribute))
-        return true; /* of a union */
+        return true; /* a member of a union */
     return dwarf_formudata(&attribute, offset) == 0;
 }
 
-/* Is it a lock of another kind than the one that is there? */
+/* Is the type a lock of another kind than the one at the address? */
 static bool is_other_lock(Dwarf_Die type, uint32_t kind)
 {
     while (!lock_type(dwarf_diename(&type))) {
@@ -144,8 +144,8 @@ static bool is_other_lock(Dwarf_Die type, uint32_t kind)
     return kind && its && its != kind;
 }
 
-/* The member, or base class, that an offset lies in; of several in a union the first that may be a
- * lock of this kind, or the first one. */
+/* Finds the member or base class at an offset. In a union, prefers the first that may be a lock of
+ * this kind. */
 static bool member_at(Dwarf_Die *type, Dwarf_Word offset, uint32_t kind, Dwarf_Die *found,
                       Dwarf_Word *rest)
 {
@@ -170,7 +170,7 @@ static bool member_at(Dwarf_Die *type, Dwarf_Word offset, uint32_t kind, Dwarf_D
     return any;
 }
 
-/* Lengths of an array's dimensions: how many there are. */
+/* Reads the lengths of an array's dimensions and returns their number. */
 static unsigned array_dimensions(Dwarf_Die *array, Dwarf_Word lengths[NESTING_MOST])
 {
     unsigned count = 0;
@@ -190,7 +190,7 @@ static unsigned array_dimensions(Dwarf_Die *array, Dwarf_Word lengths[NESTING_MO
     return count;
 }
 
-/* Appends the element's indices; false if that cannot be told. */
+/* Appends the indices of the element. False: they cannot be determined. */
 static bool element_at(Dwarf_Die *array, Dwarf_Word *offset, Dwarf_Die *element,
                        struct description *to)
 {
@@ -210,7 +210,7 @@ static bool element_at(Dwarf_Die *array, Dwarf_Word *offset, Dwarf_Die *element,
     return count > 0;
 }
 
-/* From a type inwards to the lock at the offset. */
+/* Describes the path from a type to the lock at the offset. */
 static void describe_type(Dwarf_Die type, Dwarf_Word offset, struct description *to)
 {
     for (unsigned depth = 0; depth < NESTING_MOST && peel_type(&type); depth++) {
@@ -237,17 +237,17 @@ static void describe_type(Dwarf_Die type, Dwarf_Word offset, struct description 
         append_part(to, "+0x%llx", (unsigned long long)offset);
 }
 
-/* ------------------------------------------------------------------ finding the variable */
+/* ------------------------------------------------------------------ search */
 
 struct hunt {
-    Dwarf_Addr wanted; /* as the debugging information counts */
-    uint64_t until;    /* give up then */
+    Dwarf_Addr wanted; /* address in the debugging information */
+    uint64_t until;    /* time limit */
     unsigned seen;
     Dwarf_Die variable;
     Dwarf_Addr start;
 };
 
-/* A variable at a fixed address that covers the one wanted. */
+/* Is the variable at a fixed address, and does it contain the wanted one? */
 static bool covers_address(struct hunt *hunt, Dwarf_Die *variable)
 {
     Dwarf_Attribute location, operand;
@@ -272,7 +272,7 @@ static bool covers_address(struct hunt *hunt, Dwarf_Die *variable)
     return true;
 }
 
-/* Variables of a file, a namespace, a function. */
+/* Searches the variables of a file, a namespace or a function. */
 static bool search_variables(struct hunt *hunt, Dwarf_Die *parent, unsigned depth)
 {
     Dwarf_Die die;

@@ -1,5 +1,5 @@
-/* C++ names. The demangler is the C++ run-time library's; a program with C++ names in it has that
- * library, so it is here too, mostly. */
+/* Demangles names of C++ and Rust. The demangler of C++ belongs to its run-time library, which is
+ * usually present where a program needs it. */
 #include "output/report/symbol/inside.h"
 #include "output/report/symbol/rust.h"
 
@@ -40,7 +40,7 @@ const char *symbols_demangle(struct symbols *symbols, const char *name)
         return name;
     int status = 0;
     char *plain = symbols->demangle(name, NULL, NULL, &status);
-    /* Rust's older names end with a sum, "::h895122d50459843c". */
+    /* Older names of Rust end with a hash, "::h895122d50459843c". */
     enum { SUM = 19 };
     size_t length = plain ? strlen(plain) : 0;
     if (length > SUM && strncmp(plain + length - SUM, "::h", 3) == 0 &&

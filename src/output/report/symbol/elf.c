@@ -1,3 +1,4 @@
+/* Reads symbol tables of ELF files. */
 #include "output/report/symbol/elf.h"
 
 #include "foundation/base/memory.h"
@@ -13,7 +14,7 @@ static bool read_at(int fd, uint64_t at, void *to, size_t size)
     return pread(fd, to, size, (off_t)at) == (ssize_t)size;
 }
 
-/* The header and the program headers; false: no such file. */
+/* Reads the header and the program headers. False: not a supported file. */
 static bool elf_parts(int fd, Elf64_Ehdr *header, Elf64_Phdr parts[ELF_PARTS_MOST])
 {
     return read_at(fd, 0, header, sizeof *header) &&
@@ -23,7 +24,7 @@ static bool elf_parts(int fd, Elf64_Ehdr *header, Elf64_Phdr parts[ELF_PARTS_MOS
            read_at(fd, header->e_phoff, parts, header->e_phnum * sizeof *parts);
 }
 
-/* One table: false if the visitor has enough. */
+/* Visits one symbol table. False: the visitor wants no more. */
 static bool visit_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *strings,
                         elf_visit *visit, void *context)
 {

@@ -1,4 +1,4 @@
-/* The symboliser with elfutils. */
+/* Symbolization with elfutils: functions, source lines and inlined calls. */
 #include "output/report/symbol/inside.h"
 
 #include "foundation/base/clock.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE_NS 400000000u /* for all searches of a kind together */
+#define PATIENCE_NS 400000000u /* limit for all searches of one kind */
 
 const char *symbols_keep(struct symbols *symbols, char *text)
 {
@@ -40,8 +40,7 @@ static bool is_watcher(const struct symbols *symbols, uint64_t address)
     return region_is_watcher(region_at(symbols, address));
 }
 
-/* The file of a module: where the process says, below its root; or else, as long as the process
- * lives, what the kernel keeps of it. */
+/* Finds the file of a module, see map_open_file. */
 static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf_Addr base,
                     char **file_name, Elf **elf)
 {
@@ -70,7 +69,7 @@ static int remember_owner(Dwfl_Module *module, void **context, const char *name,
 
 static bool report_modules(struct symbols *symbols, const char *maps, size_t size)
 {
-    /* fmemopen does not change what it reads. */
+    /* fmemopen does not change what it reads */
     FILE *stream = size ? fmemopen((void *)(uintptr_t)maps, size, "r") : NULL;
     if (!stream)
         return false;
@@ -120,14 +119,7 @@ static struct symbols *open_symbols(const char *maps, size_t size, const struct 
 
 /* ------------------------------------------------------------------ functions and lines */
 
-static bool is_function(Dwarf_Die *die)
-{
-    int tag = dwarf_tag(die);
-    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
-           tag == DW_TAG_entry_point;
-}
-
-/* Its name for the linker, which says the class and the arguments; or else the plain one. */
+/* Returns the linkage name, which contains the class and the arguments, or else the plain name. */
 static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
 {
     static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
@@ -149,7 +141,7 @@ static unsigned number_of(Dwarf_Die *die, unsigned name)
     return (unsigned)value;
 }
 
-/* Where an inlined function was called from: that is where its caller's frame is. */
+/* Sets the location of an inlined call: the line of the caller's frame. */
 static void place_of_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct frame *caller)
 {
     Dwarf_Files *files;
@@ -161,7 +153,7 @@ static void place_of_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct frame *cal
         caller->file = dwarf_filesrc(files, number_of(inlined, DW_AT_call_file), NULL, NULL);
 }
 
-/* The scopes around an address, from the innermost out, as a tree of inlined calls. */
+/* Lists the scopes around an address from the innermost to the outermost. */
 static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
 {
     Dwarf_Die *around = NULL;
@@ -174,8 +166,8 @@ static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
     return count > 0 ? count : 0;
 }
 
-/* The compilation unit of an address. Some compilers write no index of addresses: then every unit
- * of the module is asked. */
+/* Finds the compilation unit of an address. Some compilers write no address index; then all units
+ * of the module are searched. */
 static Dwarf_Die *unit_at(struct symbols *symbols, Dwfl_Module *module, uint64_t address,
                           Dwarf_Addr *bias)
 {
@@ -194,14 +186,14 @@ static Dwarf_Die *unit_at(struct symbols *symbols, Dwfl_Module *module, uint64_t
     symbols->unit_patience_ns -=
         spent < symbols->unit_patience_ns ? spent : symbols->unit_patience_ns;
     if (unit && dwarf_haspc(unit, address - *bias) <= 0)
-        return NULL; /* out of patience */
+        return NULL; /* the time limit was exceeded */
     symbols->last_module = module;
     symbols->last_unit = unit;
     return unit;
 }
 
-/* The frames of inlined calls around an address: how many frames there are in all. frames[0] has
- * its place already. */
+/* Adds the frames of inlined calls and returns the number of all frames. frames[0] already has its
+ * location. */
 static size_t inlined_frames(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Addr address,
                              struct frame *frames, size_t room)
 {
@@ -209,13 +201,15 @@ static size_t inlined_frames(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Add
     int count = scopes_at(unit, address, &scopes);
     size_t used = 1;
     for (int i = 0; i < count; i++) {
-        if (!is_function(&scopes[i]))
+        int tag = dwarf_tag(&scopes[i]);
+        if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine &&
+            tag != DW_TAG_entry_point)
             continue;
         struct frame *frame = &frames[used - 1];
         const char *name = function_name(symbols, &scopes[i]);
         if (name)
             frame->function = name;
-        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine || used == room)
+        if (tag != DW_TAG_inlined_subroutine || used == room)
             break;
         frame->inlined = true;
         frames[used] = frames[used - 1];
@@ -243,7 +237,7 @@ static void place_of_line(Dwarf_Die *unit, Dwarf_Addr address, struct frame *fra
     frame->folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
 }
 
-/* From its mapping's offset in the file, which objdump and addr2line can be given. */
+/* Returns the file offset of the mapped address, which objdump and addr2line accept. */
 static uint64_t offset_in_module(Dwfl_Module *module, uint64_t address)
 {
     GElf_Addr bias = 0;
@@ -284,11 +278,11 @@ static size_t look_up(struct symbols *symbols, uint64_t address, struct frame *f
     return count;
 }
 
-/* ------------------------------------------------------------------ what was looked up */
+/* ------------------------------------------------------------------ cache */
 
 #define FRAMES_MOST 32 /* at one address */
 
-/* The address's place in the table: where it is, or the free one where it would be. */
+/* Returns the entry of the address in the hash table, or the free entry for it. */
 static struct known_frames *known_place(const struct symbols *symbols, uint64_t address)
 {
     size_t mask = symbols->known_room - 1;
@@ -298,7 +292,8 @@ static struct known_frames *known_place(const struct symbols *symbols, uint64_t 
     return &symbols->known[at];
 }
 
-/* Room for one more, at most half full. False: out of memory; then nothing is remembered. */
+/* Makes space for another entry, at most half full. False: out of memory; the table stays as it
+ * is. */
 static bool known_grow(struct symbols *symbols)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -370,7 +365,7 @@ static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, 
                  offset_in_module(module, address));
         return PLACE_MODULE;
     }
-    /* Compilers call a static variable of a function "lock.0". */
+    /* Compilers name a static variable of a function "lock.0". */
     char plain[256];
     snprintf(plain, sizeof plain, "%s", symbols_demangle(symbols, found));
     char *dot = strrchr(plain, '.');
@@ -383,7 +378,7 @@ static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, 
     return PLACE_VARIABLE;
 }
 
-/* Variables without initial values have no place in the file: an anonymous region behind it. */
+/* Uninitialised variables are in an anonymous region after the file. */
 static Dwfl_Module *module_before(const struct symbols *symbols, const struct region *region)
 {
     if (region->path[0] || region == symbols->map.regions)
@@ -420,7 +415,7 @@ static enum place place_at(struct symbols *symbols, uint64_t address, uint32_t k
     enum place place = PLACE_MEMORY;
     if (module && (region->path[0] == '\0' || region->path[0] == '/'))
         place = place_in_module(symbols, module, address, kind, name, size);
-    if (place == PLACE_MODULE && guessed) { /* some other memory that happens to lie there */
+    if (place == PLACE_MODULE && guessed) { /* unrelated memory after the file */
         name[0] = '\0';
         place = PLACE_MEMORY;
     }

@@ -1,11 +1,12 @@
-/* A program that must not need elfutils itself: a module has it. */
+/* Loads the symbolizer with elfutils at run time, so that the program itself does not need
+ * elfutils. */
 #include "output/report/symbol/ways.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* Paths from the folder of the program. */
+/* Paths relative to the directory of the program. */
 static const char *const places[] = {
     STACKS_MODULE,
     "src/" STACKS_MODULE,

@@ -1,4 +1,4 @@
-/* A program that was built without elfutils. */
+/* The symbolizer of a program built without elfutils. */
 #include "output/report/symbol/ways.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Without elfutils: functions by the symbols of the files, variables by theirs, no files and lines;
- * stacks by frame pointers, where code keeps them. */
+/* Symbolization without elfutils: functions and variables from the symbol tables, no source lines.
+ * Stacks are unwound along the frame pointers. */
 #include "output/report/symbol/ways.h"
 
 #include "output/report/symbol/elf.h"
@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A symbol, at its address in the file's own count. */
+/* A symbol with its address in the file. */
 struct named {
     uint64_t value, size;
     char *name;
     bool object;
 };
 
-/* A file that is mapped; all its regions lie in a row. */
+/* A mapped file; its regions are consecutive. */
 struct module {
     const char *path;
-    uint64_t low, high, shift; /* address in the process less address in the file */
-    struct named *names;       /* by value */
+    uint64_t low, high, shift; /* shift: address in the process minus address in the file */
+    struct named *names;       /* sorted by value */
     size_t count, room;
     bool tried;
 };
@@ -111,7 +111,7 @@ static int compare_names(const void *a, const void *b)
     return (left->value > right->value) - (left->value < right->value);
 }
 
-/* Reads the names of a module when first asked for one. */
+/* Reads the symbols of a module on first use. */
 static struct module *load_module(struct symbols *symbols, const struct region *region)
 {
     struct module *module = region->module ? &symbols->modules[region->module - 1] : NULL;
@@ -132,7 +132,7 @@ static struct module *load_module(struct symbols *symbols, const struct region *
     return module;
 }
 
-/* The symbol around an address, or NULL. */
+/* Returns the symbol that contains an address, or NULL. */
 static const struct named *name_at(const struct module *module, uint64_t address)
 {
     uint64_t value = address - module->shift;
@@ -174,7 +174,7 @@ static bool is_watcher(const struct symbols *symbols, uint64_t address)
     return region_is_watcher(region_at(symbols, address));
 }
 
-/* Variables without initial values have no place in the file: a region behind it. */
+/* Uninitialised variables are in an anonymous region after the file. */
 static const struct region *region_of_file(const struct symbols *symbols,
                                            const struct region *region)
 {
@@ -232,7 +232,7 @@ static bool read_word(const struct stopped *thread, uint64_t address, uint64_t *
     return true;
 }
 
-/* A file's code: a return address may point there. */
+/* Is the address in a mapped file, so that it can be a return address? */
 static bool is_code(const struct symbols *symbols, uint64_t address)
 {
     const struct region *region = region_at(symbols, address);
@@ -250,7 +250,7 @@ static size_t unwind_thread(struct symbols *symbols, const struct stopped *threa
     if (!(thread->known >> counter & 1) || room == 0)
         return 0;
     frames[count++] = (struct unwound){thread->registers[counter], thread->registers[stack]};
-    /* On aarch64 a function that calls others has its record where its stack begins. */
+    /* On aarch64, a function that calls others stores its frame record at its stack pointer. */
     if (!(thread->known >> frame & 1))
         record = x86 ? 0 : thread->registers[stack];
     else if (!x86 && (thread->known >> 30 & 1) && read_word(thread, record + 8, &caller) &&

@@ -1,4 +1,4 @@
-/* The memory map of a process, as both symbolisers have it: regions by address, and their files. */
+/* The memory map of a process: its regions by address, and the files mapped there. */
 #pragma once
 
 #include "foundation/base/memory.h"
@@ -21,20 +21,20 @@ struct region {
 };
 
 struct memory_map {
-    struct region *regions; /* by address */
+    struct region *regions; /* sorted by address */
     size_t count, room;
-    char *root, *mapped; /* where the files are, see struct symbol_files; NULL */
+    char *root, *mapped; /* location of the files, see struct symbol_files; NULL */
     char *program, *program_file;
     gordian_allocator memory;
 };
 
-/* Copies a text; NULL for "", and where memory ran out: then the files are not found. */
+/* Copies a text. Returns NULL for "" and if memory runs out: the files are then not found. */
 static inline char *map_copy_text(const char *text)
 {
     return text && *text ? strdup(text) : NULL;
 }
 
-/* Adds the region of a line; skips what is none. False: out of memory. */
+/* Adds the region of a line and skips other lines. False: out of memory. */
 static inline bool map_add_line(struct memory_map *map, const char *line)
 {
     struct region region = {0};
@@ -54,7 +54,7 @@ static inline bool map_add_line(struct memory_map *map, const char *line)
     return true;
 }
 
-/* Reads the text of /proc/PID/maps. False: out of memory; close it in any case. */
+/* Reads the text of /proc/PID/maps. False: out of memory. Close the map in any case. */
 static inline bool map_open(struct memory_map *map, const char *maps, size_t size,
                             const struct symbol_files *files)
 {
@@ -90,7 +90,7 @@ static inline void map_close(struct memory_map *map)
     free(map->program_file);
 }
 
-/* Returns the region that an address lies in; NULL: none. */
+/* Returns the region that contains an address, or NULL. */
 static inline const struct region *map_region(const struct memory_map *map, uint64_t address)
 {
     size_t low = 0, high = map->count;
@@ -104,7 +104,8 @@ static inline const struct region *map_region(const struct memory_map *map, uint
     return low < map->count && map->regions[low].low <= address ? &map->regions[low] : NULL;
 }
 
-/* Opens a regular file that is still the one mapped there (region NULL: any). -1: it is not. */
+/* Opens a regular file if it is the file that was mapped (region NULL: any file). Returns -1
+ * otherwise. */
 static inline int region_open(const struct region *region, const char *path)
 {
     struct stat about;
@@ -118,8 +119,8 @@ static inline int region_open(const struct region *region, const char *path)
     return fd;
 }
 
-/* Opens the file of a region (NULL: not known): where the process says, below its root; or else,
- * while the process lives, what the kernel keeps of it. `path` receives where that is. */
+/* Opens the file of a region (NULL: unknown): at its path below the root, or through
+ * /proc/PID/map_files. `path` receives the path used. */
 static inline int map_open_file(const struct memory_map *map, const struct region *region,
                                 const char *name, char *path, size_t size)
 {
@@ -134,7 +135,7 @@ static inline int map_open_file(const struct memory_map *map, const struct regio
     return region_open(NULL, path);
 }
 
-/* Is it of the library that `gordian run` puts into programs? */
+/* Is it the library that `gordian run` preloads? */
 static inline bool region_is_watcher(const struct region *region)
 {
     return region && strncmp(path_tail(region->path), "libgordian-run.so", 17) == 0;

@@ -1,5 +1,5 @@
-/* Rust's names in the form that begins with _R: a path of identifiers, written inside out, with
- * references to what came before. Only the path is told; the arguments of generics are not. */
+/* Demangles names of Rust in the v0 format, which begins with _R: nested paths of identifiers with
+ * back references. Only the path is written, not the generic arguments. */
 #include "output/report/symbol/rust.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ struct reader {
     char *to;
     size_t used;
     unsigned depth;
-    unsigned muted; /* what is read now is not told */
+    unsigned muted; /* above 0: what is read is not written */
     bool failed;
 };
 
@@ -38,7 +38,7 @@ static bool take_letter(struct reader *reader, char letter)
     return true;
 }
 
-/* A number in base 62 that ends with "_"; "_" alone is 0, "0_" is 1. */
+/* Reads a number in base 62 that ends with "_". "_" alone is 0, "0_" is 1. */
 static size_t take_number(struct reader *reader)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -47,7 +47,7 @@ static size_t take_number(struct reader *reader)
         return 0;
     while (!reader->failed && !take_letter(reader, '_')) {
         const char *digit = *reader->at ? strchr(digits, *reader->at) : NULL;
-        reader->failed = !digit; /* large ones are sums, and are not used */
+        reader->failed = !digit; /* larger numbers only occur in disambiguators */
         if (reader->failed)
             return 0;
         value = value * 62 + (size_t)(digit - digits);
@@ -62,7 +62,7 @@ static void skip_disambiguator(struct reader *reader)
         take_number(reader);
 }
 
-/* "14lock_contended" */
+/* Reads "14lock_contended". */
 static void take_identifier(struct reader *reader)
 {
     size_t length = 0;
@@ -78,7 +78,7 @@ static void take_identifier(struct reader *reader)
     reader->at += length;
 }
 
-/* What was written before, again. */
+/* Reads an earlier part of the name again. */
 static void follow_reference(struct reader *reader, void (*read)(struct reader *))
 {
     size_t place = take_number(reader);
@@ -91,7 +91,7 @@ static void follow_reference(struct reader *reader, void (*read)(struct reader *
     reader->at = back;
 }
 
-/* <T as P>, <T> */
+/* Reads <T as P> or <T>. */
 static void read_implementation(struct reader *reader, char tag)
 {
     if (tag != 'Y') {
@@ -110,7 +110,7 @@ static void read_implementation(struct reader *reader, char tag)
     put_text(reader, ">", 1);
 }
 
-/* Lifetimes and constants are arguments, too; the latter are not read. */
+/* Skips arguments. Lifetimes are supported; constants are not. */
 static void read_arguments(struct reader *reader)
 {
     reader->muted++;

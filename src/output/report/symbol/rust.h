@@ -1,4 +1,4 @@
-/* Names of Rust. */
+/* Demangling of Rust names. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,5 +6,5 @@
 
 #define RUST_NAME_MOST 512
 
-/* "_RNvNtCs1_3std4sync4lock" is "std::sync::lock". False: it is no such name, or too long. */
+/* "_RNvNtCs1_3std4sync4lock" becomes "std::sync::lock". False: not such a name, or too long. */
 bool rust_demangle(const char *name, char to[RUST_NAME_MOST]);

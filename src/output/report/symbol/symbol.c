@@ -1,3 +1,4 @@
+/* Symbolization: forwards calls to the symbolizer that opened the process. */
 #include "output/report/symbol/ways.h"
 
 static const struct symbol_ways *ways_of(const struct symbols *symbols)

@@ -1,4 +1,4 @@
-/* Who called whom: unwinds a copy of a stack by the call-frame information of the files. */
+/* Stack unwinding of a copied stack by the call-frame information of the files. */
 #include "output/report/symbol/inside.h"
 
 #include <elf.h>
@@ -7,7 +7,7 @@
 /* Registers by DWARF number. */
 struct numbers {
     int counter, stack;
-    int general; /* so many are given one by one; the program counter may be among them */
+    int general; /* number of general registers, possibly with the program counter */
 };
 
 static struct numbers numbers_of(unsigned machine)
@@ -71,7 +71,7 @@ static const Dwfl_Thread_Callbacks callbacks = {
 struct walk {
     struct unwound *frames;
     size_t count, room;
-    int stack; /* the register */
+    int stack; /* register number of the stack pointer */
 };
 
 static int take_frame(Dwfl_Frame *frame, void *context)
@@ -79,7 +79,7 @@ static int take_frame(Dwfl_Frame *frame, void *context)
     struct walk *walk = context;
     Dwarf_Addr counter;
     Dwarf_Word stack = 0;
-    bool exact; /* not a return address: stopped right there */
+    bool exact; /* false: a return address */
     if (walk->count == walk->room || !dwfl_frame_pc(frame, &counter, &exact) || counter == 0)
         return DWARF_CB_ABORT;
 #ifdef HAVE_DWFL_FRAME_REG

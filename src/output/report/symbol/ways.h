@@ -1,11 +1,9 @@
-/* The two symbolisers behind symbol.h as tables of the same functions: with elfutils, which knows
- * files, lines and any stack, and without.
+/* The two symbolizers behind symbol.h as tables of functions: with elfutils, which supports source
+ * lines and any stack, and without.
  *
- *     elfutils.c  with it; linked in, or in a module that is loaded where elfutils is installed
- *     plain.c     without
- *     symbol.c    symbol.h itself: asks for the best there is
- *     linked.c, loaded.c   which that is: one of the two is in a program
- */
+ *     elfutils.c  with elfutils: linked in, or in a module that is loaded where elfutils is
+ * installed plain.c     without elfutils symbol.c    the functions of symbol.h: call the best
+ * symbolizer linked.c, loaded.c, none.c   select it; a program contains one of them */
 #pragma once
 
 #include "foundation/base/modules.h"
@@ -27,12 +25,12 @@ struct symbol_ways {
                      size_t room, bool *whole);
 };
 
-/* What each symboliser's own begins with. */
+/* First member of the data of each symbolizer. */
 struct symbol_head {
     const struct symbol_ways *ways;
 };
 
 extern const struct symbol_ways symbols_plain;
 
-/* With elfutils. NULL: not here, and why. */
+/* Returns the symbolizer with elfutils. NULL: not available; `why` has the reason. */
 const struct symbol_ways *symbols_best(char *why, size_t size);

@@ -1,4 +1,4 @@
-/* An incident as a finding: docs/reference/findings.md. */
+/* Converts an incident to a finding: docs/reference/findings.md. */
 #pragma once
 
 #include "output/finding/finding.h"
@@ -6,8 +6,8 @@
 #include "service/serve/store/incident.h"
 
 /* Reads the witness of the incident. False: there is none, it cannot be read, or out of memory. The
- * finding borrows the names in `told`; close it, and free `told`, in any case. */
+ * finding borrows the names in `told`. Close the finding and free `told` in any case. */
 bool incident_finding(struct finding *finding, struct told_witness *told,
                       const struct incident *incident);
-/* The same as the member "finding" of an object that is open; nothing if there is no witness. */
+/* Writes it as the member "finding" of an open object; nothing if there is no witness. */
 void incident_finding_json(struct json *json, const struct incident *incident);

@@ -11,6 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
+ssize_t proc_read_at(int folder, const char *path, char *text, size_t size)
+{
+    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
+    int saved = errno;
+    if (fd >= 0)
+        close(fd);
+    text[count < 0 ? 0 : count] = 0;
+    errno = saved;
+    return count;
+}
+
 ssize_t proc_read(char *text, size_t size, const char *path, ...)
 {
     char file[128];
@@ -18,14 +30,7 @@ ssize_t proc_read(char *text, size_t size, const char *path, ...)
     va_start(arguments, path);
     vsnprintf(file, sizeof file, path, arguments);
     va_end(arguments);
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
-    int saved = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = saved;
-    text[count > 0 ? count : 0] = '\0';
-    return count;
+    return proc_read_at(AT_FDCWD, file, text, size);
 }
 
 ssize_t proc_read_thread(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size)

@@ -9,6 +9,8 @@
 /* Reads a small file. Returns the number of bytes, with a NUL after them; -1: errno. */
 ssize_t proc_read(char *text, size_t size, const char *path, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for a path relative to an open folder. */
+ssize_t proc_read_at(int folder, const char *path, char *text, size_t size);
 /* Reads the file `name` of a thread. */
 ssize_t proc_read_thread(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size);
 

@@ -1,4 +1,4 @@
-/* What the servers show as findings: deadlocks across servers, waits that last. */
+/* Findings of watched servers: deadlocks across servers, and long waits. */
 #include "sources/watch/report/report.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ static uint32_t add_session(struct finding *finding, const struct telling *telli
 
 /* ------------------------------------------------------------------ edges */
 
-/* The row or the object that a session waits for. */
+/* Adds the row or the object that a session waits for. */
 static uint32_t add_object(struct finding *finding, const struct wait *wait)
 {
     uint32_t number = finding_resource(finding, *wait->row ? wait->row : wait->object, "lock");
@@ -103,14 +103,7 @@ static void fill_wait(struct finding_edge *to, const struct wait *wait)
     to->wait_s = wait->age_s;
 }
 
-static void fill_lock(struct finding_edge *to, const struct scan *scan, const struct edge *edge)
-{
-    fill_wait(to, &scan->waits[edge->wait]);
-    to->held_mode = edge->mode;
-    to->relation = edge->soft ? FINDING_QUEUED : FINDING_HOLDS;
-}
-
-/* The first words of what a session runs, in one line. */
+/* Returns the beginning of the query on one line. */
 static const char *short_query(struct finding *finding, const struct session *session)
 {
     char text[41];
@@ -134,10 +127,13 @@ static void add_arrow(struct finding *finding, const struct telling *telling,
         return;
     finding->resources[resource].holding = tell_holding(telling, arrow);
     edge->place = short_query(finding, member_session(telling->sources, arrow->from));
-    if (lock)
-        fill_lock(edge, scan, &scan->edges[arrow->edge]);
-    else
+    if (lock) {
+        fill_wait(edge, &scan->waits[scan->edges[arrow->edge].wait]);
+        edge->held_mode = scan->edges[arrow->edge].mode;
+        edge->relation = scan->edges[arrow->edge].soft ? FINDING_QUEUED : FINDING_HOLDS;
+    } else {
         edge->relation = link->caller ? FINDING_CALL : FINDING_CLIENT;
+    }
 }
 
 /* ------------------------------------------------------------------ findings */
@@ -187,14 +183,6 @@ static void fill_advice(struct finding *finding, const struct telling *telling,
     finding->advice.terminate = sql_of(finding, telling, advice->victim, REMEDY_TERMINATE);
 }
 
-static bool in_cycle(const struct deadlock *deadlock, struct member member)
-{
-    for (size_t i = 0; i < deadlock->cycle_count; i++)
-        if (memcmp(&deadlock->cycle[i].from, &member, sizeof member) == 0)
-            return true;
-    return false;
-}
-
 void deadlock_finding(struct finding *finding, const struct telling *telling,
                       const struct deadlock *deadlock, const struct advice *advice, uint64_t number)
 {
@@ -206,9 +194,14 @@ void deadlock_finding(struct finding *finding, const struct telling *telling,
     finding->cycle = true;
     for (uint32_t i = 0; i < count; i++)
         add_session(finding, telling, deadlock->cycle[i].from);
-    for (size_t i = 0; i < deadlock->member_count; i++)
-        if (!in_cycle(deadlock, deadlock->members[i]))
+    for (size_t i = 0; i < deadlock->member_count; i++) {
+        bool listed = false;
+        for (size_t k = 0; k < count && !listed; k++)
+            listed = memcmp(&deadlock->cycle[k].from, &deadlock->members[i],
+                            sizeof deadlock->members[i]) == 0;
+        if (!listed)
             add_session(finding, telling, deadlock->members[i]);
+    }
     for (uint32_t i = 0; i < count; i++)
         add_arrow(finding, telling, &deadlock->cycle[i], i, i + 1 < count ? i + 1 : 0);
     if (advice)

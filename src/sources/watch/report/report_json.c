@@ -1,4 +1,4 @@
-/* For a program. */
+/* Writes the summary of watched servers as JSON. */
 #include "output/show/json.h"
 #include "sources/watch/graph/duplicate_servers.h"
 #include "sources/watch/report/report.h"
@@ -24,7 +24,7 @@ static void key_time(struct json *json)
     json_key_u64(json, "time_ms", (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
 }
 
-/* A number that is not there is below 0. */
+/* A negative value is unknown and is not written. */
 static void key_seconds(struct json *json, const char *key, double seconds)
 {
     if (seconds >= 0)

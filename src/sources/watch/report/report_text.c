@@ -1,4 +1,4 @@
-/* The sessions that hold up others, as text. */
+/* Prints the sessions that block others. */
 #include "sources/watch/report/report.h"
 
 #define ROOTS_MOST 5
