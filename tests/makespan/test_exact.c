@@ -275,7 +275,7 @@ static void check_candidates(struct search *search, uint32_t value, bool wide)
         search->candidates = candidates;
         CHECK(!(wide ? search_sweep_128 : search_sweep_64)(search, 0, &swept, NULL));
         CHECK_MSG(swept == value, "%s x %u: %u, not %u", search->model->text, warps, swept, value);
-        CHECK(!(wide ? search_dive_128 : search_dive_64)(search, value, 0, order, &found, NULL));
+        CHECK(!(wide ? search_dfs_128 : search_dfs_64)(search, value, 0, order, &found, NULL));
         CHECK(found && schedule_build(search->model, order, NULL, &makespan) == GORDIAN_OK &&
               makespan == value);
         search->candidates = NULL;
@@ -322,11 +322,11 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     bool found = false;
     uint32_t makespan = 0;
     REQUIRE(order != NULL);
-    CHECK(!(wide ? search_dive_128 : search_dive_64)(&search, value, 0, order, &found, NULL));
+    CHECK(!(wide ? search_dfs_128 : search_dfs_64)(&search, value, 0, order, &found, NULL));
     CHECK(found && order_valid(model, order));
     CHECK(schedule_build(model, order, NULL, &makespan) == GORDIAN_OK && makespan == value);
     uint32_t beyond = goal == GORDIAN_MAKESPAN_GOAL_WORST ? value + 1 : value - 1;
-    CHECK(!(wide ? search_dive_128 : search_dive_64)(&search, beyond, 0, order, &found, NULL));
+    CHECK(!(wide ? search_dfs_128 : search_dfs_64)(&search, beyond, 0, order, &found, NULL));
     CHECK(!found);
     free(order);
     search.watch = &other;

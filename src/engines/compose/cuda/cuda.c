@@ -37,7 +37,7 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
     if (options->count_transitions && !many)
         result->transitions = joint ? compose_joint_total(&counts) : counts.firings;
     if (many)
-        compose_leave_out(result);
+        compose_omit_transitions(result);
     if (result->transitions == UINT64_MAX)
         snprintf(result->note, sizeof result->note,
                  "there are more than 2^64 transitions: their number is not exact");
