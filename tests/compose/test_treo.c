@@ -123,7 +123,7 @@ static void check_names(const char *text, const char *main, const char *expected
         static const char *const marks[] = {"", "?", "!", ":"};
         strcat(names, n ? " " : "");
         strcat(names, names_text(&circuit->names, n));
-        strcat(names, circuit->boundary[n] ? marks[circuit->ways[n]] : "");
+        strcat(names, circuit->boundary[n] ? marks[circuit->directions[n]] : "");
     }
     CHECK_MSG(strcmp(names, expected) == 0, "%s, not %s", names, expected);
     gordian_circuit_close(circuit);
@@ -178,7 +178,8 @@ static const struct {
     {"main(a?) { #RBA $m=2; {a} $m=a }", NULL, "0,1", 1, 20, "'2' is not among the data values"},
     {"main(a?) { #RBA $m=0; $m=0; {a} $m=a }", NULL, NULL, 1, 24, "two initial values"},
     {"main(a?) { #RBA {a} m'=a }", NULL, NULL, 1, 21, "not a memory cell"},
-    {"main(a?) { #SA q0 -> q0 : {a}, }", NULL, NULL, 1, 5, "'main' has the semantics #SA, which is not"},
+    {"main(a?) { #SA q0 -> q0 : {a}, }", NULL, NULL, 1, 5,
+     "'main' has the semantics #SA, which is not"},
     {"main(a?) { #PR Nothing(a;) }", NULL, NULL, 1, 16, "no built-in component 'Nothing'"},
     {"main(a?) { #RBA $m' = 0; {a} true }", NULL, NULL, 1, 17, "this rule has no port"},
     {"main(a?,b!) { transform<{[[0,0],1]}>(a,b) }", NULL, NULL, 1, 24, "1 argument, not 2"},
