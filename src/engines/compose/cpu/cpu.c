@@ -405,11 +405,7 @@ gordian_status cpu_run_by_states(const gordian_circuit *circuit,
 }
 
 const struct compose_engine compose_cpu = {
-    .about =
-        {
-            .name = "cpu",
-            .summary =
-                "explores the network itself, on all cores, 64 states at a time where it can",
-        },
+    .about.name = "cpu",
+    .about.summary = "explores the network itself, on all cores, 64 states at a time where it can",
     .run = run_cpu,
 };

@@ -177,12 +177,9 @@ static gordian_status compose_cuda_run(const gordian_circuit *circuit,
 }
 
 const struct compose_engine compose_cuda = {
-    .about =
-        {
-            .name = "cuda",
-            .summary = "reachable states and product on an NVIDIA GPU, states of up to 62 bits",
-            .available = gpu_available,
-            .supports = packed_supports,
-        },
+    .about.name = "cuda",
+    .about.summary = "reachable states and product on an NVIDIA GPU, states of up to 62 bits",
+    .about.available = gpu_available,
+    .about.supports = packed_supports,
     .run = compose_cuda_run,
 };

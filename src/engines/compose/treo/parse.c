@@ -29,9 +29,7 @@ static enum port_direction take_direction(struct parser *parser)
         return PORT_IN;
     if (parser_take(parser, '!'))
         return PORT_OUT;
-    if (parser_take(parser, ':'))
-        return PORT_MIXED;
-    return PORT_UNKNOWN;
+    return parser_take(parser, ':') ? PORT_MIXED : PORT_UNKNOWN;
 }
 
 /* The common beginning of ports and parameters. */

@@ -72,8 +72,7 @@ struct scope {
 struct place {
     struct treo *treo;
     const struct scope *scope;
-    uint32_t module;
-    uint32_t instance;
+    uint32_t module, instance;
 };
 
 /* ------------------------------------------------------------------ building the circuit */
