@@ -150,8 +150,8 @@ static gordian_circuit *shuffled(struct random *random, const gordian_circuit *c
         REQUIRE(automaton_new(&copy, from->title, &memory, NULL) == GORDIAN_OK);
         for (size_t p = 0; p < from->port_count; p++) {
             const char *name = names_text(&circuit->names, factor->names[p]);
-            REQUIRE(automaton_port(copy, from->ports[p].name, from->ports[p].way, NULL, NULL) ==
-                    GORDIAN_OK);
+            REQUIRE(automaton_port(copy, from->ports[p].name, from->ports[p].direction, NULL,
+                                   NULL) == GORDIAN_OK);
             REQUIRE(circuit_name(other, name, strlen(name), &names[p], NULL) == GORDIAN_OK);
         }
         /* unfolded: a control state for every state */

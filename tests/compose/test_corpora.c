@@ -410,7 +410,7 @@ static void check_notes(void)
         {"main(p?) { fifo1(a,p) }", "test.treo:1:12: 'fifo1' writes to 'p', a port declared '?'"},
         {"main(a?,b!) { sync(a,b) fifo1(b,c) }",
          "test.treo:1:25: 'fifo1' reads 'b', a port declared '!': the body decides its direction"},
-        {"main(a?) { #WA q0* -> q0 : {a}, x==1, {} }", "how far jobs have come"},
+        {"main(a?) { #WA q0* -> q0 : {a}, x==1, {} }", "the progress of jobs"},
         {"main(a?) { #SCA q0* -> q0 : {a}, 7 }", ""},
         {"main(a?) { #WA q0* -> q0 : {a}, true, {} }", ""},
     };

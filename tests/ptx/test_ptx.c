@@ -280,12 +280,12 @@ static void test_system_calls(void)
     CHECK(count_passes("call (%r1), vprintf, (%r2); call (%r1), malloc, (%r2); "
                        "fma.rn.f64 %rd1, %rd1, %rd1, %rd1; ret;",
                        "", message, sizeof message) == 1);
-    CHECK_MSG(strstr(message, "vprintf stands for L") && strstr(message, "malloc stands for L"),
-              "%s", message);
+    CHECK_MSG(strstr(message, "vprintf counts as L") && strstr(message, "malloc counts as L"), "%s",
+              message);
     CHECK(count_passes("tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1; "
                        "fma.rn.f64 %rd1, %rd1, %rd1, %rd1; ret;",
                        "", message, sizeof message) == 1);
-    CHECK_MSG(strstr(message, "tcgen05.mma is taken for the largest"), "%s", message);
+    CHECK_MSG(strstr(message, "tcgen05.mma counts as the largest"), "%s", message);
 }
 
 /* ------------------------------------------------------------------ what is refused */
@@ -338,11 +338,11 @@ static const struct refusal refusals[] = {
     {"@%p1 bra B;\nA: add.f32 %f1, %f1, %f1;\nB: add.f32 %f1, %f1, %f1;\n@%p2 bra A;\nret;\n", 10,
      "entered in the middle"},
     {"call (%r1), %rd1, (%r2), P;\nret;\n", 7, "indirect"},
-    {"call away;\nret;\n", 7, "not here"},
+    {"call away;\nret;\n", 7, "not available"},
     {".func f() {\ncall g;\nret;\n}\n.func g() {\ncall f;\nret;\n}\n.entry k() {\ncall "
      "f;\nret;\n}\n",
      6, "recursion"},
-    {".func f();\n.entry k() {\ncall f;\nret;\n}\n", 3, "not here"},
+    {".func f();\n.entry k() {\ncall f;\nret;\n}\n", 3, "not available"},
     {".entry a() {\nret;\n}\n.entry b() {\nret;\n}\n", 0, "which kernel"},
     {".section .debug_str\n{\n", 1, "section"},
     {".loc 1 x 3\n", 1, "three numbers"},

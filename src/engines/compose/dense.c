@@ -307,11 +307,8 @@ static gordian_status dense_run(const gordian_circuit *circuit,
 }
 
 const struct compose_engine compose_dense = {
-    .about =
-        {
-            .name = "dense",
-            .summary = "the paper's matrix of all pairs of states: a reference for small circuits",
-            .supports = dense_supports,
-        },
+    .about.name = "dense",
+    .about.summary = "the paper's matrix of all pairs of states: a reference for small circuits",
+    .about.supports = dense_supports,
     .run = dense_run,
 };

@@ -40,11 +40,8 @@ static gordian_status auto_run(const gordian_circuit *circuit,
 }
 
 static const struct compose_engine cpu_then_cuda = {
-    .about =
-        {
-            .name = "auto",
-            .summary = "the CPU for few states, the GPU for many",
-        },
+    .about.name = "auto",
+    .about.summary = "the CPU for few states, the GPU for many",
     .run = auto_run,
 };
 

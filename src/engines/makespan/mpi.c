@@ -274,11 +274,8 @@ static gordian_status run_mpi_engine(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_mpi = {
-    .about =
-        {
-            .name = "mpi",
-            .summary = "simulated annealing over the ranks of an MPI job",
-            .supports = makespan_is_plain,
-        },
+    .about.name = "mpi",
+    .about.summary = "simulated annealing over the ranks of an MPI job",
+    .about.supports = makespan_is_plain,
     .run = run_mpi_engine,
 };

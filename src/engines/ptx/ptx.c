@@ -231,8 +231,7 @@ static gordian_status no_bound(struct ptx_program *program, const struct ptx_gra
     uint32_t name = graph->function->code[graph->blocks[loop->head].first].name;
     char needs[240];
     /* Converts "%ctaid.y,3" to "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N". */
-    size_t size = sizeof needs;
-    size_t used = 0;
+    size_t size = sizeof needs, used = 0;
     needs[0] = '\0';
     for (int round = 0; round < 2; round++) {
         const char *between = round ? "," : ", ";

@@ -223,8 +223,7 @@ struct ptx_block {
 
 /* Loop 0 is the function itself. */
 struct ptx_loop {
-    uint32_t head;
-    uint32_t outer;
+    uint32_t head, outer;
     uint32_t depth;
     uint64_t passes; /* executions of the head per entry */
     uint64_t cycle;  /* weight of the heaviest path from the head back to it; PTX_UNREACHED: none */

@@ -45,8 +45,8 @@ void automaton_free(struct automaton *automaton)
     memory_free_all(&memory, automaton->title, automaton);
 }
 
-gordian_status automaton_port(struct automaton *automaton, const char *name, enum port_way way,
-                              uint32_t *port, gordian_error *error)
+gordian_status automaton_port(struct automaton *automaton, const char *name,
+                              enum port_direction direction, uint32_t *port, gordian_error *error)
 {
     bool fine = memory_extend(&automaton->memory, automaton->ports, automaton->port_room,
                               automaton->port_count);
@@ -55,7 +55,7 @@ gordian_status automaton_port(struct automaton *automaton, const char *name, enu
         return fail_memory(error);
     if (port)
         *port = (uint32_t)automaton->port_count;
-    automaton->ports[automaton->port_count++] = (struct automaton_port){copy, (uint8_t)way};
+    automaton->ports[automaton->port_count++] = (struct automaton_port){copy, (uint8_t)direction};
     return GORDIAN_OK;
 }
 
@@ -195,7 +195,7 @@ bool automaton_is_routing(const struct automaton *automaton)
     size_t ports = automaton->port_count, cells = automaton->cell_count;
     size_t terms = ports + 2 * cells;
     for (size_t p = 0; p < ports; p++)
-        if (automaton->ports[p].way != PORT_IN && automaton->ports[p].way != PORT_OUT)
+        if (automaton->ports[p].direction != PORT_IN && automaton->ports[p].direction != PORT_OUT)
             return false;
     struct sources sources = {.automaton = automaton};
     sources.parent = memory_alloc(&automaton->memory, (terms + 1) * sizeof *sources.parent);
@@ -204,7 +204,8 @@ bool automaton_is_routing(const struct automaton *automaton)
     for (size_t t = 0; routing && t < automaton->transition_count; t++) {
         for (uint32_t i = 0; i < terms; i++) {
             sources.parent[i] = i;
-            sources.count[i] = i < ports ? automaton->ports[i].way == PORT_IN : i < ports + cells;
+            sources.count[i] =
+                i < ports ? automaton->ports[i].direction == PORT_IN : i < ports + cells;
         }
         routing = passes_on(&sources, automaton->transitions[t].guard);
     }

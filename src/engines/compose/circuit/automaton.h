@@ -17,7 +17,7 @@
 #include "foundation/base/bits.h"
 
 /* How a port is used, seen from inside the component. */
-enum port_way {
+enum port_direction {
     PORT_UNKNOWN, /* not declared */
     PORT_IN,      /* a? the component reads from it */
     PORT_OUT,     /* b! the component writes to it */
@@ -26,7 +26,7 @@ enum port_way {
 
 struct automaton_port {
     char *name;
-    uint8_t way; /* enum port_way */
+    uint8_t direction; /* enum port_direction */
 };
 
 struct automaton_cell {
@@ -71,8 +71,8 @@ gordian_status automaton_new(struct automaton **out, const char *title,
                              const gordian_allocator *memory, gordian_error *error);
 void automaton_free(struct automaton *automaton); /* may be NULL */
 
-gordian_status automaton_port(struct automaton *automaton, const char *name, enum port_way way,
-                              uint32_t *port, gordian_error *error);
+gordian_status automaton_port(struct automaton *automaton, const char *name,
+                              enum port_direction direction, uint32_t *port, gordian_error *error);
 gordian_status automaton_cell(struct automaton *automaton, const char *name, uint32_t initial,
                               uint32_t *cell, gordian_error *error);
 gordian_status automaton_state(struct automaton *automaton, const char *name, bool initial,

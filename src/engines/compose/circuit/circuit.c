@@ -70,7 +70,7 @@ void gordian_circuit_close(gordian_circuit *circuit)
     for (size_t i = 0; i < circuit->safety_count; i++)
         safety_free(circuit->safeties[i]);
     memory_free_all(&memory, circuit->safeties, circuit->automata, circuit->shapes,
-                    circuit->factors, circuit->ways, circuit->boundary, circuit->users_first,
+                    circuit->factors, circuit->directions, circuit->boundary, circuit->users_first,
                     circuit->users, circuit->title, circuit->notes);
     names_free(&circuit->names);
     data_free(&circuit->data);
@@ -98,8 +98,8 @@ gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t l
                     "'tau' is reserved for the hidden step: use another name");
     uint32_t fresh = circuit->name_count;
     if (fresh == GORDIAN_NONE - 1 ||
-        !memory_grow_zeroed(&circuit->memory, &circuit->ways, &circuit->way_room, (size_t)fresh + 1,
-                            1) ||
+        !memory_grow_zeroed(&circuit->memory, &circuit->directions, &circuit->direction_room,
+                            (size_t)fresh + 1, 1) ||
         !memory_grow_zeroed(&circuit->memory, &circuit->boundary, &circuit->boundary_room,
                             (size_t)fresh + 1, 1) ||
         !names_put(&circuit->names, fresh, text, length))
@@ -109,9 +109,9 @@ gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t l
     return GORDIAN_OK;
 }
 
-void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_way way)
+void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_direction direction)
 {
-    circuit->ways[name] = (uint8_t)way;
+    circuit->directions[name] = (uint8_t)direction;
     circuit->boundary[name] = 1;
 }
 
@@ -166,27 +166,27 @@ static gordian_status renumber_names(gordian_circuit *circuit, const struct name
 {
     struct names names;
     uint32_t count = circuit->name_count;
-    uint8_t *ways = memory_alloc(&circuit->memory, count),
+    uint8_t *directions = memory_alloc(&circuit->memory, count),
             *boundary = memory_alloc(&circuit->memory, count);
     names_init(&names, &circuit->memory);
-    bool fine = ways && boundary;
+    bool fine = directions && boundary;
     for (uint32_t i = 0; fine && i < count; i++) {
         new_of[sorted[i].name] = i;
-        ways[i] = circuit->ways[sorted[i].name];
+        directions[i] = circuit->directions[sorted[i].name];
         boundary[i] = circuit->boundary[sorted[i].name];
         fine = names_put(&names, i, sorted[i].text, strlen(sorted[i].text));
     }
     if (!fine) {
-        memory_free_all(&circuit->memory, ways, boundary);
+        memory_free_all(&circuit->memory, directions, boundary);
         names_free(&names);
         return fail_memory(error);
     }
-    memory_free_all(&circuit->memory, circuit->ways, circuit->boundary);
+    memory_free_all(&circuit->memory, circuit->directions, circuit->boundary);
     names_free(&circuit->names);
     circuit->names = names;
-    circuit->ways = ways;
+    circuit->directions = directions;
     circuit->boundary = boundary;
-    circuit->way_room = circuit->boundary_room = count;
+    circuit->direction_room = circuit->boundary_room = count;
     return GORDIAN_OK;
 }
 

@@ -86,9 +86,9 @@ struct gordian_circuit {
 
     struct names names;
     uint32_t name_count;
-    uint8_t *ways;     /* enum port_way of a boundary port, PORT_UNKNOWN of other names */
-    uint8_t *boundary; /* 1: a port of the main component */
-    size_t way_room, boundary_room;
+    uint8_t *directions; /* enum port_direction of a boundary port, PORT_UNKNOWN of other names */
+    uint8_t *boundary;   /* 1: a port of the main component */
+    size_t direction_room, boundary_room;
 
     struct data data;
     uint32_t value_bits;  /* of a name; 0 if D has one element */
@@ -127,7 +127,7 @@ gordian_status circuit_note(gordian_circuit *circuit, const char *line, gordian_
  * characters. */
 gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t length,
                             uint32_t *name, gordian_error *error);
-void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_way way);
+void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_direction direction);
 /* Takes ownership of the automaton on success. Its symbols are those of circuit->data. */
 gordian_status circuit_automaton(gordian_circuit *circuit, struct automaton *automaton,
                                  uint32_t *number, gordian_error *error);

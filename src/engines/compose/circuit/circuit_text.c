@@ -81,12 +81,12 @@ bool gordian_circuit_is_routing(const gordian_circuit *circuit)
             return false;
     /* Does at most one factor write each name? */
     for (uint32_t n = 0; n < circuit->name_count; n++) {
-        unsigned writers = circuit->boundary[n] && circuit->ways[n] == PORT_IN;
+        unsigned writers = circuit->boundary[n] && circuit->directions[n] == PORT_IN;
         for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++) {
             const struct factor *factor = &circuit->factors[circuit->users[u]];
             const struct shape *shape = factor_shape(circuit, circuit->users[u]);
             for (uint32_t p = 0; p < shape->port_count; p++)
-                if (factor->names[p] == n && shape->automaton->ports[p].way == PORT_OUT)
+                if (factor->names[p] == n && shape->automaton->ports[p].direction == PORT_OUT)
                     writers++;
         }
         if (writers > 1)

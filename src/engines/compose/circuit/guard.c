@@ -34,9 +34,7 @@ uint32_t guard_add(struct guards *guards, enum guard_kind kind, uint32_t left, u
     if (guards->count == 0 &&
         push_node(guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE)
         return GUARD_NONE;
-    if (kind == GUARD_TRUE)
-        return 0;
-    return push_node(guards, kind, left, right, symbol);
+    return kind == GUARD_TRUE ? 0 : push_node(guards, kind, left, right, symbol);
 }
 
 uint32_t guard_and(struct guards *guards, uint32_t left, uint32_t right)

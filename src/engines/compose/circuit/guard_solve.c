@@ -43,9 +43,7 @@ static uint32_t variable_of(const struct solver *solver, uint32_t term)
     const struct guard_node *node = &solver->nodes[term];
     if (node->kind == TERM_PORT)
         return node->symbol;
-    if (node->kind == TERM_NEXT)
-        return solver->question->ports + node->symbol;
-    return GUARD_NONE;
+    return node->kind == TERM_NEXT ? solver->question->ports + node->symbol : GUARD_NONE;
 }
 
 static uint32_t evaluate_term(const struct solver *solver, uint32_t term);
@@ -169,8 +167,7 @@ static gordian_status push_literal(struct solver *solver, struct literal_list *t
  * root. */
 struct change {
     uint32_t root;
-    bool joined;
-    bool other_was_port;
+    bool joined, other_was_port;
     uint32_t other, other_value;
 };
 

@@ -287,7 +287,7 @@ const struct primitive *primitive_find(const char *name, size_t length)
 }
 
 static gordian_status add_ports(struct automaton *automaton, const char *letter, uint32_t count,
-                                enum port_way way, gordian_error *error)
+                                enum port_direction direction, gordian_error *error)
 {
     for (uint32_t i = 0; i < count; i++) {
         char name[24];
@@ -295,7 +295,7 @@ static gordian_status add_ports(struct automaton *automaton, const char *letter,
             snprintf(name, sizeof name, "%s", letter);
         else
             snprintf(name, sizeof name, "%s%u", letter, i + 1);
-        TRY(automaton_port(automaton, name, way, NULL, error));
+        TRY(automaton_port(automaton, name, direction, NULL, error));
     }
     return GORDIAN_OK;
 }

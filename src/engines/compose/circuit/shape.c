@@ -15,8 +15,7 @@ struct unfolding {
     const struct data *data;
     const uint32_t *merge;
     struct shape *shape;
-    uint32_t value_bits;
-    uint32_t most;
+    uint32_t value_bits, most;
     size_t width; /* of a state: control state and cells */
 
     struct record_table states; /* in order of discovery; the shape takes the list */
@@ -271,8 +270,7 @@ static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *
 struct entry {
     const struct shape *shape;
     const uint64_t *label;
-    uint32_t to;
-    uint32_t value_bits;
+    uint32_t to, value_bits;
     struct cost cost;
 };
 

@@ -168,7 +168,7 @@ static uint64_t fire_bitmap_word(const struct sweeping *sweeping, uint64_t word,
     if (fresh & ~moving) {
         uint64_t state = base | (uint64_t)__builtin_ctzll(fresh & ~moving);
         tally->stuck += (uint64_t)__builtin_popcountll(fresh & ~moving);
-        cpu_note_stuck(sweeping->cpu, &state);
+        cpu_record_deadlock(sweeping->cpu, &state);
     }
     return found;
 }

@@ -353,7 +353,7 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
         for (unsigned i = 0; i < shards->count; i++) {
             shards->cpu->stuck += shards->list[i].cells.stuck;
             if (shards->list[i].cells.stuck > 0)
-                cpu_note_stuck(shards->cpu, &shards->list[i].cells.stuck_state);
+                cpu_record_deadlock(shards->cpu, &shards->list[i].cells.stuck_state);
         }
         for (unsigned i = 0; phase && i < shards->count; i++) {
             phase->fired += shards->list[i].cells.fired;

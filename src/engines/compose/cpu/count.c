@@ -52,7 +52,7 @@ static void note_counted_deadlocks(struct counting *counting, const uint64_t *st
 {
     atomic_fetch_add_explicit(&counting->deadlocks, count, memory_order_relaxed);
     if (!counting->full)
-        cpu_note_stuck(counting->cpu, state);
+        cpu_record_deadlock(counting->cpu, state);
 }
 
 static bool count_state(struct counting *counting, unsigned member, const uint64_t *state,

@@ -52,7 +52,7 @@ void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), voi
     cpu_wait(cpu);
 }
 
-void cpu_note_stuck(struct cpu *cpu, const uint64_t *state)
+void cpu_record_deadlock(struct cpu *cpu, const uint64_t *state)
 {
     if (!atomic_load_explicit(&cpu->has_example, memory_order_relaxed) &&
         !atomic_exchange_explicit(&cpu->has_example, true, memory_order_relaxed))
@@ -112,7 +112,7 @@ static gordian_status number_states(struct cpu *cpu, gordian_error *error)
     return status;
 }
 
-static void leave_transitions_out(struct cpu *cpu)
+static void omit_transitions(struct cpu *cpu)
 {
     if (!cpu->result->uncounted)
         cpu->result->note[0] = '\0'; /* the note described a count that is discarded */
@@ -126,11 +126,11 @@ gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gor
     gordian_status status = GORDIAN_OK;
     bool known = space == &cpu->space && !cpu->options->indivisible; /* the number of transitions */
     if (known && atomic_load(&cpu->transitions) > COMPOSE_AMONG_MOST)
-        compose_leave_out(result);
+        compose_omit_transitions(result);
     else
         status = cpu_count_among(cpu, space, error);
     if (result->uncounted || cpu_halted(cpu))
-        leave_transitions_out(cpu);
+        omit_transitions(cpu);
     return status;
 }
 
@@ -219,7 +219,7 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
 {
     gordian_compose_result *result = cpu->result;
     gordian_status status = count_unexpanded_soon(cpu, error);
-    leave_transitions_out(cpu);
+    omit_transitions(cpu);
     result->states = atomic_load(&cpu->states) - cpu->unexpanded;
     result->transitions = 0;
     if (cpu->stuck > result->deadlocks)
@@ -355,7 +355,7 @@ static gordian_status keep_partial_result(struct cpu *cpu, bool delivers, gordia
         return status;
     cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
     if (result->states == 0) {
-        leave_transitions_out(cpu);
+        omit_transitions(cpu);
         result->states = atomic_load(&cpu->states);
     }
     result->deadlocks = met;
@@ -405,11 +405,7 @@ gordian_status cpu_run_by_states(const gordian_circuit *circuit,
 }
 
 const struct compose_engine compose_cpu = {
-    .about =
-        {
-            .name = "cpu",
-            .summary =
-                "explores the network itself, on all cores, 64 states at a time where it can",
-        },
+    .about.name = "cpu",
+    .about.summary = "explores the network itself, on all cores, 64 states at a time where it can",
     .run = run_cpu,
 };

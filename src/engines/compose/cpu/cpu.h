@@ -86,7 +86,7 @@ void cpu_wait(struct cpu *cpu);
 /* Reports progress during long work on the caller's thread. True: continue. */
 bool cpu_report(struct cpu *cpu);
 /* Records the first deadlock as the example. */
-void cpu_note_stuck(struct cpu *cpu, const uint64_t *state);
+void cpu_record_deadlock(struct cpu *cpu, const uint64_t *state);
 
 /* A firing of 64 neighbouring states at once: the states of a word of the grid. */
 struct wide_firing {

@@ -243,7 +243,7 @@ static void hand_state(struct table *table, unsigned member, const uint64_t *sta
 static void note_table_deadlock(struct table *table, unsigned member, const uint64_t *state)
 {
     table->parts[member].stuck++;
-    cpu_note_stuck(table->cpu, state);
+    cpu_record_deadlock(table->cpu, state);
 }
 
 /* Fires all indivisible firings of a state. */

@@ -328,7 +328,7 @@ gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordi
         if (delivering.pages[m].failed)
             status = fail_memory(error);
     if (atomic_load(&delivering.joint) > COMPOSE_AMONG_MOST)
-        compose_leave_out(cpu->result);
+        compose_omit_transitions(cpu->result);
     pages_free(&delivering);
     return status;
 }

@@ -37,7 +37,7 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
     if (options->count_transitions && !many)
         result->transitions = joint ? compose_joint_total(&counts) : counts.firings;
     if (many)
-        compose_leave_out(result);
+        compose_omit_transitions(result);
     if (result->transitions == UINT64_MAX)
         snprintf(result->note, sizeof result->note,
                  "there are more than 2^64 transitions: their number is not exact");
@@ -177,12 +177,9 @@ static gordian_status compose_cuda_run(const gordian_circuit *circuit,
 }
 
 const struct compose_engine compose_cuda = {
-    .about =
-        {
-            .name = "cuda",
-            .summary = "reachable states and product on an NVIDIA GPU, states of up to 62 bits",
-            .available = gpu_available,
-            .supports = packed_supports,
-        },
+    .about.name = "cuda",
+    .about.summary = "reachable states and product on an NVIDIA GPU, states of up to 62 bits",
+    .about.available = gpu_available,
+    .about.supports = packed_supports,
     .run = compose_cuda_run,
 };

@@ -26,10 +26,10 @@
 #include "foundation/base/engine.h"
 
 /* In a stopped run, the joint firings that lead from a known state to a known state can only be
- * found by enumeration. Runs with more firings than this omit it: compose_leave_out adds a note,
- * and a sink gets the states only. */
+ * found by enumeration. Runs with more firings than this omit it: compose_omit_transitions adds a
+ * note, and a sink gets the states only. */
 #define COMPOSE_AMONG_MOST (UINT64_C(1) << 28)
-void compose_leave_out(gordian_compose_result *result);
+void compose_omit_transitions(gordian_compose_result *result);
 
 /* Begins a phase of the run, whose time is measured until compose_phase_end. NULL: it is not
  * measured, there are too many phases. */

@@ -10,7 +10,7 @@ void gordian_compose_options_init(gordian_compose_options *options)
     *options = (gordian_compose_options){.count_transitions = true, .max_deadlocks = 1};
 }
 
-void compose_leave_out(gordian_compose_result *result)
+void compose_omit_transitions(gordian_compose_result *result)
 {
     static const char why[] =
         "stopped early; transitions are omitted because there are too many to filter";

@@ -248,9 +248,7 @@ static bool seek_image(struct colours *c, uint32_t from, uint32_t to)
     size_t classes = pair_up(c, from, to);
     while (classes > 0 && classes < factors && c->work < WORK_MAX)
         classes = pair_next(c, &next);
-    if (classes < factors || !read_image(c) || !is_symmetry(c))
-        return true;
-    return keep_image(c);
+    return classes < factors || !read_image(c) || !is_symmetry(c) || keep_image(c);
 }
 
 /* ------------------------------------------------------------------ search targets */

@@ -74,7 +74,7 @@ static gordian_status name_ports(struct ca_reader *reader, const struct componen
         gordian_error why = {0};
         if (!formal->variable || formal->variable->indices)
             return treo_complain(treo, 0, formal->token, "expected a name without [ ]");
-        ports[p] = (struct atom_port){formal->variable->name, formal->way};
+        ports[p] = (struct atom_port){formal->variable->name, formal->direction};
         for (size_t q = 0; q < p; q++)
             if (strcmp(ports[q].key, ports[p].key) == 0)
                 return treo_complain(treo, 0, formal->token, "the port '%s' is listed twice",
@@ -147,7 +147,7 @@ static gordian_status find_boundary(gordian_circuit *circuit, gordian_error *err
                     users[factor->names[p]]++;
                 else if (users[factor->names[p]] == 1)
                     circuit_boundary(circuit, factor->names[p],
-                                     (enum port_way)automaton->ports[p].way);
+                                     (enum port_direction)automaton->ports[p].direction);
             }
         }
     }

@@ -118,14 +118,14 @@ static void find_ports(const struct joining *joining, gordian_circuit *circuit)
         const char *name = names_text(&circuit->names, n);
         size_t having = 0;
         circuit->boundary[n] = 0;
-        circuit->ways[n] = PORT_UNKNOWN;
+        circuit->directions[n] = PORT_UNKNOWN;
         for (size_t k = 0; k < joining->count; k++) {
             const gordian_circuit *part = joining->circuits[k];
             uint32_t there = names_find(&part->names, name, strlen(name));
             if (there == GORDIAN_NONE)
                 continue;
             circuit->boundary[n] = ++having == 1 && part->boundary[there];
-            circuit->ways[n] = circuit->boundary[n] ? part->ways[there] : PORT_UNKNOWN;
+            circuit->directions[n] = circuit->boundary[n] ? part->directions[there] : PORT_UNKNOWN;
         }
     }
 }

@@ -60,11 +60,11 @@ void ca_write_title(const char *title, struct output *out)
     output_char(out, '"');
 }
 
-static const char *way_mark(uint8_t way)
+static const char *direction_mark(uint8_t direction)
 {
     static const char *const marks[] = {
         [PORT_UNKNOWN] = "", [PORT_IN] = "?", [PORT_OUT] = "!", [PORT_MIXED] = ":"};
-    return marks[way];
+    return marks[direction];
 }
 
 static void write_data_line(const gordian_circuit *circuit, struct output *out)
@@ -247,7 +247,7 @@ static void write_automaton_head(const struct writing *w, const struct factor *f
         if (p > 0)
             output_text(out, ", ");
         write_port(w, factor->names[p]);
-        output_text(out, merged ? "" : way_mark(shape->automaton->ports[p].way));
+        output_text(out, merged ? "" : direction_mark(shape->automaton->ports[p].direction));
     }
     output_text(out, ") {\n");
 }
@@ -412,7 +412,7 @@ static gordian_status begin_ca(void *context, const gordian_circuit *circuit, ui
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         output_text(out, n ? ", " : "");
         write_ca_name(out, names_text(&circuit->names, n));
-        output_text(out, circuit->boundary[n] ? way_mark(circuit->ways[n]) : "");
+        output_text(out, circuit->boundary[n] ? direction_mark(circuit->directions[n]) : "");
     }
     output_text(out, ") {\n");
     return GORDIAN_OK;

@@ -95,12 +95,12 @@ static void write_name_edges(const gordian_circuit *circuit, uint32_t name, stru
         for (uint32_t p = 0; p < shape->port_count; p++) {
             if (circuit->factors[f].names[p] != name)
                 continue;
-            uint8_t way = merged ? PORT_MIXED : shape->automaton->ports[p].way;
-            if (way == PORT_OUT)
+            uint8_t direction = merged ? PORT_MIXED : shape->automaton->ports[p].direction;
+            if (direction == PORT_OUT)
                 output_format(out, "    f%u -> n%u;\n", f, name);
             else
                 output_format(out, "    n%u -> f%u%s;\n", name, f,
-                              way == PORT_IN ? "" : " [dir=none]");
+                              direction == PORT_IN ? "" : " [dir=none]");
         }
     }
 }

@@ -28,8 +28,7 @@ struct xml {
     size_t depth;
     bool empty; /* the current element has no content: XML_CLOSE comes next */
     bool plain; /* the current text is CDATA */
-    struct xml_slice name;
-    struct xml_slice text;
+    struct xml_slice name, text;
     struct {
         struct xml_slice name, value;
     } attributes[XML_ATTRIBUTES_MAX];

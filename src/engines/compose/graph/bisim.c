@@ -198,7 +198,7 @@ static bool split_block(struct refining *refining, uint32_t block, bool arcs, ui
     return !arcs || slice_arcs(refining, *other);
 }
 
-/* ------------------------------------------------------------------ one group */
+/* ------------------------------------------------------------------ one bunch */
 
 /* Splits off the smaller of the first and the last slice. */
 static bool split_bunch(struct refining *refining, uint32_t number, size_t *begin, size_t *end)

@@ -28,8 +28,7 @@ struct run_node {
 
 struct run_edge {
     uint32_t arc; /* of the state: from graph->first[state] on; or RUNS_STAY */
-    uint32_t move;
-    uint32_t to;
+    uint32_t move, to;
 };
 
 struct runs {

@@ -145,7 +145,7 @@ static void count_block(const struct job *job, struct mpi_sums *sums)
 void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint64_t *stuck)
 {
     const struct cells *cells = &job->cells;
-    uint64_t own_stuck = cells->stuck ? cells->stuck_state : UINT64_MAX;
+    uint64_t own_deadlock = cells->stuck ? cells->stuck_state : UINT64_MAX;
     struct mpi_sums own = {.memory = cells_bytes(cells),
                            .fired = cells->fired,
                            .found = cells->entered,
@@ -158,10 +158,10 @@ void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint
     else {
         for (uint32_t i = 0; i < job->cells.count; i++)
             count_rank_word(job, job->cells.list[i].word, job->cells.list[i].visited, &own,
-                            &own_stuck);
+                            &own_deadlock);
     }
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Reduce(&own_stuck, stuck, 1, MPI_UINT64_T, MPI_MIN, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&own_deadlock, stuck, 1, MPI_UINT64_T, MPI_MIN, 0, MPI_COMM_WORLD);
 }
 
 /* ------------------------------------------------------------------ all states */

@@ -356,11 +356,8 @@ static gordian_status compose_mpi_run(const gordian_circuit *circuit,
 }
 
 const struct compose_engine compose_mpi = {
-    .about =
-        {
-            .name = "mpi",
-            .summary = "reachable states and product over the ranks of an MPI job",
-            .supports = packed_supports,
-        },
+    .about.name = "mpi",
+    .about.summary = "reachable states and product over the ranks of an MPI job",
+    .about.supports = packed_supports,
     .run = compose_mpi_run,
 };

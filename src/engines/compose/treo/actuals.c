@@ -240,12 +240,12 @@ static gordian_status bind_port(void *context, const char *key)
     size_t next = matching->next++;
     if (matching->ports) {
         matching->ports[next].key = arena_text(&treo->arena, key, strlen(key));
-        matching->ports[next].way = matching->formal->way;
+        matching->ports[next].direction = matching->formal->direction;
         return matching->ports[next].key ? GORDIAN_OK : fail_memory(treo->error);
     }
     struct binding meaning, bound = matching->actuals->ports[next];
-    if (matching->formal->way != PORT_UNKNOWN)
-        bound.way = matching->formal->way;
+    if (matching->formal->direction != PORT_UNKNOWN)
+        bound.direction = matching->formal->direction;
     size_t before = treo->binding_count;
     TRY(bind_node_variable(treo, matching->instance, key, &bound, &meaning));
     if (treo->binding_count == before)
@@ -258,19 +258,20 @@ static gordian_status bind_port(void *context, const char *key)
  * reader of a port that is written gets what the outside gets, because nodes replicate their
  * data. */
 gordian_status formals_check_direction(const struct actuals *actuals, const struct set *set,
-                                       const char *callee, size_t port, uint8_t way)
+                                       const char *callee, size_t port, uint8_t direction)
 {
     struct treo *treo = actuals->place->treo;
-    uint8_t outer = actuals->ports[port].way;
+    uint8_t outer = actuals->ports[port].direction;
     struct node *node = &treo->nodes[actuals->ports[port].node];
     if (actuals->place->instance == 0) { /* of the main component */
         node->boundary = true;
-        node->way = way;
+        node->direction = direction;
     }
-    bool writes = outer == PORT_IN && way == PORT_OUT, reads = outer == PORT_OUT && way == PORT_IN;
+    bool writes = outer == PORT_IN && direction == PORT_OUT,
+         reads = outer == PORT_OUT && direction == PORT_IN;
     if (!writes && !reads)
         return GORDIAN_OK;
-    node->way = PORT_UNKNOWN; /* the body decides the direction */
+    node->direction = PORT_UNKNOWN; /* the body decides the direction */
     return treo_note(treo, actuals->place->module, set->token,
                      "'%s' %s '%s', a port declared '%s': the body decides its direction", callee,
                      writes ? "writes to" : "reads", node->name, writes ? "?" : "!");
@@ -294,7 +295,7 @@ gordian_status formals_bind_ports(struct matching *matching, const struct set *s
             status =
                 treo_complain(treo, callee->module, formal->token, "this port is listed twice");
         for (size_t p = first; p < matching->next && status == GORDIAN_OK; p++)
-            status = formals_check_direction(actuals, set, callee->name, p, formal->way);
+            status = formals_check_direction(actuals, set, callee->name, p, formal->direction);
     }
     return status;
 }

@@ -48,4 +48,4 @@ gordian_status formals_bind_ports(struct matching *matching, const struct set *s
                                   const struct value *callee);
 /* Checks and records the direction in which the callee uses the port. */
 gordian_status formals_check_direction(const struct actuals *actuals, const struct set *set,
-                                       const char *callee, size_t port, uint8_t way);
+                                       const char *callee, size_t port, uint8_t direction);

@@ -659,8 +659,9 @@ static void make_ports(struct building *building, const struct atom_port *ports,
             return;
         }
         building->status = labels_put(&building->ports, ports[p].key, length, &label, error);
-        THEN(building->status, automaton_port(building->automaton, ports[p].key,
-                                              (enum port_way)ports[p].way, NULL, error));
+        THEN(building->status,
+             automaton_port(building->automaton, ports[p].key,
+                            (enum port_direction)ports[p].direction, NULL, error));
     }
 }
 

@@ -22,10 +22,10 @@ static gordian_status add_atom(const struct actuals *actuals, uint32_t automaton
     treo->atoms[treo->atom_count++] = (struct atom_instance){automaton, title, treo->end_count};
     for (size_t p = 0; p < ports; p++) {
         struct node *node = &treo->nodes[actuals->ports[p].node];
-        uint8_t way = made->ports[p].way;
-        node->writers += way == PORT_OUT;
-        node->readers += way != PORT_OUT;
-        treo->ends[treo->end_count++] = (struct end){actuals->ports[p].node, way};
+        uint8_t direction = made->ports[p].direction;
+        node->writers += direction == PORT_OUT;
+        node->readers += direction != PORT_OUT;
+        treo->ends[treo->end_count++] = (struct end){actuals->ports[p].node, direction};
     }
     return GORDIAN_OK;
 }
@@ -147,17 +147,18 @@ static void atom_key(const struct value *callee, const struct actuals *actuals, 
 }
 
 /* An automaton whose only port can fire at any time, with any datum. */
-static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *number)
+static gordian_status free_automaton(struct treo *treo, uint8_t direction, uint32_t *number)
 {
     char key[40];
     struct automaton *automaton;
     static const uint64_t fires = 1;
-    snprintf(key, sizeof key, "free %u", way);
+    snprintf(key, sizeof key, "free %u", direction);
     *number = treo_made(treo, key);
     if (*number != GORDIAN_NONE)
         return GORDIAN_OK;
     TRY(automaton_new(&automaton, "free", &treo->memory, treo->error));
-    gordian_status status = automaton_port(automaton, "a", (enum port_way)way, NULL, treo->error);
+    gordian_status status =
+        automaton_port(automaton, "a", (enum port_direction)direction, NULL, treo->error);
     THEN(status, automaton_state(automaton, NULL, true, NULL, treo->error));
     THEN(status, automaton_transition(automaton, 0, 0, &fires, 0, treo->error));
     if (status != GORDIAN_OK) {
@@ -176,7 +177,7 @@ static gordian_status add_foreign(const struct actuals *actuals, const struct at
         struct actuals one = {
             .place = actuals->place, .ports = actuals->ports + p, .port_count = 1};
         uint32_t number;
-        TRY(free_automaton(actuals->place->treo, ports[p].way, &number));
+        TRY(free_automaton(actuals->place->treo, ports[p].direction, &number));
         TRY(add_atom(&one, number, title));
     }
     return GORDIAN_OK;

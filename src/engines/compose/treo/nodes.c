@@ -112,10 +112,10 @@ static gordian_status name_nodes(struct filling *filling)
         TRY(circuit_name(treo->circuit, text, strlen(text), &filling->name_of[n], treo->error));
         if (!node->boundary)
             continue;
-        uint8_t way = node->way;
-        if (way == PORT_UNKNOWN)
-            way = node->writers == 0 ? PORT_IN : node->readers == 0 ? PORT_OUT : PORT_MIXED;
-        circuit_boundary(treo->circuit, filling->name_of[n], (enum port_way)way);
+        uint8_t direction = node->direction;
+        if (direction == PORT_UNKNOWN)
+            direction = node->writers == 0 ? PORT_IN : node->readers == 0 ? PORT_OUT : PORT_MIXED;
+        circuit_boundary(treo->circuit, filling->name_of[n], (enum port_direction)direction);
     }
     return GORDIAN_OK;
 }
@@ -145,7 +145,7 @@ static gordian_status add_factor(struct filling *filling, const struct atom_inst
     for (size_t p = 0; p < ports; p++) {
         const struct end *end = &treo->ends[atom->first_end + p];
         filling->names[p] = filling->name_of[end->node];
-        if (end->way == PORT_OUT && treo->nodes[end->node].writers > 1) {
+        if (end->direction == PORT_OUT && treo->nodes[end->node].writers > 1) {
             uint32_t writer = filling->next_writer[end->node]++;
             TRY(writer_name(filling, end->node, writer + 1, &filling->names[p]));
             filling->writer_name[filling->first[end->node] + writer] = filling->names[p];

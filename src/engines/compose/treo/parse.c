@@ -23,15 +23,13 @@ static void skip_type(struct parser *parser)
     } while (parser_take(parser, '*') || parser_take(parser, '^'));
 }
 
-static enum port_way take_direction(struct parser *parser)
+static enum port_direction take_direction(struct parser *parser)
 {
     if (parser_take(parser, '?'))
         return PORT_IN;
     if (parser_take(parser, '!'))
         return PORT_OUT;
-    if (parser_take(parser, ':'))
-        return PORT_MIXED;
-    return PORT_UNKNOWN;
+    return parser_take(parser, ':') ? PORT_MIXED : PORT_UNKNOWN;
 }
 
 /* The common beginning of ports and parameters. */
@@ -51,10 +49,10 @@ static struct formal *parse_port(struct parser *parser)
     struct formal *formal = parse_formal(parser);
     if (!formal)
         return NULL;
-    formal->way = (uint8_t)take_direction(parser);
-    if (!formal->variable && formal->way == PORT_UNKNOWN)
+    formal->direction = (uint8_t)take_direction(parser);
+    if (!formal->variable && formal->direction == PORT_UNKNOWN)
         parser_complain(parser, formal->token, "expected a port such as a?, b! or c:");
-    if (formal->way != PORT_UNKNOWN &&
+    if (formal->direction != PORT_UNKNOWN &&
         (parser_sees(parser, TOKEN_NAME) || parser_sees(parser, '$') || parser_sees(parser, '(')))
         skip_type(parser);
     return parser->status == GORDIAN_OK ? formal : NULL;

@@ -53,7 +53,7 @@ static inline bool expr_is_range(const struct expr *expr)
 /* A port in a signature, or the parameter <k:int>, <f(?,!)>. */
 struct formal {
     struct expr *variable; /* NULL: no name */
-    uint8_t way;           /* enum port_way; of a port */
+    uint8_t direction;     /* enum port_direction; of a port */
     bool component;        /* a parameter that is a component */
     const struct token *token;
     struct formal *next;

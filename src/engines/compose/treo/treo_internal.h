@@ -72,8 +72,7 @@ struct scope {
 struct place {
     struct treo *treo;
     const struct scope *scope;
-    uint32_t module;
-    uint32_t instance;
+    uint32_t module, instance;
 };
 
 /* ------------------------------------------------------------------ building the circuit */
@@ -95,7 +94,7 @@ struct node {
     const char *name; /* as in the text: x, a[1] */
     uint32_t instance;
     bool boundary;
-    uint8_t way; /* of a boundary port */
+    uint8_t direction; /* of a boundary port */
     uint32_t writers, readers;
 };
 
@@ -103,7 +102,7 @@ struct node {
 struct binding {
     uint32_t node;
     /* the declared direction, if it is a port of the component; otherwise PORT_UNKNOWN */
-    uint8_t way;
+    uint8_t direction;
 };
 
 /* An instance of an automaton; its ends are contiguous. */
@@ -115,7 +114,7 @@ struct atom_instance {
 
 struct end {
     uint32_t node;
-    uint8_t way;
+    uint8_t direction;
 };
 
 struct treo {
@@ -218,7 +217,7 @@ gordian_status treo_run(struct treo *treo, const struct set *main);
  * order. */
 struct atom_port {
     const char *key;
-    uint8_t way;
+    uint8_t direction;
 };
 gordian_status atom_build(const struct place *place, const struct component *component,
                           const char *name, const struct atom_port *ports, size_t port_count,

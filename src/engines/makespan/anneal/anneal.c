@@ -154,11 +154,8 @@ static gordian_status run_anneal(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_anneal = {
-    .about =
-        {
-            .name = "anneal",
-            .summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
-            .supports = makespan_is_plain,
-        },
+    .about.name = "anneal",
+    .about.summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
+    .about.supports = makespan_is_plain,
     .run = run_anneal,
 };

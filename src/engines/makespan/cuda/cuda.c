@@ -256,12 +256,9 @@ static gordian_status cuda_makespan_run(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_cuda = {
-    .about =
-        {
-            .name = "cuda",
-            .summary = "thousands of chains and exact bounds layer by layer, on an NVIDIA GPU",
-            .available = gpu_available,
-            .supports = cuda_supports,
-        },
+    .about.name = "cuda",
+    .about.summary = "thousands of chains and exact bounds layer by layer, on an NVIDIA GPU",
+    .about.available = gpu_available,
+    .about.supports = cuda_supports,
     .run = cuda_makespan_run,
 };

@@ -309,11 +309,8 @@ static gordian_status run_exact(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_exact = {
-    .about =
-        {
-            .name = "exact",
-            .summary = "certified bounds by abstraction and exact search on CPU threads",
-            .supports = makespan_is_plain,
-        },
+    .about.name = "exact",
+    .about.summary = "certified bounds by abstraction and exact search on CPU threads",
+    .about.supports = makespan_is_plain,
     .run = run_exact,
 };

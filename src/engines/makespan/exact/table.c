@@ -70,15 +70,6 @@ struct flow {
     bool leaves;
 };
 
-/* Within the row: no warp leaves, and only the last pool runs. */
-static bool within_row(const struct filling *filling, const struct flow *flow)
-{
-    for (uint32_t p = 0; p + 1 < filling->pools; p++)
-        if (flow->used[p])
-            return false;
-    return !flow->leaves;
-}
-
 static bool make_move(const struct filling *filling, const struct flow *flow, struct move *move)
 {
     const struct abstraction *abstraction = filling->abstraction;
@@ -147,7 +138,11 @@ static void add_move(void *context, const struct abstraction_step *step)
         }
     }
     filling->move_count++;
-    if (within_row(filling, &flow)) {
+    /* Within the row: no warp leaves, and only the last pool runs. */
+    bool within_row = !flow.leaves;
+    for (uint32_t p = 0; p + 1 < filling->pools; p++)
+        within_row &= flow.used[p] == 0;
+    if (within_row) {
         struct move swap = filling->moves[filling->self_count];
         filling->moves[filling->self_count++] = *fresh;
         *fresh = swap;

@@ -352,8 +352,7 @@ static inline bool fits_before(struct evaluator *evaluator, uint32_t warp, uint3
     const struct makespan_model *model = evaluator->model;
     if (evaluator->done[warp] == model->length || evaluator->ready[warp] >= end)
         return false;
-    uint32_t type = model->string[evaluator->done[warp]];
-    uint32_t word;
+    uint32_t type = model->string[evaluator->done[warp]], word;
     uint64_t lanes = find_free_lanes(&evaluator->cells, type, evaluator->ready[warp], &word, kind);
     return cycle_of(word, lanes, kind) < end;
 }

@@ -23,11 +23,6 @@ static uint32_t piece_at(const struct check *check, uint32_t entry)
     return check->schedule->pieces[check->own[entry]];
 }
 
-static uint32_t cycle_at(const struct check *check, uint32_t entry)
-{
-    return check->schedule->cycles[check->own[entry]];
-}
-
 /* Every entry has a warp, a piece and a cycle of the model. Each warp runs its entries in order:
  * each in a later cycle than the one before it, unless a warp may issue several per cycle. */
 static gordian_status check_entries(const struct check *check, gordian_error *why)
@@ -105,7 +100,8 @@ static gordian_status run_cycle(struct check *check, uint32_t cycle, gordian_err
     check->warps = 0;
     for (uint32_t w = 0; w < model->warps; w++) {
         uint32_t *next = &check->next[w];
-        for (; *next < check->first[w + 1] && cycle_at(check, *next) == cycle; ++*next) {
+        for (; *next < check->first[w + 1] && check->schedule->cycles[check->own[*next]] == cycle;
+             ++*next) {
             uint32_t piece = piece_at(check, *next), type = model->string[piece];
             if (++check->ran[w] > model->issue)
                 return fail(why, GORDIAN_STATUS_INPUT, "warp %u runs more than %u in cycle %u",

@@ -125,10 +125,7 @@ static gordian_status run_relax(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_relax = {
-    .about =
-        {
-            .name = "relax",
-            .summary = "several instructions of a warp per cycle, latencies within intervals",
-        },
+    .about.name = "relax",
+    .about.summary = "several instructions of a warp per cycle, latencies within intervals",
     .run = run_relax,
 };
