@@ -208,12 +208,12 @@ static gordian_status change_method(struct cuda_engine *e, const struct cuda_met
     void *state = NULL;
     bool pausing = e->method && e->method->pause;
     if (pausing)
-        e->method->pause(e->state);
+        e->method->pause(e->state, true, NULL);
     gordian_status status =
         method->open(&state, method, e->gpu, e->rag, process_limit, resource_limit, error);
     if (status != GORDIAN_OK) {
         gordian_error again = {0};
-        if (pausing && e->method->resume(e->state, &again))
+        if (pausing && e->method->pause(e->state, false, &again))
             fall_back_to_sparse(e, NONE, again.message);
         return status;
     }

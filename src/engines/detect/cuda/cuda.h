@@ -27,7 +27,7 @@ struct cuda_room {
 /* A method. The hooks are the engine's (engine/engine.h says what each means); false: the device
  * has failed, and the method is only good for closing. */
 struct cuda_method {
-    const void *rows; /* how matrices are kept: struct osdda_rows or lmdda_rows */
+    bool blocks; /* how matrices with a bit for every pair of ids are stored; else whole */
 
     /* Makes the method's state on the device for at least these many ids, from the graph. `method`
      * is this table. */
@@ -41,9 +41,8 @@ struct cuda_method {
                            gordian_error *error);
 
     /* Optional: a device has one resident kernel at a time. Ends this method's, its state staying
-     * on the device, and starts it again. */
-    void (*pause)(void *state);
-    gordian_status (*resume)(void *state, gordian_error *error);
+     * on the device, or starts it again. */
+    gordian_status (*pause)(void *state, bool pausing, gordian_error *error);
 
     bool (*grant)(void *state, uint32_t process, uint32_t resource, uint64_t units);
     gordian_outcome (*block)(void *state, uint32_t process); /* CUDA_NO_OUTCOME: failed */

@@ -1,5 +1,5 @@
 /* LMDDA on a GPU; cuda/lmdda.h tells how. */
-#include "engines/detect/cuda/lmdda_rows.h"
+#include "engines/detect/cuda/lmdda_storage.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 
@@ -10,17 +10,11 @@
 
 /* ------------------------------------------------------------------ storage */
 
-static uint64_t lmdda_vector_bytes(struct cuda_room room)
-{
-    uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
-    return words * WORD_BYTES;
-}
-
 /* Bytes of device memory the method takes for that many ids. */
 static uint64_t device_bytes_lmdda(const void *method, struct cuda_room room)
 {
-    const struct cuda_lmdda *l = method;
-    return l->rows->bytes(l, room) + lmdda_vector_bytes(room);
+    uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
+    return lmdda_storage_bytes(method, room) + words * WORD_BYTES;
 }
 
 static void free_lmdda_device(struct cuda_lmdda *l, struct lmdda_parts *parts)
@@ -76,7 +70,7 @@ static gordian_status allocate_lmdda_device(struct cuda_lmdda *l, struct lmdda_p
         THEN(status, gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
                                 error));
     }
-    return status == GORDIAN_OK ? l->rows->open(l, parts, error) : status;
+    return status == GORDIAN_OK ? lmdda_storage_open(l, parts, error) : status;
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -127,7 +121,7 @@ gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *
         again = false;
         TRY(gpu_launch(l->gpu, launch, error));
         TRY(gpu_wait(l->gpu, error));
-        if (l->rows->blocks)
+        if (l->blocks)
             TRY(feed_device(l, &again, error));
     }
     return GORDIAN_OK;
@@ -137,7 +131,7 @@ static struct gpu_launch join_launch(const struct cuda_lmdda *l)
 {
     uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 16;
     uint32_t wanted = l->join.rows / (LMDDA_THREADS / 32) + 1;
-    return (struct gpu_launch){.kernel = l->rows->join,
+    return (struct gpu_launch){.kernel = l->blocks ? "lmdda_blocks_join" : "lmdda_join",
                                .blocks = wanted < most ? wanted : most,
                                .threads = LMDDA_THREADS,
                                .arguments = &l->join,
@@ -180,14 +174,15 @@ static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordi
         l->shared->answer = 0;
     }
     l->update_count = l->row_count = 0;
-    return cuda_lmdda_launch(l, GPU_LAUNCH(l->rows->event, 1, LMDDA_THREADS, event), error);
+    const char *kernel = l->blocks ? "lmdda_blocks_event" : "lmdda_event";
+    return cuda_lmdda_launch(l, GPU_LAUNCH(kernel, 1, LMDDA_THREADS, event), error);
 }
 
 static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = count_command(l, error);
     THEN(status, finish_join(l, error));
-    THEN(status, l->rows->make_anew(l, error));
+    THEN(status, lmdda_storage_make_anew(l, error));
     l->stale = false;
     return status;
 }
@@ -289,7 +284,7 @@ static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_
                                             .words = cuda_lmdda_words(l)};
     struct gpu_launch launch = join_launch(l);
     gordian_status status = gpu_launch(l->gpu, &launch, error);
-    l->joining = status == GORDIAN_OK && l->rows->blocks;
+    l->joining = status == GORDIAN_OK && l->blocks;
     return status;
 }
 
@@ -405,7 +400,7 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
     if (rows == 0)
         return GORDIAN_OK;
     TRY(bring_up(l, error));
-    TRY(l->rows->find_ends(l, error));
+    TRY(lmdda_storage_find_ends(l, error));
     return read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
 
@@ -450,7 +445,7 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
         *words = to;
         TRY(bring_up(l, error));
         TRY(gpu_wait(l->gpu, error));
-        return l->rows->read(l, row, 0, cuda_lmdda_words(l), to, error);
+        return lmdda_storage_read(l, row, to, error);
     case GORDIAN_MATRIX_SINK:
     case GORDIAN_MATRIX_RR:
         break;
@@ -541,7 +536,7 @@ static gordian_status cuda_lmdda_open(void **state, const struct cuda_method *me
         return fail_memory(error);
     l->gpu = gpu;
     l->rag = rag;
-    l->rows = method->rows;
+    l->blocks = method->blocks;
     l->commands_left = NO_FAILURE;
     gpu_get_info(gpu, &l->info);
     hop_options_init(&l->options, &l->info);
@@ -578,7 +573,7 @@ static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *
     TRY(bring_up(l, error));
     TRY(gpu_wait(l->gpu, error));
     *bytes = *used = device_bytes_lmdda(l, l->parts.room);
-    if (!l->rows->blocks)
+    if (!l->blocks)
         return GORDIAN_OK;
     TRY(blocks_count(&l->parts.blocks.pool, &pages, &pages_used, error));
     *bytes += pages - blocks_bytes(&l->info);
@@ -609,9 +604,9 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
     return gpu_timer_stop(l->gpu, microseconds, error);
 }
 
-#define LMDDA_METHOD(kept)                                                                         \
+#define LMDDA_METHOD(in_blocks)                                                                    \
     {                                                                                              \
-        .rows = (kept), .open = cuda_lmdda_open, .close = cuda_lmdda_close,                        \
+        .blocks = (in_blocks), .open = cuda_lmdda_open, .close = cuda_lmdda_close,                 \
         .grow = cuda_lmdda_grow, .grant = cuda_lmdda_grant, .block = cuda_lmdda_block,             \
         .release = cuda_lmdda_release, .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel,     \
         .settle = cuda_lmdda_settle, .drain = cuda_lmdda_drain,                                    \
@@ -620,5 +615,5 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
         .reason = cuda_lmdda_reason, .fail_after = cuda_lmdda_fail_after,                          \
     }
 
-const struct cuda_method cuda_lmdda = LMDDA_METHOD(&lmdda_whole_rows);
-const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(&lmdda_block_rows);
+const struct cuda_method cuda_lmdda = LMDDA_METHOD(false);
+const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(true);

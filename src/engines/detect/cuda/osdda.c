@@ -15,16 +15,11 @@
 
 /* ------------------------------------------------------------------ storage */
 
-static uint64_t osdda_vector_bytes(struct cuda_room room)
-{
-    return (4 * (uint64_t)room.resources + room.processes) * sizeof(uint32_t);
-}
-
 /* Bytes of device memory the method takes for that many ids. */
 static uint64_t device_bytes_osdda(const void *method, struct cuda_room room)
 {
-    const struct cuda_osdda *o = method;
-    return o->rows->bytes(&o->info, room) + osdda_vector_bytes(room);
+    uint64_t vectors = (4 * (uint64_t)room.resources + room.processes) * sizeof(uint32_t);
+    return osdda_storage_bytes(method, room) + vectors;
 }
 
 static void free_osdda_parts(const struct cuda_osdda *o, struct osdda_parts *parts)
@@ -33,7 +28,7 @@ static void free_osdda_parts(const struct cuda_osdda *o, struct osdda_parts *par
     const struct osdda_blocks_arguments *blocks = &parts->arguments.blocks;
     gpu_free_all(o->gpu, vectors->holder, vectors->wait, vectors->sink_of, vectors->next[0],
                  vectors->next[1]);
-    if (o->rows->blocks)
+    if (o->blocks)
         gpu_free_all(o->gpu, blocks->rr.tops, blocks->rp.tops, blocks->step, blocks->row);
     else
         gpu_free(o->gpu, parts->arguments.whole.rows);
@@ -66,7 +61,7 @@ static gordian_status allocate_osdda_device(const struct cuda_osdda *o, struct o
     TRY(gpu_alloc(o->gpu, &vectors->sink_of, resources, error));
     for (size_t i = 0; i < 2; i++)
         TRY(gpu_alloc(o->gpu, &vectors->next[i], resources, error));
-    return o->rows->open(o->gpu, parts, error);
+    return osdda_storage_open(o, parts, error);
 }
 
 /* ------------------------------------------------------------------ the kernel */
@@ -77,7 +72,8 @@ static gordian_status start_osdda_kernel(struct cuda_osdda *o, gordian_error *er
     /* One block a multiprocessor leaves room for other kernels; the emulator's threads are dear. */
     unsigned threads = o->info.emulated ? 64 : OSDDA_MAX_THREADS;
     unsigned most = o->info.emulated ? 3 : o->info.multiprocessors, resident = 0;
-    TRY(gpu_resident_blocks(o->gpu, o->rows->kernel, threads, 0, &resident, error));
+    const char *kernel = o->blocks ? "osdda_blocks_service" : "osdda_service";
+    TRY(gpu_resident_blocks(o->gpu, kernel, threads, 0, &resident, error));
     unsigned blocks = parts->room.resources / 16 + 1;
     if (blocks > most)
         blocks = most;
@@ -88,11 +84,12 @@ static gordian_status start_osdda_kernel(struct cuda_osdda *o, gordian_error *er
     arguments.vectors.resources = parts->room.resources;
     while (UINT64_C(1) << arguments.vectors.doublings < parts->room.resources)
         arguments.vectors.doublings++;
-    struct gpu_launch launch = {.kernel = o->rows->kernel,
+    struct gpu_launch launch = {.kernel = kernel,
                                 .blocks = blocks,
                                 .threads = threads,
                                 .arguments = &arguments,
-                                .arguments_size = o->rows->arguments_size};
+                                .arguments_size =
+                                    o->blocks ? sizeof arguments.blocks : sizeof arguments.whole};
     return service_start(o->service, launch, error);
 }
 
@@ -201,14 +198,14 @@ static gordian_status cuda_osdda_open(void **state, const struct cuda_method *me
         return fail_memory(error);
     o->gpu = gpu;
     o->rag = rag;
-    o->rows = method->rows;
+    o->blocks = method->blocks;
     gpu_get_info(gpu, &o->info);
     /* Whether it fits is found out before anything is allocated. */
     struct cuda_room needed = {process_limit, resource_limit}, wanted;
     gordian_status status =
         cuda_choose_room(gpu, o->parts.room, needed, device_bytes_osdda, o, &wanted, error);
     THEN(status, service_open(&o->service, gpu, &rag->memory, error));
-    if (status == GORDIAN_OK && o->rows->blocks)
+    if (status == GORDIAN_OK && o->blocks)
         service_before_start(o->service, feed_kernel, o);
     THEN(status, cuda_osdda_grow(o, wanted.processes, wanted.resources, error));
     if (status != GORDIAN_OK) {
@@ -219,15 +216,10 @@ static gordian_status cuda_osdda_open(void **state, const struct cuda_method *me
     return GORDIAN_OK;
 }
 
-static void cuda_osdda_pause(void *state)
+static gordian_status cuda_osdda_pause(void *state, bool pausing, gordian_error *error)
 {
     struct cuda_osdda *o = state;
-    service_stop(o->service, NULL);
-}
-
-static gordian_status cuda_osdda_resume(void *state, gordian_error *error)
-{
-    return start_osdda_kernel(state, error);
+    return pausing ? service_stop(o->service, error) : start_osdda_kernel(o, error);
 }
 
 /* ------------------------------------------------------------------ events */
@@ -344,9 +336,9 @@ static gordian_status cuda_osdda_matrix_row(void *state, gordian_matrix which, u
     case GORDIAN_MATRIX_SINK:
         return read_one_bit(o, parts->arguments.vectors.sink_of, row, across_processes, error);
     case GORDIAN_MATRIX_RR:
-        return o->rows->read(o, false, row, o->rag->resource_limit, o->parts.row, error);
+        return osdda_storage_read(o, false, row, o->rag->resource_limit, error);
     case GORDIAN_MATRIX_RP:
-        return o->rows->read(o, true, row, o->rag->process_limit, o->parts.row, error);
+        return osdda_storage_read(o, true, row, o->rag->process_limit, error);
     }
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there is no such matrix");
 }
@@ -366,7 +358,7 @@ static gordian_status cuda_osdda_memory(void *state, uint64_t *bytes, uint64_t *
     uint64_t pages, pages_used;
     TRY(drain_queue(o, error));
     *bytes = *used = device_bytes_osdda(o, o->parts.room);
-    if (!o->rows->blocks)
+    if (!o->blocks)
         return GORDIAN_OK;
     TRY(blocks_count(&o->parts.pool, &pages, &pages_used, error));
     *bytes += pages - blocks_bytes(&o->info);
@@ -385,17 +377,16 @@ static bool cuda_osdda_drain(void *state)
     return drain_queue(state, NULL) == GORDIAN_OK;
 }
 
-#define OSDDA_METHOD(kept)                                                                         \
+#define OSDDA_METHOD(in_blocks)                                                                    \
     {                                                                                              \
-        .rows = (kept), .open = cuda_osdda_open, .close = cuda_osdda_close,                        \
-        .grow = cuda_osdda_grow, .pause = cuda_osdda_pause, .resume = cuda_osdda_resume,           \
-        .grant = cuda_osdda_grant, .block = cuda_osdda_block, .release = cuda_osdda_release,       \
-        .serve = cuda_osdda_serve, .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle,       \
-        .drain = cuda_osdda_drain, .deadlocked = cuda_osdda_deadlocked,                            \
-        .what_if_all = cuda_osdda_what_if_all, .matrix_row = cuda_osdda_matrix_row,                \
-        .memory = cuda_osdda_memory, .reason = cuda_osdda_reason,                                  \
-        .fail_after = cuda_osdda_fail_after,                                                       \
+        .blocks = (in_blocks), .open = cuda_osdda_open, .close = cuda_osdda_close,                 \
+        .grow = cuda_osdda_grow, .pause = cuda_osdda_pause, .grant = cuda_osdda_grant,             \
+        .block = cuda_osdda_block, .release = cuda_osdda_release, .serve = cuda_osdda_serve,       \
+        .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle, .drain = cuda_osdda_drain,       \
+        .deadlocked = cuda_osdda_deadlocked, .what_if_all = cuda_osdda_what_if_all,                \
+        .matrix_row = cuda_osdda_matrix_row, .memory = cuda_osdda_memory,                          \
+        .reason = cuda_osdda_reason, .fail_after = cuda_osdda_fail_after,                          \
     }
 
-const struct cuda_method cuda_osdda = OSDDA_METHOD(&osdda_whole_rows);
-const struct cuda_method cuda_osdda_blocks = OSDDA_METHOD(&osdda_block_rows);
+const struct cuda_method cuda_osdda = OSDDA_METHOD(false);
+const struct cuda_method cuda_osdda_blocks = OSDDA_METHOD(true);

@@ -1,8 +1,6 @@
 /*
- * OSDDA on a GPU: what osdda.c asks of a way of keeping the rows of RR and RP.
- *
- *     osdda_whole.c    whole rows: bytes for every bit there may be
- *     osdda_blocks.c   blocks of rows that are stored only where they are not empty
+ * OSDDA on a GPU: what osdda.c and osdda_storage.c share. The rows of RR and RP are stored whole,
+ * or in blocks that are stored only where they are not empty (foundation/gpu/blocks.h).
  */
 #pragma once
 
@@ -28,26 +26,10 @@ struct osdda_parts {
     uint32_t *released; /* what the current event has given back: settle clears what nobody took */
 };
 
-struct cuda_osdda;
-
-struct osdda_rows {
-    const char *kernel;
-    size_t arguments_size;
-    bool blocks; /* not whole rows */
-    /* Bytes of device memory for rows of so many ids. */
-    uint64_t (*bytes)(const struct gpu_info *info, struct cuda_room room);
-    /* Room for the ids of the parts. On failure the caller frees what there is. */
-    gordian_status (*open)(struct gpu *gpu, struct osdda_parts *parts, gordian_error *error);
-    /* A row of RR or RP, of so many bits. The kernel may have to be asked: false from it is a
-     * device lost (cuda_osdda_lost). */
-    gordian_status (*read)(struct cuda_osdda *o, bool rp, uint32_t row, uint32_t bits, uint64_t *to,
-                           gordian_error *error);
-};
-
 struct cuda_osdda {
     struct gpu *gpu;
     const struct rag *rag;
-    const struct osdda_rows *rows;
+    bool blocks; /* not whole rows */
     struct gpu_info info;
     struct service *service;
     struct osdda_parts parts;
@@ -56,7 +38,14 @@ struct cuda_osdda {
     uint32_t released_count, releaser; /* of parts.released */
 };
 
-extern const struct osdda_rows osdda_whole_rows, osdda_block_rows;
+/* Bytes of device memory for rows of so many ids. */
+uint64_t osdda_storage_bytes(const struct cuda_osdda *o, struct cuda_room room);
+/* Rows for the ids of the parts. On failure the caller frees what there is. */
+gordian_status osdda_storage_open(const struct cuda_osdda *o, struct osdda_parts *parts,
+                                  gordian_error *error);
+/* A row of RR or RP, of so many bits. */
+gordian_status osdda_storage_read(struct cuda_osdda *o, bool rp, uint32_t row, uint32_t bits,
+                                  gordian_error *error);
 
 /* Says why the device is lost. */
 gordian_status cuda_osdda_lost(const struct cuda_osdda *o, gordian_error *error);

@@ -1,9 +1,7 @@
 /*
- * LMDDA on a GPU: what lmdda.c asks of a way of keeping the matrices that have a bit for every pair
- * of ids.
- *
- *     lmdda_whole.c    whole rows; reachability by products of matrices (hop.h)
- *     lmdda_blocks.c   blocks of rows that are stored only where they are not empty
+ * LMDDA on a GPU: what lmdda.c and lmdda_storage.c share. The matrices that have a bit for every
+ * pair of ids are stored whole, with reachability by products of matrices (hop.h), or in blocks
+ * that are stored only where they are not empty (foundation/gpu/blocks.h).
  */
 #pragma once
 
@@ -43,7 +41,7 @@ struct lmdda_parts {
 struct cuda_lmdda {
     struct gpu *gpu;
     const struct rag *rag;
-    const struct lmdda_rows *rows;
+    bool blocks; /* not whole rows */
     struct gpu_info info;
     struct hop_options options;
     struct lmdda_parts parts;
@@ -61,24 +59,18 @@ struct cuda_lmdda {
     uint64_t commands_left; /* tests: until the device fails */
 };
 
-struct lmdda_rows {
-    const char *event, *join; /* the kernels */
-    bool blocks;              /* not whole rows */
-    /* Bytes of device memory of the matrices, and of what it takes to make RP anew. */
-    uint64_t (*bytes)(const struct cuda_lmdda *l, struct cuda_room room);
-    /* Empty matrices. On failure the caller frees what there is. */
-    gordian_status (*open)(struct cuda_lmdda *l, struct lmdda_parts *parts, gordian_error *error);
-    /* Starts making all of RP anew. */
-    gordian_status (*make_anew)(struct cuda_lmdda *l, gordian_error *error);
-    /* Starts finding out where every row ends (foundation/gpu/kernels/detect/what_if.h):
-     * parts.ends. */
-    gordian_status (*find_ends)(struct cuda_lmdda *l, gordian_error *error);
-    /* Words of 32 bits of a row of RP. Everything before is done. */
-    gordian_status (*read)(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,
-                           void *to, gordian_error *error);
-};
-
-extern const struct lmdda_rows lmdda_whole_rows, lmdda_block_rows;
+/* Bytes of device memory of the matrices, and of what it takes to make RP anew. */
+uint64_t lmdda_storage_bytes(const struct cuda_lmdda *l, struct cuda_room room);
+/* Empty matrices. On failure the caller frees what there is. */
+gordian_status lmdda_storage_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                  gordian_error *error);
+/* Starts making all of RP anew. */
+gordian_status lmdda_storage_make_anew(struct cuda_lmdda *l, gordian_error *error);
+/* Starts finding out where every row ends (foundation/gpu/kernels/detect/what_if.h): parts.ends. */
+gordian_status lmdda_storage_find_ends(struct cuda_lmdda *l, gordian_error *error);
+/* A row of RP. Everything before is done. */
+gordian_status lmdda_storage_read(struct cuda_lmdda *l, uint32_t row, void *to,
+                                  gordian_error *error);
 
 /* Launches and waits, again where there was too little room. */
 gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *launch,
